@@ -1,0 +1,179 @@
+"""All figures of one run, and which of them meet their target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.characters import Conversation
+from benchmarks.door import Takes
+from benchmarks.imports import ImportFigure
+from benchmarks.marks import MarkFigure
+from benchmarks.session_costs import EventFigure, MemoryFigure
+
+__all__ = ["OURS", "PREDECESSOR", "Check", "Figures"]
+
+OURS = "session-planning"
+PREDECESSOR = "weakincentives"
+"""The peer with the same six tools on the same kind of session: the one to be measured against."""
+
+TIMES_FASTER = 4.0
+TIMES_FLOOR = 5.0
+FLOOR_SIZE = 1_000
+EVENT_RATIO = 1.5
+SELECT_MICROSECONDS = 1.0
+PLANS_BYTES = 12_000_000
+IMPORT_MILLISECONDS = 60.0
+SHARE_OF_LANGCHAIN = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One target beside what was measured."""
+
+    target: str
+    figure: str
+    met: bool
+
+
+@dataclass(slots=True)
+class Figures:
+    """What one run measured; a part that was left out is None or empty."""
+
+    machine: dict[str, str]
+    quick: bool
+    marks: list[MarkFigure] = field(default_factory=list)
+    events: list[EventFigure] = field(default_factory=list)
+    select_latest: float | None = None
+    memory: MemoryFigure | None = None
+    imports: ImportFigure | None = None
+    conversations: list[Conversation] = field(default_factory=list)
+
+    def mark(self, name: str, takes: Takes, steps: int) -> MarkFigure:
+        """The figure of one door at one size."""
+        for figure in self.marks:
+            if figure.door.name == name and figure.door.takes == takes and figure.steps == steps:
+                return figure
+        raise KeyError((name, takes, steps))
+
+    def checks(self) -> Iterator[Check]:
+        """Every target whose figures were measured."""
+        if self.marks:
+            yield from self._mark_checks()
+        for event in self.events:
+            yield Check(
+                f"{event.what}: the 100,000th at most {EVENT_RATIO} times the 100th",
+                f"{event.ratio:.2f} times",
+                event.ratio <= EVENT_RATIO,
+            )
+        if self.select_latest is not None:
+            yield Check(
+                f"select_latest under {SELECT_MICROSECONDS:g} microsecond",
+                f"{self.select_latest:.3f} microseconds",
+                self.select_latest < SELECT_MICROSECONDS,
+            )
+        if self.memory is not None:
+            yield Check(
+                f"{self.memory.plans:,} kept plans of {self.memory.steps:,} steps "
+                f"under {PLANS_BYTES / 1e6:g} MB",
+                f"{self.memory.plans_bytes / 1e6:.2f} MB",
+                self.memory.plans_bytes < PLANS_BYTES,
+            )
+        if self.imports is not None:
+            yield Check(
+                f"import planning under {IMPORT_MILLISECONDS:g} ms",
+                f"{self.imports.milliseconds:.1f} ms",
+                self.imports.milliseconds < IMPORT_MILLISECONDS,
+            )
+            yield Check(
+                "import planning loads no library that it does not need yet",
+                ", ".join(self.imports.heavy) or "none",
+                not self.imports.heavy,
+            )
+        if self.conversations:
+            yield from self._character_checks()
+
+    def _mark_checks(self) -> Iterator[Check]:
+        for steps in sorted({figure.steps for figure in self.marks}):
+            ours = self.mark(OURS, Takes.TYPED, steps).microseconds
+            times = self.mark(PREDECESSOR, Takes.TYPED, steps).microseconds / ours
+            yield Check(
+                f"a mark at {steps:,} steps at least {TIMES_FASTER:g} times faster than {PREDECESSOR}",
+                f"{times:.2f} times",
+                times >= TIMES_FASTER,
+            )
+        ours = self.mark(OURS, Takes.TYPED, FLOOR_SIZE).microseconds
+        times = ours / self.mark("floor", Takes.NONE, FLOOR_SIZE).microseconds
+        yield Check(
+            f"a mark at {FLOOR_SIZE:,} steps within {TIMES_FLOOR:g} times of the floor",
+            f"{times:.2f} times",
+            times <= TIMES_FLOOR,
+        )
+
+    def _character_checks(self) -> Iterator[Check]:
+        langchain = next(talk.total for talk in self.conversations if talk.package == "langchain")
+        for talk in self.conversations:
+            if talk.package == OURS:
+                share = talk.total / langchain
+                yield Check(
+                    f"characters of {talk.name}: at most a quarter of langchain's",
+                    f"{share:.3f}",
+                    share <= SHARE_OF_LANGCHAIN,
+                )
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "machine": self.machine,
+            "quick": self.quick,
+            "checks": [{"target": c.target, "figure": c.figure, "met": c.met} for c in self.checks()],
+            "marks": [
+                {
+                    "door": figure.door.name,
+                    "version": figure.door.version,
+                    "takes": figure.door.takes.value,
+                    "steps": figure.steps,
+                    "marks_per_round": figure.marks,
+                    "microseconds": {
+                        "median": figure.microseconds,
+                        "best": figure.best,
+                        "rounds": list(figure.rounds),
+                    },
+                }
+                for figure in self.marks
+            ],
+            "events": [
+                {"what": e.what, "early_microseconds": e.early, "late_microseconds": e.late, "ratio": e.ratio}
+                for e in self.events
+            ],
+            "select_latest_microseconds": self.select_latest,
+            "memory": None
+            if self.memory is None
+            else {
+                "plans": self.memory.plans,
+                "steps": self.memory.steps,
+                "plans_bytes": self.memory.plans_bytes,
+                "session_bytes": self.memory.session_bytes,
+            },
+            "import": None
+            if self.imports is None
+            else {
+                "milliseconds": self.imports.milliseconds,
+                "runs": self.imports.runs,
+                "modules": self.imports.modules,
+                "heavy": list(self.imports.heavy),
+            },
+            "conversations": [
+                {
+                    "name": talk.name,
+                    "prompt": len(talk.prompt),
+                    "tools": len(talk.tools),
+                    "calls": talk.calls,
+                    "results": talk.results,
+                    "total": talk.total,
+                    "billed": talk.billed,
+                }
+                for talk in self.conversations
+            ],
+        }

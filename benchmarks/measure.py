@@ -1,0 +1,76 @@
+"""Measure, print, and keep the figures: what ``benchmarks/run.py`` starts in the benchmarks' environment."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from benchmarks.conversations import hold_conversations
+from benchmarks.figures import Figures
+from benchmarks.imports import measure_import
+from benchmarks.machine import describe_machine
+from benchmarks.marks import measure_marks
+from benchmarks.peers import ALL_DOORS
+from benchmarks.report import render
+from benchmarks.session_costs import measure_events, measure_memory, measure_select_latest
+
+RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
+PARTS = ("marks", "session", "import", "characters")
+
+
+def main() -> int:
+    """Run the chosen parts. A target that is missed is reported and does not fail the run."""
+    options = _options()
+    parts = options.only or PARTS
+    packages = {door.package for door in ALL_DOORS if door.package}
+    figures = Figures(machine=describe_machine(packages), quick=options.quick)
+    if "marks" in parts:
+        figures.marks = measure_marks(
+            ALL_DOORS,
+            rounds=3 if options.quick else 9,
+            most_marks=50 if options.quick else 200,
+            seconds_per_block=0.1 if options.quick else 0.4,
+            tell=_tell,
+        )
+    if "session" in parts:
+        _tell("session")
+        figures.events = measure_events(sessions=1 if options.quick else 5)
+        figures.select_latest = measure_select_latest(repeats=3 if options.quick else 9)
+        figures.memory = measure_memory()
+    if "import" in parts:
+        _tell("import")
+        figures.imports = measure_import(runs=5 if options.quick else 21)
+    if "characters" in parts:
+        _tell("characters")
+        figures.conversations = hold_conversations()
+    report = render(figures)
+    print(report, end="")
+    if options.json:
+        Path(options.json).write_text(json.dumps(figures.as_json(), indent=2) + "\n", encoding="utf-8")
+    if options.write:
+        RESULTS.write_text(report, encoding="utf-8")
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="benchmarks/run.py", description="Measure this project beside its peers."
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer rounds and marks, for a rough look")
+    parser.add_argument("--json", metavar="PATH", help="also write all figures as JSON")
+    parser.add_argument("--write", action="store_true", help="rewrite benchmarks/RESULTS.md")
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="measure these parts only; not with --write")
+    options = parser.parse_args()
+    if options.write and (options.only or options.quick):
+        parser.error("--write keeps the figures of a full run: leave --only and --quick out")
+    return options
+
+
+def _tell(what: str) -> None:
+    print(f"measuring {what} ...", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

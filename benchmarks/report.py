@@ -1,0 +1,174 @@
+"""The figures as text: tables that read the same in a terminal and in a Markdown file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from benchmarks.door import Door, Takes
+from benchmarks.figures import OURS, Figures
+from benchmarks.marks import MarkFigure
+
+__all__ = ["render"]
+
+MARKS = """\
+Microseconds for one status change of one step, the middle one of the plan, from the call to the state that
+can be read; in parentheses, times ours. Marks finish the step and reopen it in turn. Every round visits all
+doors once, each with a fresh plan and a warm-up; a figure is the median of the rounds, a round the mean of
+its marks, with the garbage collector off as in timeit. After each round the plan is read back, and the run
+stops if the marks did not do what they say. Async doors are awaited in one running loop."""
+
+LOGS = """\
+The number of marks matters where a door keeps a log: the log grows with every mark, and a door whose cost
+grows with its log looks better the fewer marks it was given."""
+
+CHARACTERS = """\
+Characters through a model for a plan of 20 steps taken to its end, the same titles everywhere. The total
+counts everything once; the last column adds up the input of every request, without a prompt cache."""
+
+LANGCHAIN = """\
+LangChain is given its thriftiest way: one rewrite finishes a step and starts the next. With a rewrite for
+each change, its calls and results would about double."""
+
+
+def render(figures: Figures) -> str:
+    """Write the whole report."""
+    lines = ["# Benchmarks", ""]
+    lines += _machine(figures)
+    lines += ["", "## Targets", "", *_targets(figures)]
+    if figures.marks:
+        lines += _marks(figures)
+    if figures.events or figures.memory or figures.select_latest is not None:
+        lines += ["", "## Session", "", *_session(figures)]
+    if figures.imports is not None:
+        lines += ["", "## Import", "", *_import(figures)]
+    if figures.conversations:
+        lines += ["", "## Characters", "", *_characters(figures)]
+    return "\n".join(lines) + "\n"
+
+
+def _machine(figures: Figures) -> Iterator[str]:
+    machine = figures.machine
+    yield (
+        f"Measured {machine['date']} with {machine['python']} on {machine['system']}, "
+        f"{machine['processors']} processors ({machine['processor']}). Repeat it with `make bench`."
+    )
+    if figures.quick:
+        yield ""
+        yield "A quick run: few rounds, so read the figures as rough."
+    yield ""
+    yield f"Versions: {machine['versions']}."
+    yield ""
+    yield "Figures move with the machine and what else runs on it; the ratios within one run are what counts."
+
+
+def _targets(figures: Figures) -> Iterator[str]:
+    rows = [[check.target, check.figure, "ok" if check.met else "SHORT"] for check in figures.checks()]
+    yield from _table(["target", "measured", ""], rows)
+
+
+def _marks(figures: Figures) -> Iterator[str]:
+    sizes = sorted({figure.steps for figure in figures.marks})
+    yield from ("", "## One mark", "", MARKS)
+    floor = [figure for figure in figures.marks if figure.door.takes is Takes.NONE]
+    for takes in (Takes.TYPED, Takes.JSON):
+        inside = [figure for figure in figures.marks if figure.door.takes is takes]
+        shown = [*inside, *floor] if takes is Takes.TYPED else inside
+        ours = {figure.steps: figure for figure in inside if figure.door.name == OURS}
+        yield from ("", f"With {takes.value}:", "")
+        yield from _table(
+            ["door", *(f"{steps:,} steps" for steps in sizes)],
+            [
+                [name, *(_cell(_at(shown, name, steps), ours[steps]) for steps in sizes)]
+                for name in dict.fromkeys(figure.door.name for figure in shown)
+            ],
+        )
+    yield from ("", "What each door is, and how many marks one round timed at each size:", "")
+    for door in dict.fromkeys(figure.door for figure in figures.marks):
+        marks = ", ".join(str(figure.marks) for figure in figures.marks if figure.door == door)
+        yield f"- {_label(door)}: {door.description}. Marks: {marks}."
+    yield from ("", LOGS)
+
+
+def _label(door: Door) -> str:
+    return door.name if door.package is None else f"{door.name} {door.version}, {door.takes.value}"
+
+
+def _at(figures: Sequence[MarkFigure], name: str, steps: int) -> MarkFigure:
+    return next(figure for figure in figures if figure.door.name == name and figure.steps == steps)
+
+
+def _cell(figure: MarkFigure, ours: MarkFigure) -> str:
+    ratio = figure.microseconds / ours.microseconds
+    digits = 0 if ratio >= 100 else 1 if ratio >= 1 else 2
+    return f"{figure.microseconds:,.1f} ({ratio:,.{digits}f})"
+
+
+def _session(figures: Figures) -> Iterator[str]:
+    rows = [
+        [event.what, f"{event.early:.2f}", f"{event.late:.2f}", f"{event.ratio:.2f}"]
+        for event in figures.events
+    ]
+    if rows:
+        yield "Microseconds of a single event in one session, median of 200 around each place:"
+        yield ""
+        yield from _table(["event", "the 100th", "the 100,000th", "ratio"], rows)
+        yield ""
+    if figures.select_latest is not None:
+        yield f"- `select_latest` of a plan of 1,000 steps: {figures.select_latest:.3f} microseconds."
+    if figures.memory is not None:
+        memory = figures.memory
+        yield (
+            f"- {memory.plans:,} plans of {memory.steps:,} steps, one kept after each mark of another step: "
+            f"{memory.plans_bytes / 1e6:.2f} MB alone, {memory.session_bytes / 1e6:.2f} MB together with the "
+            "session and its event log."
+        )
+
+
+def _import(figures: Figures) -> Iterator[str]:
+    measured = figures.imports
+    if measured is not None:
+        loaded = ", ".join(measured.heavy) or "none"
+        yield (
+            f"`import planning` takes {measured.milliseconds:.1f} ms, the median of {measured.runs} fresh "
+            f"interpreters, and loads {measured.modules} modules. Heavy libraries among them: {loaded}."
+        )
+
+
+def _characters(figures: Figures) -> Iterator[str]:
+    yield CHARACTERS
+    yield ""
+    langchain = next(talk.total for talk in figures.conversations if talk.package == "langchain")
+    yield from _table(
+        ["tools", "prompt", "schemas", "calls", "results", "total", "of langchain", "input of all requests"],
+        [
+            [
+                talk.name,
+                f"{len(talk.prompt):,}",
+                f"{len(talk.tools):,}",
+                f"{talk.calls:,}",
+                f"{talk.results:,}",
+                f"{talk.total:,}",
+                f"{talk.total / langchain:.3f}",
+                f"{talk.billed:,}",
+            ]
+            for talk in figures.conversations
+        ],
+    )
+    yield ""
+    yield LANGCHAIN
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A Markdown table, padded so that it also reads as plain text; numbers stand on the right."""
+    widths = [max(len(cell) for cell in column) for column in zip(head, *rows, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        first, *others = (
+            cell.rjust(width) if index else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        )
+        return f"| {' | '.join([first, *others])} |"
+
+    yield line(head)
+    yield f"|{'|'.join('-' * (width + 1) + (':' if index else '-') for index, width in enumerate(widths))}|"
+    yield from (line(row) for row in rows)

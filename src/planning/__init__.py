@@ -1,0 +1,31 @@
+"""Planning for agents: a plan that lives in a session, and the tools that change it.
+
+Put a ``PlanningToolsSection`` into a prompt, its tools into a ``Toolbox``, and read the plan at any
+moment with ``select_latest(session, Plan)``.
+"""
+
+from planning.commands import AddStep, ClearPlan, MarkStep, NewPlanStep, ReadPlan, SetupPlan, UpdateStep
+from planning.errors import ToolValidationError
+from planning.model import Plan, PlanStatus, PlanStep, StepStatus
+from planning.prompt import PlanningStrategy, PlanningToolsSection
+from planning.render import plan_text
+from planning.tools import Toolbox
+
+__all__ = [
+    "Plan",
+    "PlanStep",
+    "NewPlanStep",
+    "SetupPlan",
+    "AddStep",
+    "UpdateStep",
+    "MarkStep",
+    "ClearPlan",
+    "ReadPlan",
+    "PlanStatus",
+    "StepStatus",
+    "PlanningStrategy",
+    "PlanningToolsSection",
+    "ToolValidationError",
+    "Toolbox",
+    "plan_text",
+]

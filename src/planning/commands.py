@@ -1,0 +1,80 @@
+"""The commands: frozen requests for a change, one for each planning tool.
+
+Field metadata carries what a model is told about a field and the rule that its text must keep.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from planning.model import StepStatus
+from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE
+
+__all__ = [
+    "AddStep",
+    "ClearPlan",
+    "Command",
+    "MarkStep",
+    "NewPlanStep",
+    "ReadPlan",
+    "SetupPlan",
+    "UpdateStep",
+]
+
+_STEP_ID = STEP_ID.about("S### id")
+
+
+@dataclass(slots=True, frozen=True)
+class NewPlanStep:
+    """A step to add."""
+
+    title: str = field(metadata=TITLE.about("What to do, one line"))
+    details: str | None = field(default=None, metadata=DETAILS.about("More, if needed"))
+
+
+@dataclass(slots=True, frozen=True)
+class SetupPlan:
+    """Create the plan, or replace it."""
+
+    objective: str = field(metadata=OBJECTIVE.about("The goal, one line"))
+    initial_steps: tuple[NewPlanStep, ...] = field(
+        default_factory=tuple, metadata={"description": "In order; may be empty"}
+    )
+
+
+@dataclass(slots=True, frozen=True)
+class AddStep:
+    """Append steps."""
+
+    steps: tuple[NewPlanStep, ...] = field(metadata={"description": "In order", "min_items": 1})
+
+
+@dataclass(slots=True, frozen=True)
+class UpdateStep:
+    """Change a step's title or details; None leaves a field as it is."""
+
+    step_id: str = field(metadata=_STEP_ID)
+    title: str | None = field(default=None, metadata=TITLE.about("New title"))
+    details: str | None = field(default=None, metadata=DETAILS.about("New details"))
+
+
+@dataclass(slots=True, frozen=True)
+class MarkStep:
+    """Set a step's status, and append a note."""
+
+    step_id: str = field(metadata=_STEP_ID)
+    status: StepStatus
+    note: str | None = field(default=None, metadata=NOTE.about("What was observed"))
+
+
+@dataclass(slots=True, frozen=True)
+class ClearPlan:
+    """Abandon the plan and drop its steps."""
+
+
+@dataclass(slots=True, frozen=True)
+class ReadPlan:
+    """Ask for the plan as it is."""
+
+
+Command = SetupPlan | AddStep | UpdateStep | MarkStep | ClearPlan | ReadPlan

@@ -1,0 +1,94 @@
+"""What a tool call can be refused for, as values with fields and text that says what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+
+__all__ = ["Problem", "ToolError", "ToolValidationError", "show", "unknown_option"]
+
+_SHOWN = 40
+
+
+@attrs.frozen
+class Problem:
+    """One thing that is wrong with a call.
+
+    Attributes:
+        message: What is wrong, and what to send instead.
+        path: Where, such as ``initial_steps[1].title``; empty for the call as a whole.
+    """
+
+    message: str
+    path: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+    def under(self, path: str) -> Problem:
+        """The same problem, seen from outside: ``title`` under ``steps[1]`` is ``steps[1].title``."""
+        joined = f"{path}.{self.path}" if self.path and not self.path.startswith("[") else path + self.path
+        return attrs.evolve(self, path=joined)
+
+
+class ToolError(Exception):
+    """Base of everything that a tool call can fail with on purpose.
+
+    Attributes:
+        message: What went wrong.
+        details: More about it, by name.
+    """
+
+    def __init__(self, message: str, details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = dict(details or {})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+    def user_message(self) -> str:
+        """What a person may be told."""
+        return self.message
+
+
+class ToolValidationError(ToolError, ValueError):
+    """A call was refused before anything changed.
+
+    Attributes:
+        problems: Everything that was wrong, each with its place.
+    """
+
+    def __init__(self, problems: str | Problem | Iterable[Problem]) -> None:
+        if isinstance(problems, str):
+            problems = Problem(problems)
+        self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        super().__init__(_spell(self.problems))
+
+
+def _spell(problems: tuple[Problem, ...]) -> str:
+    if len(problems) == 1:
+        return str(problems[0])
+    return "\n".join((f"{len(problems)} problems:", *(f"- {problem}" for problem in problems)))
+
+
+def _rebuild(kind: type[ToolError], args: tuple[Any, ...], state: dict[str, Any]) -> ToolError:
+    """Restore a pickled error without its own constructor, whose arguments are not ``args``."""
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+def show(value: object) -> str:
+    """A wrong value as it may stand in a message: short, ASCII, and never a large one written out."""
+    if not isinstance(value, str):
+        return f"a value of type {type(value).__name__}"
+    return ascii(str(value) if len(value) <= _SHOWN else value[: _SHOWN - 3] + "...")
+
+
+def unknown_option(value: object, options: Iterable[object]) -> str:
+    """The message for a value that is none of the options."""
+    return f"{show(value)} is unknown; send one of {', '.join(map(str, options))}"

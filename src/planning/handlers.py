@@ -1,0 +1,196 @@
+"""Handlers: a command and the plan in, the normalised command out, or a refusal with every problem.
+
+They change nothing. What they let through, the reducers carry out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planning.commands import (
+    AddStep,
+    ClearPlan,
+    Command,
+    MarkStep,
+    NewPlanStep,
+    ReadPlan,
+    SetupPlan,
+    UpdateStep,
+)
+from planning.errors import Problem, ToolValidationError, unknown_option
+from planning.lifecycle import allows, refusal
+from planning.model import STEP_STATUSES, Plan, StepStatus, index_of
+from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
+
+__all__ = ["add_step", "clear_plan", "diagnose", "mark_step", "read_plan", "setup_plan", "update_step"]
+
+
+def setup_plan(command: SetupPlan, plan: Plan | None) -> SetupPlan:
+    """Check an objective and its first steps; any plan may be replaced.
+
+    Raises:
+        ToolValidationError: A text breaks its rule.
+    """
+    problems = _lifecycle(plan, command)
+    problems += _text("objective", command.objective, OBJECTIVE)
+    problems += _steps("initial_steps", command.initial_steps)
+    _refuse(problems)
+    return SetupPlan(_clean(OBJECTIVE, command.objective), _clean_steps(command.initial_steps))
+
+
+def add_step(command: AddStep, plan: Plan | None) -> AddStep:
+    """Check steps to append to an active plan.
+
+    Raises:
+        ToolValidationError: No active plan, no steps, or a text breaks its rule.
+    """
+    problems = _lifecycle(plan, command)
+    problems += _steps("steps", command.steps)
+    if not problems and not command.steps:
+        problems.append(Problem("empty; send at least one step", "steps"))
+    _refuse(problems)
+    return AddStep(_clean_steps(command.steps))
+
+
+def update_step(command: UpdateStep, plan: Plan | None) -> UpdateStep:
+    """Check a change of a step's title or details in an active plan.
+
+    Raises:
+        ToolValidationError: No active plan, no such step, nothing to change, or a text breaks its
+            rule.
+    """
+    problems = _lifecycle(plan, command)
+    problems += _step_id(command.step_id, plan)
+    problems += [] if command.title is None else _text("title", command.title, TITLE)
+    problems += [] if command.details is None else _text("details", command.details, DETAILS)
+    title, details = command.title, command.details
+    if not problems:
+        title = None if title is None else TITLE.clean(title)
+        details = None if details is None else DETAILS.clean(details)
+        if title is None and details is None:
+            problems.append(Problem("nothing to change; send a title or details"))
+    _refuse(problems)
+    return UpdateStep(_clean(STEP_ID, command.step_id), title, details)
+
+
+def mark_step(command: MarkStep, plan: Plan | None) -> MarkStep:
+    """Check a step's new status, and its note, in a plan that is not abandoned.
+
+    Raises:
+        ToolValidationError: No such plan or step, an unknown status, or the note breaks its rule.
+    """
+    if _is_normal_mark(command, plan):
+        return command
+    problems = _lifecycle(plan, command)
+    problems += _step_id(command.step_id, plan)
+    status = _status(command.status)
+    if status is None:
+        problems.append(Problem(unknown_option(command.status, STEP_STATUSES), "status"))
+    problems += [] if command.note is None else _text("note", command.note, NOTE)
+    _refuse(problems)
+    assert status is not None  # noqa: S101 - refused a line ago; tells the type checker
+    note = None if command.note is None else _clean(NOTE, command.note)
+    return MarkStep(_clean(STEP_ID, command.step_id), status, note)
+
+
+def clear_plan(command: ClearPlan, plan: Plan | None) -> ClearPlan:
+    """Check that there is a plan to abandon.
+
+    Raises:
+        ToolValidationError: No plan, or one that is abandoned already.
+    """
+    _refuse(_lifecycle(plan, command))
+    return command
+
+
+def read_plan(command: ReadPlan, plan: Plan | None) -> ReadPlan:
+    """Check that there is a plan to read.
+
+    Raises:
+        ToolValidationError: No plan.
+    """
+    _refuse(_lifecycle(plan, command))
+    return command
+
+
+def _is_normal_mark(command: MarkStep, plan: Plan | None) -> bool:
+    """Whether a mark fits the plan and is normal already: what models send nearly always."""
+    status: object = command.status
+    return (
+        plan is not None
+        and type(command.step_id) is str
+        and index_of(plan.steps, command.step_id) is not None
+        and type(status) is str
+        and status in STEP_STATUSES
+        and (command.note is None or NOTE.keeps(command.note))
+        and allows(plan, MarkStep)
+    )
+
+
+def diagnose(command: type[Command], arguments: Mapping[str, Any], plan: Plan | None) -> list[Problem]:
+    """What the plan has against arguments that are not well-formed enough to become a command."""
+    reason = refusal(plan, command)
+    problems = [] if reason is None else [Problem(reason)]
+    if isinstance(arguments.get("step_id"), str) and "step_id" in command.__dataclass_fields__:
+        problems += _step_id(arguments["step_id"], plan)
+    return problems
+
+
+def _refuse(problems: Sequence[Problem]) -> None:
+    if problems:
+        raise ToolValidationError(problems)
+
+
+def _lifecycle(plan: Plan | None, command: Command) -> list[Problem]:
+    reason = refusal(plan, type(command))
+    return [] if reason is None else [Problem(reason)]
+
+
+def _text(path: str, value: object, rule: TextRule) -> list[Problem]:
+    return [] if rule.keeps(value) else [Problem(message, path) for message in rule.problems(value)]
+
+
+def _step_id(step_id: str, plan: Plan | None) -> list[Problem]:
+    problems = _text("step_id", step_id, STEP_ID)
+    if problems or plan is None or not plan.steps:
+        return problems or ([] if plan is None else [Problem("the plan has no steps", "step_id")])
+    trimmed = _clean(STEP_ID, step_id)
+    if index_of(plan.steps, trimmed) is not None:
+        return []
+    first, last = plan.steps[0].step_id, plan.steps[-1].step_id
+    known = f"its only step is {first}" if first == last else f"its steps are {first} to {last}"
+    return [Problem(f"the plan has no step {trimmed}; {known}", "step_id")]
+
+
+def _steps(path: str, steps: object) -> list[Problem]:
+    if not isinstance(steps, (tuple, list)):
+        return [Problem(f"expected a sequence of NewPlanStep, got {type(steps).__name__}", path)]
+    problems = []
+    for index, step in enumerate(steps):
+        place = f"{path}[{index}]"
+        if isinstance(step, NewPlanStep):
+            problems += _text(f"{place}.title", step.title, TITLE)
+            problems += [] if step.details is None else _text(f"{place}.details", step.details, DETAILS)
+        else:
+            problems.append(Problem(f"expected a NewPlanStep, got {type(step).__name__}", place))
+    return problems
+
+
+def _status(value: object) -> StepStatus | None:
+    """The status that a value spells, also when it is a member of a string enum."""
+    plain = str.__str__(value) if isinstance(value, str) else None
+    return next((status for status in STEP_STATUSES if status == plain), None)
+
+
+def _clean(rule: TextRule, value: str) -> str:
+    text = rule.clean(value)
+    assert text is not None  # noqa: S101 - blank text was refused before; tells the type checker
+    return text
+
+
+def _clean_steps(steps: Sequence[NewPlanStep]) -> tuple[NewPlanStep, ...]:
+    return tuple(
+        NewPlanStep(_clean(TITLE, step.title), None if step.details is None else DETAILS.clean(step.details))
+        for step in steps
+    )

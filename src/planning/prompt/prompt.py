@@ -1,0 +1,96 @@
+"""Prompts: sections put together into one numbered text and the tools that go with it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+
+from planning.prompt.section import PromptRenderError, Section
+from planning.tools.contract import Tool
+from session import PromptRendered, Session
+
+__all__ = ["Prompt", "RenderedPrompt"]
+
+
+@attrs.frozen
+class RenderedPrompt:
+    """What goes to a model.
+
+    Attributes:
+        text: The markdown.
+        tools: The tools of its enabled sections, in order.
+    """
+
+    text: str
+    tools: tuple[Tool, ...] = ()
+
+
+class Prompt:
+    """Sections in order, under one namespace and key."""
+
+    def __init__(
+        self, *, ns: str, key: str, sections: Iterable[Section[Any]] = (), name: str | None = None
+    ) -> None:
+        """Put sections together.
+
+        Args:
+            ns: A namespace, such as ``agents/background``.
+            key: A key that is unique in it.
+            sections: In the order in which they are read.
+            name: What people call the prompt; the key when left out.
+        """
+        self.ns = ns
+        self.key = key
+        self.name = key if name is None else name
+        self.sections = tuple(sections)
+
+    def render(self, *params: object, session: Session | None = None) -> RenderedPrompt:
+        """Make the text, numbering the enabled sections from 1.
+
+        Args:
+            params: One dataclass instance for each type of parameters that enabled sections take.
+            session: Where to publish ``PromptRendered``; None publishes nothing.
+
+        Raises:
+            PromptRenderError: Parameters are missing, given twice, or taken by no section; a
+                placeholder cannot be filled; two sections offer tools of one name.
+        """
+        given = self._by_type(params)
+        parts: list[str] = []
+        tools: dict[str, Tool] = {}
+        for section in self.sections:
+            kind = section.params_type
+            values = None if kind is None else given.get(kind)
+            if not section.is_enabled(values):
+                continue
+            if kind is not None and values is None:
+                raise PromptRenderError(
+                    f"section {section.title!r} takes {kind.__name__}; pass an instance to render()"
+                )
+            parts.append(f"## {len(parts) + 1}. {section.title}\n\n{section.body(values)}".rstrip())
+            for tool in section.tools():
+                if tools.setdefault(tool.name, tool) is not tool:
+                    raise PromptRenderError(f"two sections offer a tool named {tool.name}")
+        rendered = RenderedPrompt("\n\n".join(parts), tuple(tools.values()))
+        if session is not None:
+            session.publish(
+                PromptRendered(self.ns, self.key, rendered.text, session_id=session.session_id)
+            ).raise_for_failures()
+        return rendered
+
+    def _by_type(self, params: Iterable[object]) -> dict[type, Any]:
+        taken = {section.params_type for section in self.sections}
+        given: dict[type, Any] = {}
+        for each in params:
+            kind = type(each)
+            if not dataclasses.is_dataclass(each) or isinstance(each, type):
+                raise PromptRenderError(f"parameters must be dataclass instances, got {each!r}"[:200])
+            if kind not in taken:
+                raise PromptRenderError(f"no section of prompt {self.name!r} takes {kind.__name__}")
+            if kind in given:
+                raise PromptRenderError(f"{kind.__name__} was given twice; pass one instance")
+            given[kind] = each
+        return given

@@ -1,0 +1,79 @@
+"""A plan as text: for the model that reads it, and for the replies to its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from planning.commands import AddStep, Command, MarkStep, ReadPlan, SetupPlan, UpdateStep
+from planning.model import Plan, PlanStep, index_of
+
+__all__ = ["plan_text", "reply"]
+
+_CLOSED = ("done", "blocked")  # nothing to do on these now
+
+
+def plan_text(plan: Plan) -> str:
+    """The whole plan: the objective, then a line a step with its details and notes below it."""
+    done = sum(step.status == "done" for step in plan.steps)
+    lines = [f"{plan.objective} ({plan.status}, {done} of {len(plan.steps)} done)"]
+    for step in plan.steps:
+        lines.append(f"{step.step_id} {step.status}: {step.title}")
+        lines.extend(_indented(step.details or ""))
+        lines.extend(chain.from_iterable(_indented(f"- {note}") for note in step.notes))
+    return "\n".join(lines)
+
+
+def reply(command: Command, plan: Plan) -> str:
+    """What the model reads after a command was carried out.
+
+    Args:
+        command: The command as the reducers saw it.
+        plan: The plan that it left.
+    """
+    match command:
+        case MarkStep():
+            return _marked(command, plan)
+        case SetupPlan() if not plan.steps:
+            return "Plan set, no steps yet. Add them with planning_add_step."
+        case SetupPlan():
+            return f"Plan set: {_span(plan.steps)}. {_next(plan, 0)}"
+        case AddStep():
+            return f"Added {_span(plan.steps[-len(command.steps) :])}."
+        case UpdateStep():
+            return f"{command.step_id} updated."
+        case ReadPlan():
+            return plan_text(plan)
+        case _:
+            return "Plan abandoned."
+
+
+def _marked(command: MarkStep, plan: Plan) -> str:
+    status = command.status
+    marked = f"{command.step_id} {status}."
+    if plan.status == "completed":
+        return f"{marked} Plan completed."
+    if status not in _CLOSED:
+        return marked
+    index = index_of(plan.steps, command.step_id)
+    return f"{marked} {_next(plan, 0 if index is None else index)}"
+
+
+def _next(plan: Plan, index: int) -> str:
+    """The first open step from ``index`` on, or else from the start; or else the first blocked one."""
+    steps = plan.steps
+    for place in chain(range(index, len(steps)), range(index)):
+        step = steps[place]
+        if step.status not in _CLOSED:
+            return f"Next: {step.step_id} {step.title}"
+    blocked = next(step for step in steps if step.status == "blocked")
+    return f"Blocked: {blocked.step_id} {blocked.title}"
+
+
+def _span(steps: tuple[PlanStep, ...]) -> str:
+    first, last = steps[0].step_id, steps[-1].step_id
+    return first if first == last else f"{first} to {last}"
+
+
+def _indented(text: str) -> Iterator[str]:
+    return (f"  {line}" for line in text.splitlines())

@@ -1,0 +1,130 @@
+"""The six planning tools bound to a session: the only joint of core, tools and session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+from planning import handlers
+from planning.commands import AddStep, ClearPlan, Command, MarkStep, ReadPlan, SetupPlan, UpdateStep
+from planning.errors import ToolError, ToolValidationError
+from planning.model import Plan
+from planning.reducers import REDUCERS
+from planning.render import reply
+from planning.tools.contract import Tool, ToolContext, ToolExample
+from planning.tools.result import ToolResult
+from session import Session, ToolInvoked, replace_latest
+
+__all__ = ["planning_tools", "register_plan"]
+
+Handler = Callable[[Any, Plan | None], Command]
+
+
+def register_plan(session: Session) -> None:
+    """Register the plan's reducers with a session; once or more often is the same."""
+    session.register_reducer(Plan, replace_latest)
+    for command, reducer in REDUCERS.items():
+        session.register_reducer(command, reducer, Plan)
+
+
+def planning_tools(session: Session) -> tuple[Tool, ...]:
+    """The six planning tools of a session, in the order in which a model reads them."""
+
+    def bind(
+        name: str,
+        parameters: type[Command],
+        handler: Handler,
+        description: str,
+        arguments: dict[str, Any],
+        message: str,
+    ) -> Tool:
+        return Tool(
+            name=name,
+            description=description,
+            parameters=parameters,
+            function=_in_transaction(session, name, handler),
+            examples=(ToolExample(arguments, message),),
+            diagnose=lambda arguments: handlers.diagnose(parameters, arguments, session.select_latest(Plan)),
+            publishes=True,
+        )
+
+    return (
+        bind(
+            "planning_setup_plan",
+            SetupPlan,
+            handlers.setup_plan,
+            "Create or replace the plan.",
+            {"objective": "Fix the login bug", "initial_steps": [{"title": "Reproduce it"}]},
+            "Plan set: S001. Next: S001 Reproduce it",
+        ),
+        bind(
+            "planning_add_step",
+            AddStep,
+            handlers.add_step,
+            "Append steps to the active plan.",
+            {"steps": [{"title": "Write a test"}]},
+            "Added S002.",
+        ),
+        bind(
+            "planning_update_step",
+            UpdateStep,
+            handlers.update_step,
+            "Change a step's title or details.",
+            {"step_id": "S002", "title": "Write a failing test"},
+            "S002 updated.",
+        ),
+        bind(
+            "planning_mark_step",
+            MarkStep,
+            handlers.mark_step,
+            "Set a step's status.",
+            {"step_id": "S001", "status": "done", "note": "Fails on empty names"},
+            "S001 done. Next: S002 Write a failing test",
+        ),
+        bind(
+            "planning_clear_plan",
+            ClearPlan,
+            handlers.clear_plan,
+            "Abandon the plan and discard its steps.",
+            {},
+            "Plan abandoned.",
+        ),
+        bind(
+            "planning_read_plan",
+            ReadPlan,
+            handlers.read_plan,
+            "Read the plan.",
+            {},
+            "Fix the login bug (abandoned, 0 of 0 done)",
+        ),
+    )
+
+
+def _in_transaction(
+    session: Session, name: str, handler: Handler
+) -> Callable[[Command, ToolContext], ToolResult]:
+    """A tool function that checks a command and carries it out as one."""
+
+    def run(params: Command, context: ToolContext) -> ToolResult:
+        if context.session is not None and context.session is not session:
+            raise ToolValidationError(
+                f"{name} belongs to another session; use the tools of this session's PlanningToolsSection"
+            )
+        started = perf_counter()
+        with session.transaction() as transaction:
+            before = transaction.latest(Plan)
+            command = handler(params, before)
+            transaction.dispatch(command)
+            plan = transaction.latest(Plan)
+            reading = type(command) is ReadPlan
+            # Reducers build a new plan for every command that a handler let through: the old one
+            # here means that something else answers for the plan, and nothing was carried out.
+            if plan is None or (plan is before) is not reading:
+                raise ToolError(f"{name} was not carried out: the session's reducers did not take it")
+            value = plan if reading else command
+            result = ToolResult(True, reply(command, plan), value, elapsed=perf_counter() - started)
+            transaction.publish(ToolInvoked(name, params, result, command, session_id=session.session_id))
+        return result
+
+    return run

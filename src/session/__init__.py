@@ -1,0 +1,40 @@
+"""An event-bus session with typed, immutable slices.
+
+Open a ``Session``, register reducers, publish events or dispatch values, and read the slices with
+``select_all``, ``select_latest`` and ``select_where``.
+"""
+
+from session.bus import EventBus, HandlerFailure, InProcessEventBus, PublishResult
+from session.errors import ReducerError, SessionError, SnapshotError, TransactionError
+from session.events import PromptExecuted, PromptRendered, SessionEvent, ToolInvoked
+from session.reducers import Reducer, append, keep_last, replace_latest, upsert_by
+from session.selectors import select_all, select_latest, select_where
+from session.session import Session
+from session.snapshot import Snapshot
+from session.transaction import Transaction
+
+__all__ = [
+    "Session",
+    "Snapshot",
+    "Transaction",
+    "EventBus",
+    "InProcessEventBus",
+    "PublishResult",
+    "HandlerFailure",
+    "SessionEvent",
+    "ToolInvoked",
+    "PromptRendered",
+    "PromptExecuted",
+    "Reducer",
+    "append",
+    "keep_last",
+    "upsert_by",
+    "replace_latest",
+    "select_all",
+    "select_latest",
+    "select_where",
+    "SessionError",
+    "ReducerError",
+    "TransactionError",
+    "SnapshotError",
+]

@@ -1,0 +1,271 @@
+"""The session: one agent run's identity, its bus, its slices, its family."""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any, TypeVar
+from uuid import UUID, uuid4
+
+from session.bus import EventBus, InProcessEventBus, PublishResult
+from session.errors import SessionError, SnapshotError
+from session.events import SessionEvent, ToolInvoked
+from session.reducers import Append, Reducer
+from session.slices import items_of, latest_of
+from session.snapshot import Snapshot
+from session.transaction import Route, Store, Transaction
+
+__all__ = ["Session"]
+
+S = TypeVar("S")
+
+logger = logging.getLogger(__name__)
+
+
+class Session:
+    """Typed, immutable slices that change only through reducers, in transactions.
+
+    A session hears the events on its bus that carry its ``session_id``, and no others; it reduces
+    the event, and for a ``ToolInvoked`` its ``value`` too, as one. Readers never wait and always
+    see a committed state, except that code inside a transaction sees its own changes.
+
+    Subscribers are told while the session's lock is held, so that they hear events in the order of
+    the commits: keep them short, and let another thread do the waiting.
+    """
+
+    def __init__(
+        self,
+        *,
+        bus: EventBus | None = None,
+        parent: Session | None = None,
+        session_id: UUID | None = None,
+        created_at: datetime | None = None,
+        tags: Mapping[str, str] | None = None,
+        history: int | None = None,
+    ) -> None:
+        """Open a session.
+
+        Args:
+            bus: Where its events travel; a bus of its own when left out. Sessions may share one.
+            parent: The session that this one works for; it lists this one among its children.
+            session_id: Its identity; a random one when left out.
+            created_at: When it began, with a time zone; now when left out.
+            tags: Words to find it by.
+            history: How many events of each type its logs keep; all when left out.
+
+        Raises:
+            ValueError: ``created_at`` has no time zone, or ``history`` is under 1.
+        """
+        if created_at is not None and created_at.utcoffset() is None:
+            raise ValueError("created_at must carry a time zone: use datetime.now(UTC)")
+        self._bus: EventBus = InProcessEventBus() if bus is None else bus
+        self._parent = parent
+        self._children: tuple[Session, ...] = ()
+        self._session_id = uuid4() if session_id is None else session_id
+        self._created_at = datetime.now(UTC) if created_at is None else created_at
+        self._tags = MappingProxyType(dict(tags or {}))
+        self._delivering: SessionEvent | None = None
+        self._store = Store(Append(history))
+        if parent is not None:
+            with parent._store.lock:
+                parent._children = (*parent._children, self)
+
+        itself = weakref.ref(self)
+
+        def receive(event: SessionEvent) -> None:
+            session = itself()
+            if session is not None:
+                session._receive(event)
+
+        self._bus.subscribe(SessionEvent, receive)
+        # The bus outlives many sessions: it holds none of them, and forgets those that are gone.
+        self._detach = weakref.finalize(self, self._bus.unsubscribe, SessionEvent, receive)
+
+    def __repr__(self) -> str:
+        return f"Session({str(self._session_id)!r}, tags={dict(self._tags)!r})"
+
+    @property
+    def bus(self) -> EventBus:
+        """Where its events travel."""
+        return self._bus
+
+    @property
+    def session_id(self) -> UUID:
+        """Its identity; events carry it."""
+        return self._session_id
+
+    @property
+    def created_at(self) -> datetime:
+        """When it began, with a time zone."""
+        return self._created_at
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """Words to find it by."""
+        return self._tags
+
+    @property
+    def parent(self) -> Session | None:
+        """The session that it works for."""
+        return self._parent
+
+    @property
+    def children(self) -> tuple[Session, ...]:
+        """The sessions that were opened with this one as parent, oldest first."""
+        return self._children
+
+    def close(self) -> None:
+        """Stop hearing the bus. What the session holds can still be read."""
+        self._detach()
+
+    # Reading
+
+    def select_all(self, slice_type: type[S], /) -> tuple[S, ...]:
+        """All items of a slice, oldest first; empty when there are none."""
+        return items_of(self._store.visible().get(slice_type, ()))
+
+    def select_latest(self, slice_type: type[S], /) -> S | None:
+        """The newest item of a slice, or None."""
+        store = self._store
+        slices = store.slices if store.open is None else store.visible()
+        found: S | None = latest_of(slices.get(slice_type, ()))
+        return found
+
+    def select_where(self, slice_type: type[S], predicate: Callable[[S], bool], /) -> tuple[S, ...]:
+        """The items of a slice that ``predicate`` accepts, oldest first."""
+        return tuple(item for item in self.select_all(slice_type) if predicate(item))
+
+    # Changing
+
+    def register_reducer(
+        self, event_type: type[Any], reducer: Reducer, slice_type: type[Any] | None = None
+    ) -> None:
+        """Let ``reducer`` answer every event or value of exactly ``event_type``.
+
+        Reducers of one type run in the order of registration. Registering the same reducer for the
+        same types again changes nothing.
+
+        Args:
+            event_type: The type that it answers.
+            reducer: ``(slice, event) -> slice``, pure; both are tuples.
+            slice_type: The type of the slice's items; ``event_type`` when left out.
+
+        Raises:
+            TypeError: A type is no class, or the reducer cannot be called.
+        """
+        kept = event_type if slice_type is None else slice_type
+        for kind in (event_type, kept):
+            _require_class(kind)
+        if not callable(reducer):
+            raise TypeError(f"a reducer must be callable, got {reducer!r}")
+        self._store.add_route(event_type, Route(reducer, kept))
+
+    def transaction(self) -> Transaction:
+        """Check and change as one: nobody else changes this session inside the block.
+
+        What is dispatched inside becomes visible to others at once when the block ends; when it
+        raises, nothing of it ever was. Keep it short, and never await inside.
+        """
+        return Transaction(self._store, self._deliver)
+
+    def dispatch(self, value: object) -> None:
+        """Reduce a value without an event.
+
+        Raises:
+            ReducerError: A reducer returned something other than a tuple.
+            Exception: Whatever a reducer raises. The session stays as it was.
+        """
+        with Transaction(self._store, self._deliver) as transaction:
+            transaction.dispatch(value)
+
+    def publish(self, event: SessionEvent) -> PublishResult:
+        """Put an event on the bus; this session reduces it if it is addressed to it."""
+        return self._bus.publish(event)
+
+    # Keeping
+
+    def snapshot(self) -> Snapshot:
+        """The state of this moment: every slice but the event logs."""
+        slices = self._store.visible()
+        return Snapshot(
+            slices={kind: slices[kind] for kind in slices if not issubclass(kind, SessionEvent)},
+            session_id=self._session_id,
+            tags=dict(self._tags),
+        )
+
+    def rollback(self, snapshot: Snapshot) -> None:
+        """Put the state of a snapshot back; the event logs go on.
+
+        The snapshot may come from another session, or from JSON.
+
+        Raises:
+            SnapshotError: ``snapshot`` is none.
+        """
+        if not isinstance(snapshot, Snapshot):
+            raise SnapshotError(f"rollback takes a Snapshot, got {type(snapshot).__name__}")
+        with Transaction(self._store, self._deliver) as transaction:
+            logs = {
+                kind: slice_ for kind, slice_ in transaction.slices.items() if issubclass(kind, SessionEvent)
+            }
+            transaction.replace({**logs, **snapshot._slices})
+
+    def clone(
+        self,
+        *,
+        bus: EventBus | None = None,
+        parent: Session | None = None,
+        session_id: UUID | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> Session:
+        """Open a session with the same reducers and slices, which then goes its own way.
+
+        Args:
+            bus: The clone's bus; this session's when left out.
+            parent: The clone's parent; none when left out.
+            session_id: The clone's identity; a random one when left out.
+            tags: The clone's tags; this session's when left out.
+
+        Raises:
+            SessionError: ``session_id`` is this session's own: two sessions would answer to it.
+        """
+        if session_id == self._session_id:
+            raise SessionError("a clone needs an identity of its own: leave session_id out")
+        clone = Session(
+            bus=self._bus if bus is None else bus,
+            parent=parent,
+            session_id=session_id,
+            tags=self._tags if tags is None else tags,
+        )
+        clone._store = self._store.copy()
+        return clone
+
+    # The bus
+
+    def _deliver(self, event: SessionEvent) -> None:
+        """Tell the bus of an event that this session has reduced already."""
+        outer, self._delivering = self._delivering, event
+        try:
+            self._bus.publish(event)
+        except Exception as error:  # noqa: BLE001 - what is committed stays: a bus cannot undo it
+            logger.error(  # noqa: TRY400 - a traceback would carry the exception's text
+                "bus_failed", extra={"event": type(event).__name__, "error": type(error).__name__}
+            )
+        finally:
+            self._delivering = outer
+
+    def _receive(self, event: SessionEvent) -> None:
+        """Reduce an event that somebody published, if it is addressed to this session."""
+        if event is self._delivering or event.session_id != self._session_id:
+            return
+        with Transaction(self._store, self._deliver) as transaction:
+            transaction.dispatch(event)
+            if isinstance(event, ToolInvoked) and event.value is not None:
+                transaction.dispatch(event.value)
+
+
+def _require_class(kind: object) -> None:
+    if not isinstance(kind, type):
+        raise TypeError(f"event_type and slice_type must be classes, got {kind!r}")

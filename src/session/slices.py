@@ -1,0 +1,77 @@
+"""Slices of a session's state: tuples, and logs, which grow at their end in constant time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["Log", "Slice", "items_of", "latest_of"]
+
+
+class Log:
+    """An immutable sequence that is cheap to grow.
+
+    It is a window on a buffer that is only ever appended to and that logs which grew from one
+    another share: the hundred-thousandth entry costs what the first did.
+    """
+
+    __slots__ = ("_buffer", "_items", "_start", "_stop")
+
+    def __init__(self, items: tuple[Any, ...] = ()) -> None:
+        self._buffer: Sequence[Any] = items
+        self._start = 0
+        self._stop = len(items)
+        self._items: tuple[Any, ...] | None = items
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, (Log, tuple)):
+            return self.items == items_of(other)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.items)
+
+    @property
+    def items(self) -> tuple[Any, ...]:
+        """All entries, oldest first; built when first asked for."""
+        if self._items is None:
+            self._items = tuple(self._buffer[self._start : self._stop])
+        return self._items
+
+    @property
+    def latest(self) -> Any:
+        """The newest entry, or None."""
+        return self._buffer[self._stop - 1] if self._stop > self._start else None
+
+    def push(self, entry: object, limit: int | None = None) -> Log:
+        """This log and one more entry, of which the last ``limit`` stay.
+
+        The caller holds the session's lock: two pushes never meet.
+        """
+        buffer, start = self._buffer, self._start
+        # Another log has grown past this one (a rollback, a transaction given up), the front of the
+        # buffer is mostly dead, or it is a tuple: then this log gets a buffer of its own.
+        if type(buffer) is not list or len(buffer) != self._stop or start > self._stop - start + 32:
+            buffer, start = list(buffer[start : self._stop]), 0
+        buffer.append(entry)
+        grown = Log.__new__(Log)
+        grown._buffer = buffer
+        grown._stop = stop = len(buffer)
+        grown._start = start if limit is None or stop - start <= limit else stop - limit
+        grown._items = None
+        return grown
+
+
+Slice = tuple[Any, ...] | Log
+
+
+def items_of(slice_: Slice) -> tuple[Any, ...]:
+    """All items of a slice, oldest first."""
+    return slice_ if isinstance(slice_, tuple) else slice_.items
+
+
+def latest_of(slice_: Slice) -> Any:
+    """The newest item of a slice, or None."""
+    if isinstance(slice_, tuple):
+        return slice_[-1] if slice_ else None
+    return slice_.latest

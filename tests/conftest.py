@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+from syrupy.location import PyTestLocation
 
 from planning import PlanningToolsSection, Toolbox
 from session import InProcessEventBus, Session
+
+ROOT = Path(__file__).parent.parent
+
+
+class TextFiles(SingleFileSnapshotExtension):
+    """Each snapshot whole in a text file of its own, under ``snapshots/``, which mirrors ``tests/``."""
+
+    _write_mode = WriteMode.TEXT
+    file_extension = "txt"
+
+    @classmethod
+    def dirname(cls, *, test_location: PyTestLocation) -> str:
+        """The folder of a test module's snapshots."""
+        module = Path(test_location.filepath).relative_to(ROOT / "tests")
+        return str(ROOT / "snapshots" / module.with_suffix(""))
+
+
+@pytest.fixture
+def snapshot(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    """Compares text with a stored file."""
+    return snapshot.use_extension(TextFiles)
 
 
 @pytest.fixture

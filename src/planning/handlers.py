@@ -153,8 +153,10 @@ def _text(path: str, value: object, rule: TextRule) -> list[Problem]:
 
 def _step_id(step_id: str, plan: Plan | None) -> list[Problem]:
     problems = _text("step_id", step_id, STEP_ID)
-    if problems or plan is None or not plan.steps:
-        return problems or ([] if plan is None else [Problem("the plan has no steps", "step_id")])
+    if problems or plan is None or plan.status == "abandoned":
+        return problems
+    if not plan.steps:
+        return [Problem("the plan has no steps yet; add some with planning_add_step", "step_id")]
     trimmed = _clean(STEP_ID, step_id)
     if index_of(plan.steps, trimmed) is not None:
         return []

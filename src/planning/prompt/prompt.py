@@ -62,14 +62,10 @@ class Prompt:
         parts: list[str] = []
         tools: dict[str, Tool] = {}
         for section in self.sections:
-            kind = section.params_type
-            values = None if kind is None else given.get(kind)
+            values = given.get(section.params_type)
             if not section.is_enabled(values):
                 continue
-            if kind is not None and values is None:
-                raise PromptRenderError(
-                    f"section {section.title!r} takes {kind.__name__}; pass an instance to render()"
-                )
+            section.require(values)
             parts.append(f"## {len(parts) + 1}. {section.title}\n\n{section.body(values)}".rstrip())
             for tool in section.tools():
                 if tools.setdefault(tool.name, tool) is not tool:
@@ -81,9 +77,9 @@ class Prompt:
             ).raise_for_failures()
         return rendered
 
-    def _by_type(self, params: Iterable[object]) -> dict[type, Any]:
+    def _by_type(self, params: Iterable[object]) -> dict[type | None, Any]:
         taken = {section.params_type for section in self.sections}
-        given: dict[type, Any] = {}
+        given: dict[type | None, Any] = {}
         for each in params:
             kind = type(each)
             if not dataclasses.is_dataclass(each) or isinstance(each, type):

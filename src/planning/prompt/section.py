@@ -55,11 +55,29 @@ class Section(ABC, Generic[P]):
         )
 
     def is_enabled(self, params: P | None = None) -> bool:
-        """Whether the section takes part."""
+        """Whether the section takes part.
+
+        Raises:
+            PromptRenderError: A function decides, from parameters that are missing.
+        """
         if not callable(self._enabled):
             return self._enabled
-        takes_params = bool(inspect.signature(self._enabled).parameters)
-        return self._enabled(params) if takes_params else self._enabled()
+        if not inspect.signature(self._enabled).parameters:
+            return self._enabled()
+        self.require(params)
+        return self._enabled(params)
+
+    def require(self, params: P | None) -> None:
+        """Check that there are parameters for a section that takes some.
+
+        Raises:
+            PromptRenderError: There are none.
+        """
+        kind = self.params_type
+        if kind is not None and params is None:
+            raise PromptRenderError(
+                f"section {self.title!r} takes {kind.__name__}; pass an instance to render()"
+            )
 
     def tools(self) -> tuple[Tool, ...]:
         """The tools that the section offers while it is enabled."""

@@ -1,8 +1,8 @@
 """Arguments as a model sends them -> frozen parameters, or every problem with its path.
 
 Some of what models send beside the point is taken for what it means: a JSON text where an array or
-object belongs, a plain string where an object with one required string belongs, null for a field
-that may be left out.
+object belongs, a plain string where an object with one required string belongs, 2.0 where an integer
+belongs, null for a field that may be left out.
 """
 
 from __future__ import annotations
@@ -67,12 +67,14 @@ def decode(
     try:
         if not _is_valid(kind, data):
             data = _repaired(kind, data, diagnose)
-        return msgspec.convert(data, kind)
+        try:
+            return msgspec.convert(data, kind)
+        except msgspec.ValidationError:  # 2.0 is an integer to JSON Schema, but not to msgspec
+            return msgspec.convert(_coerced(data, structural_schema(kind)), kind)
     except ToolValidationError:
         raise
     except (ValueError, RecursionError):
-        # A mapping from Python that is no JSON: keys that are no strings, objects, cycles, and what
-        # the schema's integers admit but the parameters do not.
+        # A mapping from Python that is no JSON: keys that are no strings, objects, cycles.
         _refuse("arguments must hold JSON values only: text, numbers, booleans, null, arrays, objects")
 
 
@@ -148,6 +150,8 @@ def _coerced(data: Any, schema: Mapping[str, Any]) -> Any:
             for name, value in data.items()
             if not (value is None and name in properties and name not in required)
         }
+    if isinstance(data, float) and schema.get("type") == "integer" and data.is_integer():
+        return int(data)
     if isinstance(data, (list, tuple)) and wanted is not None and "items" in wanted:
         return [_coerced(item, wanted["items"]) for item in data]
     return data
@@ -224,6 +228,8 @@ def _node(schema: Mapping[str, Any], path: Iterable[str | int]) -> Mapping[str, 
 
 
 def _expected(node: Mapping[str, Any]) -> str:
+    if "anyOf" in node:
+        return " or ".join(dict.fromkeys(_expected(option) for option in node["anyOf"]))
     if "enum" in node:
         return f"one of {', '.join(map(str, node['enum']))}"
     word = _TYPE_WORDS.get(str(node.get("type")), "another type")

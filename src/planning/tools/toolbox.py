@@ -126,7 +126,11 @@ class Toolbox:
     def _find(self, name: object) -> Tool:
         tool = self._tools.get(name) if isinstance(name, str) else None
         if tool is None:
-            near = difflib.get_close_matches(name, self._tools, n=1) if isinstance(name, str) else []
+            near = (
+                difflib.get_close_matches(name, self._tools, n=1, cutoff=0.75)
+                if isinstance(name, str)
+                else []
+            )
             hint = f"did you mean {near[0]}?" if near else f"the tools are {', '.join(self._tools) or 'none'}"
             raise ToolValidationError(f"no tool is named {show(name)}; {hint}")
         return tool

@@ -1,0 +1,168 @@
+"""Prompts: sections numbered into one text, with their parameters and tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from planning import PlanningToolsSection
+from planning.prompt import MarkdownSection, Prompt, PromptRenderError, RenderedPrompt, Section
+from planning.tools import Tool
+from session import PromptRendered, Session, select_all
+
+
+@dataclass
+class Behaviour:
+    objective: str
+    limit: int = 3
+
+
+@dataclass
+class Tone:
+    word: str
+
+
+def prompt(*sections: Section[object]) -> Prompt:
+    return Prompt(ns="tests", key="prompt", sections=sections)
+
+
+def refusal(render: Callable[[], object]) -> str:
+    with pytest.raises(PromptRenderError) as caught:
+        render()
+    return str(caught.value)
+
+
+def test_sections_are_numbered_and_filled_from_their_own_parameters() -> None:
+    rendered = prompt(
+        MarkdownSection[Behaviour](title="Behaviour", template="Stay focused on ${objective}. Max ${limit}."),
+        MarkdownSection(title="Rules", template="  Be kind.  "),
+        MarkdownSection[Tone](title="Tone", template="${word}, ${word}"),
+    ).render(Tone("calm"), Behaviour("triage"))
+    assert rendered == RenderedPrompt(
+        "## 1. Behaviour\n\nStay focused on triage. Max 3.\n\n## 2. Rules\n\nBe kind.\n\n## 3. Tone\n\ncalm, calm"
+    )
+
+
+def test_the_usage_sketch_renders_with_the_planning_tools(session: Session) -> None:
+    planning = PlanningToolsSection(session=session)
+    rendered = Prompt(
+        ns="agents/background",
+        key="session-plan",
+        name="session-plan",
+        sections=[
+            MarkdownSection[Behaviour](title="Behaviour", template="Stay focused on ${objective}."),
+            planning,
+        ],
+    ).render(Behaviour(objective="triage open bug reports"))
+    assert rendered.text == (
+        f"## 1. Behaviour\n\nStay focused on triage open bug reports.\n\n## 2. Planning\n\n{planning.body()}"
+    )
+    assert rendered.tools == planning.tools()
+
+
+def test_a_disabled_section_takes_no_number_and_needs_no_parameters() -> None:
+    rendered = prompt(
+        MarkdownSection[Behaviour](title="Off", template="${objective}", enabled=False),
+        MarkdownSection(title="On", template="x"),
+    ).render()
+    assert rendered.text == "## 1. On\n\nx"
+
+
+def test_a_switch_is_given_the_parameters() -> None:
+    section = MarkdownSection[Behaviour](
+        title="Limits", template="${limit}", enabled=lambda params: params.limit > 5
+    )
+    assert prompt(section).render(Behaviour("x", limit=3)).text == ""
+    assert prompt(section).render(Behaviour("x", limit=9)).text == "## 1. Limits\n\n9"
+
+
+def test_a_switch_without_the_parameters_that_it_reads_is_an_error() -> None:
+    section = MarkdownSection[Behaviour](title="T", template="x", enabled=lambda params: params.limit > 5)
+    assert refusal(lambda: prompt(section).render()) == (
+        "section 'T' takes Behaviour; pass an instance to render()"
+    )
+
+
+def test_what_is_inserted_is_not_expanded_again() -> None:
+    section = MarkdownSection[Behaviour](title="T", template="${objective}")
+    assert prompt(section).render(Behaviour("${limit} $5 $${x}")).text == "## 1. T\n\n${limit} $5 $${x}"
+
+
+def test_dollars_and_an_escaped_placeholder_stay_text() -> None:
+    section = MarkdownSection[Behaviour](title="T", template="$5, $name, $${objective}, ${objective}")
+    assert prompt(section).render(Behaviour("a")).text == "## 1. T\n\n$5, $name, ${objective}, a"
+
+
+def test_an_unknown_placeholder_is_an_error_that_names_the_fields() -> None:
+    section = MarkdownSection[Behaviour](title="T", template="${objectiv}")
+    assert refusal(lambda: prompt(section).render(Behaviour("a"))) == (
+        "section 'T': no value for placeholder ${objectiv}; its fields are objective, limit"
+    )
+
+
+def test_a_placeholder_in_a_section_without_parameters_is_an_error() -> None:
+    section = MarkdownSection(title="T", template="${objective}")
+    assert refusal(lambda: prompt(section).render()) == (
+        "section 'T': no value for placeholder ${objective}; its fields are none: write MarkdownSection[Params](...)"
+    )
+
+
+@pytest.mark.parametrize("template", ["${}", "${ objective }", "${a-b}", "${open", "${a{b}}"])
+def test_a_malformed_placeholder_never_reaches_the_model(template: str) -> None:
+    section = MarkdownSection[Behaviour](title="T", template=template)
+    found = {"${a{b}}": "${a"}.get(template, template)
+    assert refusal(lambda: prompt(section).render(Behaviour("a"))) == (
+        f"section 'T': malformed placeholder {found!r}; write ${{name}}, or $${{ for a literal ${{"
+    )
+
+
+def test_missing_parameters_are_an_error() -> None:
+    section = MarkdownSection[Behaviour](title="T", template="x")
+    assert refusal(lambda: prompt(section).render()) == (
+        "section 'T' takes Behaviour; pass an instance to render()"
+    )
+
+
+def test_parameters_that_no_section_takes_are_an_error() -> None:
+    assert refusal(lambda: prompt().render(Tone("x"))) == "no section of prompt 'prompt' takes Tone"
+
+
+def test_parameters_given_twice_are_an_error() -> None:
+    section = MarkdownSection[Tone](title="T", template="${word}")
+    assert refusal(lambda: prompt(section).render(Tone("a"), Tone("b"))) == (
+        "Tone was given twice; pass one instance"
+    )
+
+
+@pytest.mark.parametrize(("params", "shown"), [({"word": "x"}, "{'word': 'x'}"), (Tone, repr(Tone))])
+def test_parameters_that_are_no_dataclass_instances_are_an_error(params: object, shown: str) -> None:
+    assert refusal(lambda: prompt().render(params)) == f"parameters must be dataclass instances, got {shown}"
+
+
+def test_a_section_class_of_ones_own_takes_the_parameters_of_its_base() -> None:
+    class Custom(Section[Tone]):
+        def body(self, params: Tone | None) -> str:
+            assert params is not None
+            return params.word.upper()
+
+    assert prompt(Custom(title="C")).render(Tone("hi")).text == "## 1. C\n\nHI"
+
+
+def test_two_tools_of_one_name_are_refused(session: Session) -> None:
+    sections = (PlanningToolsSection(session=session), PlanningToolsSection(session=session))
+    assert (
+        refusal(lambda: prompt(*sections).render()) == "two sections offer a tool named planning_setup_plan"
+    )
+
+
+def test_rendering_in_the_name_of_a_session_is_an_event(session: Session) -> None:
+    rendered = prompt(MarkdownSection(title="T", template="x")).render(session=session)
+    (event,) = select_all(session, PromptRendered)
+    assert (event.ns, event.key, event.text) == ("tests", "prompt", rendered.text)
+
+
+def test_a_section_offers_no_tools_unless_it_says_so() -> None:
+    tools: tuple[Tool, ...] = MarkdownSection(title="T", template="x").tools()
+    assert tools == ()

@@ -1,0 +1,96 @@
+"""Parameter schemas: what a model reads is stored whole, and holds what the tools accept."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Literal
+
+import jsonschema
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from planning import Plan, PlanningToolsSection, Toolbox
+from planning.tools.schema import published_schema, structural_schema
+from session import Session, select_latest
+
+
+def test_the_six_schemas_are_stored(section: PlanningToolsSection, snapshot: SnapshotAssertion) -> None:
+    schemas = {tool.name: [tool.description, tool.parameters_schema()] for tool in section.tools()}
+    assert json.dumps(schemas, indent=2) == snapshot
+
+
+def test_the_schemas_are_valid_and_closed(section: PlanningToolsSection) -> None:
+    for tool in section.tools():
+        schema = tool.parameters_schema()
+        jsonschema.Draft202012Validator.check_schema(schema)
+        for node in (schema, *(each.get("items", {}) for each in schema["properties"].values())):
+            assert node == {} or node["additionalProperties"] is False
+
+
+def test_a_schema_is_a_copy_of_ones_own(section: PlanningToolsSection) -> None:
+    tool = section.tools()[0]
+    tool.parameters_schema()["properties"].clear()
+    assert set(tool.parameters_schema()["properties"]) == {"objective", "initial_steps"}
+
+
+def test_the_examples_are_a_run_that_gives_just_these_messages(session: Session) -> None:
+    tools = PlanningToolsSection(session=session).tools()
+    toolbox = Toolbox(tools, session=session)
+    for tool in tools:
+        (example,) = tool.examples
+        jsonschema.validate(dict(example.arguments), tool.parameters_schema())
+        assert toolbox.call(tool.name, json.dumps(dict(example.arguments))).message == example.message
+    assert select_latest(session, Plan) == Plan("Fix the login bug", "abandoned", ())
+
+
+@dataclass(frozen=True)
+class Inner:
+    """A docstring for programmers."""
+
+    word: str
+
+
+@dataclass(frozen=True)
+class Outer:
+    """A docstring for programmers."""
+
+    mode: Literal["slow", "fast"]
+    inner: Inner
+    several: list[Inner] = field(default_factory=list)
+    maybe: Inner | None = None
+    either: int | str = 0
+    count: int = field(default=1, metadata={"description": "How many"})
+
+
+def test_any_dataclass_has_a_schema() -> None:
+    inner = {
+        "type": "object",
+        "properties": {"word": {"type": "string"}},
+        "required": ["word"],
+        "additionalProperties": False,
+    }
+    assert published_schema(Outer) == {
+        "type": "object",
+        "properties": {
+            "mode": {"type": "string", "enum": ["slow", "fast"]},
+            "inner": inner,
+            "several": {"type": "array", "items": inner},
+            "maybe": inner,
+            "either": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+            "count": {"type": "integer", "description": "How many"},
+        },
+        "required": ["mode", "inner"],
+        "additionalProperties": False,
+    }
+
+
+@dataclass
+class Endless:
+    again: Endless | None = None
+
+
+def test_a_type_that_refers_to_itself_is_refused() -> None:
+    with pytest.raises(TypeError) as caught:
+        structural_schema(Endless)
+    assert str(caught.value) == "the parameter type Endless refers to itself"

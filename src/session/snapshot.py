@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -11,7 +10,6 @@ from uuid import UUID
 
 import attrs
 
-from session.codec import decode, encode, type_name, type_of
 from session.errors import SnapshotError
 from session.slices import Slice, items_of, latest_of
 
@@ -68,6 +66,10 @@ class Snapshot:
         Raises:
             SnapshotError: A value has no JSON form that reads back equal; the text names its place.
         """
+        import json  # noqa: PLC0415 - most sessions are never written
+
+        from session.codec import encode, type_name  # noqa: PLC0415
+
         slices: dict[str, list[Any]] = {}
         for kind, slice_ in self._slices.items():
             name = kind.__qualname__
@@ -95,6 +97,10 @@ class Snapshot:
             SnapshotError: The text is no snapshot, is one of another version, or names a type that
                 is not loaded.
         """
+        import json  # noqa: PLC0415 - most sessions are never read
+
+        from session.codec import decode, type_name, type_of  # noqa: PLC0415
+
         try:
             document = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -119,4 +125,6 @@ class Snapshot:
 
 
 def _decode_rows(rows: list[Any], kind: type) -> tuple[Any, ...]:
+    from session.codec import decode  # noqa: PLC0415
+
     return tuple(decode(row, kind, f"{kind.__qualname__}[{place}]") for place, row in enumerate(rows))

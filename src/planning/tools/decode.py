@@ -70,7 +70,7 @@ def decode(
         try:
             return msgspec.convert(data, kind)
         except msgspec.ValidationError:  # 2.0 is an integer to JSON Schema, but not to msgspec
-            return msgspec.convert(_coerced(data, structural_schema(kind)), kind)
+            return msgspec.convert(_coerced_to(kind, data), kind)
     except ToolValidationError:
         raise
     except (ValueError, RecursionError):
@@ -84,7 +84,7 @@ def _is_valid(kind: type, data: Any) -> bool:
 
 def _repaired(kind: type, data: Any, diagnose: Callable[[Mapping[str, Any]], Iterable[Problem]]) -> Any:
     """The data taken for what it means, if that has the right shape."""
-    data = _coerced(data, structural_schema(kind))
+    data = _coerced_to(kind, data)
     problems = list(_shape_problems(kind, data))
     if problems:
         problems += [*_text_problems(kind, data), *diagnose(data)]
@@ -137,6 +137,10 @@ def _no_retrieval(uri: str) -> NoReturn:
 
 
 # What models send beside the point
+
+
+def _coerced_to(kind: type, data: Any) -> Any:
+    return _coerced(data, structural_schema(kind))
 
 
 def _coerced(data: Any, schema: Mapping[str, Any]) -> Any:

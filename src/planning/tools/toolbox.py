@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -126,6 +125,8 @@ class Toolbox:
     def _find(self, name: object) -> Tool:
         tool = self._tools.get(name) if isinstance(name, str) else None
         if tool is None:
+            import difflib  # noqa: PLC0415 - only a wrong name needs it
+
             near = (
                 difflib.get_close_matches(name, self._tools, n=1, cutoff=0.75)
                 if isinstance(name, str)

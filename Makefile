@@ -1,0 +1,52 @@
+# The commands of the project; `make help` lists them.
+SHELL := /bin/sh
+PYTHON ?= $(firstword $(shell scripts/pythons))
+PYTHONS ?= $(if $(CI),$(shell scripts/pythons),$(PYTHON))
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench snapshots clean
+
+help: ## list the commands
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+
+demo: $(VENV)/installed ## set up .venv and replay an agent's transcript
+	@$(BIN)/planning replay examples/triage.jsonl
+
+test: ## run the tests against the built wheel, on every Python with CI=true
+	@scripts/test-wheel $(PYTHONS)
+
+check: $(VENV)/checkers ## lint, type-check, and hold the imports to their rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/checkers ## put the code into its format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+snapshots: ## write the stored texts anew; then read the diff
+	@PYTEST_ARGS=--snapshot-update scripts/test-wheel $(PYTHON)
+
+bench: $(VENV)/installed ## measure beside the peers and rewrite benchmarks/RESULTS.md
+	$(BIN)/python benchmarks/run.py --write
+
+clean: ## remove what the other commands made
+	rm -rf $(VENV) .venvs dist build .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+SOURCES := $(shell find src -name '*.py' -o -name '*.json')
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "make: no Python 3.11 or newer found; name one: make PYTHON=/path/to/python" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: $(VENV)/bin/python pyproject.toml $(SOURCES)
+	@$(BIN)/python -m pip install --quiet '.[cli]'
+	@$(BIN)/python -m pip install --quiet --force-reinstall --no-deps .
+	@touch $@
+
+$(VENV)/checkers: $(VENV)/bin/python pyproject.toml
+	@$(BIN)/python -m pip install --quiet '.[cli,test,check]'
+	@touch $@ 

@@ -1,0 +1,86 @@
+"""The house's rules that no other tool checks."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from importlib.metadata import files, requires
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ["session", "planning"]
+HEAVY = ["msgspec", "jsonschema_rs", "asyncio", "rich", "typer", "click", "pydantic"]
+
+
+def modules(package: str) -> list[Path]:
+    spec = find_spec(package)
+    assert spec is not None
+    assert spec.origin is not None
+    return sorted(Path(spec.origin).parent.rglob("*.py"))
+
+
+def imported(module: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: imports are absolute"
+            found.add(str(node.module).partition(".")[0])
+    return found
+
+
+def test_the_session_imports_the_standard_library_and_attrs_alone() -> None:
+    allowed = sys.stdlib_module_names | {"session", "attrs", "typing_extensions"}
+    assert {name for module in modules("session") for name in imported(module)} <= allowed
+
+
+def test_importing_planning_loads_none_of_the_heavy_libraries() -> None:
+    program = f"import sys, planning; print([name for name in {HEAVY} if name in sys.modules])"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert shown.stdout == "[]\n"
+
+
+def test_the_core_has_four_requirements() -> None:
+    core = [need for need in requires("session-planning") or () if "extra ==" not in need]
+    assert sorted(need.partition(">")[0] for need in core) == [
+        "attrs",
+        "jsonschema-rs",
+        "msgspec",
+        "typing-extensions",
+    ]
+
+
+def test_the_wheel_holds_both_packages_with_their_types() -> None:
+    installed = {str(path) for path in files("session-planning") or ()}
+    if any(path.endswith(".pth") for path in installed):
+        pytest.skip("installed in place: there is no wheel to look into")
+    assert {"session/py.typed", "planning/py.typed"} <= installed
+    for package in PACKAGES:
+        inside = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src" / package).rglob("*.py")}
+        assert inside <= installed
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_module_is_longer_than_400_lines_and_each_says_what_it_is(package: str) -> None:
+    for module in modules(package):
+        text = module.read_text()
+        assert len(text.splitlines()) <= 400, module
+        assert ast.get_docstring(ast.parse(text)), module
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_nothing_calls_eval_or_exec(package: str) -> None:
+    for module in modules(package):
+        for node in ast.walk(ast.parse(module.read_text())):
+            called = node.func if isinstance(node, ast.Call) else None
+            assert not (isinstance(called, ast.Name) and called.id in {"eval", "exec"}), module
+
+
+def test_tests_mirror_the_rooms() -> None:
+    rooms = {path.parent.relative_to(ROOT / "src") for path in (ROOT / "src").rglob("*.py")}
+    assert {str(room) for room in rooms if not (ROOT / "tests" / room).is_dir()} == set()

@@ -1,7 +1,7 @@
 # The commands of the project; `make help` lists them.
 SHELL := /bin/sh
-PYTHON ?= $(firstword $(shell scripts/pythons))
-PYTHONS ?= $(if $(CI),$(shell scripts/pythons),$(PYTHON))
+PYTHON := $(or $(PYTHON),$(firstword $(shell scripts/pythons)))
+PYTHONS := $(or $(PYTHONS),$(if $(CI),$(shell scripts/pythons),$(PYTHON)))
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -49,4 +49,4 @@ $(VENV)/installed: $(VENV)/bin/python pyproject.toml $(SOURCES)
 
 $(VENV)/checkers: $(VENV)/bin/python pyproject.toml
 	@$(BIN)/python -m pip install --quiet '.[cli,test,check]'
-	@touch $@ 
+	@touch $@

@@ -81,7 +81,9 @@ class InProcessEventBus:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # Reentrant, and each change made from one reading of the tuple: the garbage collector may
+        # end a session, and so unsubscribe it, in the middle of any of these methods.
+        self._lock = threading.RLock()
         self._subscriptions: tuple[tuple[type, Handler], ...] = ()
         self._by_type: dict[type, tuple[Handler, ...]] = {}
 
@@ -107,11 +109,12 @@ class InProcessEventBus:
             Whether there was one.
         """
         with self._lock:
+            subscriptions = self._subscriptions
             try:
-                place = self._subscriptions.index((event_type, handler))
+                place = subscriptions.index((event_type, handler))
             except ValueError:
                 return False
-            self._subscriptions = self._subscriptions[:place] + self._subscriptions[place + 1 :]
+            self._subscriptions = subscriptions[:place] + subscriptions[place + 1 :]
             self._by_type = {}
             return True
 

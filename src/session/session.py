@@ -83,6 +83,7 @@ class Session:
         self._bus.subscribe(SessionEvent, receive)
         # The bus outlives many sessions: it holds none of them, and forgets those that are gone.
         self._detach = weakref.finalize(self, self._bus.unsubscribe, SessionEvent, receive)
+        self._detach.atexit = False
 
     def __repr__(self) -> str:
         return f"Session({str(self._session_id)!r}, tags={dict(self._tags)!r})"

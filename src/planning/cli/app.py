@@ -1,0 +1,233 @@
+"""The command line: what each command reads, what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import asdict
+from enum import StrEnum
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Final, NoReturn
+
+import typer
+
+from planning.cli.definitions import FORMATS, Format
+from planning.cli.printable import printable
+from planning.cli.replay import Record, Tally, replay
+from planning.cli.transcript import Call, TranscriptError, parse_transcript
+from planning.cli.view_plain import closing_lines, opening_lines, record_lines
+from planning.model import Plan
+from planning.prompt import PlanningStrategy, PlanningToolsSection, Prompt
+from session import Session, select_latest
+
+__all__ = ["app"]
+
+_TERMINAL_DELAY: Final = 0.15
+_LONGEST_DELAY: Final = 60.0
+_MOST_PROBLEMS: Final = 10
+
+
+class Strategy(StrEnum):
+    """The strategies by the short names that the command line takes."""
+
+    REACT = "react"
+    PAR = "par"
+    GDRS = "gdrs"
+
+
+_STRATEGIES: Final = {
+    Strategy.REACT: PlanningStrategy.REACT,
+    Strategy.PAR: PlanningStrategy.PLAN_ACT_REFLECT,
+    Strategy.GDRS: PlanningStrategy.GOAL_DECOMPOSE_ROUTE_SYNTHESISE,
+}
+
+# \b keeps a paragraph as it is written.
+_EXIT_CODES: Final = """\b
+Exit codes:
+  0    done; refused calls are part of a replay
+  1    the transcript cannot be read or holds something else than
+       messages, or the output cannot be written
+  2    wrong usage
+  130  interrupted
+"""
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: no markup in it, none read into what a user typed
+    help="Planning for agents: replay a transcript, print the prompt section and the tool definitions.",
+    epilog=f"""\b
+Examples:
+  planning replay examples/triage.jsonl
+  planning prompt --strategy par
+  planning tools --format anthropic
+
+{_EXIT_CODES}""",
+)
+
+
+def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it
+    if asked:
+        typer.echo(f"planning {version('session-planning')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and leave."),
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(
+    "replay",
+    epilog=f"""\b
+Examples:
+  planning replay examples/triage.jsonl
+  planning replay --delay 0.5 examples/triage-anthropic.jsonl
+  planning replay --json - < transcript.jsonl
+  my-agent --log-messages | planning replay
+
+{_EXIT_CODES}""",
+)
+def _replay(
+    transcript: Annotated[
+        str | None,
+        typer.Argument(metavar="TRANSCRIPT", help="A file, or - for standard input.", show_default=False),
+    ] = None,
+    *,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the final plan as JSON, nothing else.")
+    ] = False,
+    delay: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=_LONGEST_DELAY,
+            metavar="SECONDS",
+            help=f"Wait after each change; {_TERMINAL_DELAY} in a terminal, 0 elsewhere when left out.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Replay a transcript: show the plan as it changes.
+
+    A transcript holds model messages in JSON, in the chat-completions form or in Anthropic's: one
+    a line, or all in one array, or in an object under "messages". Calls to other tools are passed
+    over and counted.
+    """
+    if delay is not None and math.isnan(delay):
+        raise typer.BadParameter("nan is no number of seconds", param_hint="'--delay'")
+    calls = _calls(transcript)
+    section = PlanningToolsSection(session=Session())
+    records = replay(calls, section)
+    if as_json:
+        for _ in records:
+            pass
+        plan = select_latest(section.session, Plan)
+        typer.echo(json.dumps(None if plan is None else asdict(plan), indent=2))
+    elif sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        _show_live(section, records, _TERMINAL_DELAY if delay is None else delay)
+    else:
+        _show_plain(section, records, delay or 0.0)
+
+
+@app.command(
+    "prompt",
+    epilog="""\b
+Examples:
+  planning prompt
+  planning prompt --strategy gdrs
+""",
+)
+def _prompt(
+    strategy: Annotated[
+        Strategy,
+        typer.Option(
+            case_sensitive=False,
+            help="react: reason, act, observe; par: plan, act, reflect;"
+            " gdrs: goal, decompose, route, synthesise.",
+        ),
+    ] = Strategy.REACT,
+) -> None:
+    """Print the planning section of a prompt as a model reads it."""
+    typer.echo(_rendered(PlanningToolsSection(session=Session(), strategy=_STRATEGIES[strategy])))
+
+
+@app.command(
+    "tools",
+    epilog="""\b
+Examples:
+  planning tools --format openai > tools.json
+  planning tools --format json-schema
+""",
+)
+def _tools(
+    form: Annotated[
+        Format, typer.Option("--format", case_sensitive=False, help="Who is going to read them.")
+    ] = Format.OPENAI,
+) -> None:
+    """Print the definitions of the six planning tools as JSON."""
+    tools = PlanningToolsSection(session=Session()).tools()
+    typer.echo(json.dumps(FORMATS[form](tools), indent=2))
+
+
+def _calls(transcript: str | None) -> tuple[Call, ...]:
+    name = "standard input" if transcript in (None, "-") else printable(str(transcript))
+    try:
+        return parse_transcript(_read(transcript))
+    except TranscriptError as error:
+        problems = [f"  {problem}" for problem in error.problems[:_MOST_PROBLEMS]]
+        if len(error.problems) > _MOST_PROBLEMS:
+            problems.append(f"  and {len(error.problems) - _MOST_PROBLEMS} more")
+        _fail("\n".join([f"{name} is no transcript, nothing was replayed:", *problems]))
+    except (OSError, ValueError) as error:
+        _fail(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}")
+
+
+def _read(transcript: str | None) -> bytes:
+    if transcript is None and sys.stdin.isatty():
+        raise typer.BadParameter("give a file, or pipe one in", param_hint="'TRANSCRIPT'")
+    return sys.stdin.buffer.read() if transcript in (None, "-") else Path(str(transcript)).read_bytes()
+
+
+def _fail(message: str) -> NoReturn:
+    typer.echo(f"planning: {message}", err=True)
+    raise typer.Exit(1)
+
+
+def _rendered(section: PlanningToolsSection) -> str:
+    return Prompt(ns="planning/cli", key="section", sections=[section]).render().text
+
+
+def _show_plain(section: PlanningToolsSection, records: Iterable[Record], delay: float) -> None:
+    tally = Tally()
+    _echo(opening_lines(_rendered(section)))
+    for record in records:
+        tally = tally.after(record)
+        _echo(record_lines(record))
+        time.sleep(delay)
+    _echo(closing_lines(select_latest(section.session, Plan), tally))
+
+
+def _echo(lines: Iterable[str]) -> None:
+    for line in lines:
+        typer.echo(line)
+
+
+def _show_live(section: PlanningToolsSection, records: Iterable[Record], delay: float) -> None:
+    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it, and pays for it
+
+    from planning.cli.view_live import show_live  # noqa: PLC0415
+
+    show_live(Console(), _rendered(section), records, pause=lambda: time.sleep(delay))

@@ -1,6 +1,8 @@
 # The commands of the project; `make help` lists them.
 SHELL := /bin/sh
-PYTHON := $(or $(PYTHON),$(firstword $(shell scripts/pythons)))
+# The newest of the tested versions, or else whatever newer one there is.
+NEWER = $(shell python3 -c 'import sys; sys.version_info >= (3, 11) and print(sys.executable)' 2>/dev/null)
+PYTHON := $(or $(PYTHON),$(firstword $(shell scripts/pythons)),$(NEWER))
 PYTHONS := $(or $(PYTHONS),$(if $(CI),$(shell scripts/pythons),$(PYTHON)))
 VENV := .venv
 BIN := $(VENV)/bin

@@ -34,7 +34,7 @@ class SessionEvent:
         """Unique for each event."""
         # Random bits become a UUID when somebody looks: making one is the dearest part of an event.
         drawn = self._event_id
-        return drawn if isinstance(drawn, UUID) else UUID(bytes=drawn, version=4)
+        return UUID(bytes=drawn, version=4) if isinstance(drawn, bytes) else drawn
 
 
 @attrs.frozen

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 import time
-from collections.abc import Iterable
 from dataclasses import asdict
 from enum import StrEnum
 from importlib.metadata import version
-from pathlib import Path
-from typing import Annotated, Final, NoReturn
+from typing import Annotated, Final
 
 import typer
 
 from planning.cli.definitions import FORMATS, Format
-from planning.cli.printable import printable
-from planning.cli.replay import Record, Tally, replay
-from planning.cli.transcript import Call, TranscriptError, parse_transcript
-from planning.cli.view_plain import closing_lines, opening_lines, record_lines
+from planning.cli.replay import replay
+from planning.cli.source import NoSourceError, SourceError, read_calls
+from planning.cli.view_plain import show_plain
 from planning.model import Plan
 from planning.prompt import PlanningStrategy, PlanningToolsSection, Prompt
 from session import Session, select_latest
@@ -29,7 +25,6 @@ __all__ = ["app"]
 
 _TERMINAL_DELAY: Final = 0.15
 _LONGEST_DELAY: Final = 60.0
-_MOST_PROBLEMS: Final = 10
 
 
 class Strategy(StrEnum):
@@ -126,9 +121,13 @@ def _replay(
     a line, or all in one array, or in an object under "messages". Calls to other tools are passed
     over and counted.
     """
-    if delay is not None and math.isnan(delay):
-        raise typer.BadParameter("nan is no number of seconds", param_hint="'--delay'")
-    calls = _calls(transcript)
+    try:
+        calls = read_calls(transcript)
+    except SourceError as error:
+        typer.echo(f"planning: {error}", err=True)
+        raise typer.Exit(1) from None
+    except NoSourceError:
+        raise typer.BadParameter("give a file, or pipe one in", param_hint="'TRANSCRIPT'") from None
     section = PlanningToolsSection(session=Session())
     records = replay(calls, section)
     if as_json:
@@ -136,10 +135,15 @@ def _replay(
             pass
         plan = select_latest(section.session, Plan)
         typer.echo(json.dumps(None if plan is None else asdict(plan), indent=2))
-    elif sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
-        _show_live(section, records, _TERMINAL_DELAY if delay is None else delay)
+    elif sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        from rich.console import Console  # noqa: PLC0415 - only a terminal needs it, and pays for it
+
+        from planning.cli.view_live import show_live  # noqa: PLC0415
+
+        seconds = _TERMINAL_DELAY if delay is None else delay
+        show_live(Console(), _rendered(section), records, pause=lambda: time.sleep(seconds))
     else:
-        _show_plain(section, records, delay or 0.0)
+        show_plain(typer.echo, _rendered(section), records, pause=lambda: time.sleep(delay or 0.0))
 
 
 @app.command(
@@ -182,52 +186,5 @@ def _tools(
     typer.echo(json.dumps(FORMATS[form](tools), indent=2))
 
 
-def _calls(transcript: str | None) -> tuple[Call, ...]:
-    name = "standard input" if transcript in (None, "-") else printable(str(transcript))
-    try:
-        return parse_transcript(_read(transcript))
-    except TranscriptError as error:
-        problems = [f"  {problem}" for problem in error.problems[:_MOST_PROBLEMS]]
-        if len(error.problems) > _MOST_PROBLEMS:
-            problems.append(f"  and {len(error.problems) - _MOST_PROBLEMS} more")
-        _fail("\n".join([f"{name} is no transcript, nothing was replayed:", *problems]))
-    except (OSError, ValueError) as error:
-        _fail(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}")
-
-
-def _read(transcript: str | None) -> bytes:
-    if transcript is None and sys.stdin.isatty():
-        raise typer.BadParameter("give a file, or pipe one in", param_hint="'TRANSCRIPT'")
-    return sys.stdin.buffer.read() if transcript in (None, "-") else Path(str(transcript)).read_bytes()
-
-
-def _fail(message: str) -> NoReturn:
-    typer.echo(f"planning: {message}", err=True)
-    raise typer.Exit(1)
-
-
 def _rendered(section: PlanningToolsSection) -> str:
     return Prompt(ns="planning/cli", key="section", sections=[section]).render().text
-
-
-def _show_plain(section: PlanningToolsSection, records: Iterable[Record], delay: float) -> None:
-    tally = Tally()
-    _echo(opening_lines(_rendered(section)))
-    for record in records:
-        tally = tally.after(record)
-        _echo(record_lines(record))
-        time.sleep(delay)
-    _echo(closing_lines(select_latest(section.session, Plan), tally))
-
-
-def _echo(lines: Iterable[str]) -> None:
-    for line in lines:
-        typer.echo(line)
-
-
-def _show_live(section: PlanningToolsSection, records: Iterable[Record], delay: float) -> None:
-    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it, and pays for it
-
-    from planning.cli.view_live import show_live  # noqa: PLC0415
-
-    show_live(Console(), _rendered(section), records, pause=lambda: time.sleep(delay))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import attrs
 
-from planning.cli.transcript import Call
+from planning.cli.messages import Call
 from planning.commands import Command
 from planning.model import Plan
 from planning.prompt import PlanningToolsSection

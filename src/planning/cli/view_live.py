@@ -102,7 +102,10 @@ def final_frame(console: Console, plan: Plan | None, tally: Tally) -> Renderable
     table = _table()
     table.add_column(ratio=1, overflow="fold")
     for step in plan.steps:
-        texts = [*(step.details or "").split("\n"), *(f"- {note}" for note in step.notes)]
+        texts = [
+            *(step.details or "").split("\n"),
+            *("- " + note.replace("\n", "\n  ") for note in step.notes),
+        ]
         more = [Text(_printable_lines(text), style="dim") for text in texts if text]
         table.add_row(_mark(console, step), step.step_id, Group(_title(step), *more))
     objective = Text(printable(plan.objective), style="bold")

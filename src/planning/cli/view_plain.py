@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from planning.cli.printable import one_line
 from planning.cli.replay import Changed, Read, Record, Refused, Tally
@@ -10,18 +10,40 @@ from planning.commands import AddStep, ClearPlan, MarkStep, SetupPlan, UpdateSte
 from planning.model import Plan, PlanStep, index_of
 from planning.render import plan_text
 
-__all__ = ["closing_lines", "opening_lines", "record_lines"]
+__all__ = ["record_lines", "show_plain"]
 
 _SUBJECT = 7  # "refused"
 _WHAT = 22  # "in_progress -> blocked"
 
 
-def opening_lines(prompt: str) -> Iterator[str]:
-    """What stands before the changes: the prompt section."""
-    yield "== Prompt =="
-    yield prompt
-    yield ""
-    yield "== Changes =="
+def show_plain(
+    echo: Callable[[str], object],
+    prompt: str,
+    records: Iterable[Record],
+    *,
+    pause: Callable[[], object] = lambda: None,
+) -> None:
+    """Print the prompt section, what each record changed, the final plan and the counts.
+
+    Args:
+        echo: Prints a line.
+        prompt: The prompt section.
+        records: What became of each call.
+        pause: Called after each record.
+    """
+    for line in ("== Prompt ==", prompt, "", "== Changes =="):
+        echo(line)
+    plan, tally = None, Tally()
+    for record in records:
+        tally = tally.after(record)
+        if isinstance(record, Changed):
+            plan = record.plan
+        for line in record_lines(record):
+            echo(line)
+        pause()
+    final = "no plan" if plan is None else plan_text(plan)
+    for line in ("", "== Final plan ==", final, "", str(tally)):
+        echo(line)
 
 
 def record_lines(record: Record) -> Iterator[str]:
@@ -35,15 +57,6 @@ def record_lines(record: Record) -> Iterator[str]:
             yield _line("refused", name, _reason(reason))
         case _:
             return
-
-
-def closing_lines(plan: Plan | None, tally: Tally) -> Iterator[str]:
-    """What stands after the changes: the final plan, and the counts."""
-    yield ""
-    yield "== Final plan =="
-    yield "no plan" if plan is None else plan_text(plan)
-    yield ""
-    yield str(tally)
 
 
 def _changed(record: Changed) -> Iterator[str]:
@@ -69,7 +82,8 @@ def _changed(record: Changed) -> Iterator[str]:
             if before is not None and before.status != plan.status:
                 yield _line("plan", _move(before.status, plan.status), plan.objective)
         case ClearPlan():
-            yield _line("plan", _move("" if before is None else before.status, plan.status), plan.objective)
+            old_status = plan.status if before is None else before.status
+            yield _line("plan", _move(old_status, plan.status), plan.objective)
 
 
 def _line(subject: str, what: str, text: str) -> str:

@@ -169,8 +169,8 @@ def _structured(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _from_string(text: str, schema: Mapping[str, Any]) -> Any:
-    expected = dict if schema["type"] == "object" else list
-    if text.lstrip().startswith(("[", "{")):
+    expected, opening = (dict, "{") if schema["type"] == "object" else (list, "[")
+    if text.lstrip().startswith(opening):
         try:
             parsed = msgspec.json.decode(text)
         except (msgspec.DecodeError, ValueError, RecursionError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ class Tone:
     word: str
 
 
-def prompt(*sections: Section[object]) -> Prompt:
+def prompt(*sections: Section[Any]) -> Prompt:
     return Prompt(ns="tests", key="prompt", sections=sections)
 
 
@@ -41,7 +42,9 @@ def test_sections_are_numbered_and_filled_from_their_own_parameters() -> None:
         MarkdownSection[Tone](title="Tone", template="${word}, ${word}"),
     ).render(Tone("calm"), Behaviour("triage"))
     assert rendered == RenderedPrompt(
-        "## 1. Behaviour\n\nStay focused on triage. Max 3.\n\n## 2. Rules\n\nBe kind.\n\n## 3. Tone\n\ncalm, calm"
+        "## 1. Behaviour\n\nStay focused on triage. Max 3.\n\n"
+        "## 2. Rules\n\nBe kind.\n\n"
+        "## 3. Tone\n\ncalm, calm"
     )
 
 
@@ -105,7 +108,8 @@ def test_an_unknown_placeholder_is_an_error_that_names_the_fields() -> None:
 def test_a_placeholder_in_a_section_without_parameters_is_an_error() -> None:
     section = MarkdownSection(title="T", template="${objective}")
     assert refusal(lambda: prompt(section).render()) == (
-        "section 'T': no value for placeholder ${objective}; its fields are none: write MarkdownSection[Params](...)"
+        "section 'T': no value for placeholder ${objective};"
+        " its fields are none: write MarkdownSection[Params](...)"
     )
 
 

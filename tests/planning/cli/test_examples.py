@@ -1,0 +1,85 @@
+"""The examples: their transcripts say what the tools say today, and the program runs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_runs import ROOT, TRIAGE, TRIAGE_ANTHROPIC
+from syrupy.assertion import SnapshotAssertion
+
+from planning import Plan, Toolbox
+from planning.cli.replay import Refused, Tally, replay
+from planning.cli.transcript import parse_transcript
+from planning.prompt import PlanningToolsSection
+from session import Session, select_latest
+
+
+def messages(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_the_recorded_replies_of_the_triage_are_what_the_tools_answer(toolbox: Toolbox) -> None:
+    calls: dict[str, Any] = {}
+    for message in messages(TRIAGE):
+        for call in message.get("tool_calls", ()):
+            calls[call["id"]] = call["function"]
+        called = calls.pop(str(message.get("tool_call_id")), None)
+        if called is not None and called["name"].startswith("planning_"):
+            assert message["content"] == toolbox.call(called["name"], called["arguments"]).message
+    assert not calls
+
+
+def test_the_recorded_replies_in_anthropics_form_are_what_the_tools_answer(toolbox: Toolbox) -> None:
+    used: dict[str, Any] = {}
+    for message in messages(TRIAGE_ANTHROPIC):
+        for block in message["content"] if isinstance(message["content"], list) else ():
+            if block["type"] == "tool_use":
+                used[block["id"]] = block
+            called = used.pop(str(block.get("tool_use_id")), None)
+            if called is not None and called["name"].startswith("planning_"):
+                result = toolbox.call(called["name"], called["input"])
+                assert (block["content"], block.get("is_error", False)) == (
+                    result.message,
+                    not result.success,
+                )
+    assert not used
+
+
+@pytest.mark.parametrize("path", [TRIAGE, TRIAGE_ANTHROPIC], ids=lambda path: path.name)
+def test_the_transcripts_end_with_a_completed_plan(path: Path) -> None:
+    section = PlanningToolsSection(session=Session())
+    assert list(replay(parse_transcript(path.read_bytes()), section))
+    plan = select_latest(section.session, Plan)
+    assert plan is not None
+    assert plan.status == "completed"
+
+
+def test_the_triage_holds_the_mistakes_that_models_make(section: PlanningToolsSection) -> None:
+    records = list(replay(parse_transcript(TRIAGE.read_bytes()), section))
+    tally = Tally()
+    for record in records:
+        tally = tally.after(record)
+    assert tally == Tally(carried_out=21, refused=7, passed_over=3)
+    reasons = [record.reason for record in records if isinstance(record, Refused)]
+    for mistake in ("no plan yet", "at most 160", "EM DASH", "'completed'", "S042", "unknown field", "blank"):
+        assert any(mistake in reason for reason in reasons), mistake
+
+
+def test_the_triage_sends_arrays_as_text_steps_as_strings_and_two_calls_at_once() -> None:
+    calls = [message.get("tool_calls", ()) for message in messages(TRIAGE)]
+    sent = [json.loads(call["function"]["arguments"]) for group in calls for call in group]
+    assert any(isinstance(arguments.get("initial_steps"), str) for arguments in sent)
+    assert any(isinstance(step, str) for arguments in sent for step in arguments.get("steps", ()))
+    assert sum(len(group) == 2 for group in calls) == 3
+
+
+def test_the_quickstart_runs(snapshot: SnapshotAssertion) -> None:
+    program = str(ROOT / "examples" / "quickstart.py")
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == snapshot

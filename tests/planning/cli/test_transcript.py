@@ -1,0 +1,159 @@
+"""Transcripts: what is read out of each form, and what is said of text that is none."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from cli_runs import lines, said
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planning.cli.messages import Call
+from planning.cli.transcript import TranscriptError, TranscriptProblem, parse_transcript
+
+READ = Call("planning_read_plan", "{}")
+MESSAGE = said(("planning_read_plan", "{}"))
+USED = {"type": "tool_use", "id": "toolu_1", "name": "planning_read_plan", "input": {}}
+
+FORMS = {
+    "one message a line": lines({"role": "user", "content": "Go."}, MESSAGE, MESSAGE),
+    "blank lines between": "\n\n" + lines(MESSAGE) + "\r\n  \n" + lines(MESSAGE),
+    "an array": json.dumps([MESSAGE, MESSAGE], indent=2),
+    "an array on one line": json.dumps([MESSAGE, MESSAGE]),
+    "an object with messages": json.dumps({"model": "m", "messages": [MESSAGE, MESSAGE]}, indent=2),
+    "two calls in one message": lines(said(("planning_read_plan", "{}"), ("planning_read_plan", "{}"))),
+    "a byte order mark": "\ufeff" + lines(MESSAGE, MESSAGE),
+    "a line separator within a string": lines(MESSAGE).replace("null", '"a\u2028b"') + lines(MESSAGE),
+    "legacy function calls": lines(
+        *2 * [{"role": "assistant", "function_call": {"name": "planning_read_plan", "arguments": "{}"}}]
+    ),
+}
+
+
+@pytest.mark.parametrize("text", FORMS.values(), ids=FORMS)
+def test_calls_are_read_in_order_out_of_every_form(text: str) -> None:
+    assert parse_transcript(text.encode()) == (READ, READ)
+
+
+def test_calls_are_read_out_of_anthropics_form() -> None:
+    message = {"role": "assistant", "content": [{"type": "text", "text": "I look."}, USED]}
+    assert parse_transcript(lines(message).encode()) == (Call("planning_read_plan", {}),)
+
+
+def test_arguments_are_handed_on_as_they_came() -> None:
+    bodies: list[Any] = ["{broken", {"step_id": "S001"}, None]
+    message = {
+        "role": "assistant",
+        "tool_calls": [{"function": {"name": "f", "arguments": b}} for b in bodies],
+    }
+    assert [call.arguments for call in parse_transcript(lines(message).encode())] == bodies
+
+
+@pytest.mark.parametrize("role", ["system", "developer", "user", "tool"])
+def test_what_others_say_is_passed_over(role: str) -> None:
+    assert parse_transcript(lines({**MESSAGE, "role": role}).encode()) == ()
+
+
+def test_a_call_of_a_providers_own_kind_is_a_call_of_that_name() -> None:
+    message = {"role": "assistant", "tool_calls": [{"type": "custom", "custom": {"name": "f", "input": "x"}}]}
+    assert parse_transcript(lines(message).encode()) == (Call("custom", None),)
+
+
+MALFORMED: dict[str, Any] = {
+    "a string": "hello",
+    "a number": 7,
+    "a boolean": True,
+    "null": None,
+    "an array": [1],
+    "no role": {"content": "hello"},
+    "a role that is no string": {"role": 1},
+    "content that is a number": {"role": "assistant", "content": 1},
+    "a block that is a string": {"role": "assistant", "content": ["hello"]},
+    "a block without a type": {"role": "assistant", "content": [{"text": "hello"}]},
+    "a block without a name": {"role": "assistant", "content": [{"type": "tool_use", "input": {}}]},
+    "a block without input": {"role": "assistant", "content": [{"type": "tool_use", "name": "f"}]},
+    "tool_calls that are an object": {"role": "assistant", "tool_calls": {"name": "f"}},
+    "a tool call that is a string": {"role": "assistant", "tool_calls": ["f"]},
+    "a tool call without a function": {"role": "assistant", "tool_calls": [{"id": "call_1"}]},
+    "a function without a name": {"role": "assistant", "tool_calls": [{"function": {"arguments": "{}"}}]},
+    "a function with an empty name": {"role": "assistant", "tool_calls": [{"function": {"name": ""}}]},
+    "arguments that are an array": {
+        "role": "assistant",
+        "tool_calls": [{"function": {"name": "f", "arguments": [1]}}],
+    },
+    "a function_call that is a string": {"role": "assistant", "function_call": "f"},
+}
+
+
+def test_what_is_wrong_with_a_message_is_said_with_what_is_expected(snapshot: object) -> None:
+    shown = []
+    for name, message in MALFORMED.items():
+        with pytest.raises(TranscriptError) as caught:
+            parse_transcript(lines(MESSAGE, message).encode())
+        shown.append(f"{name}:\n  {caught.value}\n")
+    assert "".join(shown) == snapshot
+
+
+def test_all_problems_are_found_and_each_has_its_line() -> None:
+    text = lines(MESSAGE, 1) + '{"role": \n' + lines(MESSAGE, {"role": None})
+    with pytest.raises(TranscriptError) as caught:
+        parse_transcript(text.encode())
+    assert [problem.line for problem in caught.value.problems] == [2, 3, 5]
+
+
+def test_a_problem_in_one_document_has_the_number_of_its_message() -> None:
+    with pytest.raises(TranscriptError) as caught:
+        parse_transcript(json.dumps({"messages": [MESSAGE, 1, MESSAGE, 2]}).encode())
+    assert [(problem.line, problem.number) for problem in caught.value.problems] == [(None, 2), (None, 4)]
+
+
+def test_one_broken_document_has_the_line_where_it_breaks() -> None:
+    for text in (
+        '[\n{"role": "user"},\n}',
+        '{\n"messages": [\n]]',
+    ):
+        with pytest.raises(TranscriptError) as caught:
+            parse_transcript(text.encode())
+        assert [problem.line for problem in caught.value.problems] == [3]
+
+
+def test_a_problem_without_a_place_is_its_message() -> None:
+    assert str(TranscriptProblem("empty")) == "empty"
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "role",
+                    "content",
+                    "tool_calls",
+                    "function",
+                    "name",
+                    "arguments",
+                    "type",
+                    "input",
+                    "messages",
+                ]
+            ),
+            inner | st.sampled_from(["assistant", "tool_use", "function"]),
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.binary(max_size=40) | st.lists(json_values, max_size=3).map(lambda values: lines(*values).encode()))
+def test_whatever_the_bytes_there_are_calls_or_a_transcript_error(data: bytes) -> None:
+    try:
+        calls = parse_transcript(data)
+    except TranscriptError as error:
+        assert error.problems
+    else:
+        assert all(call.name for call in calls)

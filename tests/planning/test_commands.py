@@ -1,0 +1,89 @@
+"""The commands as data."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import typing
+from dataclasses import MISSING, FrozenInstanceError, fields
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from planning import AddStep, ClearPlan, MarkStep, NewPlanStep, ReadPlan, SetupPlan, UpdateStep
+from planning.commands import Command
+from planning.model import StepStatus
+from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE
+from strategies import commands
+
+REQUIRED = object()
+FIELDS: dict[type[Any], list[tuple[str, object, object]]] = {
+    NewPlanStep: [("title", str, REQUIRED), ("details", str | None, None)],
+    SetupPlan: [("objective", str, REQUIRED), ("initial_steps", tuple[NewPlanStep, ...], ())],
+    AddStep: [("steps", tuple[NewPlanStep, ...], REQUIRED)],
+    UpdateStep: [("step_id", str, REQUIRED), ("title", str | None, None), ("details", str | None, None)],
+    MarkStep: [("step_id", str, REQUIRED), ("status", StepStatus, REQUIRED), ("note", str | None, None)],
+    ClearPlan: [],
+    ReadPlan: [],
+}
+EXAMPLES = [
+    NewPlanStep("Reproduce it"),
+    SetupPlan("Fix the login bug", (NewPlanStep("Reproduce it", "On Firefox"),)),
+    AddStep((NewPlanStep("Write a test"),)),
+    UpdateStep("S001", "Reproduce it twice"),
+    MarkStep("S001", "done", "Fails on empty names"),
+    ClearPlan(),
+    ReadPlan(),
+]
+
+
+def default_of(field: Any) -> object:
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return REQUIRED if field.default is MISSING else field.default
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_a_command_has_the_fields_of_the_specification(kind: type[Any]) -> None:
+    hints = typing.get_type_hints(kind)
+    assert [(field.name, hints[field.name], default_of(field)) for field in fields(kind)] == FIELDS[kind]
+
+
+def test_the_six_commands_are_all_there_are() -> None:
+    assert typing.get_args(Command) == (SetupPlan, AddStep, UpdateStep, MarkStep, ClearPlan, ReadPlan)
+
+
+@pytest.mark.parametrize("value", EXAMPLES, ids=lambda value: type(value).__name__)
+def test_a_command_is_frozen_and_has_slots(value: Any) -> None:
+    for field in fields(value):
+        with pytest.raises(FrozenInstanceError):
+            setattr(value, field.name, "other")
+    assert not hasattr(value, "__dict__")
+    assert type(value).__slots__ == tuple(field.name for field in fields(value))
+
+
+@given(commands())
+def test_a_command_can_be_compared_hashed_copied_and_pickled(command: Command) -> None:
+    for twin in (pickle.loads(pickle.dumps(command)), copy.deepcopy(command)):  # noqa: S301
+        assert twin == command
+        assert hash(twin) == hash(command)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "rule"),
+    [
+        (NewPlanStep, "title", TITLE),
+        (NewPlanStep, "details", DETAILS),
+        (SetupPlan, "objective", OBJECTIVE),
+        (UpdateStep, "step_id", STEP_ID),
+        (UpdateStep, "title", TITLE),
+        (UpdateStep, "details", DETAILS),
+        (MarkStep, "step_id", STEP_ID),
+        (MarkStep, "note", NOTE),
+    ],
+)
+def test_a_text_field_carries_its_rule(kind: type[Any], name: str, rule: Any) -> None:
+    (field,) = [field for field in fields(kind) if field.name == name]
+    assert field.metadata["check"] == rule.problems
+    assert field.metadata["max_length"] == rule.limit

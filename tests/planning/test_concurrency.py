@@ -1,0 +1,314 @@
+"""Many writers at once: threads and asyncio tasks on one session."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from planning import AddStep, MarkStep, NewPlanStep, Plan, SetupPlan, Toolbox
+from planning.reducers import REDUCERS
+from planning.tools import ToolResult
+from session import InProcessEventBus, Session, ToolInvoked
+
+WRITERS, ROUNDS = 8, 15
+
+
+@pytest.fixture(autouse=True)
+def switch_often() -> Iterator[None]:
+    """Let threads take turns far more often than they do by themselves."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(interval)
+
+
+def at_once(*jobs: Callable[[], None]) -> None:
+    """Run jobs in threads that start together, and raise what the first of them raised."""
+    barrier = threading.Barrier(len(jobs))
+    errors: list[BaseException] = []
+
+    def run(job: Callable[[], None]) -> None:
+        barrier.wait()
+        try:
+            job()
+        except BaseException as error:  # noqa: BLE001 - a thread's error must reach the test
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(job,)) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for error in errors:
+        raise error
+
+
+def replayed(session: Session) -> Plan | None:
+    """The plan that the session's accepted commands lead to, one after another in the order of the log."""
+    slice_: tuple[Plan, ...] = ()
+    for event in session.select_all(ToolInvoked):
+        reducer = REDUCERS.get(type(event.value))
+        slice_ = slice_ if reducer is None else reducer(slice_, event.value)
+    return slice_[-1] if slice_ else None
+
+
+def latest(session: Session) -> Plan:
+    plan = session.select_latest(Plan)
+    assert plan is not None
+    return plan
+
+
+def accepted(result: ToolResult) -> ToolResult:
+    assert result.success, result.message
+    return result
+
+
+def counted(number: int) -> list[str]:
+    return [f"S{place:03d}" for place in range(1, number + 1)]
+
+
+def test_no_update_of_many_writers_is_lost(toolbox: Toolbox, session: Session) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("Many hands"))
+
+    def writer(name: str) -> Callable[[], None]:
+        def write() -> None:
+            for turn in range(ROUNDS):
+                title = f"{name} {turn}"
+                added = accepted(toolbox.call("planning_add_step", {"steps": [{"title": title}]}))
+                step_id = added.message.removeprefix("Added ").removesuffix(".")
+                assert {step.title for step in latest(session).steps if step.step_id == step_id} == {title}
+                mark = {"step_id": step_id, "status": "done", "note": title}
+                accepted(toolbox.call("planning_mark_step", mark))
+                seen = latest(session).steps[int(step_id[1:]) - 1]
+                assert (seen.step_id, seen.status, seen.notes) == (step_id, "done", (title,))
+                # The plan is complete whenever all steps are done just then; reopened, it takes more.
+                toolbox.call("planning_mark_step", {"step_id": "S001", "status": "pending"})
+
+        return write
+
+    # One step stays open until the end, so that no writer finds the plan completed.
+    toolbox.invoke("planning_add_step", AddStep((NewPlanStep("Keep open"),)))
+    at_once(*(writer(f"writer {number}") for number in range(WRITERS)))
+
+    plan = latest(session)
+    assert [step.step_id for step in plan.steps] == counted(WRITERS * ROUNDS + 1)
+    titles = [step.title for step in plan.steps[1:]]
+    assert sorted(titles) == sorted(f"writer {n} {turn}" for n in range(WRITERS) for turn in range(ROUNDS))
+    assert all(step.status == "done" and step.notes == (step.title,) for step in plan.steps[1:])
+    assert len(session.select_all(ToolInvoked)) == 2 + 3 * WRITERS * ROUNDS
+    assert replayed(session) == plan
+
+
+def test_each_result_tells_the_ids_of_its_own_steps(toolbox: Toolbox, session: Session) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("Many hands"))
+    told: list[tuple[str, str]] = []
+
+    def write(name: str) -> None:
+        for turn in range(ROUNDS):
+            steps = tuple(NewPlanStep(f"{name} {turn} {part}") for part in "abc")
+            told.append((f"{name} {turn}", toolbox.invoke("planning_add_step", AddStep(steps)).message))
+
+    at_once(*(lambda name=f"writer {n}": write(name) for n in range(WRITERS)))
+
+    by_title = {step.title: step.step_id for step in latest(session).steps}
+    assert len(told) == WRITERS * ROUNDS
+    for title, message in told:
+        assert message == f"Added {by_title[title + ' a']} to {by_title[title + ' c']}."
+
+
+def test_notes_of_many_writers_on_one_step_are_all_kept(toolbox: Toolbox, session: Session) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("Many hands", (NewPlanStep("One step"),)))
+
+    def write(name: str) -> None:
+        for turn in range(ROUNDS):
+            toolbox.invoke("planning_mark_step", MarkStep("S001", "in_progress", f"{name} {turn}"))
+
+    at_once(*(lambda name=f"writer {n}": write(name) for n in range(WRITERS)))
+
+    (step,) = latest(session).steps
+    assert sorted(step.notes) == sorted(
+        f"writer {n} {turn}" for n in range(WRITERS) for turn in range(ROUNDS)
+    )
+
+
+def test_readers_that_race_with_writers_see_the_plan_grow_and_change_nothing(
+    toolbox: Toolbox, session: Session
+) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("Many hands"))
+
+    def write() -> None:
+        for _ in range(ROUNDS * 2):
+            toolbox.invoke("planning_add_step", AddStep((NewPlanStep("x"),)))
+
+    def read() -> None:
+        seen = 0
+        for _ in range(ROUNDS * 4):
+            plan = toolbox.invoke("planning_read_plan").value
+            assert [step.step_id for step in plan.steps] == counted(len(plan.steps))
+            assert seen <= len(plan.steps) <= len(latest(session).steps)
+            seen = len(plan.steps)
+
+    at_once(write, read, write, read)
+
+    assert len(latest(session).steps) == ROUNDS * 4
+    assert replayed(session) == latest(session)
+
+
+def test_a_reader_that_comes_back_late_does_not_restore_the_plan_it_read(
+    toolbox: Toolbox, session: Session
+) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("Old", (NewPlanStep("x"),)))
+    assert toolbox.invoke("planning_read_plan").value == latest(session)
+    read = session.select_latest(ToolInvoked)
+    assert read is not None
+    toolbox.invoke("planning_setup_plan", SetupPlan("New"))
+    assert session.publish(read).ok
+    assert latest(session) == Plan("New", "active")
+
+
+def test_setting_up_and_adding_take_turns(toolbox: Toolbox, session: Session) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("Plan 0"))
+
+    def set_up(name: str) -> None:
+        for turn in range(ROUNDS):
+            toolbox.invoke("planning_setup_plan", SetupPlan(f"{name} {turn}", (NewPlanStep(name),)))
+
+    def add() -> None:
+        for _ in range(ROUNDS * 2):
+            toolbox.invoke("planning_add_step", AddStep((NewPlanStep("more"),)))
+
+    at_once(lambda: set_up("left"), add, lambda: set_up("right"), add)
+
+    plan = latest(session)
+    assert [step.step_id for step in plan.steps] == counted(len(plan.steps))
+    assert len(session.select_all(ToolInvoked)) == 1 + ROUNDS * 6
+    assert len(session.select_all(Plan)) == 1
+    assert replayed(session) == plan
+
+
+def test_a_refusal_in_a_race_leaves_no_trace(toolbox: Toolbox, session: Session) -> None:
+    """A clear and an add race: an add counts if and only if it came first."""
+    for turn in range(ROUNDS):
+        toolbox.invoke("planning_setup_plan", SetupPlan(f"Plan {turn}", (NewPlanStep("x"),)))
+        log = len(session.select_all(ToolInvoked))
+        results: list[ToolResult] = []
+
+        def add(results: list[ToolResult] = results) -> None:
+            results.append(toolbox.call("planning_add_step", {"steps": [{"title": "y"}]}))
+
+        def clear(results: list[ToolResult] = results) -> None:
+            results.append(toolbox.call("planning_clear_plan"))
+
+        at_once(add, clear, add, clear)
+        successes = [result for result in results if result.success]
+        assert sum(result.message == "Plan abandoned." for result in successes) == 1
+        assert latest(session) == Plan(f"Plan {turn}", "abandoned", ())
+        assert len(session.select_all(ToolInvoked)) == log + len(successes)
+    assert replayed(session) == latest(session)
+
+
+def test_subscribers_hear_the_events_in_the_order_of_the_commits(
+    toolbox: Toolbox, session: Session, bus: InProcessEventBus
+) -> None:
+    heard: list[ToolInvoked] = []
+    bus.subscribe(ToolInvoked, heard.append)
+    toolbox.invoke("planning_setup_plan", SetupPlan("Many hands"))
+
+    def write() -> None:
+        for _ in range(ROUNDS):
+            toolbox.invoke("planning_add_step", AddStep((NewPlanStep("x"),)))
+
+    at_once(*[write] * WRITERS)
+
+    assert [event.event_id for event in heard] == [
+        event.event_id for event in session.select_all(ToolInvoked)
+    ]
+    assert [event.result.message for event in heard[1:]] == [
+        f"Added {step_id}." for step_id in counted(WRITERS * ROUNDS)
+    ]
+
+
+def test_many_tasks_lose_no_update(toolbox: Toolbox, session: Session) -> None:
+    seen: list[int] = []
+
+    async def write(name: str) -> list[str]:
+        told = []
+        for turn in range(ROUNDS):
+            arguments: Any = {"steps": [{"title": f"{name} {turn}"}]}
+            told.append(accepted(await toolbox.acall("planning_add_step", arguments)).message)
+            await asyncio.sleep(0)
+        return told
+
+    async def read() -> None:
+        for _ in range(ROUNDS):
+            plan = accepted(await toolbox.acall("planning_read_plan")).value
+            assert plan is latest(session)
+            seen.append(len(plan.steps))
+            await asyncio.sleep(0)
+
+    async def main() -> list[list[str]]:
+        await toolbox.acall("planning_setup_plan", {"objective": "Many hands"})
+        writers = [write(f"task {number}") for number in range(WRITERS)]
+        told = await asyncio.gather(*writers[:4], *writers[4:])
+        await asyncio.gather(read(), write("late"))
+        return told
+
+    told = asyncio.run(main())
+    plan = latest(session)
+    assert [step.step_id for step in plan.steps] == counted(WRITERS * ROUNDS + ROUNDS)
+    assert seen == sorted(seen)
+    ids = {step.title: step.step_id for step in plan.steps}
+    assert told == [
+        [f"Added {ids[f'task {number} {turn}']}." for turn in range(ROUNDS)] for number in range(WRITERS)
+    ]
+    assert replayed(session) == plan
+
+
+def test_threads_and_tasks_share_a_session(toolbox: Toolbox, session: Session) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("Many hands"))
+
+    async def main() -> None:
+        calls = [
+            asyncio.to_thread(toolbox.call, "planning_add_step", {"steps": [{"title": "thread"}]})
+            for _ in range(WRITERS)
+        ]
+        tasks = [toolbox.acall("planning_add_step", {"steps": [{"title": "task"}]}) for _ in range(WRITERS)]
+        for result in await asyncio.gather(*calls, *tasks):
+            accepted(result)
+
+    asyncio.run(main())
+    assert [step.step_id for step in latest(session).steps] == counted(WRITERS * 2)
+    assert replayed(session) == latest(session)
+
+
+def test_a_call_while_another_task_holds_a_transaction_open_fails_and_changes_nothing(
+    toolbox: Toolbox, session: Session
+) -> None:
+    async def hold(opened: asyncio.Event, called: asyncio.Event) -> None:
+        with session.transaction() as transaction:
+            transaction.dispatch(SetupPlan("Held"))
+            opened.set()
+            await called.wait()
+
+    async def main() -> ToolResult:
+        opened, called = asyncio.Event(), asyncio.Event()
+        holder = asyncio.create_task(hold(opened, called))
+        await opened.wait()
+        assert session.select_latest(Plan) is None
+        result = await toolbox.acall("planning_setup_plan", {"objective": "Another"})
+        called.set()
+        await holder
+        return result
+
+    result = asyncio.run(main())
+    assert result.success is False
+    assert result.message == "planning_setup_plan failed. Call it again, or go on without it."
+    assert latest(session) == Plan("Held", "active")
+    assert session.select_all(ToolInvoked) == ()
+    accepted(toolbox.call("planning_setup_plan", {"objective": "Another"}))
+    assert latest(session) == Plan("Another", "active")

@@ -1,0 +1,297 @@
+"""Handlers: what they let through, and what they say when they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum, StrEnum
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planning import (
+    AddStep,
+    ClearPlan,
+    MarkStep,
+    NewPlanStep,
+    Plan,
+    PlanStep,
+    ReadPlan,
+    SetupPlan,
+    ToolValidationError,
+    UpdateStep,
+)
+from planning import handlers as handle
+from planning.commands import Command
+from planning.errors import Problem
+from planning.lifecycle import allows
+from planning.model import STEP_STATUSES
+from planning.text import DETAILS, NOTE, OBJECTIVE, TITLE
+from strategies import commands, plans, wild_commands
+
+NO_PLAN = "no plan yet; call planning_setup_plan first"
+COMPLETED = (
+    "the plan is completed; reopen a step with planning_mark_step, "
+    "or start a new plan with planning_setup_plan"
+)
+ABANDONED = "the plan was abandoned; start a new one with planning_setup_plan"
+
+HANDLERS: dict[type[Command], Callable[[Any, Plan | None], Command]] = {
+    SetupPlan: handle.setup_plan,
+    AddStep: handle.add_step,
+    UpdateStep: handle.update_step,
+    MarkStep: handle.mark_step,
+    ClearPlan: handle.clear_plan,
+    ReadPlan: handle.read_plan,
+}
+
+
+def plan(*step_ids: str, status: Any = "active") -> Plan:
+    steps = tuple(PlanStep(step_id, f"Title of {step_id}", None, "pending") for step_id in step_ids)
+    return Plan("Fix the login bug", status, steps)
+
+
+PLAN = plan("S001", "S002")
+
+
+def handled(command: Command, current: Plan | None) -> Command:
+    return HANDLERS[type(command)](command, current)
+
+
+def refusal(command: Command, current: Plan | None) -> str:
+    with pytest.raises(ToolValidationError) as caught:
+        handled(command, current)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("command", "normal"),
+    [
+        (SetupPlan(" Ship it\n"), SetupPlan("Ship it", ())),
+        (
+            SetupPlan("Ship it", (NewPlanStep(" Pack ", " \n"), NewPlanStep("Send", "By\n\tair "))),
+            SetupPlan("Ship it", (NewPlanStep("Pack"), NewPlanStep("Send", "By\n\tair"))),
+        ),
+        (AddStep((NewPlanStep("\tTest", ""),)), AddStep((NewPlanStep("Test"),))),
+        (UpdateStep(" S001 ", " Look "), UpdateStep("S001", "Look")),
+        (UpdateStep("S001", None, " why\nnot "), UpdateStep("S001", None, "why\nnot")),
+        (UpdateStep("S001", "Look", "  "), UpdateStep("S001", "Look", None)),
+        (MarkStep("\u00a0S002\n", "done", " seen "), MarkStep("S002", "done", "seen")),
+        (MarkStep("S002", "blocked"), MarkStep("S002", "blocked")),
+        (ClearPlan(), ClearPlan()),
+        (ReadPlan(), ReadPlan()),
+    ],
+)
+def test_a_command_is_made_normal(command: Command, normal: Command) -> None:
+    assert handled(command, PLAN) == normal
+
+
+def test_a_list_of_steps_becomes_a_tuple() -> None:
+    steps: Any = [NewPlanStep("Pack")]
+    assert handled(SetupPlan("Ship it", steps), None) == SetupPlan("Ship it", (NewPlanStep("Pack"),))
+    assert handled(AddStep(steps), PLAN) == AddStep((NewPlanStep("Pack"),))
+
+
+@pytest.mark.parametrize("base", [StrEnum, None])
+def test_a_status_from_a_string_enum_becomes_plain_text(base: type[Enum] | None) -> None:
+    class Plain(str, Enum):  # noqa: UP042 - the older kind, whose str() is not its value
+        DONE = "done"
+
+    class New(StrEnum):
+        DONE = "done"
+
+    status: Any = Plain.DONE if base is None else New.DONE
+    normal = handled(MarkStep("S001", status), PLAN)
+    assert isinstance(normal, MarkStep)
+    assert (normal.status, type(normal.status)) == ("done", str)
+
+
+@pytest.mark.parametrize(
+    ("command", "current", "message"),
+    [
+        (SetupPlan(""), None, "objective: blank; send 1 to 240 characters"),
+        (SetupPlan("x" * 241), PLAN, "objective: 241 characters, at most 240; cut 1"),
+        (
+            SetupPlan("x", (NewPlanStep("a"), NewPlanStep("x" * 161, "y" * 600))),
+            None,
+            "2 problems:\n"
+            "- initial_steps[1].title: 161 characters, at most 160; cut 1\n"
+            "- initial_steps[1].details: 600 characters, at most 512; cut 88",
+        ),
+        (AddStep((NewPlanStep("a"),)), None, NO_PLAN),
+        (AddStep((NewPlanStep("a"),)), plan("S001", status="completed"), COMPLETED),
+        (AddStep((NewPlanStep("a"),)), plan(status="abandoned"), ABANDONED),
+        (AddStep(()), PLAN, "steps: empty; send at least one step"),
+        (
+            AddStep((NewPlanStep(" "), NewPlanStep("a\nb"))),
+            None,
+            f"3 problems:\n- {NO_PLAN}\n"
+            "- steps[0].title: blank; send 1 to 160 characters\n"
+            '- steps[1].title: a newline (U+000A) at character 2; this field is one line, write " "',
+        ),
+        (UpdateStep("S001", "a"), None, NO_PLAN),
+        (UpdateStep("S001", "a"), plan("S001", status="completed"), COMPLETED),
+        (UpdateStep("S001"), PLAN, "nothing to change; send a title or details"),
+        (UpdateStep("S001", None, " \n"), PLAN, "nothing to change; send a title or details"),
+        (UpdateStep("S001", " "), PLAN, "title: blank; send 1 to 160 characters"),
+        (UpdateStep(" S009 ", "a"), PLAN, "step_id: the plan has no step S009; its steps are S001 to S002"),
+        (UpdateStep("S009", "a"), plan("S007"), "step_id: the plan has no step S009; its only step is S007"),
+        (UpdateStep("s001", "a"), PLAN, "step_id: the plan has no step s001; its steps are S001 to S002"),
+        (
+            UpdateStep("S009", "", "\u2013"),
+            plan("S001", status="completed"),
+            f"4 problems:\n- {COMPLETED}\n"
+            "- step_id: the plan has no step S009; its only step is S001\n"
+            "- title: blank; send 1 to 160 characters\n"
+            '- details: EN DASH (U+2013) at character 1; only ASCII is allowed, write "-"',
+        ),
+        (MarkStep("S001", "done"), None, NO_PLAN),
+        (MarkStep("S009", "done"), PLAN, "step_id: the plan has no step S009; its steps are S001 to S002"),
+        (MarkStep("", "done"), PLAN, "step_id: blank; send 1 to 64 characters"),
+        (MarkStep("S" * 65, "done"), PLAN, "step_id: 65 characters, at most 64; cut 1"),
+        (MarkStep("S001", "done", " \n"), PLAN, "note: blank; send 1 to 512 characters"),
+        (MarkStep("S001", "done", "x" * 513), PLAN, "note: 513 characters, at most 512; cut 1"),
+        (ClearPlan(), None, NO_PLAN),
+        (ClearPlan(), plan(status="abandoned"), ABANDONED),
+        (ReadPlan(), None, NO_PLAN),
+    ],
+)
+def test_a_refusal_lists_every_problem(command: Command, current: Plan | None, message: str) -> None:
+    assert refusal(command, current) == message
+
+
+def test_a_refusal_carries_its_problems_as_values() -> None:
+    with pytest.raises(ToolValidationError) as caught:
+        handle.mark_step(MarkStep("S009", "done", ""), PLAN)
+    assert caught.value.problems == (
+        Problem("the plan has no step S009; its steps are S001 to S002", "step_id"),
+        Problem("blank; send 1 to 512 characters", "note"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "shown"),
+    [
+        ("bogus", "'bogus'"),
+        ("Done", "'Done'"),
+        ("", "''"),
+        (None, "a value of type NoneType"),
+        (3, "a value of type int"),
+        (["done"], "a value of type list"),
+        ("caf\u00e9", "'caf\\xe9'"),
+        ("x" * 99, f"'{'x' * 37}...'"),
+    ],
+)
+def test_a_status_is_checked_whatever_the_type_hints_say(status: Any, shown: str) -> None:
+    assert refusal(MarkStep("S001", status), PLAN) == (
+        f"status: {shown} is unknown; send one of pending, in_progress, blocked, done"
+    )
+
+
+@pytest.mark.parametrize("value", [None, 7, b"S001", ["S001"]])
+def test_a_text_is_checked_whatever_the_type_hints_say(value: Any) -> None:
+    kind = type(value).__name__
+    assert refusal(SetupPlan(value), None) == f"objective: expected a string, got {kind}"
+    assert refusal(MarkStep(value, "done"), PLAN) == f"step_id: expected a string, got {kind}"
+    assert refusal(AddStep((NewPlanStep(value),)), PLAN) == f"steps[0].title: expected a string, got {kind}"
+
+
+@pytest.mark.parametrize("steps", [None, 7, "Pack", NewPlanStep("Pack"), {"title": "Pack"}])
+def test_steps_that_are_no_sequence_are_refused(steps: Any) -> None:
+    message = f"expected a sequence of NewPlanStep, got {type(steps).__name__}"
+    assert refusal(SetupPlan("x", steps), None) == f"initial_steps: {message}"
+    assert refusal(AddStep(steps), PLAN) == f"steps: {message}"
+
+
+def test_a_step_that_is_none_is_refused_by_its_place() -> None:
+    steps: Any = (NewPlanStep("Pack"), "Send", NewPlanStep(""))
+    assert refusal(AddStep(steps), PLAN) == (
+        "2 problems:\n"
+        "- steps[1]: expected a NewPlanStep, got str\n"
+        "- steps[2].title: blank; send 1 to 160 characters"
+    )
+
+
+def test_what_the_plan_has_against_malformed_arguments_is_diagnosed() -> None:
+    known = Problem("the plan has no step S009; its steps are S001 to S002", "step_id")
+    assert handle.diagnose(MarkStep, {"step_id": "S009"}, PLAN) == [known]
+    assert handle.diagnose(MarkStep, {"step_id": "S009"}, None) == [Problem(NO_PLAN)]
+    assert handle.diagnose(MarkStep, {"step_id": "S001"}, PLAN) == []
+    assert handle.diagnose(MarkStep, {"step_id": 9}, PLAN) == []
+    assert handle.diagnose(MarkStep, {}, PLAN) == []
+    assert handle.diagnose(ClearPlan, {"step_id": "S009"}, PLAN) == []
+    assert handle.diagnose(AddStep, {"step_id": "S009"}, plan("S001", status="completed")) == [
+        Problem(COMPLETED)
+    ]
+
+
+@given(st.data(), st.none() | plans())
+def test_a_handler_returns_a_command_of_its_kind_or_refuses(
+    data: st.DataObject, current: Plan | None
+) -> None:
+    command = data.draw(wild_commands(current))
+    try:
+        normal = handled(command, current)
+    except ToolValidationError as error:
+        assert error.problems
+        assert all(problem.message for problem in error.problems)
+        assert len(set(error.problems)) == len(error.problems)
+        return
+    assert type(normal) is type(command)
+    assert handled(normal, current) == normal
+    assert_keeps_the_rules(normal, current)
+
+
+@given(st.data(), st.none() | plans())
+def test_a_normal_command_comes_back_equal_or_is_refused_for_the_plan(
+    data: st.DataObject, current: Plan | None
+) -> None:
+    command = data.draw(commands(current))
+    try:
+        assert handled(command, current) == command
+    except ToolValidationError as error:
+        assert {problem.path for problem in error.problems} <= {"", "step_id", "steps"}
+
+
+@given(st.data(), st.none() | plans())
+def test_a_command_that_the_lifecycle_does_not_allow_is_always_refused(
+    data: st.DataObject, current: Plan | None
+) -> None:
+    command = data.draw(wild_commands(current))
+    if not allows(current, type(command)):
+        with pytest.raises(ToolValidationError):
+            handled(command, current)
+
+
+def assert_keeps_the_rules(command: Command, current: Plan | None) -> None:
+    """Say the rules once more, for a command that a handler let through."""
+    assert allows(current, type(command))
+    known = {step.step_id for step in current.steps} if current else set()
+    steps: tuple[NewPlanStep, ...] = ()
+    match command:
+        case SetupPlan():
+            assert OBJECTIVE.problems(command.objective) == []
+            assert command.objective == command.objective.strip()
+            steps = command.initial_steps
+        case AddStep():
+            steps = command.steps
+            assert steps
+        case UpdateStep():
+            assert command.step_id in known
+            assert (command.title, command.details) != (None, None)
+            assert command.title is None or TITLE.clean(command.title) == command.title
+            assert command.details is None or DETAILS.clean(command.details) == command.details
+        case MarkStep():
+            assert command.step_id in known
+            assert type(command.status) is str
+            assert command.status in STEP_STATUSES
+            assert command.note is None or NOTE.problems(command.note) == []
+        case _:
+            pass
+    assert type(steps).__name__ == "tuple"
+    for step in steps:
+        assert TITLE.problems(step.title) == []
+        assert TITLE.clean(step.title) == step.title
+        assert step.details is None or DETAILS.problems(step.details) == []
+        assert step.details is None or DETAILS.clean(step.details) == step.details

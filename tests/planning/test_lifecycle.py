@@ -1,0 +1,193 @@
+"""The lifecycle: one table, and the tools that keep to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from planning import (
+    AddStep,
+    ClearPlan,
+    MarkStep,
+    NewPlanStep,
+    Plan,
+    PlanStep,
+    ReadPlan,
+    SetupPlan,
+    Toolbox,
+    ToolValidationError,
+    UpdateStep,
+)
+from planning.commands import Command
+from planning.lifecycle import TRANSITIONS, allows, refusal
+from planning.model import PlanStatus
+from session import InProcessEventBus, Session, SessionEvent, ToolInvoked
+
+STATUSES: tuple[PlanStatus | None, ...] = (None, "active", "completed", "abandoned")
+TABLE: dict[type[Command], tuple[str, str, str, str]] = {
+    # command: no plan, active, completed, abandoned
+    SetupPlan: ("active", "active", "active", "active"),
+    AddStep: ("refused", "active", "refused", "refused"),
+    UpdateStep: ("refused", "active", "refused", "refused"),
+    MarkStep: ("refused", "active / completed", "active / completed", "refused"),
+    ClearPlan: ("refused", "abandoned", "abandoned", "refused"),
+    ReadPlan: ("refused", "active", "completed", "abandoned"),
+}
+TOOLS: dict[type[Command], str] = {
+    SetupPlan: "planning_setup_plan",
+    AddStep: "planning_add_step",
+    UpdateStep: "planning_update_step",
+    MarkStep: "planning_mark_step",
+    ClearPlan: "planning_clear_plan",
+    ReadPlan: "planning_read_plan",
+}
+COMMANDS: dict[type[Command], Command] = {
+    SetupPlan: SetupPlan("Ship it", (NewPlanStep("Pack"),)),
+    AddStep: AddStep((NewPlanStep("Test"),)),
+    UpdateStep: UpdateStep("S001", "Look again"),
+    MarkStep: MarkStep("S001", "done"),
+    ClearPlan: ClearPlan(),
+    ReadPlan: ReadPlan(),
+}
+REFUSALS: dict[PlanStatus | None, str] = {
+    None: "no plan yet; call planning_setup_plan first",
+    "completed": "the plan is completed; reopen a step with planning_mark_step, "
+    "or start a new plan with planning_setup_plan",
+    "abandoned": "the plan was abandoned; start a new one with planning_setup_plan",
+}
+CELLS = [
+    pytest.param(status, command, cell, id=f"{status or 'no plan'}-{command.__name__}")
+    for command, row in TABLE.items()
+    for status, cell in zip(STATUSES, row, strict=True)
+]
+Door = Callable[[Toolbox, Command], None]
+
+
+def invoked(toolbox: Toolbox, command: Command) -> None:
+    """Through the door for Python: a refusal is raised."""
+    toolbox.invoke(TOOLS[type(command)], command)
+
+
+def called(toolbox: Toolbox, command: Command) -> None:
+    """Through the door for models: a refusal is a failed result; raised here to be seen."""
+    result = toolbox.call(TOOLS[type(command)], asdict(command))
+    if not result.success:
+        assert result.message == f"Refused, nothing changed. {result.error}"
+        raise ToolValidationError(result.error or "")
+
+
+def bring_to(toolbox: Toolbox, status: PlanStatus | None) -> None:
+    """Give the session a plan of two steps, or of none once it is abandoned, in a status."""
+    if status is None:
+        return
+    invoked(toolbox, SetupPlan("Fix the login bug", (NewPlanStep("Look"), NewPlanStep("Fix"))))
+    if status == "completed":
+        invoked(toolbox, MarkStep("S001", "done"))
+        invoked(toolbox, MarkStep("S002", "done"))
+    elif status == "abandoned":
+        invoked(toolbox, ClearPlan())
+
+
+def plan_in(status: PlanStatus | None) -> Plan | None:
+    return None if status is None else Plan("Fix the login bug", status)
+
+
+def test_the_table_has_a_cell_for_every_status_and_command() -> None:
+    cells = {
+        (status, command): () if cell == "refused" else tuple(cell.split(" / "))
+        for command, row in TABLE.items()
+        for status, cell in zip(STATUSES, row, strict=True)
+    }
+    assert dict(TRANSITIONS) == cells
+
+
+@pytest.mark.parametrize("door", [invoked, called])
+@pytest.mark.parametrize(("status", "command", "cell"), CELLS)
+def test_the_tools_keep_to_the_table(
+    status: PlanStatus | None,
+    command: type[Command],
+    cell: str,
+    door: Door,
+    toolbox: Toolbox,
+    session: Session,
+    bus: InProcessEventBus,
+) -> None:
+    bring_to(toolbox, status)
+    before, snapshot, log = session.select_latest(Plan), session.snapshot(), session.select_all(ToolInvoked)
+    assert (before.status if before else None) == status
+    heard: list[SessionEvent] = []
+    bus.subscribe(SessionEvent, heard.append)
+
+    if cell == "refused":
+        with pytest.raises(ToolValidationError) as caught:
+            door(toolbox, COMMANDS[command])
+        assert str(caught.value).removeprefix("2 problems:\n- ").split("\n")[0] == REFUSALS[status]
+        assert session.select_latest(Plan) is before
+        assert session.snapshot() == snapshot
+        assert session.select_all(ToolInvoked) == log
+        assert heard == []
+    else:
+        door(toolbox, COMMANDS[command])
+        after = session.select_latest(Plan)
+        assert after is not None
+        assert after.status in cell.split(" / ")
+        assert (after is before) is (command is ReadPlan)
+        assert [type(event) for event in heard] == [ToolInvoked]
+        assert session.select_all(ToolInvoked) == (*log, *heard)
+        assert len(session.select_all(Plan)) == 1
+
+
+@pytest.mark.parametrize(("status", "command", "cell"), CELLS)
+def test_a_refusal_says_what_to_do_instead(
+    status: PlanStatus | None, command: type[Command], cell: str
+) -> None:
+    plan = plan_in(status)
+    assert allows(plan, command) is (cell != "refused")
+    assert refusal(plan, command) == (REFUSALS[status] if cell == "refused" else None)
+
+
+@pytest.mark.parametrize("status", ["completed", "abandoned", None])
+def test_what_a_refusal_tells_the_model_to_do_is_allowed(status: PlanStatus | None) -> None:
+    names = {name: command for command, name in TOOLS.items()}
+    told = [word.strip(",;") for word in REFUSALS[status].split() if word.startswith("planning_")]
+    assert told
+    assert all(allows(plan_in(status), names[name]) for name in told)
+
+
+@pytest.mark.parametrize("door", [invoked, called])
+def test_a_plan_is_completed_by_its_last_step_and_active_again_when_one_reopens(
+    door: Door, toolbox: Toolbox, session: Session
+) -> None:
+    def mark(step_id: str, status: Any) -> str | None:
+        door(toolbox, MarkStep(step_id, status))
+        plan = session.select_latest(Plan)
+        return plan.status if plan else None
+
+    bring_to(toolbox, "active")
+    assert mark("S002", "done") == "active"
+    assert mark("S001", "blocked") == "active"
+    assert mark("S001", "done") == "completed"
+    assert mark("S001", "done") == "completed"
+    assert mark("S002", "in_progress") == "active"
+    door(toolbox, AddStep((NewPlanStep("Test"),)))
+    assert mark("S002", "done") == "active"
+    assert mark("S003", "done") == "completed"
+
+
+def test_an_abandoned_plan_keeps_its_objective_and_loses_its_steps(
+    toolbox: Toolbox, session: Session
+) -> None:
+    bring_to(toolbox, "completed")
+    invoked(toolbox, ClearPlan())
+    assert session.select_latest(Plan) == Plan("Fix the login bug", "abandoned", ())
+
+
+def test_a_plan_after_an_abandoned_one_counts_from_the_start(toolbox: Toolbox, session: Session) -> None:
+    bring_to(toolbox, "abandoned")
+    invoked(toolbox, SetupPlan("Ship it", (NewPlanStep("Pack"),)))
+    assert session.select_latest(Plan) == Plan(
+        "Ship it", "active", (PlanStep("S001", "Pack", None, "pending"),)
+    )

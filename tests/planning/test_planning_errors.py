@@ -1,0 +1,82 @@
+"""The errors of tools as values."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+from planning.errors import Problem, ToolError, ToolValidationError, show, unknown_option
+
+
+def test_a_problem_reads_as_its_place_and_its_message() -> None:
+    assert str(Problem("blank")) == "blank"
+    assert str(Problem("blank", "steps[0].title")) == "steps[0].title: blank"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [("title", "steps[1].title"), ("[2].title", "steps[1][2].title"), ("", "steps[1]")],
+)
+def test_a_problem_is_seen_from_outside_under_a_longer_path(path: str, expected: str) -> None:
+    assert Problem("blank", path).under("steps[1]") == Problem("blank", expected)
+
+
+def test_an_error_carries_its_message_and_its_details() -> None:
+    details = {"field": "title"}
+    error = ToolError("It failed", details)
+    details["field"] = "other"
+    assert (str(error), error.message, error.details) == ("It failed", "It failed", {"field": "title"})
+    assert error.user_message() == "It failed"
+    assert ToolError("It failed").details == {}
+
+
+def test_one_problem_is_the_message_and_several_are_a_list() -> None:
+    first, second = Problem("blank", "title"), Problem("unknown", "status")
+    assert str(ToolValidationError("blank")) == "blank"
+    assert str(ToolValidationError(first)) == "title: blank"
+    assert str(ToolValidationError([first])) == "title: blank"
+    several = ToolValidationError(each for each in (first, second))
+    assert str(several) == "2 problems:\n- title: blank\n- status: unknown"
+    assert several.message == str(several)
+    assert several.problems == (first, second)
+
+
+def test_a_refusal_is_a_tool_error_and_a_value_error() -> None:
+    assert ToolValidationError.__mro__[1:4] == (ToolError, ValueError, Exception)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ToolError("It failed", {"field": "title"}),
+        ToolValidationError("blank"),
+        ToolValidationError([Problem("blank", "title"), Problem("unknown", "status")]),
+    ],
+)
+def test_an_error_can_be_pickled_and_copied(error: ToolError) -> None:
+    for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301
+        assert type(twin) is type(error)
+        assert (str(twin), twin.args, twin.__dict__) == (str(error), error.args, error.__dict__)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("bogus", "'bogus'"),
+        ("it's", '"it\'s"'),
+        ("a\nb", "'a\\nb'"),
+        ("\u2013", "'\\u2013'"),
+        ("x" * 40, f"'{'x' * 40}'"),
+        ("x" * 41, f"'{'x' * 37}...'"),
+        (None, "a value of type NoneType"),
+        (b"x" * 9_999, "a value of type bytes"),
+    ],
+)
+def test_a_wrong_value_is_shown_short_and_in_ascii(value: object, shown: str) -> None:
+    assert show(value) == shown
+
+
+def test_an_unknown_option_is_answered_with_the_options() -> None:
+    assert unknown_option("x", ("a", "b")) == "'x' is unknown; send one of a, b"

@@ -1,0 +1,220 @@
+"""The six tools bound to a session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planning import (
+    AddStep,
+    ClearPlan,
+    MarkStep,
+    NewPlanStep,
+    Plan,
+    PlanStep,
+    ReadPlan,
+    SetupPlan,
+    Toolbox,
+    ToolValidationError,
+    UpdateStep,
+)
+from planning.suite import planning_tools, register_plan
+from planning.tools import ToolError
+from session import Session, ToolInvoked
+
+NAMES = [
+    "planning_setup_plan",
+    "planning_add_step",
+    "planning_update_step",
+    "planning_mark_step",
+    "planning_clear_plan",
+    "planning_read_plan",
+]
+
+
+def test_there_are_six_tools_in_the_order_of_the_specification(session: Session) -> None:
+    tools = planning_tools(session)
+    assert [tool.name for tool in tools] == NAMES
+    assert [tool.parameters for tool in tools] == [
+        SetupPlan, AddStep, UpdateStep, MarkStep, ClearPlan, ReadPlan,
+    ]  # fmt: skip
+    assert all(tool.description for tool in tools)
+
+
+def test_the_worked_examples_are_one_conversation_that_runs_as_told(toolbox: Toolbox) -> None:
+    for tool in toolbox.tools.values():
+        (example,) = tool.examples
+        result = toolbox.call(tool.name, example.arguments)
+        assert (result.success, result.message) == (True, example.message)
+
+
+def test_every_example_stands_in_its_tools_schema(toolbox: Toolbox) -> None:
+    for tool in toolbox.tools.values():
+        assert tool.parameters_schema()["examples"] == [dict(each.arguments) for each in tool.examples]
+
+
+def test_a_plan_from_setup_to_clear(toolbox: Toolbox, session: Session) -> None:
+    def call(name: str, arguments: Any) -> str:
+        result = toolbox.call(name, arguments)
+        assert result.success, result.message
+        return result.message
+
+    def steps() -> tuple[PlanStep, ...]:
+        plan = session.select_latest(Plan)
+        assert plan is not None
+        return plan.steps
+
+    setup = '{"objective": " Fix the login bug ", "initial_steps": [{"title": "Look", "details": " "}]}'
+    assert call("planning_setup_plan", setup) == "Plan set: S001. Next: S001 Look"
+    assert session.select_latest(Plan) == Plan(
+        "Fix the login bug", "active", (PlanStep("S001", "Look", None, "pending"),)
+    )
+    assert (
+        call("planning_add_step", {"steps": [{"title": "Fix"}, {"title": "Send"}]}) == "Added S002 to S003."
+    )
+    assert call("planning_update_step", {"step_id": "S002", "details": "With a test"}) == "S002 updated."
+    assert steps()[1] == PlanStep("S002", "Fix", "With a test", "pending")
+    assert call("planning_mark_step", {"step_id": "S001", "status": "in_progress"}) == "S001 in_progress."
+    mark = {"step_id": " S001 ", "status": "done", "note": " Seen\n"}
+    assert call("planning_mark_step", mark) == "S001 done. Next: S002 Fix"
+    assert steps()[0] == PlanStep("S001", "Look", None, "done", ("Seen",))
+    assert call("planning_mark_step", {"step_id": "S002", "status": "done"}) == "S002 done. Next: S003 Send"
+    assert call("planning_mark_step", {"step_id": "S003", "status": "done"}) == "S003 done. Plan completed."
+    assert call("planning_read_plan", {}) == (
+        "Fix the login bug (completed, 3 of 3 done)\n"
+        "S001 done: Look\n  - Seen\nS002 done: Fix\n  With a test\nS003 done: Send"
+    )
+    assert call("planning_clear_plan", None) == "Plan abandoned."
+    assert session.select_all(Plan) == (Plan("Fix the login bug", "abandoned", ()),)
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "normal"),
+    [
+        ("planning_setup_plan", SetupPlan(" Ship "), SetupPlan("Ship")),
+        ("planning_add_step", AddStep((NewPlanStep(" Pack "),)), AddStep((NewPlanStep("Pack"),))),
+        ("planning_update_step", UpdateStep(" S001", " Pack "), UpdateStep("S001", "Pack")),
+        ("planning_mark_step", MarkStep("S001 ", "done", " Ok "), MarkStep("S001", "done", "Ok")),
+        ("planning_clear_plan", ClearPlan(), ClearPlan()),
+    ],
+)
+def test_a_result_and_its_event_carry_the_normalised_command(
+    name: str, params: object, normal: object, toolbox: Toolbox, session: Session
+) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("Fix", (NewPlanStep("Look"),)))
+    result = toolbox.invoke(name, params)
+    assert (result.success, result.value, result.error, result.user_message) == (True, normal, None, None)
+    event = session.select_latest(ToolInvoked)
+    assert event is not None
+    assert (event.name, event.params, event.value, event.session_id) == (
+        name, params, normal, session.session_id,
+    )  # fmt: skip
+    assert event.result is result
+
+
+@pytest.mark.parametrize("status", ["active", "completed", "abandoned"])
+def test_a_read_returns_the_plan_itself_and_changes_nothing(
+    status: str, toolbox: Toolbox, session: Session
+) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("Fix", (NewPlanStep("Look"),)))
+    if status == "completed":
+        toolbox.invoke("planning_mark_step", MarkStep("S001", "done"))
+    if status == "abandoned":
+        toolbox.invoke("planning_clear_plan")
+    before, slice_ = session.select_latest(Plan), session.select_all(Plan)
+    result = toolbox.invoke("planning_read_plan", ReadPlan())
+    assert result.value is before
+    assert before is not None
+    assert before.status == status
+    assert session.select_all(Plan) is slice_
+    event = session.select_latest(ToolInvoked)
+    assert event is not None
+    assert event.value == ReadPlan()
+
+
+def test_setting_up_again_replaces_the_plan_and_numbers_its_steps_anew(
+    toolbox: Toolbox, session: Session
+) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("One", (NewPlanStep("a"), NewPlanStep("b"))))
+    toolbox.invoke("planning_setup_plan", SetupPlan("Two", (NewPlanStep("c"),)))
+    assert session.select_all(Plan) == (Plan("Two", "active", (PlanStep("S001", "c", None, "pending"),)),)
+
+
+def test_ids_go_on_after_a_thousand_steps(toolbox: Toolbox) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("Many", (NewPlanStep("x"),) * 999))
+    assert toolbox.invoke("planning_add_step", AddStep((NewPlanStep("y"),))).message == "Added S1000."
+    assert (
+        toolbox.invoke("planning_mark_step", MarkStep("S1000", "done")).message == "S1000 done. Next: S001 x"
+    )
+
+
+def test_registering_twice_is_the_same_as_once(session: Session) -> None:
+    register_plan(session)
+    register_plan(session)
+    toolbox = Toolbox(planning_tools(session), session=session)
+    toolbox.invoke("planning_setup_plan", SetupPlan("Fix", (NewPlanStep("Look"),)))
+    toolbox.invoke("planning_add_step", AddStep((NewPlanStep("Fix"),)))
+    toolbox.invoke("planning_mark_step", MarkStep("S001", "done", "Once"))
+    assert session.select_latest(Plan) == Plan(
+        "Fix",
+        "active",
+        (PlanStep("S001", "Look", None, "done", ("Once",)), PlanStep("S002", "Fix", None, "pending")),
+    )
+
+
+def test_a_plan_can_be_dispatched_whole(session: Session) -> None:
+    register_plan(session)
+    session.dispatch(Plan("One", "active"))
+    session.dispatch(Plan("Two", "active"))
+    assert session.select_all(Plan) == (Plan("Two", "active"),)
+
+
+def test_without_the_reducers_no_tool_reports_success(session: Session) -> None:
+    toolbox = Toolbox(planning_tools(session), session=session)
+    message = "planning_setup_plan was not carried out: the session's reducers did not take it"
+    with pytest.raises(ToolError) as caught:
+        toolbox.invoke("planning_setup_plan", SetupPlan("Fix"))
+    assert str(caught.value) == message
+    result = toolbox.call("planning_setup_plan", {"objective": "Fix"})
+    assert (result.success, result.message, result.value) == (False, message, None)
+    assert session.select_all(ToolInvoked) == ()
+
+
+def test_without_the_reducers_a_plan_that_is_there_is_not_changed(session: Session) -> None:
+    session.register_reducer(Plan, lambda _slice, plan: (plan,))
+    session.dispatch(Plan("Fix", "active"))
+    toolbox = Toolbox(planning_tools(session), session=session)
+    with pytest.raises(ToolError) as caught:
+        toolbox.invoke("planning_clear_plan")
+    assert str(caught.value) == (
+        "planning_clear_plan was not carried out: the session's reducers did not take it"
+    )
+    assert session.select_latest(Plan) == Plan("Fix", "active")
+    assert toolbox.invoke("planning_read_plan").value == Plan("Fix", "active")
+
+
+def test_a_toolbox_without_a_session_works_on_the_tools_own(session: Session) -> None:
+    register_plan(session)
+    toolbox = Toolbox(planning_tools(session))
+    toolbox.invoke("planning_setup_plan", SetupPlan("Fix"))
+    assert session.select_latest(Plan) == Plan("Fix", "active")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_tools_of_another_session_are_refused(name: str, toolbox: Toolbox, session: Session) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("Fix", (NewPlanStep("Look"),)))
+    stranger = Session(bus=session.bus)
+    foreign = Toolbox(toolbox.tools.values(), session=stranger)
+    arguments = dict(toolbox.tools[name].examples[0].arguments)
+    before, log = session.snapshot(), session.select_all(ToolInvoked)
+    message = f"{name} belongs to another session; use the tools of this session's PlanningToolsSection"
+    with pytest.raises(ToolValidationError) as caught:
+        foreign.invoke(name, arguments)
+    assert str(caught.value) == message
+    result = foreign.call(name, arguments)
+    assert (result.success, result.message) == (False, f"Refused, nothing changed. {message}")
+    assert session.snapshot() == before
+    assert session.select_all(ToolInvoked) == log
+    assert stranger.select_all(Plan) == ()
+    assert stranger.select_all(ToolInvoked) == ()

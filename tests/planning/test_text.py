@@ -1,0 +1,265 @@
+"""The rules for text."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule, ascii_spelling
+from strategies import anything, refused_texts, spaces, texts, untrimmed_texts
+
+RULES = {"objective": OBJECTIVE, "title": TITLE, "details": DETAILS, "note": NOTE, "step_id": STEP_ID}
+every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+rules = st.sampled_from(list(RULES.values()))
+
+
+def test_the_rules_have_the_limits_of_the_specification() -> None:
+    assert {
+        "objective": TextRule(240),
+        "title": TextRule(160),
+        "details": TextRule(512, multiline=True, blank_is_none=True),
+        "note": TextRule(512, multiline=True),
+        "step_id": TextRule(64),
+    } == RULES
+
+
+@every_rule
+def test_one_character_and_exactly_the_limit_are_allowed(rule: TextRule) -> None:
+    for text in ("x", "x" * rule.limit):
+        assert rule.problems(text) == []
+        assert rule.keeps(text)
+        assert rule.clean(text) == text
+
+
+@every_rule
+def test_one_character_over_the_limit_is_refused_with_the_length(rule: TextRule) -> None:
+    text = "x" * (rule.limit + 1)
+    assert rule.problems(text) == [f"{rule.limit + 1} characters, at most {rule.limit}; cut 1"]
+    assert not rule.keeps(text)
+
+
+@every_rule
+def test_text_is_measured_after_the_trim(rule: TextRule) -> None:
+    text = f" \t\n\u00a0{'x' * rule.limit}\u3000\r\n "
+    assert rule.problems(text) == []
+    assert not rule.keeps(text)
+    assert rule.clean(text) == "x" * rule.limit
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\n\t ", "\u00a0"])
+def test_blank_details_are_none(blank: str) -> None:
+    assert DETAILS.problems(blank) == []
+    assert DETAILS.clean(blank) is None
+    assert not DETAILS.keeps(blank)
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\n\t ", "\u00a0"])
+@pytest.mark.parametrize("name", ["objective", "title", "note", "step_id"])
+def test_other_blank_text_is_refused(name: str, blank: str) -> None:
+    rule = RULES[name]
+    assert rule.problems(blank) == [f"blank; send 1 to {rule.limit} characters"]
+    assert not rule.keeps(blank)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"), [(None, "NoneType"), (7, "int"), (b"x", "bytes"), (["x"], "list"), (True, "bool")]
+)
+@every_rule
+def test_what_is_no_string_is_refused_by_its_type(rule: TextRule, value: object, kind: str) -> None:
+    assert rule.problems(value) == [f"expected a string, got {kind}"]
+    assert not rule.keeps(value)
+
+
+@every_rule
+def test_every_printable_ascii_character_is_allowed(rule: TextRule) -> None:
+    for number in range(0x20, 0x7F):
+        text = f"a{chr(number)}z"
+        assert rule.problems(text) == []
+        assert rule.keeps(text)
+
+
+@every_rule
+def test_a_control_character_is_refused_unless_the_rule_allows_lines(rule: TextRule) -> None:
+    allowed = {"\n", "\t"} if rule.multiline else set()
+    for character in [*map(chr, range(0x20)), "\x7f", "\x85", "\u2028"]:
+        text = f"a{character}z"
+        assert bool(rule.problems(text)) is (character not in allowed), ascii(character)
+        assert not rule.keeps(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "Wait\u2026 done",
+            'HORIZONTAL ELLIPSIS (U+2026) at character 5; only ASCII is allowed, write "..."',
+        ),
+        (
+            "it\u2019s",
+            'RIGHT SINGLE QUOTATION MARK (U+2019) at character 3; only ASCII is allowed, write "\'"',
+        ),
+        ("a \u2013 b", 'EN DASH (U+2013) at character 3; only ASCII is allowed, write "-"'),
+        ("a \u2192 b", 'RIGHTWARDS ARROW (U+2192) at character 3; only ASCII is allowed, write "->"'),
+        ("a\u00a0b", 'NO-BREAK SPACE (U+00A0) at character 2; only ASCII is allowed, write " "'),
+        (
+            "caf\u00e9",
+            'LATIN SMALL LETTER E WITH ACUTE (U+00E9) at character 4; only ASCII is allowed, write "e"',
+        ),
+        (
+            "\u00bd an hour",
+            'VULGAR FRACTION ONE HALF (U+00BD) at character 1; only ASCII is allowed, write "1/2"',
+        ),
+        ("of\ufb01ce", 'LATIN SMALL LIGATURE FI (U+FB01) at character 3; only ASCII is allowed, write "fi"'),
+        (
+            "Stra\u00dfe",
+            'LATIN SMALL LETTER SHARP S (U+00DF) at character 5; only ASCII is allowed, write "ss"',
+        ),
+        ("a\u200bb", "ZERO WIDTH SPACE (U+200B) at character 2; remove it"),
+        ("e\u0301", "COMBINING ACUTE ACCENT (U+0301) at character 2; remove it"),
+        ("\U0001f680 go", "ROCKET (U+1F680) at character 1; remove it"),
+        ("a\ud800", "a character (U+D800) at character 2; remove it"),
+        ("a\x00b", "a null (U+0000) at character 2; remove it"),
+        ("a\x07b", "a control character (U+0007) at character 2; remove it"),
+        ("a\nb", 'a newline (U+000A) at character 2; this field is one line, write " "'),
+        ("a\tb", 'a tab (U+0009) at character 2; this field is one line, write " "'),
+        ("a\rb", 'a carriage return (U+000D) at character 2; this field is one line, write " "'),
+    ],
+)
+def test_a_refused_character_is_named_with_its_place_and_its_remedy(text: str, problem: str) -> None:
+    assert TITLE.problems(text) == [problem]
+    assert not TITLE.keeps(text)
+
+
+def test_the_place_of_a_character_is_counted_in_the_trimmed_text() -> None:
+    assert TITLE.problems("  caf\u00e9  ") == [
+        'LATIN SMALL LETTER E WITH ACUTE (U+00E9) at character 4; only ASCII is allowed, write "e"'
+    ]
+
+
+def test_a_character_that_comes_again_is_reported_once() -> None:
+    assert TITLE.problems("a\u2013b\u2013c") == [
+        'EN DASH (U+2013) at character 2; only ASCII is allowed, write "-"'
+    ]
+
+
+def test_of_many_characters_three_are_named_and_the_rest_counted() -> None:
+    assert TITLE.problems("\u03b1\u03b2\u03b3\u03b4\u03b5") == [
+        "GREEK SMALL LETTER ALPHA (U+03B1) at character 1; remove it",
+        "GREEK SMALL LETTER BETA (U+03B2) at character 2; remove it",
+        "GREEK SMALL LETTER GAMMA (U+03B3) at character 3; remove it",
+        "2 more characters that are not plain ASCII",
+    ]
+
+
+def test_length_and_characters_are_reported_together() -> None:
+    assert TITLE.problems("\u2013" + "x" * 160) == [
+        "161 characters, at most 160; cut 1",
+        'EN DASH (U+2013) at character 1; only ASCII is allowed, write "-"',
+    ]
+
+
+@pytest.mark.parametrize("rule", [DETAILS, NOTE])
+def test_text_of_several_lines_may_be_stored_with_newlines_and_tabs(rule: TextRule) -> None:
+    text = "first\n\n\tsecond"
+    assert rule.problems(text) == []
+    assert rule.clean(text) == text
+
+
+def test_a_member_of_a_string_enum_becomes_plain_text() -> None:
+    class Goal(str, Enum):  # noqa: UP042 - the older kind, whose str() is not its value
+        SHIP = " ship it"
+
+    assert OBJECTIVE.problems(Goal.SHIP) == []
+    assert not OBJECTIVE.keeps(Goal.SHIP)
+    cleaned = OBJECTIVE.clean(Goal.SHIP)
+    assert (cleaned, type(cleaned)) == ("ship it", str)
+
+
+@every_rule
+def test_a_rule_describes_its_field(rule: TextRule) -> None:
+    metadata = dict(rule.about("What it is"))
+    check = metadata.pop("check")
+    assert check("") == rule.problems("")
+    shortest: dict[str, Any] = {} if rule.blank_is_none else {"min_length": 1}
+    assert metadata == {"description": "What it is", **shortest, "max_length": rule.limit}
+
+
+@pytest.mark.parametrize(
+    ("character", "spelling"),
+    [
+        ("\u2014", "-"),
+        ("\u2003", " "),
+        ("\ufeff", ""),
+        ("\u00ad", ""),
+        ("\u20ac", "EUR"),
+        ("\u2167", "VIII"),
+        ("\u00fc", "u"),
+        ("\r", "\n"),
+        ("\u4e2d", None),
+        ("\u0301", None),
+        ("\x85", None),
+        ("a", None),
+    ],
+)
+def test_a_character_is_spelled_in_ascii_where_there_is_a_way(character: str, spelling: str | None) -> None:
+    assert ascii_spelling(character) == spelling
+
+
+def test_every_spelling_is_ascii_and_never_a_control_character_but_newline() -> None:
+    for number in range(0x80, 0x3_0000):
+        spelling = ascii_spelling(chr(number))
+        assert spelling is None or (spelling.isascii() and spelling.isprintable()), hex(number)
+
+
+@given(st.data(), rules)
+def test_valid_text_is_kept_as_it_is(data: st.DataObject, rule: TextRule) -> None:
+    text = data.draw(texts(rule))
+    assert rule.problems(text) == []
+    assert rule.clean(text) == text
+
+
+@given(st.data(), rules)
+def test_text_around_which_there_are_spaces_is_trimmed_once_and_for_all(
+    data: st.DataObject, rule: TextRule
+) -> None:
+    text = data.draw(untrimmed_texts(rule))
+    cleaned = rule.clean(text)
+    assert rule.problems(text) == []
+    assert cleaned is not None
+    assert cleaned == text.strip()
+    assert rule.clean(cleaned) == cleaned
+
+
+@given(st.data(), rules)
+def test_invalid_text_is_never_kept(data: st.DataObject, rule: TextRule) -> None:
+    text = data.draw(refused_texts(rule))
+    assert rule.problems(text)
+    assert not rule.keeps(text)
+
+
+@given(anything() | st.text(), rules)
+def test_what_is_kept_has_no_problems_and_needs_no_cleaning(value: Any, rule: TextRule) -> None:
+    if rule.keeps(value):
+        assert rule.problems(value) == []
+        assert rule.clean(value) == value
+
+
+@given(st.lists(st.characters() | st.sampled_from("\r\n\t\u2026\u2013\u00e9"), max_size=20), spaces(), rules)
+def test_who_follows_the_remedies_ends_with_text_that_is_accepted(
+    characters: list[str], around: str, rule: TextRule
+) -> None:
+    text = around + "a" + "".join(characters) + "z"
+    for _ in range(200):
+        problems = [problem for problem in rule.problems(text) if " characters" not in problem]
+        if not problems:
+            break
+        told = re.fullmatch(r'.* at character (\d+); (?:remove it|.*write "(.*)")', problems[0], re.DOTALL)
+        assert told is not None, problems[0]
+        place, text = int(told[1]) - 1, text.strip()
+        text = text[:place] + (told[2] or "") + text[place + 1 :]
+    assert [problem for problem in rule.problems(text) if "at most" not in problem] == []

@@ -1,0 +1,53 @@
+"""Values and events that the tests of a session use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+import attrs
+
+from session import Session, SessionEvent, append
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A value that sessions under test append."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A value that sessions under test keep one of."""
+
+    total: int
+
+
+@attrs.frozen
+class Ping(SessionEvent):
+    """An event."""
+
+    number: int = 0
+
+
+@attrs.frozen
+class LoudPing(Ping):
+    """A subclass of an event."""
+
+
+def ping(session: Session, number: int = 0) -> Ping:
+    """An event that is addressed to a session."""
+    return Ping(number, session_id=session.session_id)
+
+
+def numbers(events: tuple[Ping, ...]) -> list[int]:
+    """Their numbers, in order."""
+    return [event.number for event in events]
+
+
+def note_session(session_id: UUID | None = None) -> Session:
+    """A session that appends notes."""
+    session = Session(session_id=session_id)
+    session.register_reducer(Note, append)
+    return session

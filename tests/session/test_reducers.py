@@ -1,0 +1,110 @@
+"""The reducers that come with a session, as plain functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laws import check_idempotent, check_reducer_laws, check_session_agrees, check_shares_items
+from session import Reducer, append, keep_last, replace_latest, upsert_by
+
+
+@dataclass(frozen=True)
+class Row:
+    key: str
+    value: int
+
+
+def row_key(row: Row) -> str:
+    return row.key
+
+
+ROWS = st.builds(Row, st.sampled_from("abc"), st.integers(0, 3))
+SLICES = st.lists(ROWS, max_size=6).map(tuple)
+ALL: list[Reducer] = [append, keep_last(1), keep_last(3), upsert_by(row_key), replace_latest]
+IDS = ["append", "keep_last_1", "keep_last_3", "upsert_by", "replace_latest"]
+every_reducer = pytest.mark.parametrize("reducer", ALL, ids=IDS)
+
+
+@every_reducer
+@given(slice_=SLICES, event=ROWS)
+def test_every_reducer_keeps_the_laws(reducer: Reducer, slice_: tuple[Row, ...], event: Row) -> None:
+    check_reducer_laws(reducer, slice_, event)
+
+
+@every_reducer
+@given(slice_=SLICES, event=ROWS)
+def test_every_reducer_keeps_the_objects_it_does_not_replace(
+    reducer: Reducer, slice_: tuple[Row, ...], event: Row
+) -> None:
+    check_shares_items(reducer, slice_, event)
+
+
+@every_reducer
+@given(slice_=SLICES, event=ROWS)
+def test_a_session_reduces_as_the_plain_function_does(
+    reducer: Reducer, slice_: tuple[Row, ...], event: Row
+) -> None:
+    check_session_agrees(reducer, Row, slice_, event)
+
+
+@pytest.mark.parametrize("reducer", [upsert_by(row_key), replace_latest, keep_last(1)])
+@given(slice_=SLICES, event=ROWS)
+def test_reducers_that_replace_are_idempotent(reducer: Reducer, slice_: tuple[Row, ...], event: Row) -> None:
+    check_idempotent(reducer, slice_, event)
+
+
+@given(slice_=SLICES, event=ROWS)
+def test_append_adds_at_the_end(slice_: tuple[Row, ...], event: Row) -> None:
+    assert append(slice_, event) == (*slice_, event)
+
+
+@given(slice_=SLICES, event=ROWS, limit=st.integers(1, 8))
+def test_keep_last_keeps_the_newest(slice_: tuple[Row, ...], event: Row, limit: int) -> None:
+    everything = [*slice_, event]
+    assert list(keep_last(limit)(slice_, event)) == everything[max(0, len(everything) - limit) :]
+
+
+@given(slice_=SLICES, event=ROWS)
+def test_replace_latest_keeps_the_event_alone(slice_: tuple[Row, ...], event: Row) -> None:
+    assert replace_latest(slice_, event) == (event,)
+
+
+def test_upsert_replaces_the_first_item_with_the_key_where_it_stands() -> None:
+    rows = (Row("a", 1), Row("b", 2), Row("c", 3))
+    assert upsert_by(row_key)(rows, Row("b", 9)) == (Row("a", 1), Row("b", 9), Row("c", 3))
+
+
+def test_upsert_appends_an_item_with_a_new_key() -> None:
+    assert upsert_by(row_key)((Row("a", 1),), Row("b", 9)) == (Row("a", 1), Row("b", 9))
+
+
+@given(events=st.lists(ROWS))
+def test_upsert_keeps_one_item_for_each_key_in_order_of_first_sight(events: list[Row]) -> None:
+    reducer = upsert_by(row_key)
+    slice_: tuple[Row, ...] = ()
+    model: dict[str, Row] = {}
+    for event in events:
+        slice_ = reducer(slice_, event)
+        model[event.key] = event
+    assert slice_ == tuple(model.values())
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_history_under_one_is_refused(limit: int) -> None:
+    with pytest.raises(ValueError) as caught:
+        keep_last(limit)
+    assert str(caught.value) == f"'limit' must be >= 1: {limit}"
+
+
+def test_append_and_keep_last_are_equal_by_their_limit() -> None:
+    limits: list[Any] = [append, keep_last(1), keep_last(2)]
+    assert [one == other for one in limits for other in (append, keep_last(1), keep_last(2))] == [
+        True, False, False,
+        False, True, False,
+        False, False, True,
+    ]  # fmt: skip

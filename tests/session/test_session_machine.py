@@ -1,0 +1,192 @@
+"""Sessions beside a naive model: any interleaving of changes gives what plain lists would give."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+from session_records import Ping, ping
+
+from session import Reducer, Session, Snapshot, append, keep_last, replace_latest, upsert_by
+
+
+@dataclass(frozen=True)
+class Item:
+    """What is dispatched; five slices keep it in five ways."""
+
+    number: int
+
+
+class Last3: ...
+
+
+class Upserted: ...
+
+
+class Latest: ...
+
+
+class Evens: ...
+
+
+def parity(item: Item) -> int:
+    return item.number % 5
+
+
+def evens(slice_: tuple[Item, ...], event: Item) -> tuple[Item, ...]:
+    """Refuses negative numbers, and gives the slice back for odd ones."""
+    if event.number < 0:
+        raise ValueError("negative")
+    return (*slice_, event) if event.number % 2 == 0 else slice_
+
+
+REDUCERS: dict[type, Reducer] = {
+    Item: append,
+    Last3: keep_last(3),
+    Upserted: upsert_by(parity),
+    Latest: replace_latest,
+    Evens: evens,
+}
+HISTORY = 4
+State = dict[type, tuple[Any, ...]]
+
+
+class Model:
+    """A session as one would write it without any cleverness."""
+
+    def __init__(self) -> None:
+        self.state: State = {}
+        self.log: list[Ping] = []
+
+    def dispatch(self, item: Item) -> None:
+        if item.number >= 0:
+            self.state = {
+                kind: tuple(reducer(self.state.get(kind, ()), item)) for kind, reducer in REDUCERS.items()
+            }
+
+    def publish(self, event: Ping) -> None:
+        self.log = [*self.log, event][-HISTORY:]
+
+
+def attempt(work: Callable[[Item], None], number: int) -> None:
+    """Dispatch; a negative number is refused by one of the reducers."""
+    try:
+        work(Item(number))
+    except ValueError:
+        assert number < 0
+
+
+class SessionMachine(RuleBasedStateMachine):
+    """Several sessions, clones among them, and every snapshot that was ever taken."""
+
+    snapshots = Bundle("snapshots")
+    which = st.integers(0, 10)
+    values = st.integers(-1, 9)
+
+    def __init__(self) -> None:
+        super().__init__()
+        session = Session(history=HISTORY)
+        for kind, reducer in REDUCERS.items():
+            session.register_reducer(Item, reducer, kind)
+        self.pairs = [(session, Model())]
+        self.taken: list[tuple[Snapshot, State]] = []
+
+    def pick(self, which: int) -> tuple[Session, Model]:
+        return self.pairs[which % len(self.pairs)]
+
+    @rule(which=which, number=values)
+    def dispatch(self, which: int, number: int) -> None:
+        session, model = self.pick(which)
+        attempt(session.dispatch, number)
+        model.dispatch(Item(number))
+
+    @rule(which=which, number=values)
+    def publish(self, which: int, number: int) -> None:
+        session, model = self.pick(which)
+        event = ping(session, number)
+        assert session.publish(event).ok
+        model.publish(event)
+
+    @rule(which=which, outer=st.lists(values, max_size=4), inner=st.lists(values, max_size=4), fails=st.sets(
+        st.sampled_from(["outer", "inner"])
+    ))  # fmt: skip
+    def transact(self, which: int, outer: list[int], inner: list[int], fails: set[str]) -> None:
+        session, model = self.pick(which)
+        kept = copy.copy(model)
+        try:
+            with session.transaction() as transaction:
+                for number in outer:
+                    attempt(transaction.dispatch, number)
+                    kept.dispatch(Item(number))
+                before_inner = copy.copy(kept)
+                try:
+                    with session.transaction() as nested:
+                        for number in inner:
+                            attempt(nested.dispatch, number)
+                            kept.dispatch(Item(number))
+                            event = ping(session, number)
+                            nested.publish(event)
+                            kept.publish(event)
+                        if "inner" in fails:
+                            raise KeyError
+                except KeyError:
+                    kept = before_inner
+                assert session.select_all(Item) == kept.state.get(Item, ())
+                if "outer" in fails:
+                    raise LookupError
+        except LookupError:
+            kept = model
+        model.state, model.log = kept.state, kept.log
+
+    @rule(target=snapshots, which=which)
+    def snapshot(self, which: int) -> tuple[Snapshot, State]:
+        session, model = self.pick(which)
+        pair = (session.snapshot(), model.state)
+        self.taken.append(pair)
+        return pair
+
+    @rule(which=which, pair=snapshots)
+    def rollback(self, which: int, pair: tuple[Snapshot, State]) -> None:
+        session, model = self.pick(which)
+        session.rollback(pair[0])
+        model.state = pair[1]
+
+    @rule(which=which, pair=consumes(snapshots))
+    def rollback_that_is_given_up(self, which: int, pair: tuple[Snapshot, State]) -> None:
+        session, _ = self.pick(which)
+        try:
+            with session.transaction():
+                session.rollback(pair[0])
+                session.dispatch(Item(7))
+                raise LookupError
+        except LookupError:
+            pass
+
+    @rule(which=which)
+    def clone(self, which: int) -> None:
+        session, model = self.pick(which)
+        if len(self.pairs) < 4:
+            self.pairs.append((session.clone(), copy.copy(model)))
+
+    @invariant()
+    def every_session_is_what_its_model_is(self) -> None:
+        for session, model in self.pairs:
+            for kind in REDUCERS:
+                expected = model.state.get(kind, ())
+                assert session.select_latest(kind) == (expected[-1] if expected else None)
+                assert session.select_all(kind) == expected
+            assert session.select_all(Ping) == tuple(model.log)
+
+    @invariant()
+    def no_snapshot_ever_changes(self) -> None:
+        for snapshot, state in self.taken:
+            assert dict(snapshot.slices) == state
+
+
+TestSessionMachine = SessionMachine.TestCase
+TestSessionMachine.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)

@@ -1,0 +1,133 @@
+"""Telling the bus of a commit: when, in which order, and what a failure can no longer undo."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+import pytest
+from session_records import Note, Ping, note_session, numbers, ping
+
+from session import InProcessEventBus, PublishResult, Session, append
+
+
+class OnPurposeError(Exception):
+    """Raised by a subscriber or a bus."""
+
+
+def texts(session: Session) -> list[str]:
+    return [note.text for note in session.select_all(Note)]
+
+
+def test_events_are_told_at_the_commit_in_the_order_of_their_publishing() -> None:
+    session = note_session()
+    heard: list[Ping] = []
+    session.bus.subscribe(Ping, heard.append)
+    with session.transaction() as outer:
+        outer.publish(ping(session, 1))
+        with session.transaction() as inner:
+            inner.publish(ping(session, 2))
+            assert numbers(session.select_all(Ping)) == [1, 2]
+        outer.publish(ping(session, 3))
+        assert heard == []
+    assert numbers(tuple(heard)) == numbers(session.select_all(Ping)) == [1, 2, 3]
+
+
+def test_a_subscriber_finds_the_whole_transaction_committed() -> None:
+    session = note_session()
+    seen: list[list[str]] = []
+    session.bus.subscribe(Ping, lambda event: seen.append(texts(session)))
+    with session.transaction() as transaction:
+        transaction.publish(ping(session))
+        transaction.dispatch(Note("a"))
+    assert seen == [["a"]]
+
+
+def test_a_subscriber_may_write_back_into_the_session() -> None:
+    session = note_session()
+    heard: list[int] = []
+
+    def answer(event: Ping) -> None:
+        heard.append(event.number)
+        session.dispatch(Note(f"heard {event.number}"))
+        if event.number < 3:
+            with session.transaction() as transaction:
+                transaction.publish(ping(session, event.number + 1))
+
+    session.bus.subscribe(Ping, answer)
+    with session.transaction() as transaction:
+        transaction.publish(ping(session, 1))
+    assert heard == numbers(session.select_all(Ping)) == [1, 2, 3]
+    assert texts(session) == ["heard 1", "heard 2", "heard 3"]
+
+
+def test_a_subscriber_that_fails_undoes_nothing_and_stops_nobody() -> None:
+    session = note_session()
+    heard: list[Ping] = []
+
+    def fail(event: Ping) -> None:
+        raise OnPurposeError
+
+    session.bus.subscribe(Ping, fail)
+    session.bus.subscribe(Ping, heard.append)
+    with session.transaction() as transaction:
+        transaction.dispatch(Note("a"))
+        transaction.publish(ping(session, 1))
+        transaction.publish(ping(session, 2))
+    assert texts(session) == ["a"]
+    assert numbers(tuple(heard)) == numbers(session.select_all(Ping)) == [1, 2]
+
+
+class BrokenBus(InProcessEventBus):
+    """A bus that cannot publish."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+    def publish(self, event: object) -> PublishResult:
+        raise self.error
+
+
+def test_a_bus_that_raises_undoes_nothing_and_is_logged_without_its_text(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    session = Session(bus=BrokenBus(OnPurposeError("the secret")))
+    with caplog.at_level(logging.DEBUG), session.transaction() as transaction:
+        transaction.publish(ping(session, 1))
+        transaction.publish(ping(session, 2))
+    assert numbers(session.select_all(Ping)) == [1, 2]
+    assert caplog.record_tuples == [("session.session", logging.ERROR, "bus_failed")] * 2
+    for record in caplog.records:
+        assert (vars(record)["event"], vars(record)["error"]) == ("Ping", "OnPurposeError")
+        assert (record.exc_info, record.exc_text, record.stack_info) == (None, None, None)
+        assert "secret" not in repr(vars(record))
+
+
+def test_an_exit_of_the_program_while_telling_leaves_the_session_usable() -> None:
+    session = Session(bus=BrokenBus(KeyboardInterrupt()))
+    session.register_reducer(Note, append)
+    with pytest.raises(KeyboardInterrupt), session.transaction() as transaction:
+        transaction.publish(ping(session, 1))
+    assert numbers(session.select_all(Ping)) == [1]
+    thread = threading.Thread(target=session.dispatch, args=(Note("a"),), daemon=True)
+    thread.start()
+    thread.join(1)
+    assert texts(session) == ["a"]
+
+
+def test_an_event_is_reduced_once_when_a_subscriber_publishes_before_the_session_hears_it(
+    bus: InProcessEventBus,
+) -> None:
+    sessions: list[Session] = []
+
+    def answer(event: Ping) -> None:
+        if event.number == 1:
+            with sessions[0].transaction() as transaction:
+                transaction.publish(ping(sessions[0], 2))
+
+    bus.subscribe(Ping, answer)
+    sessions.append(Session(bus=bus))
+    with sessions[0].transaction() as transaction:
+        transaction.publish(ping(sessions[0], 1))
+    assert numbers(sessions[0].select_all(Ping)) == [1, 2]

@@ -5,16 +5,22 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from types import NoneType
-from typing import Any, Generic, TypeVar, get_args
+from typing import Any, Generic, get_args
 
 from planning.tools.contract import Tool
 
 __all__ = ["MarkdownSection", "PromptRenderError", "Section"]
 
-P = TypeVar("P")
+if sys.version_info >= (3, 13):
+    from typing import TypeVar
+else:
+    from typing_extensions import TypeVar
+
+P = TypeVar("P", default=None)
 Enabled = bool | Callable[..., bool]
 
 _PLACEHOLDER = re.compile(r"(\$?)\$\{([^{}]*)(\}?)")

@@ -81,9 +81,7 @@ class InProcessEventBus:
     """
 
     def __init__(self) -> None:
-        # Reentrant, and each change made from one reading of the tuple: the garbage collector may
-        # end a session, and so unsubscribe it, in the middle of any of these methods.
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._subscriptions: tuple[tuple[type, Handler], ...] = ()
         self._by_type: dict[type, tuple[Handler, ...]] = {}
 
@@ -91,12 +89,14 @@ class InProcessEventBus:
         """Call ``handler`` with every event of ``event_type`` or of a subclass of it.
 
         Raises:
-            TypeError: ``event_type`` is no type, or ``handler`` is a coroutine function: nobody
-                would await it. Schedule the work from a plain function instead.
+            TypeError: ``event_type`` is no class, or ``handler`` cannot be called or is a coroutine
+                function: nobody would await it. Schedule the work from a plain function instead.
         """
         if not isinstance(event_type, type):
             raise TypeError(f"event_type must be a class, got {event_type!r}")
-        if inspect.iscoroutinefunction(handler):
+        if not callable(handler):
+            raise TypeError(f"a subscriber must be callable, got {handler!r}")
+        if inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__):
             raise TypeError("a subscriber must be a plain function: delivery is synchronous")
         with self._lock:
             self._subscriptions = (*self._subscriptions, (event_type, handler))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import sys
 import types
 import typing
@@ -26,7 +27,7 @@ def type_name(kind: type) -> str:
 
 
 def type_of(name: str) -> type:
-    """Find a record type by its written name among the modules that are loaded already.
+    """Find a class by its written name among the modules that are loaded already.
 
     Raises:
         SnapshotError: There is none; reading a snapshot never imports a module.
@@ -34,8 +35,9 @@ def type_of(name: str) -> type:
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in path.split("."):
-        found = getattr(found, part, None)
-    if not isinstance(found, type) or not _is_record(found):
+        # Not getattr: a module may import on demand what it does not hold.
+        found = vars(found).get(part) if isinstance(found, (types.ModuleType, type)) else None
+    if not isinstance(found, type):
         raise SnapshotError(f"slice type {name!r} is not loaded: import it first, or pass it in types=")
     return found
 
@@ -48,6 +50,8 @@ def encode(value: Any, place: str) -> Any:
     """
     if isinstance(value, Enum):
         return encode(value.value, place)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise SnapshotError(f"{place}: {value} has no JSON form")
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, datetime):
@@ -80,8 +84,9 @@ def decode(data: Any, hint: Any, place: str) -> Any:
     if target in {tuple, list, Sequence} and isinstance(data, list):
         return _decode_items(data, hint, target, place)
     if target in {dict, Mapping} and isinstance(data, dict):
-        inner = (get_args(hint) or (str, Any))[1]
-        return {key: decode(item, inner, f"{place}.{key}") for key, item in data.items()}
+        keys, inner = get_args(hint) or (str, Any)
+        if keys is str or keys is Any:
+            return {key: decode(item, inner, f"{place}.{key}") for key, item in data.items()}
     if isinstance(target, type) and _is_record(target):
         return _decode_record(data, target, place)
     value = _decode_atom(data, target, get_args(hint))
@@ -112,14 +117,17 @@ def _decode_atom(data: Any, target: Any, options: tuple[Any, ...]) -> Any:
 
 
 def _decode_union(data: Any, hint: Any, place: str) -> Any:
-    errors = []
-    for member in get_args(hint):
+    members = [member for member in get_args(hint) if member is not types.NoneType]
+    if data is None and len(members) < len(get_args(hint)):
+        return None
+    if len(members) == 1:
+        return decode(data, members[0], place)
+    for member in members:
         try:
             return decode(data, member, place)
-        except SnapshotError as error:
-            errors.append(error)
-    # The last member is the one with content: None comes first or fails in one word.
-    raise max(errors, key=lambda error: len(str(error)))
+        except SnapshotError:
+            continue
+    raise SnapshotError(f"{place}: expected {_spell(hint)}, got {_spell_data(data)}")
 
 
 def _decode_items(data: list[Any], hint: Any, target: type, place: str) -> Any:
@@ -139,9 +147,11 @@ def _decode_record(data: Any, kind: type, place: str) -> Any:
     fields = _fields(kind)
     if not isinstance(data, dict) or data.keys() != fields.keys():
         raise SnapshotError(f"{place}: expected an object with {', '.join(fields) or 'no fields'}")
-    values = {name: decode(data[name], hint, f"{place}.{name}") for name, hint in fields.items()}
+    values = {
+        field.argument: decode(data[name], field.hint, f"{place}.{name}") for name, field in fields.items()
+    }
     try:
-        return kind(**{name.lstrip("_"): value for name, value in values.items()})
+        return kind(**values)
     except Exception as error:
         raise SnapshotError(f"{place}: {kind.__name__} refuses it: {error}") from error
 
@@ -150,16 +160,23 @@ def _is_record(kind: type) -> bool:
     return dataclasses.is_dataclass(kind) or attrs.has(kind)
 
 
+@attrs.frozen
+class _Field:
+    """A field of a record: its type hint, and the constructor's argument for it."""
+
+    hint: Any
+    argument: str
+
+
 @lru_cache(maxsize=256)
-def _fields(kind: type) -> dict[str, Any]:
-    """The type hints of a record's fields, in order."""
+def _fields(kind: type) -> dict[str, _Field]:
+    """The fields that a record is made from, by name, in order."""
     hints = typing.get_type_hints(kind, include_extras=True)
-    names = (
-        [field.name for field in attrs.fields(kind)]
-        if attrs.has(kind)
-        else [field.name for field in dataclasses.fields(kind)]
-    )
-    return {name: hints[name] for name in names}
+    if attrs.has(kind):
+        arguments = {each.name: each.alias or each.name for each in attrs.fields(kind) if each.init}
+    else:
+        arguments = {each.name: each.name for each in dataclasses.fields(kind) if each.init}
+    return {name: _Field(hints.get(name, Any), argument) for name, argument in arguments.items()}
 
 
 def _spell(hint: Any) -> str:

@@ -13,6 +13,11 @@ import attrs
 __all__ = ["PromptExecuted", "PromptRendered", "SessionEvent", "ToolInvoked"]
 
 
+def _as_uuid(drawn: UUID | bytes) -> UUID:
+    """Random bits become a UUID when somebody looks: making one is the dearest part of an event."""
+    return UUID(bytes=drawn, version=4) if isinstance(drawn, bytes) else drawn
+
+
 @attrs.frozen(kw_only=True)
 class SessionEvent:
     """Base of all events: subscribe to it to hear every one.
@@ -26,15 +31,13 @@ class SessionEvent:
     """
 
     session_id: UUID
-    _event_id: UUID | bytes = attrs.field(alias="event_id", factory=partial(os.urandom, 16))
+    _event_id: UUID | bytes = attrs.field(alias="event_id", factory=partial(os.urandom, 16), eq=_as_uuid)
     created_at: datetime = attrs.field(factory=partial(datetime.now, UTC))
 
     @property
     def event_id(self) -> UUID:
         """Unique for each event."""
-        # Random bits become a UUID when somebody looks: making one is the dearest part of an event.
-        drawn = self._event_id
-        return UUID(bytes=drawn, version=4) if isinstance(drawn, bytes) else drawn
+        return _as_uuid(self._event_id)
 
 
 @attrs.frozen

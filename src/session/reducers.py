@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 import attrs
 
-__all__ = ["Append", "Reducer", "append", "keep_last", "replace_latest", "upsert_by"]
+__all__ = ["Append", "Reducer", "append", "check_limit", "keep_last", "replace_latest", "upsert_by"]
 
 S = TypeVar("S")
 
@@ -34,12 +34,25 @@ class Append:
         limit: How many items stay; None for all.
     """
 
-    limit: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(1)))
+    limit: int | None = None
+
+    def __attrs_post_init__(self) -> None:
+        check_limit("limit", self.limit)
 
     def __call__(self, slice_: tuple[S, ...], event: S, /) -> tuple[S, ...]:
         """Return the slice and the event behind it."""
         grown = (*slice_, event)
         return grown if self.limit is None else grown[-self.limit :]
+
+
+def check_limit(name: str, limit: object) -> None:
+    """Refuse a limit that is neither None nor a whole number of at least 1.
+
+    Raises:
+        ValueError: It is something else.
+    """
+    if limit is not None and not (isinstance(limit, int) and limit >= 1):
+        raise ValueError(f"{name} must be a whole number of at least 1, got {limit!r}")
 
 
 append = Append()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import weakref
 from collections.abc import Callable, Mapping
@@ -10,10 +11,10 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
-from session.bus import EventBus, InProcessEventBus, PublishResult
+from session.bus import EventBus, HandlerFailure, InProcessEventBus, PublishResult
 from session.errors import SessionError, SnapshotError
 from session.events import SessionEvent, ToolInvoked
-from session.reducers import Append, Reducer
+from session.reducers import Append, Reducer, check_limit
 from session.slices import items_of, latest_of
 from session.snapshot import Snapshot
 from session.transaction import Route, Store, Transaction
@@ -58,32 +59,26 @@ class Session:
 
         Raises:
             ValueError: ``created_at`` has no time zone, or ``history`` is under 1.
+            TypeError: A tag is no text.
         """
         if created_at is not None and created_at.utcoffset() is None:
             raise ValueError("created_at must carry a time zone: use datetime.now(UTC)")
+        check_limit("history", history)
+        tags = dict(tags or {})
+        if not all(isinstance(word, str) for pair in tags.items() for word in pair):
+            raise TypeError(f"tags must be text, got {tags!r}")
         self._bus: EventBus = InProcessEventBus() if bus is None else bus
         self._parent = parent
         self._children: tuple[Session, ...] = ()
         self._session_id = uuid4() if session_id is None else session_id
         self._created_at = datetime.now(UTC) if created_at is None else created_at
-        self._tags = MappingProxyType(dict(tags or {}))
+        self._tags = MappingProxyType(tags)
         self._delivering: SessionEvent | None = None
-        self._store = Store(Append(history))
+        self._store = Store(self._session_id, Append(history))
+        self._close = _subscribe(self, self._bus)
         if parent is not None:
             with parent._store.lock:
                 parent._children = (*parent._children, self)
-
-        itself = weakref.ref(self)
-
-        def receive(event: SessionEvent) -> None:
-            session = itself()
-            if session is not None:
-                session._receive(event)
-
-        self._bus.subscribe(SessionEvent, receive)
-        # The bus outlives many sessions: it holds none of them, and forgets those that are gone.
-        self._detach = weakref.finalize(self, self._bus.unsubscribe, SessionEvent, receive)
-        self._detach.atexit = False
 
     def __repr__(self) -> str:
         return f"Session({str(self._session_id)!r}, tags={dict(self._tags)!r})"
@@ -119,8 +114,8 @@ class Session:
         return self._children
 
     def close(self) -> None:
-        """Stop hearing the bus. What the session holds can still be read."""
-        self._detach()
+        """Stop hearing the bus. What the session holds can still be read and changed directly."""
+        self._close()
 
     # Reading
 
@@ -162,6 +157,8 @@ class Session:
             _require_class(kind)
         if not callable(reducer):
             raise TypeError(f"a reducer must be callable, got {reducer!r}")
+        if inspect.iscoroutinefunction(reducer):
+            raise TypeError("a reducer must be a plain function: nobody would await it")
         self._store.add_route(event_type, Route(reducer, kept))
 
     def transaction(self) -> Transaction:
@@ -183,8 +180,23 @@ class Session:
             transaction.dispatch(value)
 
     def publish(self, event: SessionEvent) -> PublishResult:
-        """Put an event on the bus; this session reduces it if it is addressed to it."""
-        return self._bus.publish(event)
+        """Reduce an event, and tell the bus; as one with an open transaction.
+
+        An event that is addressed to another session goes to the bus alone.
+
+        Returns:
+            Who was told. Nobody yet when the event waits for its turn: for the end of the
+            transaction that this code is in, or for an event that is being told right now.
+
+        Raises:
+            Exception: Whatever a reducer raises. The session stays as it was, and nobody is told.
+        """
+        if event.session_id != self._session_id:
+            return self._bus.publish(event)
+        transaction = Transaction(self._store, self._deliver)
+        with transaction:
+            transaction.publish(event)
+        return transaction.published or PublishResult(event)
 
     # Keeping
 
@@ -211,7 +223,9 @@ class Session:
             logs = {
                 kind: slice_ for kind, slice_ in transaction.slices.items() if issubclass(kind, SessionEvent)
             }
-            transaction.replace({**logs, **snapshot._slices})
+            # As tuples: a log's buffer belongs to the session that it grew in, and its lock.
+            state = {kind: items_of(slice_) for kind, slice_ in snapshot._slices.items()}
+            transaction.replace({**state, **logs})
 
     def clone(
         self,
@@ -240,33 +254,50 @@ class Session:
             session_id=session_id,
             tags=self._tags if tags is None else tags,
         )
-        clone._store = self._store.copy()
+        clone._store = self._store.copy(clone.session_id)
         return clone
 
     # The bus
 
-    def _deliver(self, event: SessionEvent) -> None:
+    def _deliver(self, event: SessionEvent) -> PublishResult:
         """Tell the bus of an event that this session has reduced already."""
-        outer, self._delivering = self._delivering, event
+        self._delivering = event
         try:
-            self._bus.publish(event)
+            return self._bus.publish(event)
         except Exception as error:  # noqa: BLE001 - what is committed stays: a bus cannot undo it
             logger.error(  # noqa: TRY400 - a traceback would carry the exception's text
                 "bus_failed", extra={"event": type(event).__name__, "error": type(error).__name__}
             )
+            return PublishResult(event, (self._bus.publish,), (HandlerFailure(self._bus.publish, error),))
         finally:
-            self._delivering = outer
+            self._delivering = None
 
     def _receive(self, event: SessionEvent) -> None:
-        """Reduce an event that somebody published, if it is addressed to this session."""
-        if event is self._delivering or event.session_id != self._session_id:
-            return
+        """Reduce an event of this session that somebody else put on the bus."""
         with Transaction(self._store, self._deliver) as transaction:
-            transaction.dispatch(event)
             if isinstance(event, ToolInvoked) and event.value is not None:
                 transaction.dispatch(event.value)
+            transaction.dispatch(event)
 
 
 def _require_class(kind: object) -> None:
     if not isinstance(kind, type):
         raise TypeError(f"event_type and slice_type must be classes, got {kind!r}")
+
+
+def _subscribe(session: Session, bus: EventBus) -> Callable[[], object]:
+    """Let a session hear a bus without the bus keeping it alive; returns how to stop that."""
+    itself = weakref.ref(session)
+
+    def receive(event: SessionEvent) -> None:
+        session = itself()
+        if session is None:
+            stop()
+        elif event is not session._delivering and event.session_id == session._session_id:
+            session._receive(event)
+
+    def stop() -> bool:
+        return bus.unsubscribe(SessionEvent, receive)
+
+    bus.subscribe(SessionEvent, receive)
+    return stop

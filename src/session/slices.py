@@ -31,6 +31,9 @@ class Log:
     def __hash__(self) -> int:
         return hash(self.items)
 
+    def __reduce__(self) -> tuple[type[Log], tuple[tuple[Any, ...]]]:
+        return Log, (self.items,)  # never the buffer, which others share
+
     @property
     def items(self) -> tuple[Any, ...]:
         """All entries, oldest first; built when first asked for."""

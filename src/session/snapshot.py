@@ -11,6 +11,7 @@ from uuid import UUID
 import attrs
 
 from session.errors import SnapshotError
+from session.events import SessionEvent
 from session.slices import Slice, items_of, latest_of
 
 __all__ = ["SNAPSHOT_VERSION", "Snapshot"]
@@ -30,13 +31,17 @@ class Snapshot:
     Attributes:
         session_id: The session that it was taken from.
         created_at: When, in UTC.
-        tags: The session's tags.
     """
 
     _slices: Mapping[type, Slice] = attrs.field(repr=False)
     session_id: UUID = attrs.field(eq=False)
     created_at: datetime = attrs.field(eq=False, factory=lambda: datetime.now(UTC))
-    tags: Mapping[str, str] = attrs.field(eq=False, factory=dict)
+    _tags: Mapping[str, str] = attrs.field(eq=False, repr=False, factory=dict)
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """The session's tags."""
+        return MappingProxyType(dict(self._tags))
 
     @property
     def slices(self) -> Mapping[type, tuple[Any, ...]]:
@@ -68,23 +73,12 @@ class Snapshot:
         """
         import json  # noqa: PLC0415 - most sessions are never written
 
-        from session.codec import encode, type_name  # noqa: PLC0415
-
-        slices: dict[str, list[Any]] = {}
-        for kind, slice_ in self._slices.items():
-            name = kind.__qualname__
-            rows = [encode(item, f"{name}[{place}]") for place, item in enumerate(items_of(slice_))]
-            if _decode_rows(rows, kind) != items_of(slice_):
-                raise SnapshotError(f"{name} does not read back equal: give its fields exact type hints")
-            slices[type_name(kind)] = rows
-        document = {
-            "version": SNAPSHOT_VERSION,
-            "session_id": str(self.session_id),
-            "created_at": self.created_at.isoformat(),
-            "tags": dict(self.tags),
-            "slices": slices,
-        }
-        return json.dumps(document, indent=indent, allow_nan=False)
+        try:
+            return json.dumps(self._document(), indent=indent, allow_nan=False)
+        except SnapshotError:
+            raise
+        except Exception as error:
+            raise SnapshotError(f"the snapshot cannot be written: {_reason(error)}") from error
 
     @classmethod
     def from_json(cls, text: str | bytes, *, types: Iterable[type] = ()) -> Snapshot:
@@ -99,27 +93,62 @@ class Snapshot:
         """
         import json  # noqa: PLC0415 - most sessions are never read
 
-        from session.codec import decode, type_name, type_of  # noqa: PLC0415
-
         try:
-            document = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise SnapshotError(f"a snapshot must be JSON text: {error}") from None
+            document = json.loads(text, parse_constant=_refuse_constant)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise SnapshotError(f"a snapshot must be JSON text: {_reason(error)}") from None
         if not isinstance(document, dict):
             raise SnapshotError("a snapshot must be a JSON object")
         version = document.get("version")
-        if version != SNAPSHOT_VERSION:
-            raise SnapshotError(f"snapshot version {version!r} is not known; this release reads 1")
+        if type(version) is not int or version != SNAPSHOT_VERSION:
+            raise SnapshotError(
+                f"snapshot version {version!r} is not known; this release reads {SNAPSHOT_VERSION}"
+            )
+        try:
+            return cls._from_document(document, types)
+        except SnapshotError:
+            raise
+        except Exception as error:
+            raise SnapshotError(f"the snapshot cannot be read: {_reason(error)}") from error
+
+    def _document(self) -> dict[str, Any]:
+        from session.codec import encode, type_name  # noqa: PLC0415
+
+        slices: dict[str, list[Any]] = {}
+        for kind, slice_ in self._slices.items():
+            name = kind.__qualname__
+            rows = [encode(item, f"{name}[{place}]") for place, item in enumerate(items_of(slice_))]
+            if _decode_rows(rows, kind) != items_of(slice_):
+                raise SnapshotError(f"{name} does not read back equal: give its fields exact type hints")
+            if type_name(kind) in slices:
+                raise SnapshotError(f"two slice types are named {type_name(kind)}: rename one")
+            slices[type_name(kind)] = rows
+        return {
+            "version": SNAPSHOT_VERSION,
+            "session_id": str(self.session_id),
+            "created_at": self.created_at.isoformat(),
+            "tags": dict(self.tags),
+            "slices": slices,
+        }
+
+    @classmethod
+    def _from_document(cls, document: dict[str, Any], types: Iterable[type]) -> Snapshot:
+        from session.codec import decode, type_name, type_of  # noqa: PLC0415
+
         known = {type_name(kind): kind for kind in types}
-        rows_by_name = decode(document.get("slices"), dict[str, list[Any]], "slices")
         slices: dict[type, Slice] = {}
-        for name, rows in rows_by_name.items():
+        for name, rows in decode(document.get("slices"), dict[str, list[Any]], "slices").items():
             kind = known.get(name) or type_of(name)
+            if issubclass(kind, SessionEvent):
+                raise SnapshotError(f"{name} is an event: event logs are no part of a snapshot")
             slices[kind] = _decode_rows(rows, kind)
+        created_at: datetime = decode(document.get("created_at"), datetime, "created_at")
+        if created_at.utcoffset() is None:
+            raise SnapshotError("created_at: expected a time with a time zone")
         return cls(
             slices=slices,
             session_id=decode(document.get("session_id"), UUID, "session_id"),
-            created_at=decode(document.get("created_at"), datetime, "created_at"),
+            created_at=created_at,
             tags=decode(document.get("tags"), dict[str, str], "tags"),
         )
 
@@ -128,3 +157,12 @@ def _decode_rows(rows: list[Any], kind: type) -> tuple[Any, ...]:
     from session.codec import decode  # noqa: PLC0415
 
     return tuple(decode(row, kind, f"{kind.__qualname__}[{place}]") for place, row in enumerate(rows))
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _reason(error: Exception) -> str:
+    """A RecursionError's own text says nothing of the cause."""
+    return "it is nested too deep" if isinstance(error, RecursionError) else str(error)

@@ -116,8 +116,6 @@ class Toolbox:
         if session is not None:
             with session.transaction() as transaction:
                 value = result.value if result.success else None
-                if value is not None:
-                    transaction.dispatch(value)
                 event = ToolInvoked(tool.name, params, result, value, session_id=session.session_id)
                 transaction.publish(event)
         return result

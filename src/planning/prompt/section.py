@@ -17,7 +17,7 @@ __all__ = ["MarkdownSection", "PromptRenderError", "Section"]
 
 if sys.version_info >= (3, 13):
     from typing import TypeVar
-else:
+else:  # before Python 3.13
     from typing_extensions import TypeVar
 
 P = TypeVar("P", default=None)

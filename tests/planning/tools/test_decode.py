@@ -6,16 +6,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 
 import jsonschema
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from planning import AddStep, MarkStep, NewPlanStep, ReadPlan, SetupPlan, ToolValidationError, UpdateStep
 from planning.errors import Problem
-from planning.tools.decode import MOST_CHARACTERS, decode
+from planning.tools.decode import MOST_CHARACTERS, _no_retrieval, decode
 from planning.tools.schema import structural_schema
 
 NOT_JSON_VALUES = "arguments must hold JSON values only: text, numbers, booleans, null, arrays, objects"
@@ -236,3 +237,18 @@ def test_what_the_schema_takes_is_decoded_and_all_else_is_refused_with_its_place
         assert error.problems
     else:
         assert type(decoded) is kind
+
+
+@dataclass(frozen=True)
+class Bounded:
+    page: Annotated[int, msgspec.Meta(ge=1)]
+
+
+def test_limits_that_msgspec_knows_are_enforced_too() -> None:
+    assert decode(Bounded, {"page": 1}) == Bounded(1)
+    assert problems(Bounded, {"page": 0}) == ["page: 0 is less than the minimum of 1"]
+
+
+def test_a_schema_never_fetches_another() -> None:
+    with pytest.raises(ValueError, match=r"^schemas are complete: file:///etc/passwd is not fetched$"):
+        _no_retrieval("file:///etc/passwd")

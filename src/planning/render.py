@@ -62,10 +62,11 @@ def _marked(command: MarkStep, plan: Plan) -> str:
 def _next(plan: Plan, index: int) -> str:
     """The first open step from ``index`` on, or else from the start; or else the first blocked one."""
     steps = plan.steps
-    for place in chain(range(index, len(steps)), range(index)):
-        step = steps[place]
-        if step.status not in _CLOSED:
-            return f"Next: {step.step_id} {step.title}"
+    for places in (range(index, len(steps)), range(index)):
+        for place in places:
+            step = steps[place]
+            if step.status not in _CLOSED:
+                return f"Next: {step.step_id} {step.title}"
     blocked = next(step for step in steps if step.status == "blocked")
     return f"Blocked: {blocked.step_id} {blocked.title}"
 

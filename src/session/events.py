@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import attrs
 
 __all__ = ["PromptExecuted", "PromptRendered", "SessionEvent", "ToolInvoked"]
 
 
-def _as_uuid(drawn: UUID | bytes) -> UUID:
-    """Random bits become a UUID when somebody looks: making one is the dearest part of an event."""
-    return UUID(bytes=drawn, version=4) if isinstance(drawn, bytes) else drawn
+class _Undrawn:
+    """An id that is drawn when somebody first asks for it: drawing is the dearest part of an event."""
+
+    def draw(self) -> UUID:
+        """The id, the same at every call and in every thread."""
+        known: UUID | None = vars(self).get("drawn")
+        return vars(self).setdefault("drawn", uuid4()) if known is None else known
+
+    def __reduce__(self) -> tuple[type[UUID], tuple[str]]:
+        return UUID, (self.draw().hex,)  # a copy is drawn already, and equal
+
+
+def _drawn(event_id: UUID | _Undrawn) -> UUID:
+    return event_id.draw() if isinstance(event_id, _Undrawn) else event_id
 
 
 @attrs.frozen(kw_only=True)
@@ -31,13 +41,13 @@ class SessionEvent:
     """
 
     session_id: UUID
-    _event_id: UUID | bytes = attrs.field(alias="event_id", factory=partial(os.urandom, 16), eq=_as_uuid)
+    _event_id: UUID | _Undrawn = attrs.field(alias="event_id", factory=_Undrawn, eq=_drawn, repr=False)
     created_at: datetime = attrs.field(factory=partial(datetime.now, UTC))
 
     @property
     def event_id(self) -> UUID:
         """Unique for each event."""
-        return _as_uuid(self._event_id)
+        return _drawn(self._event_id)
 
 
 @attrs.frozen

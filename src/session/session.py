@@ -14,8 +14,8 @@ from uuid import UUID, uuid4
 from session.bus import EventBus, HandlerFailure, InProcessEventBus, PublishResult
 from session.errors import SessionError, SnapshotError
 from session.events import SessionEvent, ToolInvoked
-from session.reducers import Append, Reducer, check_limit
-from session.slices import items_of, latest_of
+from session.reducers import Reducer, check_limit
+from session.slices import items_of
 from session.snapshot import Snapshot
 from session.transaction import Route, Store, Transaction
 
@@ -74,7 +74,7 @@ class Session:
         self._created_at = datetime.now(UTC) if created_at is None else created_at
         self._tags = MappingProxyType(tags)
         self._delivering: SessionEvent | None = None
-        self._store = Store(self._session_id, Append(history))
+        self._store = Store(self._session_id, history)
         self._close = _subscribe(self, self._bus)
         if parent is not None:
             with parent._store.lock:
@@ -121,13 +121,11 @@ class Session:
 
     def select_all(self, slice_type: type[S], /) -> tuple[S, ...]:
         """All items of a slice, oldest first; empty when there are none."""
-        return items_of(self._store.visible().get(slice_type, ()))
+        return self._store.items(slice_type)
 
     def select_latest(self, slice_type: type[S], /) -> S | None:
         """The newest item of a slice, or None."""
-        store = self._store
-        slices = store.slices if store.open is None else store.visible()
-        found: S | None = latest_of(slices.get(slice_type, ()))
+        found: S | None = self._store.latest(slice_type)
         return found
 
     def select_where(self, slice_type: type[S], predicate: Callable[[S], bool], /) -> tuple[S, ...]:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from threading import get_ident
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import attrs
@@ -50,32 +50,49 @@ class Route:
         raise ReducerError(f"reducer {name} returned {type(reduced).__name__}; it must return a tuple")
 
 
-class Store:
-    """The committed slices of a session, the routes to their reducers, and the lock that orders writers.
+@attrs.frozen
+class Routing:
+    """What becomes of an event or value of one type.
 
-    ``slices`` is replaced whole at each commit and never changed: readers need no lock.
+    Attributes:
+        routes: Its reducers, in order.
+        logged: Whether it is an event that no reducer keeps under its own type: then it is logged.
+    """
+
+    routes: tuple[Route, ...]
+    logged: bool
+
+
+class Store:
+    """A session's committed slices and event logs, the routes to its reducers, and the writers' lock.
+
+    ``slices`` is replaced whole at each commit and never changed: readers need no lock. An event log
+    is no state: it only ever grows at a commit, or loses its oldest entries.
     """
 
     __slots__ = (
-        "_registered", "_routes", "delivering", "lock", "log", "open", "session_id", "slices", "untold",
+        "_registered", "_routings", "delivering", "history", "lock", "logs", "open", "session_id", "slices",
+        "untold",
     )  # fmt: skip
 
-    def __init__(self, session_id: UUID, log: Append) -> None:
+    def __init__(self, session_id: UUID, history: int | None) -> None:
         self.session_id = session_id
+        self.history = history
         self.slices: Slices = {}
+        self.logs: dict[type, list[SessionEvent]] = {}
         self.lock = threading.RLock()
-        self.log = log
         self.open: Transaction | None = None
         self.untold: deque[SessionEvent] = deque()  # committed; the bus has yet to hear of them
         self.delivering = False
         self._registered: dict[type, tuple[Route, ...]] = {}
-        self._routes: dict[type, tuple[Route, ...]] = {}
+        self._routings: dict[type, Routing] = {}
 
     def copy(self, session_id: UUID) -> Store:
-        """A store with the same routes and committed slices, and a lock of its own."""
-        twin = Store(session_id, self.log)
+        """A store with the same routes, committed slices and logs, and a lock of its own."""
+        twin = Store(session_id, self.history)
         with self.lock:
             twin._registered = dict(self._registered)
+            twin.logs = {kind: list(log) for kind, log in self.logs.items()}
             # As tuples: a log's buffer belongs to one store and its lock.
             twin.slices = {kind: items_of(slice_) for kind, slice_ in self.slices.items()}
         return twin
@@ -86,22 +103,56 @@ class Store:
             known = self._registered.get(event_type, ())
             if route not in known:
                 self._registered[event_type] = (*known, route)
-                self._routes = {}
+                self._routings = {}
+                if route.slice_type is event_type and event_type in self.logs:
+                    # The reducer takes over from the log, with what is in it.
+                    self.slices = {**self.slices, event_type: self.items(event_type)}
+                    del self.logs[event_type]
 
-    def routes(self, event_type: type) -> tuple[Route, ...]:
-        """The routes of an event type. An event that no route keeps under its own type is logged."""
-        found = self._routes.get(event_type)
+    def routing(self, event_type: type) -> Routing:
+        """What becomes of values of a type. The caller holds the lock."""
+        found = self._routings.get(event_type)
         if found is None:
-            found = self._registered.get(event_type, ())
-            if issubclass(event_type, SessionEvent) and all(r.slice_type is not event_type for r in found):
-                found = (*found, Route(self.log, event_type))
-            self._routes[event_type] = found
+            routes = self._registered.get(event_type, ())
+            kept = any(route.slice_type is event_type for route in routes)
+            found = Routing(routes, issubclass(event_type, SessionEvent) and not kept)
+            self._routings[event_type] = found
         return found
+
+    def record(self, event: SessionEvent) -> None:
+        """Log a committed event. The caller holds the lock."""
+        log = self.logs.get(type(event))
+        if log is None:
+            log = self.logs[type(event)] = []
+        log.append(event)
+        if self.history is not None and len(log) > 2 * self.history + 32:
+            del log[: -self.history]
 
     def visible(self) -> Slices:
         """What the running code may see: its own open transaction, or what is committed."""
         opened = self.open
         return opened.slices if opened is not None and opened.is_held() else self.slices
+
+    def items(self, slice_type: type) -> tuple[Any, ...]:
+        """All items of a slice, or of an event log."""
+        slice_ = self.visible().get(slice_type)
+        if slice_ is not None:
+            return items_of(slice_)
+        log = self.logs.get(slice_type, [])
+        opened = self.open
+        if opened is not None and opened.is_held():
+            log = log + opened.recorded(slice_type)
+        return tuple(log if self.history is None else log[-self.history :])
+
+    def latest(self, slice_type: type) -> Any:
+        """The newest item of a slice, or of an event log; None when there is none."""
+        slice_ = (self.slices if self.open is None else self.visible()).get(slice_type)
+        if slice_ is not None:
+            return latest_of(slice_)
+        if self.open is not None:
+            return latest_of(self.items(slice_type))
+        log = self.logs.get(slice_type)
+        return log[-1] if log else None
 
 
 class Transaction:
@@ -112,14 +163,15 @@ class Transaction:
     """
 
     __slots__ = (
-        "_deliver", "_dispatched", "_entered", "_events", "_outer", "_reducing", "_store", "_task", "_thread",
-        "published", "slices",
+        "_deliver", "_dispatched", "_entered", "_outer", "_recorded", "_reducing", "_store", "_task",
+        "_thread", "_told", "published", "slices",
     )  # fmt: skip
 
     slices: Slices
     published: PublishResult | None
     _outer: Transaction | None
-    _events: tuple[SessionEvent, ...]
+    _recorded: tuple[SessionEvent, ...]
+    _told: tuple[SessionEvent, ...]
     _dispatched: object
     _reducing: bool
     _thread: int
@@ -146,7 +198,7 @@ class Transaction:
             raise TransactionError(_refusal(self, outer))
         self._entered = True
         self._outer = outer
-        self._events = ()
+        self._recorded = self._told = ()
         self._dispatched = None
         self._reducing = False
         self._thread = get_ident()
@@ -167,10 +219,13 @@ class Transaction:
             if kind is None:
                 if outer is not None:
                     outer.slices = self.slices
-                    outer._events += self._events
+                    outer._recorded += self._recorded
+                    outer._told += self._told
                 else:
                     store.slices = self.slices
-                    if self._events:
+                    for event in self._recorded:
+                        store.record(event)
+                    if self._told:
                         self._tell()
         finally:
             store.lock.release()
@@ -181,6 +236,11 @@ class Transaction:
         What was opened outside any task cannot be interrupted by one: only its thread counts.
         """
         return self._thread == get_ident() and (self._task is None or self._task is _running_task())
+
+    def recorded(self, event_type: type) -> list[SessionEvent]:
+        """The events of a type that await the commit, also those of the transactions around it."""
+        around = [] if self._outer is None else self._outer.recorded(event_type)
+        return around + [event for event in self._recorded if type(event) is event_type]
 
     def latest(self, slice_type: type[S]) -> S | None:
         """The newest item of a slice as this transaction sees it, or None.
@@ -212,16 +272,18 @@ class Transaction:
             and event.session_id != store.session_id
         ):
             raise TransactionError(f"the event belongs to another session, {event.session_id}")
-        routes = store.routes(type(event))
-        if routes:
+        routing = store.routing(type(event))
+        if routing.routes:
             slices = self.slices.copy()
             self._reducing = True
             try:
-                for route in routes:
+                for route in routing.routes:
                     slices[route.slice_type] = route.apply(slices.get(route.slice_type, ()), event)
             finally:
                 self._reducing = False
             self.slices = slices
+        if routing.logged and isinstance(event, SessionEvent):
+            self._recorded += (event,)
         self._dispatched = event
 
     def publish(self, event: SessionEvent) -> None:
@@ -236,7 +298,7 @@ class Transaction:
         if isinstance(event, ToolInvoked) and event.value is not None and event.value is not self._dispatched:
             self.dispatch(event.value)
         self.dispatch(event)
-        self._events += (event,)
+        self._told += (event,)
 
     def replace(self, slices: Slices) -> None:
         """Put these slices in place of all that there are.
@@ -252,7 +314,7 @@ class Transaction:
         """Deliver what is committed, in that order, also what subscribers commit meanwhile."""
         store = self._store
         untold = store.untold
-        untold.extend(self._events)
+        untold.extend(self._told)
         if store.delivering:
             return  # a subscriber committed this: whoever tells it of its event goes on with these
         store.delivering = True

@@ -104,8 +104,8 @@ class Toolbox:
 
     def _run(self, tool: Tool, params: Any) -> ToolResult:
         if tool.publishes:
-            result: ToolResult = tool.function(params, self._context)
-            return result
+            committed: ToolResult = tool.function(params, self._context)
+            return committed
         started = perf_counter()
         outcome = tool.function(params, self._context)
         if isinstance(outcome, ToolResult):

@@ -54,15 +54,15 @@ def mark_step(plans: Plans, command: MarkStep) -> Plans:
     """Set one step's status and append the note; the plan is completed once every step is done."""
     plan = _latest(plans, MarkStep)
     index = None if plan is None else index_of(plan.steps, command.step_id)
-    if plan is None or index is None or command.status not in STEP_STATUSES:
+    status, note = command.status, command.note
+    if plan is None or index is None or status not in STEP_STATUSES:
         return plans
     old = plan.steps[index]
-    notes = old.notes if command.note is None else (*old.notes, command.note)
     # Built by hand, where ``replace`` would take three times as long: models mark more than they do
     # anything else. A test holds every other field to what it was.
-    step = PlanStep(old.step_id, old.title, old.details, command.status, notes)
-    steps = _with_step(plan.steps, index, step)
-    completed = command.status == "done" and _all_done(steps)
+    notes = old.notes if note is None else (*old.notes, note)
+    steps = _with_step(plan.steps, index, PlanStep(old.step_id, old.title, old.details, status, notes))
+    completed = status == "done" and _all_done(steps)
     return (Plan(plan.objective, "completed" if completed else "active", steps),)
 
 

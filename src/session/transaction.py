@@ -40,7 +40,7 @@ class Route:
         reducer = self.reducer
         if type(reducer) is Append:
             return (Log(old) if isinstance(old, tuple) else old).push(event, reducer.limit)
-        items = items_of(old)
+        items = old if isinstance(old, tuple) else old.items
         reduced: object = reducer(items, event)
         if reduced is items:
             return old
@@ -250,7 +250,8 @@ class Transaction:
         """
         if self._store.open is not self:
             raise TransactionError(_NOT_HERE)
-        found: S | None = latest_of(self.slices.get(slice_type, ()))
+        slice_ = self.slices.get(slice_type)
+        found: S | None = None if slice_ is None else latest_of(slice_)
         return found
 
     def dispatch(self, event: object) -> None:
@@ -337,7 +338,5 @@ def _refusal(transaction: Transaction, outer: Transaction | None) -> str:
 def _running_task() -> object:
     """The running asyncio task; None outside any. Never imports asyncio."""
     events = sys.modules.get("asyncio.events")
-    if events is None:
-        return None
-    loop = events._get_running_loop()
+    loop = None if events is None else events._get_running_loop()
     return None if loop is None else sys.modules["asyncio.tasks"].current_task(loop)

@@ -167,7 +167,7 @@ def test_a_reader_that_comes_back_late_does_not_restore_the_plan_it_read(
     read = session.select_latest(ToolInvoked)
     assert read is not None
     toolbox.invoke("planning_setup_plan", SetupPlan("New"))
-    assert session.publish(read).ok
+    assert session.bus.publish(read).ok
     assert latest(session) == Plan("New", "active")
 
 

@@ -59,7 +59,7 @@ def event(session: Session, value: Any) -> ToolInvoked:
 )
 def test_the_value_of_a_published_event_is_reduced(command: Any, expected: Plan, planned: Session) -> None:
     published = event(planned, command)
-    assert planned.publish(published).ok
+    assert planned.bus.publish(published).ok
     assert planned.select_all(Plan) == (expected,)
     assert planned.select_all(ToolInvoked) == (published,)
 
@@ -102,7 +102,7 @@ def test_an_event_is_ignored_by_every_other_session(planned: Session, bus: InPro
 )
 def test_a_nonsense_command_leaves_the_plan_as_it_was(plan: Plan, command: Any, planned: Session) -> None:
     planned.dispatch(plan)
-    assert planned.publish(event(planned, command)).ok
+    assert planned.bus.publish(event(planned, command)).ok
     assert planned.select_latest(Plan) is plan
 
 
@@ -114,7 +114,7 @@ def test_a_command_of_the_wrong_types_is_a_failure_that_changes_nothing(
     command: Any, planned: Session
 ) -> None:
     snapshot = planned.snapshot()
-    assert not planned.publish(event(planned, command)).ok
+    assert not planned.bus.publish(event(planned, command)).ok
     assert planned.select_latest(Plan) is PLAN
     assert planned.snapshot() == snapshot
 
@@ -122,7 +122,7 @@ def test_a_command_of_the_wrong_types_is_a_failure_that_changes_nothing(
 @pytest.mark.parametrize("command", [AddStep((NewPlanStep("x"),)), MarkStep("S001", "done"), ClearPlan()])
 def test_without_a_plan_there_is_still_none(command: Any, session: Session) -> None:
     register_plan(session)
-    assert session.publish(event(session, command)).ok
+    assert session.bus.publish(event(session, command)).ok
     assert session.select_all(Plan) == ()
 
 
@@ -142,6 +142,6 @@ def test_any_sequence_of_commands_is_reduced_as_the_reducers_say(data: st.DataOb
     slice_: tuple[Plan, ...] = ()
     for _ in range(data.draw(st.integers(1, 6))):
         command = data.draw(commands(slice_[-1] if slice_ else None))
-        assert session.publish(event(session, command)).ok
+        assert session.bus.publish(event(session, command)).ok
         slice_ = REDUCERS[type(command)](slice_, command) if type(command) in REDUCERS else slice_
         assert session.select_all(Plan) == slice_

@@ -148,11 +148,17 @@ def test_a_status_from_a_string_enum_becomes_plain_text(base: type[Enum] | None)
         ),
         (MarkStep("S001", "done"), None, NO_PLAN),
         (MarkStep("S009", "done"), PLAN, "step_id: the plan has no step S009; its steps are S001 to S002"),
+        (
+            MarkStep("S001", "done"),
+            plan(),
+            "step_id: the plan has no steps yet; add some with planning_add_step",
+        ),
         (MarkStep("", "done"), PLAN, "step_id: blank; send 1 to 64 characters"),
         (MarkStep("S" * 65, "done"), PLAN, "step_id: 65 characters, at most 64; cut 1"),
         (MarkStep("S001", "done", " \n"), PLAN, "note: blank; send 1 to 512 characters"),
         (MarkStep("S001", "done", "x" * 513), PLAN, "note: 513 characters, at most 512; cut 1"),
         (ClearPlan(), None, NO_PLAN),
+        (MarkStep("S001", "done"), plan("S001", status="abandoned"), ABANDONED),
         (ClearPlan(), plan(status="abandoned"), ABANDONED),
         (ReadPlan(), None, NO_PLAN),
     ],
@@ -284,11 +290,9 @@ def assert_keeps_the_rules(command: Command, current: Plan | None) -> None:
             assert command.details is None or DETAILS.clean(command.details) == command.details
         case MarkStep():
             assert command.step_id in known
-            assert type(command.status) is str
+            assert type(command.status).__name__ == "str"
             assert command.status in STEP_STATUSES
             assert command.note is None or NOTE.problems(command.note) == []
-        case _:
-            pass
     assert type(steps).__name__ == "tuple"
     for step in steps:
         assert TITLE.problems(step.title) == []

@@ -124,7 +124,7 @@ def test_the_tools_keep_to_the_table(
     if cell == "refused":
         with pytest.raises(ToolValidationError) as caught:
             door(toolbox, COMMANDS[command])
-        assert str(caught.value).removeprefix("2 problems:\n- ").split("\n")[0] == REFUSALS[status]
+        assert str(caught.value) == REFUSALS[status]
         assert session.select_latest(Plan) is before
         assert session.snapshot() == snapshot
         assert session.select_all(ToolInvoked) == log

@@ -218,4 +218,4 @@ class Planning(RuleBasedStateMachine):
 
 
 TestPlanning = Planning.TestCase
-TestPlanning.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
+TestPlanning.settings = settings(max_examples=40, stateful_step_count=20)

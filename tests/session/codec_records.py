@@ -120,3 +120,40 @@ class Either:
 class Twin:
     x: int
     y: int = 0
+
+
+@dataclass(frozen=True)
+class Private:
+    """A field with a leading underscore, which a dataclass keeps in its constructor."""
+
+    _number: int
+
+
+@attrs.frozen
+class Renamed:
+    """A field that the constructor calls by another name."""
+
+    number: int = attrs.field(alias="y")
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A field that the constructor does not take."""
+
+    number: int
+    double: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "double", 2 * self.number)
+
+
+@dataclass(frozen=True)
+class Unresolved:
+    """A type hint that nobody can resolve."""
+
+    item: Nowhere  # type: ignore[name-defined]  # noqa: F821
+
+
+@dataclass(frozen=True)
+class Measure:
+    value: float

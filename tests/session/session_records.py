@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
 import attrs
 
-from session import Session, SessionEvent, append
+from session import Session, SessionEvent, ToolInvoked, append
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +53,24 @@ def note_session(session_id: UUID | None = None) -> Session:
     session = Session(session_id=session_id)
     session.register_reducer(Note, append)
     return session
+
+
+def called(session: Session, value: object, name: str = "tool") -> ToolInvoked:
+    """A tool call that is addressed to a session."""
+    return ToolInvoked(name, {}, None, value, session_id=session.session_id)
+
+
+def elsewhere(work: Callable[[], object]) -> list[object]:
+    """What the work returns, or raises, in another thread; nothing when it is stuck there."""
+    got: list[object] = []
+
+    def run() -> None:
+        try:
+            got.append(work())
+        except Exception as error:  # noqa: BLE001 - the tests look at it
+            got.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(10)
+    return got

@@ -193,10 +193,21 @@ def test_who_subscribes_or_leaves_during_a_delivery_takes_part_from_the_next_eve
 def test_a_coroutine_function_is_refused_as_a_subscriber(bus: InProcessEventBus) -> None:
     async def later(event: Note) -> None: ...
 
-    with pytest.raises(TypeError) as caught:
-        bus.subscribe(Note, later)
-    assert str(caught.value) == "a subscriber must be a plain function: delivery is synchronous"
+    class Later:
+        async def __call__(self, event: Note) -> None: ...
+
+    for subscriber in (later, Later(), partial(later)):
+        with pytest.raises(TypeError) as caught:
+            bus.subscribe(Note, subscriber)
+        assert str(caught.value) == "a subscriber must be a plain function: delivery is synchronous"
     assert bus.publish(Note("a")).handlers == ()
+
+
+def test_a_subscriber_that_cannot_be_called_is_refused(bus: InProcessEventBus) -> None:
+    wrong: Any = "print"
+    with pytest.raises(TypeError) as caught:
+        bus.subscribe(Note, wrong)
+    assert str(caught.value) == "a subscriber must be callable, got 'print'"
 
 
 def test_an_event_type_that_is_no_class_is_refused(bus: InProcessEventBus) -> None:

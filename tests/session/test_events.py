@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
+import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -73,10 +76,43 @@ def test_every_event_has_an_identity_of_its_own_that_never_changes() -> None:
     assert [event.event_id for event in events] == first
 
 
+def test_all_threads_see_one_identity() -> None:
+    for _ in range(50):
+        event = SessionEvent(session_id=SESSION)
+        barrier = threading.Barrier(4)
+        seen: list[UUID] = []
+
+        def look(event: SessionEvent = event, barrier: threading.Barrier = barrier) -> None:
+            barrier.wait()
+            seen.append(event.event_id)  # noqa: B023 - the threads end before the next turn
+
+        threads = [threading.Thread(target=look) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert seen == [event.event_id] * 4
+
+
+@pytest.mark.parametrize("copy_of", [copy.copy, copy.deepcopy, attrs.evolve])
+def test_a_copy_that_is_made_before_anybody_looked_has_the_same_identity(
+    copy_of: Callable[[SessionEvent], SessionEvent],
+) -> None:
+    event = SessionEvent(session_id=SESSION)
+    assert copy_of(event).event_id == event.event_id
+
+
 def test_two_events_with_equal_content_differ() -> None:
     assert SessionEvent(session_id=SESSION, created_at=WHEN) != SessionEvent(
         session_id=SESSION, created_at=WHEN
     )
+
+
+def test_an_event_that_is_made_again_from_what_it_shows_is_equal() -> None:
+    event = SessionEvent(session_id=SESSION)
+    again = SessionEvent(session_id=SESSION, event_id=event.event_id, created_at=event.created_at)
+    assert again == event
+    assert hash(again) == hash(event)
 
 
 def test_a_copy_with_another_field_keeps_the_identity() -> None:

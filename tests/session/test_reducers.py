@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import check_idempotent, check_reducer_laws, check_session_agrees, check_shares_items
-from session import Reducer, append, keep_last, replace_latest, upsert_by
+from session import Reducer, Session, append, keep_last, replace_latest, upsert_by
+from session.reducers import Append
 
 
 @dataclass(frozen=True)
@@ -94,11 +95,22 @@ def test_upsert_keeps_one_item_for_each_key_in_order_of_first_sight(events: list
     assert slice_ == tuple(model.values())
 
 
-@pytest.mark.parametrize("limit", [0, -1])
-def test_a_history_under_one_is_refused(limit: int) -> None:
+@pytest.mark.parametrize("limit", [0, -1, 2.5, "3"])
+def test_a_limit_that_is_no_whole_number_of_at_least_one_is_refused(limit: Any) -> None:
     with pytest.raises(ValueError) as caught:
         keep_last(limit)
-    assert str(caught.value) == f"'limit' must be >= 1: {limit}"
+    assert str(caught.value) == f"limit must be a whole number of at least 1, got {limit!r}"
+
+
+def test_a_session_asks_a_subclass_of_append_itself() -> None:
+    class Twice(Append):
+        def __call__(self, slice_: tuple[Any, ...], event: Any, /) -> tuple[Any, ...]:
+            return (*slice_, event, event)
+
+    session = Session()
+    session.register_reducer(Row, Twice())
+    session.dispatch(Row("a", 1))
+    assert session.select_all(Row) == (Row("a", 1), Row("a", 1))
 
 
 def test_append_and_keep_last_are_equal_by_their_limit() -> None:

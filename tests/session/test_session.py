@@ -10,25 +10,23 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from session_records import Count, LoudPing, Note, Ping, note_session, numbers, ping
+from session_records import Count, LoudPing, Note, Ping, called, elsewhere, note_session, numbers, ping
 
 from session import (
     InProcessEventBus,
     ReducerError,
     Session,
     SessionError,
+    SessionEvent,
     SnapshotError,
     ToolInvoked,
+    TransactionError,
     append,
     keep_last,
     replace_latest,
 )
 
 IDENTITY = UUID("00000000-0000-4000-8000-000000000001")
-
-
-def called(session: Session, value: object, name: str = "tool") -> ToolInvoked:
-    return ToolInvoked(name, {}, None, value, session_id=session.session_id)
 
 
 class TestIdentity:
@@ -62,6 +60,12 @@ class TestIdentity:
         assert str(caught.value) == "'mappingproxy' object does not support item assignment"
         assert dict(session.tags) == {"run": "7"}
 
+    @pytest.mark.parametrize("tags", [{"run": 7}, {7: "run"}, {"run": None}, {"a": "b", "c": b"d"}])
+    def test_tags_that_are_no_text_are_refused(self, tags: Any) -> None:
+        with pytest.raises(TypeError) as caught:
+            Session(tags=tags)
+        assert str(caught.value) == f"tags must be text, got {tags!r}"
+
 
 class TestFamily:
     def test_a_parent_lists_its_children_in_the_order_of_their_opening(self) -> None:
@@ -81,6 +85,26 @@ class TestFamily:
         assert (parent.select_all(Note), parent.select_all(Ping)) == ((), ())
         assert child.select_all(Note) == (Note("child"),)
         assert numbers(child.select_all(Ping)) == [1]
+
+    def test_a_parent_keeps_its_children_also_when_they_are_closed(self) -> None:
+        parent = Session()
+        identity = Session(parent=parent).session_id
+        gc.collect()
+        (child,) = parent.children
+        child.close()
+        assert child.session_id == identity
+        assert parent.children == (child,)
+
+    def test_a_child_whose_bus_refuses_it_is_not_listed(self) -> None:
+        class RefusingBus(InProcessEventBus):
+            def subscribe(self, event_type: type[Any], handler: Any) -> None:
+                raise OSError("no")
+
+        parent = Session()
+        with pytest.raises(OSError) as caught:
+            Session(bus=RefusingBus(), parent=parent)
+        assert str(caught.value) == "no"
+        assert parent.children == ()
 
     def test_children_opened_by_many_threads_are_all_listed(self) -> None:
         parent = Session()
@@ -159,6 +183,15 @@ class TestReducers:
             session.register_reducer(Note, wrong)
         assert str(caught.value) == "a reducer must be callable, got 'append'"
 
+    def test_a_coroutine_function_is_refused_as_a_reducer(self, session: Session) -> None:
+        async def later(slice_: tuple[Any, ...], event: Any) -> tuple[Any, ...]:
+            return slice_
+
+        wrong: Any = later
+        with pytest.raises(TypeError) as caught:
+            session.register_reducer(Note, wrong)
+        assert str(caught.value) == "a reducer must be a plain function: nobody would await it"
+
 
 class TestEvents:
     def test_an_event_is_kept_in_a_slice_of_its_type(self, session: Session) -> None:
@@ -182,10 +215,77 @@ class TestEvents:
 
     def test_event_and_value_are_reduced_both_or_not_at_all(self, session: Session) -> None:
         session.register_reducer(Note, lambda slice_, event: None)  # type: ignore[arg-type]
-        event = called(session, Note("a"))
-        result = session.publish(event)
+        session.register_reducer(ToolInvoked, append)
+        session.register_reducer(ToolInvoked, lambda slice_, event: (event.name,), slice_type=str)
+        result = session.bus.publish(called(session, Note("a")))
         assert [type(failure.error) for failure in result.failures] == [ReducerError]
         assert (session.select_all(ToolInvoked), session.select_all(Note)) == ((), ())
+        assert session.select_all(str) == ()
+
+    def test_the_value_is_reduced_before_the_event_whoever_publishes(self, session: Session) -> None:
+        def note(slice_: tuple[str, ...], event: Note) -> tuple[str, ...]:
+            return (*slice_, event.text)
+
+        def call(slice_: tuple[str, ...], event: ToolInvoked) -> tuple[str, ...]:
+            return (*slice_, event.name)
+
+        session.register_reducer(Note, note, slice_type=str)
+        session.register_reducer(ToolInvoked, call, slice_type=str)
+        session.publish(called(session, Note("value 1"), "event 1"))
+        session.bus.publish(called(session, Note("value 2"), "event 2"))
+        with session.transaction() as transaction:
+            transaction.publish(called(session, Note("value 3"), "event 3"))
+        assert session.select_all(str) == ("value 1", "event 1", "value 2", "event 2", "value 3", "event 3")
+        assert len(session.select_all(ToolInvoked)) == 3
+
+    def test_what_a_reducer_raises_on_publish_is_raised_and_nobody_is_told(self, session: Session) -> None:
+        session.register_reducer(Note, lambda slice_, event: None)  # type: ignore[arg-type]
+        heard: list[object] = []
+        session.bus.subscribe(object, heard.append)
+        with pytest.raises(ReducerError) as caught:
+            session.publish(called(session, Note("a")))
+        assert str(caught.value).endswith("<lambda> returned NoneType; it must return a tuple")
+        assert (session.select_all(ToolInvoked), session.select_all(Note)) == ((), ())
+        assert heard == []
+
+    def test_what_a_reducer_raises_on_the_bus_is_a_failure_of_that_subscriber(self, session: Session) -> None:
+        session.register_reducer(Ping, lambda slice_, event: (1 // 0,), slice_type=int)
+        result = session.bus.publish(ping(session))
+        assert [type(failure.error) for failure in result.failures] == [ZeroDivisionError]
+        assert session.select_all(Ping) == ()
+
+    def test_a_published_event_is_there_when_the_first_subscriber_hears_it(
+        self, bus: InProcessEventBus
+    ) -> None:
+        sessions: list[Session] = []
+        seen: list[list[int]] = []
+        bus.subscribe(Ping, lambda event: seen.append(numbers(sessions[0].select_all(Ping))))
+        sessions.append(Session(bus=bus))
+        sessions[0].publish(ping(sessions[0], 1))
+        assert seen == [[1]]
+
+    def test_an_event_of_another_session_goes_to_the_bus_alone(self, session: Session) -> None:
+        other = Session()
+        heard: list[object] = []
+        session.bus.subscribe(Ping, heard.append)
+        event = ping(other, 1)
+        result = session.publish(event)
+        assert (result.event, result.ok, len(result.handlers)) == (event, True, 2)
+        assert heard == [event]
+        assert (session.select_all(Ping), other.select_all(Ping)) == ((), ())
+
+    def test_an_event_of_another_session_is_refused_by_dispatch(self, session: Session) -> None:
+        other = Session()
+        with pytest.raises(TransactionError) as caught:
+            session.dispatch(ping(other))
+        assert str(caught.value) == f"the event belongs to another session, {other.session_id}"
+        assert session.select_all(Ping) == ()
+
+    def test_an_event_is_addressed_by_the_value_of_its_session_id(self, session: Session) -> None:
+        session.publish(Ping(1, session_id=UUID(str(session.session_id))))
+        session.dispatch(Ping(2, session_id=UUID(str(session.session_id))))
+        session.bus.publish(Ping(3, session_id=UUID(str(session.session_id))))
+        assert numbers(session.select_all(Ping)) == [1, 2, 3]
 
     def test_two_sessions_on_one_bus_never_see_each_others_events(self, bus: InProcessEventBus) -> None:
         one, two = Session(bus=bus), Session(bus=bus)
@@ -219,6 +319,37 @@ class TestEvents:
         assert numbers(session.select_all(LoudPing)) == [99]
         assert len(session.select_all(Note)) == 10
 
+    @pytest.mark.parametrize("history", [1, 3])
+    def test_history_bounds_a_long_log_at_every_moment(self, history: int) -> None:
+        session = Session(history=history)
+        for number in range(120):
+            with session.transaction() as transaction:
+                transaction.publish(ping(session, number))
+                expected = list(range(max(0, number + 1 - history), number + 1))
+                assert numbers(session.select_all(Ping)) == expected
+                assert session.select_latest(Ping) == session.select_all(Ping)[-1]
+            assert numbers(session.select_all(Ping)) == expected
+            assert session.select_latest(Ping) == session.select_all(Ping)[-1]
+
+    def test_a_bounded_log_lets_go_of_what_it_dropped(self) -> None:
+        class Thing: ...
+
+        session = Session(history=2)
+        things = []
+        for _ in range(200):
+            thing = Thing()
+            things.append(weakref.ref(thing))
+            session.publish(ToolInvoked("tool", thing, None, session_id=session.session_id))
+            del thing
+        gc.collect()
+        assert sum(ref() is not None for ref in things) <= 2 * 2 + 34
+
+    def test_a_log_that_was_read_never_changes(self, session: Session) -> None:
+        session.publish(ping(session, 1))
+        before = session.select_all(Ping)
+        session.publish(ping(session, 2))
+        assert numbers(before) == [1]
+
     def test_a_reducer_for_the_slice_of_its_own_event_takes_the_place_of_the_log(
         self, session: Session
     ) -> None:
@@ -235,10 +366,11 @@ class TestEvents:
         assert session.select_all(Count) == (Count(2),)
         assert numbers(session.select_all(Ping)) == [1, 2]
 
-    @pytest.mark.parametrize("history", [0, -3])
-    def test_a_history_under_one_is_refused(self, history: int) -> None:
-        with pytest.raises(ValueError):
+    @pytest.mark.parametrize("history", [0, -3, 2.5, "3"])
+    def test_a_history_that_is_no_whole_number_of_at_least_one_is_refused(self, history: Any) -> None:
+        with pytest.raises(ValueError) as caught:
             Session(history=history)
+        assert str(caught.value) == f"history must be a whole number of at least 1, got {history!r}"
 
 
 class TestRollback:
@@ -282,6 +414,17 @@ class TestRollback:
         assert two.select_all(Note) == (Note("one"), Note("two"))
         assert one.select_all(Note) == (Note("one"), Note("one again"))
 
+    def test_a_history_goes_on_where_it_was_when_a_rollback_is_given_up(self) -> None:
+        session = Session(history=2)
+        empty = session.snapshot()
+        session.publish(ping(session, 1))
+        with pytest.raises(KeyError), session.transaction() as transaction:
+            session.rollback(empty)
+            transaction.publish(ping(session, 2))
+            raise KeyError
+        session.publish(ping(session, 3))
+        assert numbers(session.select_all(Ping)) == [1, 3]
+
     def test_only_a_snapshot_can_be_rolled_back_to(self, session: Session) -> None:
         wrong: Any = {}
         with pytest.raises(SnapshotError) as caught:
@@ -299,6 +442,15 @@ class TestClone:
         session.dispatch(Note("b"))
         assert session.select_all(Note) == (Note("a"), Note("b"))
         assert clone.select_all(Note) == (Note("a"), Note("clone"))
+
+    def test_a_clone_takes_what_is_committed(self) -> None:
+        session = note_session()
+        session.dispatch(Note("before"))
+        with session.transaction() as transaction:
+            transaction.dispatch(Note("inside"))
+            clone = session.clone()
+        assert clone.select_all(Note) == (Note("before"),)
+        assert session.select_all(Note) == (Note("before"), Note("inside"))
 
     def test_a_clone_shares_the_bus_and_the_tags_and_has_an_identity_of_its_own(self) -> None:
         session = Session(tags={"run": "7"}, parent=Session())
@@ -347,14 +499,25 @@ class TestLife:
         assert bus.publish(ping(session, 2)).handlers == ()
         assert numbers(session.select_all(Ping)) == [1]
 
-    def test_a_bus_holds_no_session_and_forgets_those_that_are_gone(self, bus: InProcessEventBus) -> None:
+    def test_a_closed_session_can_be_changed_and_tells_the_bus(self, bus: InProcessEventBus) -> None:
+        session = Session(bus=bus)
+        heard: list[Ping] = []
+        bus.subscribe(Ping, heard.append)
+        session.close()
+        assert session.publish(ping(session, 1)).ok
+        assert numbers(session.select_all(Ping)) == numbers(tuple(heard)) == [1]
+
+    def test_a_bus_holds_no_session_and_drops_one_that_is_gone_at_the_next_event(
+        self, bus: InProcessEventBus
+    ) -> None:
         session = Session(bus=bus)
         session.publish(ping(session))
         gone = weakref.ref(session)
         del session
         gc.collect()
         assert gone() is None
-        assert bus.publish(Ping(session_id=IDENTITY)).handlers == ()
+        results = [bus.publish(Ping(session_id=IDENTITY)) for _ in range(2)]
+        assert [(result.ok, len(result.handlers)) for result in results] == [(True, 1), (True, 0)]
 
     def test_a_family_that_nobody_holds_is_collected(self, bus: InProcessEventBus) -> None:
         parent = Session(bus=bus)
@@ -362,6 +525,78 @@ class TestLife:
         del parent
         gc.collect()
         assert [ref() for ref in gone] == [None, None]
+        results = [bus.publish(Ping(session_id=IDENTITY)) for _ in range(2)]
+        assert [(result.ok, len(result.handlers)) for result in results] == [(True, 2), (True, 0)]
+
+    def test_a_session_that_is_collected_while_the_bus_is_at_work_harms_nothing(
+        self, bus: InProcessEventBus
+    ) -> None:
+        class Collecting:
+            """Comparing subscribers collects garbage, as any allocation may."""
+
+            def __call__(self, event: SessionEvent) -> None: ...
+
+            def __eq__(self, other: object) -> bool:
+                gc.collect()
+                return self is other
+
+            __hash__ = object.__hash__
+
+        def work() -> tuple[Any, ...]:
+            one, two = Collecting(), Collecting()
+            bus.subscribe(SessionEvent, one)
+            Session(bus=bus, parent=Session(bus=bus))  # a cycle: only the collector ends it
+            bus.subscribe(SessionEvent, two)
+            bus.unsubscribe(SessionEvent, two)
+            bus.publish(Ping(session_id=IDENTITY))
+            assert bus.publish(Ping(session_id=IDENTITY)).handlers == (one,)
+            return ("done",)
+
+        gc.disable()
+        try:
+            assert elsewhere(work) == [("done",)]
+        finally:
+            gc.enable()
+
+    def test_a_session_that_is_collected_while_the_bus_looks_for_subscribers_harms_nothing(
+        self, bus: InProcessEventBus
+    ) -> None:
+        class Collecting(type):
+            """Asking for subclasses collects garbage, as any allocation may."""
+
+            def __subclasscheck__(cls, subclass: type) -> bool:
+                gc.collect()
+                return False
+
+        class Never(metaclass=Collecting): ...
+
+        def work() -> int:
+            Session(bus=bus, parent=Session(bus=bus))
+            bus.subscribe(Never, print)
+            bus.publish(Ping(session_id=IDENTITY))
+            return len(bus.publish(Ping(session_id=IDENTITY)).handlers)
+
+        gc.disable()
+        try:
+            assert elsewhere(work) == [0]
+        finally:
+            gc.enable()
+
+    def test_sessions_come_and_go_under_an_eager_collector(self, bus: InProcessEventBus) -> None:
+        def work() -> str:
+            for _ in range(1000):
+                Session(bus=bus, parent=Session(bus=bus))
+                bus.publish(Ping(session_id=IDENTITY))
+            return "done"
+
+        before = gc.get_threshold()
+        gc.set_threshold(3)
+        try:
+            assert elsewhere(work) == ["done"]
+        finally:
+            gc.set_threshold(*before)
+        gc.collect()
+        bus.publish(Ping(session_id=IDENTITY))
         assert bus.publish(Ping(session_id=IDENTITY)).handlers == ()
 
     def test_a_bus_that_delivers_late_does_not_wake_a_session_that_is_gone(self) -> None:

@@ -149,3 +149,34 @@ def test_sessions_on_one_bus_share_nothing_under_load() -> None:
         events = session.select_all(Ping)
         assert {event.session_id for event in events} == {session.session_id}
         assert numbers(events) == [turn for turn in range(50) for _ in range(2)]
+
+
+def test_events_that_a_session_publishes_are_told_in_the_order_of_commits(session: Session) -> None:
+    heard: list[int] = []
+    session.bus.subscribe(Ping, lambda event: heard.append(event.number))
+
+    def writer(name: int) -> Callable[[], None]:
+        def write() -> None:
+            for turn in range(TURNS):
+                session.publish(ping(session, name * TURNS + turn))
+
+        return write
+
+    together(*(writer(name) for name in range(WRITERS)))
+    assert heard == numbers(session.select_all(Ping))
+    assert len(heard) == WRITERS * TURNS
+
+
+@pytest.mark.parametrize("way", ["clone", "rollback"])
+def test_sessions_with_a_common_past_never_share_what_they_add(way: str) -> None:
+    for _ in range(TURNS):
+        one = note_session()
+        one.dispatch(Note("base"))
+        if way == "clone":
+            two = one.clone()
+        else:
+            two = note_session()
+            two.rollback(one.snapshot())
+        together(lambda one=one: one.dispatch(Note("one")), lambda two=two: two.dispatch(Note("two")))  # type: ignore[misc]
+        assert one.select_all(Note) == (Note("base"), Note("one"))
+        assert two.select_all(Note) == (Note("base"), Note("two"))

@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import json
+import pickle
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import ModuleType
 from typing import Any
 from uuid import UUID
 
 import pytest
-from codec_records import Box, Either, Holder, Loose, Point, Tree, Twin
+from codec_records import (
+    Box,
+    Colour,
+    Derived,
+    Either,
+    Holder,
+    Level,
+    Loose,
+    Measure,
+    Point,
+    Private,
+    Renamed,
+    Tree,
+    Twin,
+    Unresolved,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from session_records import Count, Note, Ping, note_session, ping
@@ -86,9 +103,21 @@ class TestTaking:
         assert str(caught.value) == "'mappingproxy' object does not support item assignment"
 
     def test_the_text_of_a_snapshot_object_shows_no_content(self) -> None:
-        assert repr(SNAPSHOT) == (
-            f"Snapshot(session_id={IDENTITY!r}, created_at={WHEN!r}, tags={{'run': '7'}})"
-        )
+        assert repr(SNAPSHOT) == f"Snapshot(session_id={IDENTITY!r}, created_at={WHEN!r})"
+
+    def test_a_snapshot_has_no_hash(self) -> None:
+        with pytest.raises(TypeError) as caught:
+            hash(SNAPSHOT)
+        assert str(caught.value) == "unhashable type: 'dict'"
+
+    def test_a_pickled_snapshot_comes_back_equal_and_carries_nothing_that_came_later(self) -> None:
+        session = note_session()
+        session.dispatch(Note("a"))
+        snapshot = session.snapshot()
+        session.dispatch(Note("a secret"))
+        pickled = pickle.dumps(snapshot)
+        assert pickle.loads(pickled) == snapshot  # noqa: S301 - made one line above
+        assert b"secret" not in pickled
 
 
 class TestWriting:
@@ -110,12 +139,46 @@ class TestWriting:
             (Note(5), "Note[0].text: expected str, got 5"),  # type: ignore[arg-type]
             (Tree("a", ("b",)), "Tree[0].children[0]: expected an object with name, children, parent"),  # type: ignore[arg-type]
             (object(), "object[0]: a object has no JSON form in a snapshot"),
+            (Measure(float("nan")), "Measure[0].value: nan has no JSON form"),
+            (Loose(float("inf")), "Loose[0].item: inf has no JSON form"),
+            (Unresolved(1), "the snapshot cannot be written: name 'Nowhere' is not defined"),
         ],
     )
     def test_what_would_not_read_back_equal_is_refused(self, value: object, message: str) -> None:
         with pytest.raises(SnapshotError) as caught:
             snapshot_of(value).to_json()
         assert str(caught.value) == message
+
+    def test_a_number_that_is_too_long_for_text_is_refused(self) -> None:
+        with pytest.raises(SnapshotError) as caught:
+            snapshot_of(Count(10**5000)).to_json()
+        assert str(caught.value).startswith("the snapshot cannot be written: Exceeds the limit")
+        assert isinstance(caught.value.__cause__, ValueError)
+
+    def test_what_is_nested_too_deep_or_holds_itself_is_refused(self) -> None:
+        circle: list[Any] = []
+        circle.append(circle)
+        tree = Tree("leaf")
+        for _ in range(2000):
+            tree = Tree("branch", parent=tree)
+        for value in (Loose(circle), tree):
+            with pytest.raises(SnapshotError) as caught:
+                snapshot_of(value).to_json()
+            assert str(caught.value) == "the snapshot cannot be written: it is nested too deep"
+
+    def test_two_types_with_one_name_are_refused(self) -> None:
+        def make() -> type[Any]:
+            @dataclass(frozen=True)
+            class Same:
+                number: int
+
+            return Same
+
+        one, two = make(), make()
+        with pytest.raises(SnapshotError) as caught:
+            snapshot_of(one(1), two(2)).to_json()
+        name = f"{__name__}:{one.__qualname__}"
+        assert str(caught.value) == f"two slice types are named {name}: rename one"
 
     def test_the_refusal_names_the_place_of_the_item(self) -> None:
         with pytest.raises(SnapshotError) as caught:
@@ -157,6 +220,18 @@ class TestReading:
         assert session.select_all(Note) == (Note("a"), Note("b"), Note("c"))
         assert session.select_all(Count) == (Count(3),)
 
+    def test_slices_that_are_no_records_can_be_carried(self) -> None:
+        snapshot = snapshot_of(3, -1, "text", Colour.RED, Level.HIGH, IDENTITY, WHEN, 0.5)
+        read = Snapshot.from_json(snapshot.to_json())
+        assert read == snapshot
+        assert read.select_all(Colour) == (Colour.RED,)
+        assert [type(item) for item in read.select_all(Level)] == [Level]
+        assert json.loads(snapshot.to_json())["slices"]["builtins:int"] == [3, -1]
+
+    def test_fields_are_passed_by_the_names_of_the_constructor(self) -> None:
+        snapshot = snapshot_of(Private(1), Renamed(y=2), Derived(3))
+        assert Snapshot.from_json(snapshot.to_json()) == snapshot
+
     def test_an_empty_session_can_be_carried(self, session: Session) -> None:
         assert Snapshot.from_json(session.snapshot().to_json()) == session.snapshot()
 
@@ -184,6 +259,19 @@ class TestReading:
         )
         assert (before, "this" in sys.modules) == (None, False)
 
+    def test_reading_does_not_let_a_loaded_module_import(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Lazy(ModuleType):
+            def __getattr__(self, name: str) -> type:
+                raise ImportError("an extra is missing")
+
+        with monkeypatch.context() as patch:  # hypothesis looks at every module that is loaded
+            patch.setitem(sys.modules, "lazy_module", Lazy("lazy_module"))
+            with pytest.raises(SnapshotError) as caught:
+                Snapshot.from_json(json.dumps({**DOCUMENT, "slices": {"lazy_module:Record": []}}))
+        assert str(caught.value) == (
+            "slice type 'lazy_module:Record' is not loaded: import it first, or pass it in types="
+        )
+
 
 class TestHostileText:
     @pytest.mark.parametrize(
@@ -204,6 +292,19 @@ class TestHostileText:
             ({"slices": {NOTE: [{"text": "a"}, {}]}}, "Note[1]: expected an object with text"),
             ({"slices": {NOTE: [{"text": "a", "b": 1}]}}, "Note[0]: expected an object with text"),
             ({"slices": {NOTE: [{"text": 1}]}}, "Note[0].text: expected str, got 1"),
+            ({"version": True}, "snapshot version True is not known; this release reads 1"),
+            ({"version": 1.0}, "snapshot version 1.0 is not known; this release reads 1"),
+            ({"created_at": "2024-05-06T07:08:09"}, "created_at: expected a time with a time zone"),
+            ({"slices": {"session_records:Ping": []}},
+             "session_records:Ping is an event: event logs are no part of a snapshot"),
+            ({"slices": {"session.events:SessionEvent": []}},
+             "session.events:SessionEvent is an event: event logs are no part of a snapshot"),
+            ({"slices": {"codec_records:Unresolved": [{"item": 1}]}},
+             "the snapshot cannot be read: name 'Nowhere' is not defined"),
+            ({"slices": {"json:\ud800": []}},
+             "slice type 'json:\\ud800' is not loaded: import it first, or pass it in types="),
+            ({"slices": {"json:\0": []}},
+             "slice type 'json:\\x00' is not loaded: import it first, or pass it in types="),
             ({"slices": {"os:system": []}},
              "slice type 'os:system' is not loaded: import it first, or pass it in types="),
         ],
@@ -234,6 +335,41 @@ class TestHostileText:
         with pytest.raises(SnapshotError) as caught:
             Snapshot.from_json(text)
         assert str(caught.value) == "a snapshot must be a JSON object"
+
+    @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+    def test_a_number_that_json_does_not_know_is_refused(self, number: str) -> None:
+        text = json.dumps({**DOCUMENT, "slices": {"codec_records:Measure": [{"value": 5}]}})
+        with pytest.raises(SnapshotError) as caught:
+            Snapshot.from_json(text.replace('"value": 5', f'"value": {number}'))
+        assert str(caught.value) == f"a snapshot must be JSON text: {number} is no JSON value"
+
+    @pytest.mark.parametrize("text", [None, 5, {}], ids=["None", "number", "dict"])
+    def test_what_is_no_text_is_refused(self, text: Any) -> None:
+        with pytest.raises(SnapshotError) as caught:
+            Snapshot.from_json(text)
+        assert str(caught.value) == (
+            "a snapshot must be JSON text: "
+            f"the JSON object must be str, bytes or bytearray, not {type(text).__name__}"
+        )
+
+    def test_a_type_that_is_passed_in_and_is_no_class_is_refused(self) -> None:
+        wrong: Any = [5]
+        with pytest.raises(SnapshotError) as caught:
+            Snapshot.from_json(json.dumps(DOCUMENT), types=wrong)
+        assert str(caught.value) == "the snapshot cannot be read: 'int' object has no attribute '__module__'"
+
+    def test_records_that_are_nested_too_deep_are_refused(self) -> None:
+        row: Any = None
+        for _ in range(300):
+            row = {"name": "a", "children": [], "parent": row}
+        text = json.dumps({**DOCUMENT, "slices": {"codec_records:Tree": [row]}})
+
+        def read(depth: int) -> Snapshot:
+            return read(depth - 1) if depth else Snapshot.from_json(text)
+
+        with pytest.raises(SnapshotError) as caught:
+            read(sys.getrecursionlimit() - 500)
+        assert str(caught.value).endswith(": it is nested too deep")
 
     def test_text_that_is_no_json_is_refused_with_the_place(self) -> None:
         with pytest.raises(SnapshotError) as caught:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 
 import pytest
 from session_records import Count, Note, note_session, ping
 
-from session import InProcessEventBus, Session, TransactionError, replace_latest
+from session import InProcessEventBus, Session, Transaction, TransactionError, replace_latest
 
 OPEN_ELSEWHERE = "another task holds a transaction of this session open: never await inside one"
 
@@ -35,7 +37,10 @@ def test_a_task_cannot_slip_into_a_transaction_that_another_left_open() -> None:
         with pytest.raises(TransactionError) as caught:
             session.dispatch(Note("lost"))
         assert str(caught.value) == OPEN_ELSEWHERE
-        result = session.publish(ping(session))
+        with pytest.raises(TransactionError) as caught:
+            session.publish(ping(session))
+        assert str(caught.value) == OPEN_ELSEWHERE
+        result = session.bus.publish(ping(session))
         assert [str(failure.error) for failure in result.failures] == [OPEN_ELSEWHERE]
         assert session.select_all(Note) == ()
         assert session.select_latest(Note) is None
@@ -98,6 +103,110 @@ def test_a_transaction_of_one_session_does_not_bar_another_session() -> None:
 
     asyncio.run(main())
     assert other.select_all(Note) == (Note("free"),)
+
+
+def test_a_task_that_was_started_inside_does_not_join_the_transaction() -> None:
+    session = note_session()
+    seen: list[tuple[Note, ...]] = []
+
+    async def child() -> None:
+        seen.append(session.select_all(Note))
+        session.dispatch(Note("child"))
+
+    async def main() -> None:
+        with session.transaction() as transaction:
+            transaction.dispatch(Note("inside"))
+            await asyncio.create_task(child())
+
+    with pytest.raises(TransactionError) as caught:
+        asyncio.run(main())
+    assert str(caught.value) == OPEN_ELSEWHERE
+    assert seen == [()]
+    assert session.select_all(Note) == ()
+
+
+def test_a_task_that_was_started_inside_cannot_use_the_transaction_after_its_end() -> None:
+    session = note_session()
+
+    async def late(transaction: Transaction) -> None:
+        transaction.dispatch(Note("lost"))
+
+    async def main() -> None:
+        with session.transaction() as transaction:
+            task = asyncio.create_task(late(transaction))
+        await task
+
+    with pytest.raises(TransactionError) as caught:
+        asyncio.run(main())
+    assert str(caught.value) == (
+        "the transaction is not open here: use it inside its own with block, and not inside a nested one"
+    )
+    assert session.select_all(Note) == ()
+
+
+def test_a_callback_of_the_loop_does_not_join_the_transaction_of_a_task() -> None:
+    session = note_session()
+    errors: list[str] = []
+
+    def callback(done: asyncio.Event) -> None:
+        with pytest.raises(TransactionError) as caught:
+            session.dispatch(Note("callback"))
+        errors.append(str(caught.value))
+        done.set()
+
+    async def main() -> None:
+        done = asyncio.Event()
+        with session.transaction() as transaction:
+            asyncio.get_running_loop().call_soon(callback, done)
+            await done.wait()
+            transaction.dispatch(Note("task"))
+
+    asyncio.run(main())
+    assert errors == [OPEN_ELSEWHERE]
+    assert session.select_all(Note) == (Note("task"),)
+
+
+def test_a_transaction_that_was_opened_outside_any_task_is_bound_to_its_thread_only() -> None:
+    session = note_session()
+
+    async def main() -> None:
+        session.dispatch(Note("task"))
+        with session.transaction() as nested:
+            nested.dispatch(Note("nested"))
+        assert session.select_all(Note) == (Note("outside"), Note("task"), Note("nested"))
+        assert await asyncio.to_thread(session.select_all, Note) == ()
+
+    with session.transaction() as transaction:
+        transaction.dispatch(Note("outside"))
+        asyncio.run(main())
+        transaction.dispatch(Note("outside again"))
+    assert [note.text for note in session.select_all(Note)] == ["outside", "task", "nested", "outside again"]
+
+
+def test_a_session_works_where_asyncio_was_never_imported() -> None:
+    program = """
+import sys
+from session import Session, append
+session = Session()
+session.register_reducer(int, append)
+with session.transaction() as transaction:
+    transaction.dispatch(1)
+    session.dispatch(2)
+    assert session.select_all(int) == (1, 2)
+print(session.select_all(int), "asyncio.events" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "(1, 2) False\n"
+
+
+def test_without_asyncio_only_the_thread_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = note_session()
+    with monkeypatch.context() as patch:
+        patch.delitem(sys.modules, "asyncio.events")
+        with session.transaction() as transaction:
+            transaction.dispatch(Note("a"))
+            session.dispatch(Note("b"))
+            assert session.select_all(Note) == (Note("a"), Note("b"))
 
 
 def test_tasks_that_check_and_change_in_short_transactions_lose_nothing() -> None:

@@ -131,3 +131,102 @@ def test_an_event_is_reduced_once_when_a_subscriber_publishes_before_the_session
     with sessions[0].transaction() as transaction:
         transaction.publish(ping(sessions[0], 1))
     assert numbers(sessions[0].select_all(Ping)) == [1, 2]
+
+
+def test_an_event_that_the_session_publishes_inside_is_told_with_the_commit() -> None:
+    session = note_session()
+    heard: list[Ping] = []
+    session.bus.subscribe(Ping, heard.append)
+    with session.transaction() as transaction:
+        transaction.publish(ping(session, 1))
+        event = ping(session, 2)
+        assert session.publish(event) == PublishResult(event)
+        transaction.publish(ping(session, 3))
+        assert heard == []
+    assert numbers(tuple(heard)) == numbers(session.select_all(Ping)) == [1, 2, 3]
+
+
+def test_an_event_that_the_session_publishes_inside_is_forgotten_with_the_block() -> None:
+    session = note_session()
+    heard: list[Ping] = []
+    session.bus.subscribe(Ping, heard.append)
+    with pytest.raises(OnPurposeError), session.transaction():
+        session.publish(ping(session))
+        raise OnPurposeError
+    assert (session.select_all(Ping), heard) == ((), [])
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["in a transaction", "by the session"])
+def test_every_subscriber_hears_events_in_the_order_of_commits_also_of_those_a_subscriber_makes(
+    inside: bool,
+) -> None:
+    session = note_session()
+    told: list[tuple[str, int]] = []
+    results: list[PublishResult] = []
+
+    def publish(number: int) -> None:
+        if inside:
+            with session.transaction() as transaction:
+                transaction.publish(ping(session, number))
+        else:
+            results.append(session.publish(ping(session, number)))
+
+    def answer(event: Ping) -> None:
+        told.append(("first", event.number))
+        if event.number < 3:
+            publish(2 * event.number)
+            publish(2 * event.number + 1)
+        assert event.number in numbers(session.select_all(Ping))
+
+    session.bus.subscribe(Ping, answer)
+    session.bus.subscribe(Ping, lambda event: told.append(("second", event.number)))
+    publish(1)
+    assert numbers(session.select_all(Ping)) == [1, 2, 3, 4, 5]
+    assert told == [(name, number) for number in range(1, 6) for name in ("first", "second")]
+    if not inside:
+        assert [(result.ok, len(result.handlers)) for result in results] == [(True, 0)] * 4 + [(True, 3)]
+
+
+def test_publishing_by_the_session_is_told_in_the_order_of_commits_across_threads() -> None:
+    session = note_session()
+    heard: list[int] = []
+    first, go_on = threading.Event(), threading.Event()
+
+    def slow(event: Ping) -> None:
+        if event.number == 1:
+            first.set()
+            go_on.wait(10)
+        heard.append(event.number)
+
+    session.bus.subscribe(Ping, slow)
+    threads = [threading.Thread(target=session.publish, args=(ping(session, number),)) for number in (1, 2)]
+    threads[0].start()
+    first.wait(10)
+    threads[1].start()
+    threads[1].join(0.1)
+    assert heard == []
+    go_on.set()
+    for thread in threads:
+        thread.join()
+    assert heard == numbers(session.select_all(Ping)) == [1, 2]
+
+
+def test_a_bus_that_raises_is_a_failure_of_what_the_session_publishes() -> None:
+    error = OnPurposeError("no")
+    session = Session(bus=BrokenBus(error))
+    result = session.publish(ping(session, 1))
+    assert [failure.error for failure in result.failures] == [error]
+    assert result.handlers == (session.bus.publish,)
+    assert numbers(session.select_all(Ping)) == [1]
+
+
+def test_another_event_that_a_subscriber_puts_on_the_bus_is_reduced() -> None:
+    session = note_session()
+
+    def answer(event: Ping) -> None:
+        if event.number == 1:
+            session.bus.publish(ping(session, 2))
+
+    session.bus.subscribe(Ping, answer)
+    session.publish(ping(session, 1))
+    assert numbers(session.select_all(Ping)) == [1, 2]

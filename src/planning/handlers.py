@@ -46,9 +46,7 @@ def add_step(command: AddStep, plan: Plan | None) -> AddStep:
         ToolValidationError: No active plan, no steps, or a text breaks its rule.
     """
     problems = _lifecycle(plan, command)
-    problems += _steps("steps", command.steps)
-    if not problems and not command.steps:
-        problems.append(Problem("empty; send at least one step", "steps"))
+    problems += _steps("steps", command.steps) or _empty(command.steps)
     _refuse(problems)
     return AddStep(_clean_steps(command.steps))
 
@@ -64,13 +62,10 @@ def update_step(command: UpdateStep, plan: Plan | None) -> UpdateStep:
     problems += _step_id(command.step_id, plan)
     problems += [] if command.title is None else _text("title", command.title, TITLE)
     problems += [] if command.details is None else _text("details", command.details, DETAILS)
-    title, details = command.title, command.details
-    if not problems:
-        title = None if title is None else TITLE.clean(title)
-        details = None if details is None else DETAILS.clean(details)
-        if title is None and details is None:
-            problems.append(Problem("nothing to change; send a title or details"))
+    problems += _unchanging(command.title, command.details)
     _refuse(problems)
+    title = None if command.title is None else TITLE.clean(command.title)
+    details = None if command.details is None else DETAILS.clean(command.details)
     return UpdateStep(_clean(STEP_ID, command.step_id), title, details)
 
 
@@ -132,8 +127,12 @@ def diagnose(command: type[Command], arguments: Mapping[str, Any], plan: Plan | 
     """What the plan has against arguments that are not well-formed enough to become a command."""
     reason = refusal(plan, command)
     problems = [] if reason is None else [Problem(reason)]
-    if isinstance(arguments.get("step_id"), str) and "step_id" in command.__dataclass_fields__:
+    if isinstance(arguments.get("step_id"), str) and command in {UpdateStep, MarkStep}:
         problems += _step_id(arguments["step_id"], plan)
+    if command is AddStep:
+        problems += _empty(arguments.get("steps"))
+    if command is UpdateStep:
+        problems += _unchanging(arguments.get("title"), arguments.get("details"))
     return problems
 
 
@@ -177,6 +176,15 @@ def _steps(path: str, steps: object) -> list[Problem]:
         else:
             problems.append(Problem(f"expected a NewPlanStep, got {type(step).__name__}", place))
     return problems
+
+
+def _empty(steps: object) -> list[Problem]:
+    return [Problem("empty; send at least one step", "steps")] if steps in ([], ()) else []
+
+
+def _unchanging(title: object, details: object) -> list[Problem]:
+    blank = details is None or (isinstance(details, str) and not details.strip())
+    return [Problem("nothing to change; send a title or details")] if title is None and blank else []
 
 
 def _status(value: object) -> StepStatus | None:

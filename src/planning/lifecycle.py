@@ -57,10 +57,16 @@ _REFUSALS: Final[Mapping[PlanStatus | None, str]] = MappingProxyType({
 
 
 def allows(plan: Plan | None, command: type[Command]) -> bool:
-    """Whether a plan, or the lack of one, takes a command."""
-    return bool(TRANSITIONS[None if plan is None else plan.status, command])
+    """Whether a plan, or the lack of one, takes a command.
+
+    A plan in a status that the table does not know, put there past the tools, counts as none.
+    """
+    next_statuses = TRANSITIONS.get((None if plan is None else plan.status, command))
+    return bool(TRANSITIONS[None, command] if next_statuses is None else next_statuses)
 
 
 def refusal(plan: Plan | None, command: type[Command]) -> str | None:
     """Why a plan does not take a command, and what to do instead; None when it takes it."""
-    return None if allows(plan, command) else _REFUSALS[None if plan is None else plan.status]
+    if allows(plan, command):
+        return None
+    return _REFUSALS.get(None if plan is None else plan.status, _REFUSALS[None])

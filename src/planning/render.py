@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
-
 from planning.commands import AddStep, Command, MarkStep, ReadPlan, SetupPlan, UpdateStep
 from planning.model import Plan, PlanStep, index_of
 
@@ -19,8 +16,8 @@ def plan_text(plan: Plan) -> str:
     lines = [f"{plan.objective} ({plan.status}, {done} of {len(plan.steps)} done)"]
     for step in plan.steps:
         lines.append(f"{step.step_id} {step.status}: {step.title}")
-        lines.extend(_indented(step.details or ""))
-        lines.extend(chain.from_iterable(_indented(f"- {note}") for note in step.notes))
+        lines.extend(f"  {line}" for line in (step.details or "").splitlines())
+        lines.extend("  - " + note.replace("\n", "\n    ") for note in step.notes)
     return "\n".join(lines)
 
 
@@ -60,21 +57,19 @@ def _marked(command: MarkStep, plan: Plan) -> str:
 
 
 def _next(plan: Plan, index: int) -> str:
-    """The first open step from ``index`` on, or else from the start; or else the first blocked one."""
+    """The first open step from ``index`` on, or else from the start; or else another blocked one."""
     steps = plan.steps
     for places in (range(index, len(steps)), range(index)):
         for place in places:
             step = steps[place]
             if step.status not in _CLOSED:
                 return f"Next: {step.step_id} {step.title}"
-    blocked = next(step for step in steps if step.status == "blocked")
-    return f"Blocked: {blocked.step_id} {blocked.title}"
+    for place, step in enumerate(steps):
+        if step.status == "blocked" and place != index:
+            return f"Blocked: {step.step_id} {step.title}"
+    return "No other step is open."
 
 
 def _span(steps: tuple[PlanStep, ...]) -> str:
     first, last = steps[0].step_id, steps[-1].step_id
     return first if first == last else f"{first} to {last}"
-
-
-def _indented(text: str) -> Iterator[str]:
-    return (f"  {line}" for line in text.splitlines())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any
 
 from planning import handlers
 from planning.commands import AddStep, ClearPlan, Command, MarkStep, ReadPlan, SetupPlan, UpdateStep
-from planning.errors import ToolError, ToolValidationError
+from planning.errors import Problem, ToolError, ToolValidationError
 from planning.model import Plan
 from planning.reducers import REDUCERS
 from planning.render import reply
@@ -45,7 +45,7 @@ def planning_tools(session: Session) -> tuple[Tool, ...]:
             parameters=parameters,
             function=_in_transaction(session, name, handler),
             examples=(ToolExample(arguments, message),),
-            diagnose=lambda arguments: handlers.diagnose(parameters, arguments, session.select_latest(Plan)),
+            diagnose=_diagnosis(session, name, parameters),
             publishes=True,
         )
 
@@ -101,16 +101,35 @@ def planning_tools(session: Session) -> tuple[Tool, ...]:
     )
 
 
+def _foreign(session: Session, name: str, context: ToolContext) -> list[Problem]:
+    """What a call in the name of another session than the tool's own is refused with."""
+    if context.session is None or context.session is session:
+        return []
+    remedy = "use the tools of this session's PlanningToolsSection"
+    return [Problem(f"{name} belongs to another session; {remedy}")]
+
+
+def _diagnosis(
+    session: Session, name: str, command: type[Command]
+) -> Callable[[Mapping[str, Any], ToolContext], list[Problem]]:
+    """What the plan has against arguments that cannot be decoded; a stranger hears nothing of it."""
+
+    def diagnose(arguments: Mapping[str, Any], context: ToolContext) -> list[Problem]:
+        plan = session.select_latest(Plan)
+        return _foreign(session, name, context) or handlers.diagnose(command, arguments, plan)
+
+    return diagnose
+
+
 def _in_transaction(
     session: Session, name: str, handler: Handler
 ) -> Callable[[Command, ToolContext], ToolResult]:
     """A tool function that checks a command and carries it out as one."""
 
     def run(params: Command, context: ToolContext) -> ToolResult:
-        if context.session is not None and context.session is not session:
-            raise ToolValidationError(
-                f"{name} belongs to another session; use the tools of this session's PlanningToolsSection"
-            )
+        foreign = _foreign(session, name, context)
+        if foreign:
+            raise ToolValidationError(foreign)
         started = perf_counter()
         with session.transaction() as transaction:
             before = transaction.latest(Plan)

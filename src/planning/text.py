@@ -22,7 +22,7 @@ _SPELLINGS = {
     "\u2248": "~", "\u20ac": "EUR", "\u00a3": "GBP", "\u00a5": "JPY", "\u00a9": "(c)", "\u00ae": "(R)",
     "\u2122": "(TM)", "\u00b0": " deg", "\u00b5": "u", "\u00df": "ss", "\u00e6": "ae", "\u00c6": "AE",
     "\u0153": "oe", "\u0152": "OE", "\u00f8": "o", "\u00d8": "O", "\u0142": "l", "\u0141": "L",
-    "\u0111": "d", "\u0110": "D", "\r": "\n",
+    "\u0111": "d", "\u0110": "D",
 }  # fmt: skip
 _CONTROL_NAMES = {"\n": "a newline", "\t": "a tab", "\r": "a carriage return", "\0": "a null"}
 _SHOWN = 3
@@ -88,16 +88,20 @@ class TextRule:
         for character, position in list(seen.items())[:_SHOWN]:
             yield f"{_name(character)} at character {position}; {self._remedy(character)}"
         if len(seen) > _SHOWN:
-            yield f"{len(seen) - _SHOWN} more characters that are not plain ASCII"
+            more = len(seen) - _SHOWN
+            yield f"{more} more {'character' if more == 1 else 'characters'} to replace"
 
     def _allows(self, character: str) -> bool:
         return (character.isascii() and character.isprintable()) or (self.multiline and character in "\n\t")
 
     def _remedy(self, character: str) -> str:
+        if character in "\n\t":
+            return 'this field is one line, write " "'
         spelling = ascii_spelling(character)
-        if spelling is not None and all(self._allows(each) for each in spelling):
-            return f'only ASCII is allowed, write "{spelling}"' if spelling else "remove it"
-        return 'this field is one line, write " "' if character in "\n\t\r" else "remove it"
+        if not spelling:
+            return "remove it"
+        quote = "'" if '"' in spelling else '"'
+        return f"only ASCII is allowed, write {quote}{spelling}{quote}"
 
 
 def ascii_spelling(character: str) -> str | None:

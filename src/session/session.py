@@ -148,14 +148,15 @@ class Session:
             slice_type: The type of the slice's items; ``event_type`` when left out.
 
         Raises:
-            TypeError: A type is no class, or the reducer cannot be called.
+            TypeError: A type is no class, or the reducer cannot be called or is a coroutine function.
+            TransactionError: This code is inside a transaction.
         """
         kept = event_type if slice_type is None else slice_type
         for kind in (event_type, kept):
             _require_class(kind)
         if not callable(reducer):
             raise TypeError(f"a reducer must be callable, got {reducer!r}")
-        if inspect.iscoroutinefunction(reducer):
+        if inspect.iscoroutinefunction(reducer) or inspect.iscoroutinefunction(type(reducer).__call__):
             raise TypeError("a reducer must be a plain function: nobody would await it")
         self._store.add_route(event_type, Route(reducer, kept))
 
@@ -222,7 +223,11 @@ class Session:
                 kind: slice_ for kind, slice_ in transaction.slices.items() if issubclass(kind, SessionEvent)
             }
             # As tuples: a log's buffer belongs to the session that it grew in, and its lock.
-            state = {kind: items_of(slice_) for kind, slice_ in snapshot._slices.items()}
+            state = {
+                kind: items_of(slice_)
+                for kind, slice_ in snapshot._slices.items()
+                if not issubclass(kind, SessionEvent)
+            }
             transaction.replace({**state, **logs})
 
     def clone(

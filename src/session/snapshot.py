@@ -94,7 +94,7 @@ class Snapshot:
         import json  # noqa: PLC0415 - most sessions are never read
 
         try:
-            document = json.loads(text, parse_constant=_refuse_constant)
+            document = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
         except (TypeError, ValueError, RecursionError) as error:
             raise SnapshotError(f"a snapshot must be JSON text: {_reason(error)}") from None
         if not isinstance(document, dict):
@@ -161,6 +161,13 @@ def _decode_rows(rows: list[Any], kind: type) -> tuple[Any, ...]:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON value")
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(f"{number} is too large")
+    return value
 
 
 def _reason(error: Exception) -> str:

@@ -98,8 +98,14 @@ class Store:
         return twin
 
     def add_route(self, event_type: type, route: Route) -> None:
-        """Add a route behind those of its event type; one that is there already changes nothing."""
+        """Add a route behind those of its event type; one that is there already changes nothing.
+
+        Raises:
+            TransactionError: This code is inside a transaction.
+        """
         with self.lock:
+            if self.open is not None:
+                raise TransactionError("register reducers outside of transactions")
             known = self._registered.get(event_type, ())
             if route not in known:
                 self._registered[event_type] = (*known, route)
@@ -119,12 +125,18 @@ class Store:
             self._routings[event_type] = found
         return found
 
-    def record(self, event: SessionEvent) -> None:
-        """Log a committed event. The caller holds the lock."""
-        log = self.logs.get(type(event))
+    def record(self, events: tuple[SessionEvent, ...]) -> None:
+        """Log the events of a commit, those of one type at once. The caller holds the lock."""
+        kind = type(events[0])
+        if len(events) > 1:
+            others = tuple(event for event in events if type(event) is not kind)
+            events = tuple(event for event in events if type(event) is kind)
+            if others:
+                self.record(others)
+        log = self.logs.get(kind)
         if log is None:
-            log = self.logs[type(event)] = []
-        log.append(event)
+            log = self.logs[kind] = []
+        log.extend(events)
         if self.history is not None and len(log) > 2 * self.history + 32:
             del log[: -self.history]
 
@@ -199,7 +211,7 @@ class Transaction:
         self._entered = True
         self._outer = outer
         self._recorded = self._told = ()
-        self._dispatched = None
+        self._dispatched = None if outer is None else outer._dispatched
         self._reducing = False
         self._thread = get_ident()
         self._task = _running_task()
@@ -219,12 +231,13 @@ class Transaction:
             if kind is None:
                 if outer is not None:
                     outer.slices = self.slices
+                    outer._dispatched = self._dispatched
                     outer._recorded += self._recorded
                     outer._told += self._told
                 else:
                     store.slices = self.slices
-                    for event in self._recorded:
-                        store.record(event)
+                    if self._recorded:
+                        store.record(self._recorded)
                     if self._told:
                         self._tell()
         finally:
@@ -248,10 +261,10 @@ class Transaction:
         Raises:
             TransactionError: The transaction is not open, or an inner one is.
         """
-        if self._store.open is not self:
+        if self._store.open is not self or self._thread != get_ident():
             raise TransactionError(_NOT_HERE)
         slice_ = self.slices.get(slice_type)
-        found: S | None = None if slice_ is None else latest_of(slice_)
+        found: S | None = self._store.latest(slice_type) if slice_ is None else latest_of(slice_)
         return found
 
     def dispatch(self, event: object) -> None:
@@ -266,6 +279,8 @@ class Transaction:
         """
         store = self._store
         if store.open is not self or self._thread != get_ident() or self._reducing:
+            raise TransactionError(_NOT_HERE)
+        if self._task is not None and not self.is_held():
             raise TransactionError(_NOT_HERE)
         if (
             isinstance(event, SessionEvent)
@@ -296,9 +311,17 @@ class Transaction:
         Raises:
             The same as ``dispatch``.
         """
-        if isinstance(event, ToolInvoked) and event.value is not None and event.value is not self._dispatched:
-            self.dispatch(event.value)
-        self.dispatch(event)
+        value = event.value if isinstance(event, ToolInvoked) else None
+        if value is None or value is self._dispatched:
+            self.dispatch(event)
+        else:
+            before, recorded = self.slices, self._recorded
+            try:
+                self.dispatch(value)
+                self.dispatch(event)
+            except BaseException:
+                self.slices, self._recorded = before, recorded
+                raise
         self._told += (event,)
 
     def replace(self, slices: Slices) -> None:
@@ -307,9 +330,10 @@ class Transaction:
         Raises:
             TransactionError: The transaction is not open here.
         """
-        if self._store.open is not self or self._thread != get_ident():
+        if self._store.open is not self or self._reducing or not self.is_held():
             raise TransactionError(_NOT_HERE)
         self.slices = slices
+        self._dispatched = None
 
     def _tell(self) -> None:
         """Deliver what is committed, in that order, also what subscribers commit meanwhile."""
@@ -320,9 +344,11 @@ class Transaction:
             return  # a subscriber committed this: whoever tells it of its event goes on with these
         store.delivering = True
         try:
-            self.published = self._deliver(untold.popleft())
             while untold:
-                self._deliver(untold.popleft())
+                event = untold.popleft()
+                published = self._deliver(event)
+                if event is self._told[-1]:
+                    self.published = published
         finally:
             store.delivering = False
 

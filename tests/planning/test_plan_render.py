@@ -51,7 +51,7 @@ def test_a_plan_is_its_objective_and_a_line_for_each_step() -> None:
         "  \tand Chrome\n"
         "  - Fails\n"
         "  - Since 1.2\n"
-        "  or so\n"
+        "    or so\n"
         "S002 in_progress: Write a test\n"
         "S1000 blocked: Fix it\n"
         "  - No access"

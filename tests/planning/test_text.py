@@ -127,7 +127,7 @@ def test_a_control_character_is_refused_unless_the_rule_allows_lines(rule: TextR
         ("a\x07b", "a control character (U+0007) at character 2; remove it"),
         ("a\nb", 'a newline (U+000A) at character 2; this field is one line, write " "'),
         ("a\tb", 'a tab (U+0009) at character 2; this field is one line, write " "'),
-        ("a\rb", 'a carriage return (U+000D) at character 2; this field is one line, write " "'),
+        ("a\rb", "a carriage return (U+000D) at character 2; remove it"),
     ],
 )
 def test_a_refused_character_is_named_with_its_place_and_its_remedy(text: str, problem: str) -> None:
@@ -152,7 +152,7 @@ def test_of_many_characters_three_are_named_and_the_rest_counted() -> None:
         "GREEK SMALL LETTER ALPHA (U+03B1) at character 1; remove it",
         "GREEK SMALL LETTER BETA (U+03B2) at character 2; remove it",
         "GREEK SMALL LETTER GAMMA (U+03B3) at character 3; remove it",
-        "2 more characters that are not plain ASCII",
+        "2 more characters to replace",
     ]
 
 
@@ -199,7 +199,7 @@ def test_a_rule_describes_its_field(rule: TextRule) -> None:
         ("\u20ac", "EUR"),
         ("\u2167", "VIII"),
         ("\u00fc", "u"),
-        ("\r", "\n"),
+        ("\r", None),
         ("\u4e2d", None),
         ("\u0301", None),
         ("\x85", None),
@@ -255,11 +255,17 @@ def test_who_follows_the_remedies_ends_with_text_that_is_accepted(
 ) -> None:
     text = around + "a" + "".join(characters) + "z"
     for _ in range(200):
-        problems = [problem for problem in rule.problems(text) if " characters" not in problem]
+        problems = [
+            problem
+            for problem in rule.problems(text)
+            if not re.search(" (more )?characters?(,| to)", problem)
+        ]
         if not problems:
             break
-        told = re.fullmatch(r'.* at character (\d+); (?:remove it|.*write "(.*)")', problems[0], re.DOTALL)
+        told = re.fullmatch(
+            r'.* at character (\d+); (?:remove it|.*write (["\'])(.*)\2)', problems[0], re.DOTALL
+        )
         assert told is not None, problems[0]
         place, text = int(told[1]) - 1, text.strip()
-        text = text[:place] + (told[2] or "") + text[place + 1 :]
+        text = text[:place] + (told[3] or "") + text[place + 1 :]
     assert [problem for problem in rule.problems(text) if "at most" not in problem] == []

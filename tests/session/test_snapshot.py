@@ -423,3 +423,10 @@ class TestHostileText:
         except SnapshotError:
             return
         assert Snapshot.from_json(read.to_json()) == read
+
+
+def test_a_number_too_large_for_a_float_is_refused() -> None:
+    text = Session().snapshot().to_json().replace('"tags": {}', '"tags": {"a": 1e999}')
+    with pytest.raises(SnapshotError) as caught:
+        Snapshot.from_json(text)
+    assert str(caught.value) == "a snapshot must be JSON text: 1e999 is too large"

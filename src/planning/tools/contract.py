@@ -38,7 +38,7 @@ class ToolExample:
     message: str
 
 
-def _nothing_else(_arguments: Mapping[str, Any]) -> Iterable[Problem]:
+def _nothing_else(_arguments: Mapping[str, Any], _context: ToolContext) -> Iterable[Problem]:
     return ()
 
 
@@ -60,6 +60,7 @@ class Tool:
         examples: Worked examples.
         diagnose: Asked what else is wrong with arguments that cannot be decoded, so that a model
             hears of everything at once.
+        reduces: Whether the session reduces what the tool returns, as the event's ``value``.
         publishes: Whether the function publishes its own ``ToolInvoked``, because it does so within
             the transaction that it needs.
     """
@@ -69,9 +70,10 @@ class Tool:
     parameters: type[Any]
     function: Callable[[Any, ToolContext], Any] = attrs.field(repr=False, validator=_not_async)
     examples: tuple[ToolExample, ...] = attrs.field(default=(), repr=False)
-    diagnose: Callable[[Mapping[str, Any]], Iterable[Problem]] = attrs.field(
+    diagnose: Callable[[Mapping[str, Any], ToolContext], Iterable[Problem]] = attrs.field(
         default=_nothing_else, repr=False
     )
+    reduces: bool = attrs.field(default=False, repr=False)
     publishes: bool = attrs.field(default=False, repr=False)
 
     def parameters_schema(self) -> dict[str, Any]:

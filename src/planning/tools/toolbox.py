@@ -9,7 +9,7 @@ from time import perf_counter
 from types import MappingProxyType
 from typing import Any
 
-from planning.errors import ToolError, ToolValidationError, show
+from planning.errors import Problem, ToolError, ToolValidationError, show
 from planning.tools.contract import Tool, ToolContext
 from planning.tools.result import ToolResult
 from session import Session, ToolInvoked
@@ -31,7 +31,8 @@ class Toolbox:
 
         Args:
             tools: In the order in which a model is told of them.
-            session: Where their calls are published; None publishes nothing.
+            session: Where their calls are published. With None, only tools that are bound to a
+                session, such as the planning tools, publish in theirs.
 
         Raises:
             ValueError: Two tools have the same name.
@@ -65,11 +66,11 @@ class Toolbox:
             Exception: Whatever the tool itself raises.
         """
         tool = self._find(name)
-        if not isinstance(params, tool.parameters):
+        if type(params) is not tool.parameters:
             if params is not None and not isinstance(params, Mapping):
                 expected = tool.parameters.__name__
                 raise ToolValidationError(f"{name} takes {expected}, got {type(params).__name__}")
-            params = _decoder()(tool.parameters, params, tool.diagnose)
+            params = _decoder()(tool.parameters, params, self._diagnose(tool))
         return self._run(tool, params)
 
     def call(self, name: str, arguments: str | bytes | Mapping[str, Any] | None = None) -> ToolResult:
@@ -82,7 +83,7 @@ class Toolbox:
         started = perf_counter()
         try:
             tool = self._find(name)
-            return self._run(tool, _decoder()(tool.parameters, arguments, tool.diagnose))
+            return self._run(tool, _decoder()(tool.parameters, arguments, self._diagnose(tool)))
         except ToolValidationError as error:
             message = f"Refused, nothing changed. {error}"
             return _failed(message, str(error), error.user_message(), started)
@@ -102,6 +103,9 @@ class Toolbox:
         """
         return self.call(name, arguments)
 
+    def _diagnose(self, tool: Tool) -> Callable[[Mapping[str, Any]], Iterable[Problem]]:
+        return lambda arguments: tool.diagnose(arguments, self._context)
+
     def _run(self, tool: Tool, params: Any) -> ToolResult:
         if tool.publishes:
             committed: ToolResult = tool.function(params, self._context)
@@ -115,7 +119,7 @@ class Toolbox:
         session = self._context.session
         if session is not None:
             with session.transaction() as transaction:
-                value = result.value if result.success else None
+                value = result.value if tool.reduces and result.success else None
                 event = ToolInvoked(tool.name, params, result, value, session_id=session.session_id)
                 transaction.publish(event)
         return result

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from planning import MarkStep, Plan, SetupPlan, Toolbox, ToolValidationError
+from planning import MarkStep, Plan, ReadPlan, SetupPlan, Toolbox, ToolValidationError
 from planning.tools import Tool, ToolContext, ToolError, ToolExample, ToolResult
 from session import Session, ToolInvoked, append, select_all, select_latest
 
@@ -31,7 +31,7 @@ def add(params: Add, _context: ToolContext) -> Total:
     return Total(params.left + params.right)
 
 
-ADD = Tool(name="add", description="Add two numbers.", parameters=Add, function=add)
+ADD = Tool(name="add", description="Add two numbers.", parameters=Add, function=add, reduces=True)
 
 
 def failing(error: BaseException) -> Tool:
@@ -173,10 +173,42 @@ def test_the_value_of_a_failed_result_is_not_reduced(session: Session) -> None:
         description="Half.",
         parameters=Add,
         function=lambda _params, _context: ToolResult(False, "half", Total(1), "half"),
+        reduces=True,
     )
     assert call(tool, session=session).success is False
     assert select_all(session, Total) == ()
     assert [event.value for event in select_all(session, ToolInvoked)] == [None]
+
+
+def test_what_a_tool_returns_is_reduced_only_when_the_tool_says_so(
+    toolbox: Toolbox, session: Session
+) -> None:
+    toolbox.call("planning_setup_plan", {"objective": "old"})
+    old = select_latest(session, Plan)
+    peek = Tool(name="peek", description="Peek.", parameters=ReadPlan, function=lambda _params, _context: old)
+    toolbox.call("planning_setup_plan", {"objective": "new"})
+    assert Toolbox([peek], session=session).call("peek").value is old
+    assert select_latest(session, Plan) == Plan("new", "active", ())
+
+
+def test_a_subclass_of_the_parameters_is_refused() -> None:
+    class More(Add):
+        pass
+
+    with pytest.raises(ToolValidationError) as caught:
+        Toolbox([ADD]).invoke("add", More(1))
+    assert str(caught.value) == "add takes Add, got More"
+
+
+def test_a_toolbox_of_another_session_hears_nothing_of_the_plan(toolbox: Toolbox) -> None:
+    toolbox.call("planning_setup_plan", {"objective": "x", "initial_steps": ["secret"]})
+    foreign = Toolbox(toolbox.tools.values(), session=Session())
+    assert foreign.call("planning_mark_step", {"step_id": "S009", "status": "x"}).error == (
+        "2 problems:\n"
+        "- status: 'x' is unknown; send one of pending, in_progress, blocked, done\n"
+        "- planning_mark_step belongs to another session;"
+        " use the tools of this session's PlanningToolsSection"
+    )
 
 
 def test_a_reducer_that_raises_makes_the_call_fail_and_leaves_nothing(session: Session) -> None:

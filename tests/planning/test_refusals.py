@@ -79,8 +79,8 @@ def test_a_space_at_either_end_of_a_note_is_trimmed(toolbox: Toolbox, session: S
 def test_the_remedies_are_in_words_that_can_be_followed() -> None:
     assert NOTE.problems("a\r\nb \u201cc\u201d") == [
         "a carriage return (U+000D) at character 2; remove it",
-        "LEFT DOUBLE QUOTATION MARK (U+201C) at character 5; only ASCII is allowed, write '\"'",
-        "RIGHT DOUBLE QUOTATION MARK (U+201D) at character 7; only ASCII is allowed, write '\"'",
+        "LEFT DOUBLE QUOTATION MARK (U+201C) at character 6; only ASCII is allowed, write '\"'",
+        "RIGHT DOUBLE QUOTATION MARK (U+201D) at character 8; only ASCII is allowed, write '\"'",
     ]
     assert NOTE.problems("\x01\x02\x03\x04")[-1] == "1 more character to replace"
 

@@ -74,3 +74,8 @@ def elsewhere(work: Callable[[], object]) -> list[object]:
     thread.start()
     thread.join(10)
     return got
+
+
+def texts(session: Session) -> list[str]:
+    """The texts of the notes that a session holds."""
+    return [note.text for note in session.select_all(Note)]

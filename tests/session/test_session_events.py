@@ -1,0 +1,203 @@
+"""A session and its events on a shared bus."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+from uuid import UUID
+
+import pytest
+from session_records import Count, LoudPing, Note, Ping, called, numbers, ping
+
+from session import (
+    InProcessEventBus,
+    ReducerError,
+    Session,
+    ToolInvoked,
+    TransactionError,
+    append,
+    keep_last,
+)
+
+IDENTITY = UUID("00000000-0000-4000-8000-000000000001")
+
+
+class TestEvents:
+    def test_an_event_is_kept_in_a_slice_of_its_type(self, session: Session) -> None:
+        events = (ping(session, 1), ping(session, 2))
+        for event in events:
+            assert session.publish(event).ok
+        assert session.select_all(Ping) == events
+
+    def test_a_tool_call_is_reduced_as_event_and_as_value(self, session: Session) -> None:
+        session.register_reducer(Note, append)
+        event = called(session, Note("a"))
+        assert session.publish(event).ok
+        assert session.select_all(ToolInvoked) == (event,)
+        assert session.select_all(Note) == (Note("a"),)
+
+    def test_a_tool_call_without_a_value_is_only_logged(self, session: Session) -> None:
+        session.register_reducer(type(None), append)
+        session.publish(called(session, None))
+        assert len(session.select_all(ToolInvoked)) == 1
+        assert session.select_all(type(None)) == ()
+
+    def test_event_and_value_are_reduced_both_or_not_at_all(self, session: Session) -> None:
+        session.register_reducer(Note, lambda slice_, event: None)  # type: ignore[arg-type]
+        session.register_reducer(ToolInvoked, append)
+        session.register_reducer(ToolInvoked, lambda slice_, event: (event.name,), slice_type=str)
+        result = session.bus.publish(called(session, Note("a")))
+        assert [type(failure.error) for failure in result.failures] == [ReducerError]
+        assert (session.select_all(ToolInvoked), session.select_all(Note)) == ((), ())
+        assert session.select_all(str) == ()
+
+    def test_the_value_is_reduced_before_the_event_whoever_publishes(self, session: Session) -> None:
+        def note(slice_: tuple[str, ...], event: Note) -> tuple[str, ...]:
+            return (*slice_, event.text)
+
+        def call(slice_: tuple[str, ...], event: ToolInvoked) -> tuple[str, ...]:
+            return (*slice_, event.name)
+
+        session.register_reducer(Note, note, slice_type=str)
+        session.register_reducer(ToolInvoked, call, slice_type=str)
+        session.publish(called(session, Note("value 1"), "event 1"))
+        session.bus.publish(called(session, Note("value 2"), "event 2"))
+        with session.transaction() as transaction:
+            transaction.publish(called(session, Note("value 3"), "event 3"))
+        assert session.select_all(str) == ("value 1", "event 1", "value 2", "event 2", "value 3", "event 3")
+        assert len(session.select_all(ToolInvoked)) == 3
+
+    def test_what_a_reducer_raises_on_publish_is_raised_and_nobody_is_told(self, session: Session) -> None:
+        session.register_reducer(Note, lambda slice_, event: None)  # type: ignore[arg-type]
+        heard: list[object] = []
+        session.bus.subscribe(object, heard.append)
+        with pytest.raises(ReducerError) as caught:
+            session.publish(called(session, Note("a")))
+        assert str(caught.value).endswith("<lambda> returned NoneType; it must return a tuple")
+        assert (session.select_all(ToolInvoked), session.select_all(Note)) == ((), ())
+        assert heard == []
+
+    def test_what_a_reducer_raises_on_the_bus_is_a_failure_of_that_subscriber(self, session: Session) -> None:
+        session.register_reducer(Ping, lambda slice_, event: (1 // 0,), slice_type=int)
+        result = session.bus.publish(ping(session))
+        assert [type(failure.error) for failure in result.failures] == [ZeroDivisionError]
+        assert session.select_all(Ping) == ()
+
+    def test_a_published_event_is_there_when_the_first_subscriber_hears_it(
+        self, bus: InProcessEventBus
+    ) -> None:
+        sessions: list[Session] = []
+        seen: list[list[int]] = []
+        bus.subscribe(Ping, lambda event: seen.append(numbers(sessions[0].select_all(Ping))))
+        sessions.append(Session(bus=bus))
+        sessions[0].publish(ping(sessions[0], 1))
+        assert seen == [[1]]
+
+    def test_an_event_of_another_session_goes_to_the_bus_alone(self, session: Session) -> None:
+        other = Session()
+        heard: list[object] = []
+        session.bus.subscribe(Ping, heard.append)
+        event = ping(other, 1)
+        result = session.publish(event)
+        assert (result.event, result.ok, len(result.handlers)) == (event, True, 2)
+        assert heard == [event]
+        assert (session.select_all(Ping), other.select_all(Ping)) == ((), ())
+
+    def test_an_event_of_another_session_is_refused_by_dispatch(self, session: Session) -> None:
+        other = Session()
+        with pytest.raises(TransactionError) as caught:
+            session.dispatch(ping(other))
+        assert str(caught.value) == f"the event belongs to another session, {other.session_id}"
+        assert session.select_all(Ping) == ()
+
+    def test_an_event_is_addressed_by_the_value_of_its_session_id(self, session: Session) -> None:
+        session.publish(Ping(1, session_id=UUID(str(session.session_id))))
+        session.dispatch(Ping(2, session_id=UUID(str(session.session_id))))
+        session.bus.publish(Ping(3, session_id=UUID(str(session.session_id))))
+        assert numbers(session.select_all(Ping)) == [1, 2, 3]
+
+    def test_two_sessions_on_one_bus_never_see_each_others_events(self, bus: InProcessEventBus) -> None:
+        one, two = Session(bus=bus), Session(bus=bus)
+        for session in (one, two):
+            session.register_reducer(Note, append)
+        one.publish(called(one, Note("for one")))
+        one.publish(called(two, Note("for two")))
+        with two.transaction() as transaction:
+            transaction.publish(ping(two, 1))
+        bus.publish(ping(one, 2))
+        assert (one.select_all(Note), two.select_all(Note)) == ((Note("for one"),), (Note("for two"),))
+        assert (numbers(one.select_all(Ping)), numbers(two.select_all(Ping))) == ([2], [1])
+        assert [len(session.select_all(ToolInvoked)) for session in (one, two)] == [1, 1]
+
+    def test_a_published_event_is_told_once_and_reduced_once(self, session: Session) -> None:
+        heard: list[Ping] = []
+        session.bus.subscribe(Ping, heard.append)
+        session.publish(ping(session, 1))
+        with session.transaction() as transaction:
+            transaction.publish(ping(session, 2))
+        assert numbers(tuple(heard)) == numbers(session.select_all(Ping)) == [1, 2]
+
+    def test_history_bounds_the_log_of_each_event_type(self, bus: InProcessEventBus) -> None:
+        session = Session(bus=bus, history=3)
+        session.register_reducer(Note, append)
+        for number in range(10):
+            session.publish(ping(session, number))
+            session.dispatch(Note(str(number)))
+        session.publish(LoudPing(99, session_id=session.session_id))
+        assert numbers(session.select_all(Ping)) == [7, 8, 9]
+        assert numbers(session.select_all(LoudPing)) == [99]
+        assert len(session.select_all(Note)) == 10
+
+    @pytest.mark.parametrize("history", [1, 3])
+    def test_history_bounds_a_long_log_at_every_moment(self, history: int) -> None:
+        session = Session(history=history)
+        for number in range(120):
+            with session.transaction() as transaction:
+                transaction.publish(ping(session, number))
+                expected = list(range(max(0, number + 1 - history), number + 1))
+                assert numbers(session.select_all(Ping)) == expected
+                assert session.select_latest(Ping) == session.select_all(Ping)[-1]
+            assert numbers(session.select_all(Ping)) == expected
+            assert session.select_latest(Ping) == session.select_all(Ping)[-1]
+
+    def test_a_bounded_log_lets_go_of_what_it_dropped(self) -> None:
+        class Thing: ...
+
+        session = Session(history=2)
+        things = []
+        for _ in range(200):
+            thing = Thing()
+            things.append(weakref.ref(thing))
+            session.publish(ToolInvoked("tool", thing, None, session_id=session.session_id))
+            del thing
+        gc.collect()
+        assert sum(ref() is not None for ref in things) <= 2 * 2 + 34
+
+    def test_a_log_that_was_read_never_changes(self, session: Session) -> None:
+        session.publish(ping(session, 1))
+        before = session.select_all(Ping)
+        session.publish(ping(session, 2))
+        assert numbers(before) == [1]
+
+    def test_a_reducer_for_the_slice_of_its_own_event_takes_the_place_of_the_log(
+        self, session: Session
+    ) -> None:
+        session.publish(ping(session, 1))
+        session.publish(ping(session, 2))
+        session.register_reducer(Ping, keep_last(2))
+        session.publish(ping(session, 3))
+        assert numbers(session.select_all(Ping)) == [2, 3]
+
+    def test_a_reducer_for_another_slice_leaves_the_log_alone(self, session: Session) -> None:
+        session.register_reducer(Ping, lambda slice_, event: (Count(event.number),), slice_type=Count)
+        session.publish(ping(session, 1))
+        session.publish(ping(session, 2))
+        assert session.select_all(Count) == (Count(2),)
+        assert numbers(session.select_all(Ping)) == [1, 2]
+
+    @pytest.mark.parametrize("history", [0, -3, 2.5, "3"])
+    def test_a_history_that_is_no_whole_number_of_at_least_one_is_refused(self, history: Any) -> None:
+        with pytest.raises(ValueError) as caught:
+            Session(history=history)
+        assert str(caught.value) == f"history must be a whole number of at least 1, got {history!r}"

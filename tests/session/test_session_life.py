@@ -1,0 +1,266 @@
+"""Rollback, clones, and the end of a session."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+from uuid import UUID
+
+import pytest
+from session_records import Count, Note, Ping, called, elsewhere, note_session, numbers, ping
+
+from session import (
+    InProcessEventBus,
+    Session,
+    SessionError,
+    SessionEvent,
+    SnapshotError,
+    ToolInvoked,
+    append,
+    replace_latest,
+)
+
+IDENTITY = UUID("00000000-0000-4000-8000-000000000001")
+
+
+class TestRollback:
+    def test_rollback_restores_the_slices_and_keeps_the_event_logs(self, session: Session) -> None:
+        session.register_reducer(Note, append)
+        session.register_reducer(Count, replace_latest)
+        session.publish(called(session, Note("a")))
+        session.dispatch(Count(1))
+        snapshot = session.snapshot()
+        session.publish(called(session, Note("b")))
+        session.dispatch(Count(2))
+        session.rollback(snapshot)
+        assert session.select_all(Note) == (Note("a"),)
+        assert session.select_all(Count) == (Count(1),)
+        assert len(session.select_all(ToolInvoked)) == 2
+
+    def test_a_slice_that_is_younger_than_the_snapshot_goes(self) -> None:
+        session = note_session()
+        snapshot = session.snapshot()
+        session.dispatch(Note("a"))
+        session.rollback(snapshot)
+        assert session.select_all(Note) == ()
+        assert session.snapshot() == snapshot
+
+    def test_rollback_inside_a_transaction_that_is_given_up_never_was(self) -> None:
+        session = note_session()
+        empty = session.snapshot()
+        session.dispatch(Note("a"))
+        with pytest.raises(KeyError), session.transaction():
+            session.rollback(empty)
+            assert session.select_all(Note) == ()
+            raise KeyError
+        assert session.select_all(Note) == (Note("a"),)
+
+    def test_the_snapshot_of_another_session_can_be_put_in_place(self) -> None:
+        one, two = note_session(), note_session()
+        one.dispatch(Note("one"))
+        two.rollback(one.snapshot())
+        two.dispatch(Note("two"))
+        one.dispatch(Note("one again"))
+        assert two.select_all(Note) == (Note("one"), Note("two"))
+        assert one.select_all(Note) == (Note("one"), Note("one again"))
+
+    def test_a_history_goes_on_where_it_was_when_a_rollback_is_given_up(self) -> None:
+        session = Session(history=2)
+        empty = session.snapshot()
+        session.publish(ping(session, 1))
+        with pytest.raises(KeyError), session.transaction() as transaction:
+            session.rollback(empty)
+            transaction.publish(ping(session, 2))
+            raise KeyError
+        session.publish(ping(session, 3))
+        assert numbers(session.select_all(Ping)) == [1, 3]
+
+    def test_only_a_snapshot_can_be_rolled_back_to(self, session: Session) -> None:
+        wrong: Any = {}
+        with pytest.raises(SnapshotError) as caught:
+            session.rollback(wrong)
+        assert str(caught.value) == "rollback takes a Snapshot, got dict"
+
+
+class TestClone:
+    def test_a_clone_starts_equal_and_goes_its_own_way(self) -> None:
+        session = note_session()
+        session.dispatch(Note("a"))
+        clone = session.clone()
+        assert clone.snapshot() == session.snapshot()
+        clone.dispatch(Note("clone"))
+        session.dispatch(Note("b"))
+        assert session.select_all(Note) == (Note("a"), Note("b"))
+        assert clone.select_all(Note) == (Note("a"), Note("clone"))
+
+    def test_a_clone_takes_what_is_committed(self) -> None:
+        session = note_session()
+        session.dispatch(Note("before"))
+        with session.transaction() as transaction:
+            transaction.dispatch(Note("inside"))
+            clone = session.clone()
+        assert clone.select_all(Note) == (Note("before"),)
+        assert session.select_all(Note) == (Note("before"), Note("inside"))
+
+    def test_a_clone_shares_the_bus_and_the_tags_and_has_an_identity_of_its_own(self) -> None:
+        session = Session(tags={"run": "7"}, parent=Session())
+        clone = session.clone()
+        assert clone.bus is session.bus
+        assert dict(clone.tags) == {"run": "7"}
+        assert clone.session_id != session.session_id
+        assert (clone.parent, session.children) == (None, ())
+
+    def test_a_clone_takes_what_it_is_given(self, bus: InProcessEventBus) -> None:
+        session = Session(tags={"run": "7"})
+        clone = session.clone(bus=bus, parent=session, session_id=IDENTITY, tags={})
+        assert clone.bus is bus
+        assert (clone.parent, session.children) == (session, (clone,))
+        assert (clone.session_id, dict(clone.tags)) == (IDENTITY, {})
+
+    def test_a_clone_cannot_have_the_identity_of_its_original(self) -> None:
+        session = Session(session_id=IDENTITY)
+        with pytest.raises(SessionError) as caught:
+            session.clone(session_id=IDENTITY)
+        assert str(caught.value) == "a clone needs an identity of its own: leave session_id out"
+
+    def test_a_clone_hears_its_own_events_and_keeps_the_bound_of_its_history(self) -> None:
+        session = Session(history=2)
+        clone = session.clone()
+        for number in range(4):
+            clone.publish(ping(clone, number))
+        assert numbers(clone.select_all(Ping)) == [2, 3]
+        assert session.select_all(Ping) == ()
+
+    def test_reducers_that_one_learns_later_the_other_does_not_know(self, session: Session) -> None:
+        clone = session.clone()
+        session.register_reducer(Note, append)
+        for each in (session, clone):
+            each.dispatch(Note("a"))
+        assert session.select_all(Note) == (Note("a"),)
+        assert clone.select_all(Note) == ()
+
+
+class TestLife:
+    def test_a_closed_session_hears_nothing_and_can_be_read(self, bus: InProcessEventBus) -> None:
+        session = Session(bus=bus)
+        session.publish(ping(session, 1))
+        session.close()
+        session.close()
+        assert bus.publish(ping(session, 2)).handlers == ()
+        assert numbers(session.select_all(Ping)) == [1]
+
+    def test_a_closed_session_can_be_changed_and_tells_the_bus(self, bus: InProcessEventBus) -> None:
+        session = Session(bus=bus)
+        heard: list[Ping] = []
+        bus.subscribe(Ping, heard.append)
+        session.close()
+        assert session.publish(ping(session, 1)).ok
+        assert numbers(session.select_all(Ping)) == numbers(tuple(heard)) == [1]
+
+    def test_a_bus_holds_no_session_and_drops_one_that_is_gone_at_the_next_event(
+        self, bus: InProcessEventBus
+    ) -> None:
+        session = Session(bus=bus)
+        session.publish(ping(session))
+        gone = weakref.ref(session)
+        del session
+        gc.collect()
+        assert gone() is None
+        results = [bus.publish(Ping(session_id=IDENTITY)) for _ in range(2)]
+        assert [(result.ok, len(result.handlers)) for result in results] == [(True, 1), (True, 0)]
+
+    def test_a_family_that_nobody_holds_is_collected(self, bus: InProcessEventBus) -> None:
+        parent = Session(bus=bus)
+        gone = [weakref.ref(parent), weakref.ref(Session(bus=bus, parent=parent))]
+        del parent
+        gc.collect()
+        assert [ref() for ref in gone] == [None, None]
+        results = [bus.publish(Ping(session_id=IDENTITY)) for _ in range(2)]
+        assert [(result.ok, len(result.handlers)) for result in results] == [(True, 2), (True, 0)]
+
+    def test_a_session_that_is_collected_while_the_bus_is_at_work_harms_nothing(
+        self, bus: InProcessEventBus
+    ) -> None:
+        class Collecting:
+            """Comparing subscribers collects garbage, as any allocation may."""
+
+            def __call__(self, event: SessionEvent) -> None: ...
+
+            def __eq__(self, other: object) -> bool:
+                gc.collect()
+                return self is other
+
+            __hash__ = object.__hash__
+
+        def work() -> tuple[Any, ...]:
+            one, two = Collecting(), Collecting()
+            bus.subscribe(SessionEvent, one)
+            Session(bus=bus, parent=Session(bus=bus))  # a cycle: only the collector ends it
+            bus.subscribe(SessionEvent, two)
+            bus.unsubscribe(SessionEvent, two)
+            bus.publish(Ping(session_id=IDENTITY))
+            assert bus.publish(Ping(session_id=IDENTITY)).handlers == (one,)
+            return ("done",)
+
+        gc.disable()
+        try:
+            assert elsewhere(work) == [("done",)]
+        finally:
+            gc.enable()
+
+    def test_a_session_that_is_collected_while_the_bus_looks_for_subscribers_harms_nothing(
+        self, bus: InProcessEventBus
+    ) -> None:
+        class Collecting(type):
+            """Asking for subclasses collects garbage, as any allocation may."""
+
+            def __subclasscheck__(cls, subclass: type) -> bool:
+                gc.collect()
+                return False
+
+        class Never(metaclass=Collecting): ...
+
+        def work() -> int:
+            Session(bus=bus, parent=Session(bus=bus))
+            bus.subscribe(Never, print)
+            bus.publish(Ping(session_id=IDENTITY))
+            return len(bus.publish(Ping(session_id=IDENTITY)).handlers)
+
+        gc.disable()
+        try:
+            assert elsewhere(work) == [0]
+        finally:
+            gc.enable()
+
+    def test_sessions_come_and_go_under_an_eager_collector(self, bus: InProcessEventBus) -> None:
+        def work() -> str:
+            for _ in range(1000):
+                Session(bus=bus, parent=Session(bus=bus))
+                bus.publish(Ping(session_id=IDENTITY))
+            return "done"
+
+        before = gc.get_threshold()
+        gc.set_threshold(3)
+        try:
+            assert elsewhere(work) == ["done"]
+        finally:
+            gc.set_threshold(*before)
+        gc.collect()
+        bus.publish(Ping(session_id=IDENTITY))
+        assert bus.publish(Ping(session_id=IDENTITY)).handlers == ()
+
+    def test_a_bus_that_delivers_late_does_not_wake_a_session_that_is_gone(self) -> None:
+        class LateBus(InProcessEventBus):
+            """Keeps every subscriber for good."""
+
+            def unsubscribe(self, event_type: type[Any], handler: Any) -> bool:
+                return False
+
+        bus = LateBus()
+        session = Session(bus=bus)
+        gone = weakref.ref(session)
+        del session
+        gc.collect()
+        assert gone() is None
+        assert bus.publish(Ping(session_id=IDENTITY)).ok

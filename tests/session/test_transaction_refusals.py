@@ -1,0 +1,308 @@
+"""Transactions: who may use one, and when; what publishing inside one means."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from session_records import Count, Note, Ping, called, elsewhere, note_session, ping, texts
+
+from session import (
+    Session,
+    Snapshot,
+    ToolInvoked,
+    TransactionError,
+    append,
+)
+
+NOT_HERE = "the transaction is not open here: use it inside its own with block, and not inside a nested one"
+OPEN_ALREADY = "the transaction is open already: call session.transaction() for a nested one"
+IN_A_REDUCER = "a reducer must not dispatch or publish: return the next slice instead"
+
+
+class OnPurposeError(Exception):
+    """Raised to give a transaction up."""
+
+
+def give_up(session: Session, body: Callable[[Any], object]) -> None:
+    """Run a body in a transaction and raise at its end."""
+    with pytest.raises(OnPurposeError), session.transaction() as transaction:
+        body(transaction)
+        raise OnPurposeError
+
+
+def assert_refused(work: Callable[[], object]) -> None:
+    with pytest.raises(TransactionError) as caught:
+        work()
+    assert str(caught.value) == NOT_HERE
+
+
+def test_a_transaction_that_is_over_or_was_never_entered_is_refused() -> None:
+    session = note_session()
+    never = session.transaction()
+    with session.transaction() as over:
+        over.dispatch(Note("a"))
+    for transaction in (never, over):
+        assert_refused(partial(transaction.dispatch, Note("b")))
+        assert_refused(partial(transaction.publish, ping(session)))
+        assert_refused(partial(transaction.replace, {}))
+        assert_refused(partial(transaction.latest, Note))
+    assert texts(session) == ["a"]
+    assert session.select_all(Ping) == ()
+
+
+def test_a_transaction_that_was_given_up_is_refused() -> None:
+    session = note_session()
+    kept: list[Any] = []
+    give_up(session, kept.append)
+    assert_refused(partial(kept[0].latest, Note))
+    assert_refused(partial(kept[0].dispatch, Note("a")))
+    assert texts(session) == []
+
+
+def test_the_outer_transaction_is_refused_while_an_inner_one_is_open() -> None:
+    session = note_session()
+    with session.transaction() as outer:
+        with session.transaction() as inner:
+            assert_refused(lambda: outer.dispatch(Note("lost")))
+            assert_refused(lambda: outer.publish(ping(session)))
+            assert_refused(lambda: outer.replace({}))
+            assert_refused(lambda: outer.latest(Note))
+            inner.dispatch(Note("a"))
+        outer.dispatch(Note("b"))
+    assert texts(session) == ["a", "b"]
+
+
+def test_another_thread_cannot_use_the_transaction() -> None:
+    session = note_session()
+    with session.transaction() as transaction:
+        errors = elsewhere(lambda: transaction.dispatch(Note("other")))
+        errors += elsewhere(lambda: transaction.publish(ping(session)))
+        errors += elsewhere(lambda: transaction.replace({}))
+        transaction.dispatch(Note("a"))
+    assert [type(error) for error in errors] == [TransactionError] * 3
+    assert [str(error) for error in errors] == [NOT_HERE] * 3
+    assert texts(session) == ["a"]
+    assert session.select_all(Ping) == ()
+
+
+def test_a_copied_context_does_not_carry_a_transaction_into_another_thread() -> None:
+    session = note_session()
+    with session.transaction() as transaction:
+        transaction.dispatch(Note("inside"))
+        context = contextvars.copy_context()
+        assert elsewhere(lambda: context.run(texts, session)) == [[]]
+        (error,) = elsewhere(lambda: context.run(transaction.dispatch, Note("other")))
+    assert isinstance(error, TransactionError)
+    assert str(error) == NOT_HERE
+    assert texts(session) == ["inside"]
+
+
+def test_a_transaction_cannot_be_entered_while_it_is_open() -> None:
+    session = note_session()
+    with session.transaction() as transaction:
+        for _ in range(2):
+            with pytest.raises(TransactionError) as caught, transaction:
+                raise AssertionError("it was entered")
+            assert str(caught.value) == OPEN_ALREADY
+        with session.transaction(), pytest.raises(TransactionError) as caught, transaction:
+            raise AssertionError("it was entered")
+        assert str(caught.value) == OPEN_ALREADY
+        transaction.dispatch(Note("a"))
+    assert elsewhere(lambda: session.dispatch(Note("lock is free"))) == [None]
+    assert texts(session) == ["a", "lock is free"]
+
+
+def test_another_thread_that_enters_the_same_transaction_waits_for_its_end() -> None:
+    session = note_session()
+    transaction = session.transaction()
+    started = threading.Event()
+
+    def write() -> None:
+        started.set()
+        with transaction:
+            transaction.dispatch(Note("other"))
+
+    thread = threading.Thread(target=write)
+    with transaction:
+        thread.start()
+        started.wait()
+        transaction.dispatch(Note("a"))
+    thread.join()
+    assert texts(session) == ["a", "other"]
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda session: session.dispatch(Note("inner")),
+        lambda session: session.publish(ping(session)),
+        lambda session: session.bus.publish(ping(session)).raise_for_failures(),
+        lambda session: session.rollback(Snapshot(slices={}, session_id=session.session_id)),
+        lambda session: session.transaction().__enter__(),
+    ],
+    ids=["dispatch", "publish", "bus", "rollback", "transaction"],
+)
+def test_a_reducer_cannot_change_its_session(act: Callable[[Session], object]) -> None:
+    session = note_session()
+
+    def reduce(slice_: tuple[Any, ...], event: Any) -> tuple[Any, ...]:
+        act(session)
+        return (*slice_, event)
+
+    session.register_reducer(Count, reduce)
+    with pytest.raises((TransactionError, ExceptionGroup)) as caught:
+        session.dispatch(Count(1))
+    error = caught.value.exceptions[0] if isinstance(caught.value, ExceptionGroup) else caught.value
+    assert type(error) is TransactionError
+    assert str(error) == IN_A_REDUCER
+    assert session.snapshot() == Session().snapshot()
+    assert session.select_all(Ping) == ()
+    assert elsewhere(lambda: session.dispatch(Note("lock is free"))) == [None]
+
+
+def test_a_reducer_cannot_use_the_transaction_that_it_runs_in() -> None:
+    session = note_session()
+    transaction = session.transaction()
+
+    def reduce(slice_: tuple[Any, ...], event: Any) -> tuple[Any, ...]:
+        assert_refused(lambda: transaction.dispatch(Note("inner")))
+        assert_refused(lambda: transaction.publish(ping(session)))
+        assert_refused(lambda: transaction.replace({}))
+        return (*slice_, event)
+
+    session.register_reducer(Count, reduce)
+    with transaction:
+        transaction.dispatch(Count(1))
+    assert (texts(session), session.select_all(Count), session.select_all(Ping)) == ([], (Count(1),), ())
+
+
+def test_a_reducer_may_read_its_session_and_change_another() -> None:
+    session, other = note_session(), note_session()
+    seen: list[list[str]] = []
+
+    def reduce(slice_: tuple[Any, ...], event: Any) -> tuple[Any, ...]:
+        seen.append(texts(session))
+        other.dispatch(Note("told"))
+        return (*slice_, event)
+
+    session.register_reducer(Count, reduce)
+    with session.transaction() as transaction:
+        transaction.dispatch(Note("a"))
+        transaction.dispatch(Count(1))
+    assert (seen, texts(other)) == ([["a"]], ["told"])
+
+
+def test_an_event_of_another_session_is_refused() -> None:
+    session, other = note_session(), note_session()
+    heard: list[Ping] = []
+    session.bus.subscribe(Ping, heard.append)
+    message = f"the event belongs to another session, {other.session_id}"
+    with session.transaction() as transaction:
+        transaction.dispatch(Note("a"))
+        with pytest.raises(TransactionError) as caught:
+            transaction.publish(ping(other))
+        assert str(caught.value) == message
+        with pytest.raises(TransactionError) as caught:
+            transaction.dispatch(ping(other))
+        assert str(caught.value) == message
+    assert texts(session) == ["a"]
+    assert (session.select_all(Ping), other.select_all(Ping), heard) == ((), (), [])
+
+
+def test_publishing_a_tool_call_reduces_its_value_too() -> None:
+    session = note_session()
+    event = called(session, Note("value"))
+    with session.transaction() as transaction:
+        transaction.publish(event)
+        assert texts(session) == ["value"]
+        assert session.select_all(ToolInvoked) == (event,)
+    assert texts(session) == ["value"]
+    assert session.select_all(ToolInvoked) == (event,)
+
+
+def test_a_value_that_was_the_last_thing_dispatched_is_not_reduced_again() -> None:
+    session = note_session()
+    value = Note("value")
+    with session.transaction() as transaction:
+        transaction.dispatch(value)
+        transaction.publish(called(session, value))
+    assert texts(session) == ["value"]
+    assert len(session.select_all(ToolInvoked)) == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ([], ["value"]),
+        ([Note("value")], ["value", "value"]),
+        ([None, Note("other")], ["value", "other", "value"]),
+        ([None, Count(1)], ["value", "value"]),
+    ],
+    ids=["nothing", "an equal one", "and then another", "and then one without a reducer"],
+)
+def test_only_the_object_that_was_dispatched_last_counts_as_reduced(
+    before: list[object], after: list[str]
+) -> None:
+    session = note_session()
+    value = Note("value")
+    with session.transaction() as transaction:
+        for other in before:
+            transaction.dispatch(value if other is None else other)
+        transaction.publish(called(session, value))
+    assert texts(session) == after
+
+
+def test_a_value_that_travels_with_two_events_is_reduced_twice() -> None:
+    session = note_session()
+    value = Note("value")
+    with session.transaction() as transaction:
+        transaction.dispatch(value)
+        for _ in range(2):
+            transaction.publish(called(session, value))
+    assert texts(session) == ["value", "value"]
+
+
+def test_a_value_that_an_earlier_use_of_the_transaction_dispatched_is_reduced_again() -> None:
+    session = note_session()
+    value = Note("value")
+    transaction = session.transaction()
+    with transaction:
+        transaction.dispatch(value)
+    with transaction:
+        transaction.publish(called(session, value))
+    assert texts(session) == ["value", "value"]
+
+
+def test_one_transaction_can_be_entered_again_after_its_end() -> None:
+    session = note_session()
+    transaction = session.transaction()
+    for text in ("a", "b"):
+        with transaction:
+            transaction.dispatch(Note(text))
+    assert texts(session) == ["a", "b"]
+
+
+def test_transactions_of_two_sessions_are_independent() -> None:
+    one, two = note_session(), note_session()
+    with one.transaction() as outer:
+        outer.dispatch(Note("one"))
+        with two.transaction() as inner:
+            inner.dispatch(Note("two"))
+            one.dispatch(Note("one again"))
+        assert elsewhere(lambda: texts(two)) == [["two"]]
+        assert elsewhere(lambda: texts(one)) == [[]]
+    assert (texts(one), texts(two)) == (["one", "one again"], ["two"])
+
+
+def test_a_reducer_cannot_be_registered_inside(session: Session) -> None:
+    with session.transaction() as transaction:
+        with pytest.raises(TransactionError) as caught:
+            session.register_reducer(Note, append)
+        transaction.dispatch(Note("unanswered"))
+    assert str(caught.value) == "register reducers outside of transactions"
+    assert texts(session) == []

@@ -125,25 +125,25 @@ def _in_transaction(
     session: Session, name: str, handler: Handler
 ) -> Callable[[Command, ToolContext], ToolResult]:
     """A tool function that checks a command and carries it out as one."""
+    session_id = session.session_id
+    reads = handler is handlers.read_plan
 
     def run(params: Command, context: ToolContext) -> ToolResult:
-        foreign = _foreign(session, name, context)
-        if foreign:
-            raise ToolValidationError(foreign)
+        if context.session is not session and context.session is not None:
+            raise ToolValidationError(_foreign(session, name, context))
         started = perf_counter()
         with session.transaction() as transaction:
             before = transaction.latest(Plan)
             command = handler(params, before)
             transaction.dispatch(command)
             plan = transaction.latest(Plan)
-            reading = type(command) is ReadPlan
             # Reducers build a new plan for every command that a handler let through: the old one
             # here means that something else answers for the plan, and nothing was carried out.
-            if plan is None or (plan is before) is not reading:
+            if plan is None or (plan is before) is not reads:
                 raise ToolError(f"{name} was not carried out: the session's reducers did not take it")
-            value = plan if reading else command
-            result = ToolResult(True, reply(command, plan), value, elapsed=perf_counter() - started)
-            transaction.publish(ToolInvoked(name, params, result, command, session_id=session.session_id))
+            value = plan if reads else command
+            result = ToolResult(True, reply(command, plan), value, None, None, perf_counter() - started)
+            transaction.publish(ToolInvoked(name, params, result, command, session_id=session_id))
         return result
 
     return run

@@ -6,7 +6,7 @@ import inspect
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import attrs
 
@@ -31,8 +31,7 @@ class HandlerFailure:
     error: Exception
 
 
-@attrs.frozen
-class PublishResult:
+class PublishResult(NamedTuple):
     """What became of one published event.
 
     Attributes:

@@ -261,7 +261,7 @@ class Transaction:
         Raises:
             TransactionError: The transaction is not open, or an inner one is.
         """
-        if self._store.open is not self or self._thread != get_ident():
+        if self._store.open is not self:
             raise TransactionError(_NOT_HERE)
         slice_ = self.slices.get(slice_type)
         found: S | None = self._store.latest(slice_type) if slice_ is None else latest_of(slice_)

@@ -12,10 +12,10 @@ from benchmarks.imports import ImportFigure
 from benchmarks.marks import MarkFigure
 from benchmarks.session_costs import EventFigure, MemoryFigure
 
-__all__ = ["OURS", "PREDECESSOR", "Check", "Figures"]
+__all__ = ["OURS", "NEAREST_PEER", "Check", "Figures"]
 
 OURS = "session-planning"
-PREDECESSOR = "weakincentives"
+NEAREST_PEER = "weakincentives"
 """The peer with the same six tools on the same kind of session: the one to be measured against."""
 
 TIMES_FASTER = 4.0
@@ -97,9 +97,9 @@ class Figures:
     def _mark_checks(self) -> Iterator[Check]:
         for steps in sorted({figure.steps for figure in self.marks}):
             ours = self.mark(OURS, Takes.TYPED, steps).microseconds
-            times = self.mark(PREDECESSOR, Takes.TYPED, steps).microseconds / ours
+            times = self.mark(NEAREST_PEER, Takes.TYPED, steps).microseconds / ours
             yield Check(
-                f"a mark at {steps:,} steps at least {TIMES_FASTER:g} times faster than {PREDECESSOR}",
+                f"a mark at {steps:,} steps at least {TIMES_FASTER:g} times faster than {NEAREST_PEER}",
                 f"{times:.2f} times",
                 times >= TIMES_FASTER,
             )

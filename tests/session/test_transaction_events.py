@@ -84,3 +84,18 @@ def test_a_value_that_was_rolled_back_is_reduced_again() -> None:
         session.rollback(empty)
         transaction.publish(ToolInvoked("tool", None, None, note, session_id=session.session_id))
     assert [note.text for note in session.select_all(Note)] == ["a"]
+
+
+def test_publishing_tells_of_its_own_event_also_when_a_subscriber_publishes_in_its_turn(
+    session: Session,
+) -> None:
+    def answer(event: Ping) -> None:
+        if event.number == 1:
+            session.publish(ping(session, 2))
+
+    session.bus.subscribe(Ping, answer)
+    first = ping(session, 1)
+    result = session.publish(first)
+    assert result.event is first
+    assert answer in result.handlers
+    assert numbers(session.select_all(Ping)) == [1, 2]

@@ -42,7 +42,7 @@ _GUIDANCE: Final = (
     f"Start with `planning_setup_plan`: an objective (max {OBJECTIVE.limit} characters) and ordered steps"
     f" (titles max {TITLE.limit}). It replaces any plan.",
     "Append steps with `planning_add_step`; refine one with `planning_update_step`.",
-    f"Refer to steps by the ids that the tools give: `{format_id(1)}`, `{format_id(2)}`, ...",
+    f"Give the `step_id` when updating or marking: `S###`, such as `{format_id(1)}`, from the tools.",
     f"Track status with `planning_mark_step`: {_STATUSES}. Notes: max {NOTE.limit}.",
     "Recall the plan with `planning_read_plan`.",
     "`planning_clear_plan` discards the plan: only when the goal is dropped.",

@@ -18,9 +18,9 @@ def describe(name: str, value: object) -> Iterator[str]:
         return
     bases = ", ".join(base.__name__ for base in value.__bases__ if base is not object)
     yield f"class {name}({bases})" if bases else f"class {name}"
-    if not getattr(value, "_is_protocol", False) and (
-        attrs.has(value) or {"__init__", "_fields"} & vars(value).keys()
-    ):
+    if hasattr(value, "_fields"):  # a named tuple: versions of Python spell its signature differently
+        yield f"    ({', '.join(value._fields)})"
+    elif not getattr(value, "_is_protocol", False) and (attrs.has(value) or "__init__" in vars(value)):
         signature = inspect.signature(value).replace(return_annotation=inspect.Signature.empty)
         yield "    " + re.sub(r" at 0x[0-9a-f]+", "", str(signature)).replace("<factory>", "...")
     for member, attribute in sorted(vars(value).items()):

@@ -23,7 +23,7 @@ check: $(VENV)/checkers ## lint, type-check, and hold the imports to their rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	PYTHONPATH=src $(BIN)/lint-imports
 
 format: $(VENV)/checkers ## put the code into its format
 	$(BIN)/ruff check --fix .

@@ -10,6 +10,7 @@ import attrs
 __all__ = ["Problem", "ToolError", "ToolValidationError", "show", "unknown_option"]
 
 _SHOWN = 40
+_LISTED = 60
 
 
 @attrs.frozen
@@ -71,7 +72,10 @@ class ToolValidationError(ToolError, ValueError):
 def _spell(problems: tuple[Problem, ...]) -> str:
     if len(problems) == 1:
         return str(problems[0])
-    return "\n".join((f"{len(problems)} problems:", *(f"- {problem}" for problem in problems)))
+    lines = [f"{len(problems)} problems:", *(f"- {problem}" for problem in problems[:_LISTED])]
+    if len(problems) > _LISTED:
+        lines.append(f"- and {len(problems) - _LISTED} more")
+    return "\n".join(lines)
 
 
 def _rebuild(kind: type[ToolError], args: tuple[Any, ...], state: dict[str, Any]) -> ToolError:

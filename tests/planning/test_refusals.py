@@ -103,3 +103,13 @@ def test_a_note_cannot_pose_as_two(toolbox: Toolbox) -> None:
     assert toolbox.call("planning_read_plan").message == (
         "x (active, 0 of 1 done)\nS001 in_progress: a\n  - one\n    - two"
     )
+
+
+def test_a_flood_of_problems_is_counted_and_not_all_written_out(toolbox: Toolbox) -> None:
+    refused = toolbox.call("planning_setup_plan", {"objective": "x", "initial_steps": ["\u2014"] * 5_000})
+    lines = refused.message.splitlines()
+    assert (lines[0], len(lines)) == ("Refused, nothing changed. 5000 problems:", 62)
+    assert lines[-2:] == [
+        '- initial_steps[59].title: EM DASH (U+2014) at character 1; only ASCII is allowed, write "-"',
+        "- and 4940 more",
+    ]

@@ -13,12 +13,13 @@ import json
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import chain, islice
 from typing import Any, NoReturn, TypeVar
 
 import jsonschema_rs
 import msgspec
 
-from planning.errors import Problem, ToolValidationError, unknown_option
+from planning.errors import Problem, ToolValidationError, show, unknown_option
 from planning.tools.schema import nested_types, published_schema, structural_schema
 
 __all__ = ["MOST_CHARACTERS", "decode"]
@@ -26,6 +27,9 @@ __all__ = ["MOST_CHARACTERS", "decode"]
 P = TypeVar("P")
 
 MOST_CHARACTERS = 1_000_000
+_MOST_PROBLEMS = 50
+_LONG_ARRAY = 1_000
+_TOO_DEEP = "arguments are nested too deep; send a flat JSON object"
 _JSON_TYPES = {
     bool: "a boolean",
     int: "a number",
@@ -83,13 +87,26 @@ def _is_valid(kind: type, data: Any) -> bool:
 
 
 def _repaired(kind: type, data: Any, diagnose: Callable[[Mapping[str, Any]], Iterable[Problem]]) -> Any:
-    """The data taken for what it means, if that has the right shape."""
-    data = _coerced_to(kind, data)
-    problems = list(_shape_problems(kind, data))
-    if problems:
-        problems += [*_text_problems(kind, data), *diagnose(data)]
-        raise ToolValidationError(dict.fromkeys(problems))
-    return data
+    """The data taken for what it means, if that has the right shape.
+
+    A long array is looked at from its head: validating all of it only to name a few problems is dear.
+    """
+    repaired: Any = data
+    for portion in (_head(data), data):
+        repaired = _coerced_to(kind, portion)
+        problems = list(islice(_shape_problems(kind, repaired), _MOST_PROBLEMS))
+        if problems:
+            others = chain(_text_problems(kind, repaired), diagnose(repaired))
+            listed = dict.fromkeys(islice(chain(problems, others), _MOST_PROBLEMS))
+            if len(listed) == _MOST_PROBLEMS:
+                listed[Problem("more may be wrong; mend these first")] = None
+            raise ToolValidationError(listed)
+    return repaired
+
+
+def _head(data: dict[str, Any]) -> dict[str, Any]:
+    """The data with its long arrays cut."""
+    return {name: value[:_LONG_ARRAY] if isinstance(value, list) else value for name, value in data.items()}
 
 
 def _refuse(message: str) -> NoReturn:
@@ -112,11 +129,24 @@ def _parse(arguments: object) -> dict[str, Any]:
 
 def _parse_text(text: str | bytes | bytearray) -> Any:
     try:
-        return msgspec.json.decode(text)
+        data = msgspec.json.decode(text)
     except RecursionError:
-        _refuse("arguments are nested too deep; send a flat JSON object")
+        _refuse(_TOO_DEEP)
     except (msgspec.DecodeError, ValueError):
-        pass
+        _refuse_text(text)
+    # Each name in the text has a colon: where there are more colons than names were kept, some stand
+    # in strings, or a name stands twice.
+    colons = text.count(":") if isinstance(text, str) else text.count(b":")
+    try:
+        if colons != _names(data):
+            json.loads(text, object_pairs_hook=_each_once)
+    except RecursionError:
+        _refuse(_TOO_DEEP)
+    return data
+
+
+def _refuse_text(text: str | bytes | bytearray) -> NoReturn:
+    """Say where a text stops being JSON; msgspec names the place less well."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -125,6 +155,23 @@ def _parse_text(text: str | bytes | bytearray) -> Any:
     except (ValueError, RecursionError):
         pass
     _refuse("arguments are not JSON: NaN, Infinity and broken Unicode are not allowed; send one JSON object")
+
+
+def _names(data: Any) -> int:
+    """How many names the objects in a value have, all told."""
+    if isinstance(data, dict):
+        return len(data) + sum(_names(value) for value in data.values() if isinstance(value, (dict, list)))
+    if isinstance(data, list):
+        return sum(_names(item) for item in data if isinstance(item, (dict, list)))
+    return 0
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        _refuse(f"arguments give {show(twice)} twice in one object; send each field once")
+    return dict(pairs)
 
 
 @lru_cache(maxsize=256)

@@ -121,6 +121,41 @@ def test_what_is_no_object_is_refused(arguments: object, expected: str) -> None:
     assert problems(MarkStep, arguments) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "twice"),
+    [
+        ('{"steps": [], "steps": ["a"]}', "steps"),
+        ('{"steps": [{"title": "a", "title": "b"}]}', "title"),
+        (b'{"steps" :[{"title":"a: b","title":"c"}]}', "title"),
+    ],
+)
+def test_a_field_that_stands_twice_is_refused_and_never_chosen_from(arguments: object, twice: str) -> None:
+    expected = f"arguments give {twice!r} twice in one object; send each field once"
+    assert problems(AddStep, arguments) == [expected]
+
+
+@pytest.mark.parametrize("depth", [500, 900, 5_000])
+def test_arguments_of_any_depth_are_refused_and_nothing_else(depth: int) -> None:
+    (told,) = problems(ReadPlan, '{"x":' * depth + "1" + "}" * depth)
+    assert told in {
+        "arguments are nested too deep; send a flat JSON object",
+        "x: unknown field; send no fields",
+    }
+
+
+def test_a_flood_of_problems_is_cut_short() -> None:
+    told = problems(AddStep, {f"field{number}": 1 for number in range(50_000)})
+    assert len(told) == 51
+    assert told[0] == "field0: unknown field; the fields are steps"
+    assert told[-1] == "more may be wrong; mend these first"
+
+
+def test_colons_in_texts_are_no_fields() -> None:
+    assert decode(AddStep, '{"steps": [{"title": "a: b \\"c\\": {"}, "x: y"]}') == AddStep(
+        (NewPlanStep('a: b "c": {'), NewPlanStep("x: y"))
+    )
+
+
 def test_every_problem_is_listed_with_its_path() -> None:
     arguments = {
         "objective": "x" * 241,
@@ -252,3 +287,12 @@ def test_limits_that_msgspec_knows_are_enforced_too() -> None:
 def test_a_schema_never_fetches_another() -> None:
     with pytest.raises(ValueError, match=r"^schemas are complete: file:///etc/passwd is not fetched$"):
         _no_retrieval("file:///etc/passwd")
+
+
+def test_a_problem_far_down_a_long_array_is_found() -> None:
+    steps: list[object] = ["a"] * 3_000
+    assert len(decode(AddStep, {"steps": steps}).steps) == 3_000
+    steps[2_500] = 7
+    assert problems(AddStep, {"steps": steps}) == [
+        "steps[2500]: expected an object with title, details, got a number"
+    ]

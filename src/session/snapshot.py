@@ -112,7 +112,7 @@ class Snapshot:
             raise SnapshotError(f"the snapshot cannot be read: {_reason(error)}") from error
 
     def _document(self) -> dict[str, Any]:
-        from session.codec import encode, type_name  # noqa: PLC0415
+        from session.codec import encode, type_name  # noqa: PLC0415 - for JSON alone
 
         slices: dict[str, list[Any]] = {}
         for kind, slice_ in self._slices.items():
@@ -133,7 +133,7 @@ class Snapshot:
 
     @classmethod
     def _from_document(cls, document: dict[str, Any], types: Iterable[type]) -> Snapshot:
-        from session.codec import decode, type_name, type_of  # noqa: PLC0415
+        from session.codec import decode, type_name, type_of  # noqa: PLC0415 - for JSON alone
 
         known = {type_name(kind): kind for kind in types}
         slices: dict[type, Slice] = {}
@@ -154,7 +154,7 @@ class Snapshot:
 
 
 def _decode_rows(rows: list[Any], kind: type) -> tuple[Any, ...]:
-    from session.codec import decode  # noqa: PLC0415
+    from session.codec import decode  # noqa: PLC0415 - for JSON alone
 
     return tuple(decode(row, kind, f"{kind.__qualname__}[{place}]") for place, row in enumerate(rows))
 

@@ -65,7 +65,7 @@ def test_a_command_is_frozen_and_has_slots(value: Any) -> None:
 
 @given(commands())
 def test_a_command_can_be_compared_hashed_copied_and_pickled(command: Command) -> None:
-    for twin in (pickle.loads(pickle.dumps(command)), copy.deepcopy(command)):  # noqa: S301
+    for twin in (pickle.loads(pickle.dumps(command)), copy.deepcopy(command)):  # noqa: S301 - its own pickle
         assert twin == command
         assert hash(twin) == hash(command)
 

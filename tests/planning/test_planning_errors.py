@@ -56,7 +56,7 @@ def test_a_refusal_is_a_tool_error_and_a_value_error() -> None:
     ],
 )
 def test_an_error_can_be_pickled_and_copied(error: ToolError) -> None:
-    for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301
+    for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301 - its own pickle
         assert type(twin) is type(error)
         assert (str(twin), twin.args, twin.__dict__) == (str(error), error.args, error.__dict__)
 

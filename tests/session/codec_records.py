@@ -64,7 +64,7 @@ class Everything:
     word: Literal["on", "off", 1]
     maybe: int | None
     old_maybe: Optional[str]  # noqa: UP045 - both spellings occur
-    old_either: Union[int, str]  # noqa: UP007
+    old_either: Union[int, str]  # noqa: UP007 - older code is written so
     record_or_text: Point | str
     pair: tuple[int, str]
     many: tuple[int, ...]
@@ -75,7 +75,7 @@ class Everything:
     mapping: Mapping[str, Point] = field(hash=False)
     bare_table: dict = field(hash=False)  # type: ignore[type-arg]
     noted: Annotated[int, "a note"] = 0
-    typing_tuple: typing.Tuple[int, ...] = ()  # noqa: UP006
+    typing_tuple: typing.Tuple[int, ...] = ()  # noqa: UP006 - older code is written so
     anything: Any = None
     thing: object = None
     nested: tuple[dict[str, tuple[Point | None, ...]], ...] = ()

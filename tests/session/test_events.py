@@ -53,7 +53,7 @@ def test_an_executed_prompt_carries_its_address_and_answer() -> None:
 def test_every_event_is_a_session_event_that_is_frozen_and_picklable(event: SessionEvent) -> None:
     assert isinstance(event, SessionEvent)
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
-        event.session_id = uuid4()  # type: ignore[misc]
+        event.session_id = uuid4()  # type: ignore[misc]  # the point of the test
     copied = pickle.loads(pickle.dumps(event))  # noqa: S301 - made one line above
     assert copied == event
     assert copied.event_id == event.event_id

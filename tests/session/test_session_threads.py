@@ -177,6 +177,6 @@ def test_sessions_with_a_common_past_never_share_what_they_add(way: str) -> None
         else:
             two = note_session()
             two.rollback(one.snapshot())
-        together(lambda one=one: one.dispatch(Note("one")), lambda two=two: two.dispatch(Note("two")))  # type: ignore[misc]
+        together(lambda one=one: one.dispatch(Note("one")), lambda two=two: two.dispatch(Note("two")))  # type: ignore[misc]  # bound early
         assert one.select_all(Note) == (Note("base"), Note("one"))
         assert two.select_all(Note) == (Note("base"), Note("two"))

@@ -16,12 +16,12 @@ def main() -> None:
     """Run the command with the arguments of this process, and leave with its exit code."""
     try:
         import rich  # noqa: F401, PLC0415 - an extra: only the command needs it
-        import typer  # noqa: F401, PLC0415
+        import typer  # noqa: F401, PLC0415 - the same extra
     except ModuleNotFoundError:
         sys.stderr.write(_NEEDS_EXTRA)
         sys.exit(2)
     try:
-        from planning.cli.app import app  # noqa: PLC0415
+        from planning.cli.app import app  # noqa: PLC0415 - it needs typer
 
         _tame_streams()
         app(prog_name="planning")

@@ -138,7 +138,7 @@ def _replay(
     elif sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         from rich.console import Console  # noqa: PLC0415 - only a terminal needs it, and pays for it
 
-        from planning.cli.view_live import show_live  # noqa: PLC0415
+        from planning.cli.view_live import show_live  # noqa: PLC0415 - it needs rich
 
         seconds = _TERMINAL_DELAY if delay is None else delay
         show_live(Console(), _rendered(section), records, pause=lambda: time.sleep(seconds))

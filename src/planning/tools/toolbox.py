@@ -142,7 +142,7 @@ class Toolbox:
 @cache
 def _decoder() -> Callable[..., Any]:
     """Load decoding when the first call needs it, and msgspec and jsonschema-rs with it."""
-    from planning.tools.decode import decode  # noqa: PLC0415
+    from planning.tools.decode import decode  # noqa: PLC0415 - it needs msgspec and jsonschema-rs
 
     return decode
 

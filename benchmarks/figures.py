@@ -11,6 +11,8 @@ from benchmarks.door import Takes
 from benchmarks.imports import ImportFigure
 from benchmarks.marks import MarkFigure
 from benchmarks.session_costs import EventFigure, MemoryFigure
+from benchmarks.tool_calls import BARE, LANGCHAIN, PYDANTIC_AI, PYDANTIC_AI_TOOLSET, CallFigures
+from benchmarks.tool_calls import OURS as OUR_CALL
 
 __all__ = ["OURS", "NEAREST_PEER", "Check", "Figures"]
 
@@ -26,6 +28,10 @@ SELECT_MICROSECONDS = 1.0
 PLANS_BYTES = 12_000_000
 IMPORT_MILLISECONDS = 60.0
 SHARE_OF_LANGCHAIN = 0.25
+CALL_OVERHEAD = 25.0
+TIMES_LANGCHAIN = 5.0
+TIMES_AT_ONCE = 2.0
+TIMES_PYDANTIC_MODEL = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,7 @@ class Figures:
     machine: dict[str, str]
     quick: bool
     marks: list[MarkFigure] = field(default_factory=list)
+    calls: CallFigures | None = None
     events: list[EventFigure] = field(default_factory=list)
     select_latest: float | None = None
     memory: MemoryFigure | None = None
@@ -61,6 +68,8 @@ class Figures:
         """Every target whose figures were measured."""
         if self.marks:
             yield from self._mark_checks()
+        if self.calls is not None:
+            yield from self._call_checks(self.calls)
         for event in self.events:
             yield Check(
                 f"{event.what}: the 100,000th at most {EVENT_RATIO} times the 100th",
@@ -111,6 +120,36 @@ class Figures:
             times <= TIMES_FLOOR,
         )
 
+    def _call_checks(self, calls: CallFigures) -> Iterator[Check]:
+        ours = calls.one[OUR_CALL]
+        overhead = ours - calls.one[BARE]
+        yield Check(
+            f"overhead of a tool call under {CALL_OVERHEAD:g} microseconds",
+            f"{overhead:.1f} microseconds",
+            overhead < CALL_OVERHEAD,
+        )
+        for peer, least in ((LANGCHAIN, TIMES_LANGCHAIN), (PYDANTIC_AI, 1.0), (PYDANTIC_AI_TOOLSET, 1.0)):
+            times = calls.one[peer] / ours
+            yield Check(
+                f"a tool call at least {least:g} times faster than {peer}",
+                f"{times:.2f} times",
+                times >= least,
+            )
+        times = calls.at_once / ours
+        yield Check(
+            f"a tool call among 1,000 at once at most {TIMES_AT_ONCE:g} times one alone",
+            f"{times:.2f} times",
+            times <= TIMES_AT_ONCE,
+        )
+        alone = calls.checks["the pydantic model alone"]
+        for what, most in (("dataclass", 1.0), ("pydantic model", TIMES_PYDANTIC_MODEL)):
+            times = calls.checks[f"validate_call, {what}"] / alone
+            yield Check(
+                f"validate_call with a {what}: at most {most:g} times a pydantic model alone",
+                f"{times:.2f} times",
+                times <= most,
+            )
+
     def _character_checks(self) -> Iterator[Check]:
         langchain = next(talk.total for talk in self.conversations if talk.package == "langchain")
         for talk in self.conversations:
@@ -143,6 +182,13 @@ class Figures:
                 }
                 for figure in self.marks
             ],
+            "calls": None
+            if self.calls is None
+            else {
+                "one_microseconds": self.calls.one,
+                "at_once_microseconds": self.calls.at_once,
+                "checks_microseconds": self.calls.checks,
+            },
             "events": [
                 {"what": e.what, "early_microseconds": e.early, "late_microseconds": e.late, "ratio": e.ratio}
                 for e in self.events

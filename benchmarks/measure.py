@@ -15,16 +15,17 @@ from benchmarks.marks import measure_marks
 from benchmarks.peers import ALL_DOORS
 from benchmarks.report import render
 from benchmarks.session_costs import measure_events, measure_memory, measure_select_latest
+from benchmarks.tool_calls import measure_calls
 
 RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
-PARTS = ("marks", "session", "import", "characters")
+PARTS = ("marks", "calls", "session", "import", "characters")
 
 
 def main() -> int:
     """Run the chosen parts. A target that is missed is reported and does not fail the run."""
     options = _options()
     parts = options.only or PARTS
-    packages = {door.package for door in ALL_DOORS if door.package}
+    packages = {door.package for door in ALL_DOORS if door.package} | {"pydantic-ai-slim"}
     figures = Figures(machine=describe_machine(packages), quick=options.quick)
     if "marks" in parts:
         figures.marks = measure_marks(
@@ -34,6 +35,9 @@ def main() -> int:
             seconds_per_block=0.1 if options.quick else 0.4,
             tell=_tell,
         )
+    if "calls" in parts:
+        _tell("calls")
+        figures.calls = measure_calls(rounds=3 if options.quick else 9, calls=300 if options.quick else 2_000)
     if "session" in parts:
         _tell("session")
         figures.events = measure_events(sessions=1 if options.quick else 5)

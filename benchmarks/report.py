@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from benchmarks.door import Door, Takes
 from benchmarks.figures import OURS, Figures
 from benchmarks.marks import MarkFigure
+from benchmarks.tool_calls import DESCRIPTIONS, CallFigures
 
 __all__ = ["render"]
 
@@ -20,6 +21,10 @@ stops if the marks did not do what they say. Async doors are awaited in one runn
 LOGS = """\
 The number of marks matters where a door keeps a log: the log grows with every mark, and a door whose cost
 grows with its log looks better the fewer marks it was given."""
+
+CALLS = """\
+Microseconds for one call of an async tool that does nothing, from the call to its result. Every round visits
+all doors once; a figure is the median of the rounds, a round the mean of its calls, in one running loop."""
 
 CHARACTERS = """\
 Characters through a model for a plan of 20 steps taken to its end, the same titles everywhere. The total
@@ -37,6 +42,8 @@ def render(figures: Figures) -> str:
     lines += ["", "## Targets", "", *_targets(figures)]
     if figures.marks:
         lines += _marks(figures)
+    if figures.calls is not None:
+        lines += _calls(figures.calls)
     if figures.events or figures.memory or figures.select_latest is not None:
         lines += ["", "## Session", "", *_session(figures)]
     if figures.imports is not None:
@@ -101,6 +108,24 @@ def _cell(figure: MarkFigure, ours: MarkFigure) -> str:
     ratio = figure.microseconds / ours.microseconds
     digits = 0 if ratio >= 100 else 1 if ratio >= 1 else 2
     return f"{figure.microseconds:,.1f} ({ratio:,.{digits}f})"
+
+
+def _calls(calls: CallFigures) -> Iterator[str]:
+    yield from ("", "## One tool call", "", CALLS, "")
+    ours = calls.one[OURS]
+    yield from _table(
+        ["door", "microseconds", "times ours"],
+        [[name, f"{time:.2f}", f"{time / ours:.2f}"] for name, time in calls.one.items()],
+    )
+    yield ""
+    yield from (f"- {name}: {DESCRIPTIONS[name]}." for name in calls.one)
+    yield f"- Among 1,000 calls that run at once, one of ours takes {calls.at_once:.2f} microseconds."
+    yield ""
+    yield "Microseconds to check ten parameters, each valid:"
+    yield ""
+    yield from _table(
+        ["check", "microseconds"], [[name, f"{time:.2f}"] for name, time in calls.checks.items()]
+    )
 
 
 def _session(figures: Figures) -> Iterator[str]:

@@ -20,10 +20,13 @@ class Problem:
     Attributes:
         message: What is wrong, and what to send instead.
         path: Where, such as ``initial_steps[1].title``; empty for the call as a whole.
+        tells: Whether message or path may hold a part of what was sent, which a tool with private
+            data tells nobody.
     """
 
     message: str
     path: str = ""
+    tells: bool = attrs.field(default=True, eq=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message

@@ -59,11 +59,10 @@ def _marked(command: MarkStep, plan: Plan) -> str:
 def _next(plan: Plan, index: int) -> str:
     """The first open step from ``index`` on, or else from the start; or else another blocked one."""
     steps = plan.steps
-    for places in (range(index, len(steps)), range(index)):
-        for place in places:
-            step = steps[place]
-            if step.status not in _CLOSED:
-                return f"Next: {step.step_id} {step.title}"
+    for place in range(index - len(steps), index):  # from the index round to it again
+        step = steps[place]
+        if step.status not in _CLOSED:
+            return f"Next: {step.step_id} {step.title}"
     for place, step in enumerate(steps):
         if step.status == "blocked" and place != index:
             return f"Blocked: {step.step_id} {step.title}"

@@ -47,6 +47,7 @@ def planning_tools(session: Session) -> tuple[Tool, ...]:
             examples=(ToolExample(arguments, message),),
             diagnose=_diagnosis(session, name, parameters),
             publishes=True,
+            blocking=False,
         )
 
     return (

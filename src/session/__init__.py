@@ -6,7 +6,7 @@ Open a ``Session``, register reducers, publish events or dispatch values, and re
 
 from session.bus import EventBus, HandlerFailure, InProcessEventBus, PublishResult
 from session.errors import ReducerError, SessionError, SnapshotError, TransactionError
-from session.events import PromptExecuted, PromptRendered, SessionEvent, ToolInvoked
+from session.events import PromptExecuted, PromptRendered, SessionEvent, ToolFailed, ToolInvoked
 from session.reducers import Reducer, append, keep_last, replace_latest, upsert_by
 from session.selectors import select_all, select_latest, select_where
 from session.session import Session
@@ -23,6 +23,7 @@ __all__ = [
     "HandlerFailure",
     "SessionEvent",
     "ToolInvoked",
+    "ToolFailed",
     "PromptRendered",
     "PromptExecuted",
     "Reducer",

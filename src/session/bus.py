@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import logging
 import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -14,8 +13,6 @@ __all__ = ["EventBus", "HandlerFailure", "InProcessEventBus", "PublishResult"]
 
 E = TypeVar("E")
 Handler = Callable[[Any], object]
-
-logger = logging.getLogger(__name__)
 
 
 @attrs.frozen
@@ -133,10 +130,7 @@ class InProcessEventBus:
                 handler(event)
             except Exception as error:  # noqa: BLE001 - the contract: one failure stops nobody else
                 failures += (HandlerFailure(handler, error),)
-                logger.error(  # noqa: TRY400 - a traceback would carry the exception's text
-                    "subscriber_failed",
-                    extra={"event": type(event).__name__, "error": type(error).__name__},
-                )
+                log_failure(__name__, "subscriber_failed", event, error)
         return PublishResult(event, handlers, failures)
 
     def _find(self, event_type: type) -> tuple[Handler, ...]:
@@ -144,3 +138,11 @@ class InProcessEventBus:
             found = tuple(handler for kind, handler in self._subscriptions if issubclass(event_type, kind))
             self._by_type[event_type] = found
             return found
+
+
+def log_failure(place: str, what: str, event: object, error: Exception) -> None:
+    """Log a failure by the names of types alone: a text or a traceback could carry what the event carries."""
+    import logging  # noqa: PLC0415 - only a failure needs it
+
+    told = {"event": type(event).__name__, "error": type(error).__name__}
+    logging.getLogger(place).error(what, extra=told)

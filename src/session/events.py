@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 import attrs
 
-__all__ = ["PromptExecuted", "PromptRendered", "SessionEvent", "ToolInvoked"]
+__all__ = ["PromptExecuted", "PromptRendered", "SessionEvent", "ToolFailed", "ToolInvoked"]
 
 
 class _Undrawn:
@@ -66,6 +66,19 @@ class ToolInvoked(SessionEvent):
     params: Any
     result: Any
     value: Any = None
+
+
+@attrs.frozen
+class ToolFailed(SessionEvent):
+    """A call did not come to its end: it was refused, stopped, cancelled, or the tool raised.
+
+    Attributes:
+        name: The tool's name, as far as it is one.
+        result: What the caller got back. The arguments are not in the event: nobody accepted them.
+    """
+
+    name: str
+    result: Any
 
 
 @attrs.frozen

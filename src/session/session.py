@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import logging
 import weakref
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -11,19 +10,17 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
-from session.bus import EventBus, HandlerFailure, InProcessEventBus, PublishResult
+from session.bus import EventBus, HandlerFailure, InProcessEventBus, PublishResult, log_failure
 from session.errors import SessionError, SnapshotError
 from session.events import SessionEvent, ToolInvoked
 from session.reducers import Reducer, check_limit
 from session.slices import items_of
 from session.snapshot import Snapshot
-from session.transaction import Route, Store, Transaction
+from session.transaction import Route, Store, Transaction, View
 
 __all__ = ["Session"]
 
 S = TypeVar("S")
-
-logger = logging.getLogger(__name__)
 
 
 class Session:
@@ -160,6 +157,24 @@ class Session:
             raise TypeError("a reducer must be a plain function: nobody would await it")
         self._store.add_route(event_type, Route(reducer, kept))
 
+    def register_view(self, slice_type: type[Any], view: View) -> None:
+        """Let ``view`` make a slice out of others each time that it is read.
+
+        Such a slice costs nothing to write, cannot differ from what it is made of, and is in no
+        snapshot. A slice that a reducer makes goes before a view of the same type.
+
+        Args:
+            slice_type: The type of the slice's items.
+            view: Given a function that selects all items of a slice; returns a tuple, oldest first.
+
+        Raises:
+            TypeError: The type is no class, or the view cannot be called.
+        """
+        _require_class(slice_type)
+        if not callable(view):
+            raise TypeError(f"a view must be callable, got {view!r}")
+        self._store.views = {**self._store.views, slice_type: view}
+
     def transaction(self) -> Transaction:
         """Check and change as one: nobody else changes this session inside the block.
 
@@ -268,9 +283,7 @@ class Session:
         try:
             return self._bus.publish(event)
         except Exception as error:  # noqa: BLE001 - what is committed stays: a bus cannot undo it
-            logger.error(  # noqa: TRY400 - a traceback would carry the exception's text
-                "bus_failed", extra={"event": type(event).__name__, "error": type(error).__name__}
-            )
+            log_failure(__name__, "bus_failed", event, error)
             return PublishResult(event, (self._bus.publish,), (HandlerFailure(self._bus.publish, error),))
         finally:
             self._delivering = None

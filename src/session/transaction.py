@@ -19,11 +19,12 @@ from session.events import SessionEvent, ToolInvoked
 from session.reducers import Append, Reducer
 from session.slices import Log, Slice, items_of, latest_of
 
-__all__ = ["Route", "Slices", "Store", "Transaction"]
+__all__ = ["Route", "Slices", "Store", "Transaction", "View"]
 
 S = TypeVar("S")
 Slices = dict[type, Slice]
 Deliver = Callable[[SessionEvent], PublishResult]
+View = Callable[[Callable[[type[Any]], tuple[Any, ...]]], tuple[Any, ...]]
 
 _NOT_HERE = "the transaction is not open here: use it inside its own with block, and not inside a nested one"
 
@@ -71,8 +72,8 @@ class Store:
     """
 
     __slots__ = (
-        "_registered", "_routings", "delivering", "history", "lock", "logs", "open", "session_id", "slices",
-        "untold",
+        "_registered", "delivering", "history", "lock", "logs", "open", "routings", "session_id", "slices",
+        "untold", "views",
     )  # fmt: skip
 
     def __init__(self, session_id: UUID, history: int | None) -> None:
@@ -84,14 +85,16 @@ class Store:
         self.open: Transaction | None = None
         self.untold: deque[SessionEvent] = deque()  # committed; the bus has yet to hear of them
         self.delivering = False
+        self.views: dict[type, View] = {}
         self._registered: dict[type, tuple[Route, ...]] = {}
-        self._routings: dict[type, Routing] = {}
+        self.routings: dict[type, Routing] = {}
 
     def copy(self, session_id: UUID) -> Store:
         """A store with the same routes, committed slices and logs, and a lock of its own."""
         twin = Store(session_id, self.history)
         with self.lock:
             twin._registered = dict(self._registered)
+            twin.views = dict(self.views)
             twin.logs = {kind: list(log) for kind, log in self.logs.items()}
             # As tuples: a log's buffer belongs to one store and its lock.
             twin.slices = {kind: items_of(slice_) for kind, slice_ in self.slices.items()}
@@ -109,20 +112,18 @@ class Store:
             known = self._registered.get(event_type, ())
             if route not in known:
                 self._registered[event_type] = (*known, route)
-                self._routings = {}
+                self.routings = {}
                 if route.slice_type is event_type and event_type in self.logs:
                     # The reducer takes over from the log, with what is in it.
                     self.slices = {**self.slices, event_type: self.items(event_type)}
                     del self.logs[event_type]
 
     def routing(self, event_type: type) -> Routing:
-        """What becomes of values of a type. The caller holds the lock."""
-        found = self._routings.get(event_type)
-        if found is None:
-            routes = self._registered.get(event_type, ())
-            kept = any(route.slice_type is event_type for route in routes)
-            found = Routing(routes, issubclass(event_type, SessionEvent) and not kept)
-            self._routings[event_type] = found
+        """Find out, and keep, what becomes of values of a type. The caller holds the lock."""
+        routes = self._registered.get(event_type, ())
+        kept = any(route.slice_type is event_type for route in routes)
+        found = Routing(routes, issubclass(event_type, SessionEvent) and not kept)
+        self.routings[event_type] = found
         return found
 
     def record(self, events: tuple[SessionEvent, ...]) -> None:
@@ -150,6 +151,9 @@ class Store:
         slice_ = self.visible().get(slice_type)
         if slice_ is not None:
             return items_of(slice_)
+        view = self.views.get(slice_type)
+        if view is not None:
+            return view(self.items)
         log = self.logs.get(slice_type, [])
         opened = self.open
         if opened is not None and opened.is_held():
@@ -161,7 +165,7 @@ class Store:
         slice_ = (self.slices if self.open is None else self.visible()).get(slice_type)
         if slice_ is not None:
             return latest_of(slice_)
-        if self.open is not None:
+        if self.open is not None or slice_type in self.views:
             return latest_of(self.items(slice_type))
         log = self.logs.get(slice_type)
         return log[-1] if log else None
@@ -264,7 +268,11 @@ class Transaction:
         if self._store.open is not self:
             raise TransactionError(_NOT_HERE)
         slice_ = self.slices.get(slice_type)
-        found: S | None = self._store.latest(slice_type) if slice_ is None else latest_of(slice_)
+        found: S | None
+        if type(slice_) is tuple and slice_:
+            found = slice_[-1]
+        else:
+            found = self._store.latest(slice_type) if slice_ is None else latest_of(slice_)
         return found
 
     def dispatch(self, event: object) -> None:
@@ -288,7 +296,7 @@ class Transaction:
             and event.session_id != store.session_id
         ):
             raise TransactionError(f"the event belongs to another session, {event.session_id}")
-        routing = store.routing(type(event))
+        routing = store.routings.get(type(event)) or store.routing(type(event))
         if routing.routes:
             slices = self.slices.copy()
             self._reducing = True

@@ -18,7 +18,7 @@ from planning import (
     Toolbox,
     UpdateStep,
 )
-from session import InProcessEventBus, ReducerError, Session, SessionEvent, ToolInvoked
+from session import InProcessEventBus, ReducerError, Session, SessionEvent, ToolFailed, ToolInvoked
 
 CALLS: dict[str, Any] = {
     "planning_setup_plan": SetupPlan("Ship it"),
@@ -66,12 +66,13 @@ def test_when_a_reducer_of_the_command_raises_nothing_has_happened(
         arguments = {**arguments, "step_id": "S001"}
     result = toolbox.call(name, arguments)
     message = f"{name} failed. Call it again, or go on without it."
-    assert (result.success, result.message, result.error, result.value) == (False, message, message, None)
+    error = f"Tool '{name}' encountered an error"
+    assert (result.success, result.message, result.error, result.value) == (False, message, error, None)
 
     assert session.select_latest(Plan) is plan
     assert session.snapshot() == snapshot
     assert session.select_all(ToolInvoked) == log
-    assert heard == []
+    assert [type(event) for event in heard] == [ToolFailed, ToolFailed]
 
 
 def test_when_a_reducer_of_the_event_raises_nothing_has_happened(
@@ -82,7 +83,7 @@ def test_when_a_reducer_of_the_event_raises_nothing_has_happened(
     assert not toolbox.call("planning_add_step", {"steps": [{"title": "Pack"}]}).success
     assert not toolbox.call("planning_read_plan").success
     assert session.select_latest(Plan) is before
-    assert heard == []
+    assert [type(event) for event in heard] == [ToolFailed, ToolFailed]
 
 
 def test_a_reducer_that_returns_no_tuple_fails_the_call(toolbox: Toolbox, session: Session) -> None:
@@ -158,7 +159,7 @@ def test_a_refused_call_within_a_transaction_takes_back_nothing_else(
         assert not toolbox.call("planning_mark_step", {"step_id": "S009", "status": "done"}).success
         toolbox.invoke("planning_mark_step", MarkStep("S002", "done"))
     assert steps_of(session) == ["Look", "Pack"]
-    assert len(heard) == 2
+    assert [type(event) for event in heard] == [ToolInvoked, ToolFailed, ToolInvoked]
 
 
 def test_two_sessions_on_one_bus_keep_their_plans_apart(bus: InProcessEventBus) -> None:

@@ -31,7 +31,7 @@ EMPTY = "steps: empty; send at least one step"
         (
             "planning_add_step",
             {"steps": [], "x": 1},
-            ["x: unknown field; the fields are steps", NO_PLAN, EMPTY],
+            [EMPTY, "x: unknown field; the fields are steps", NO_PLAN],
         ),
         (
             "planning_update_step",

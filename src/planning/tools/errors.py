@@ -1,7 +1,269 @@
-"""The errors of tools, under the name where users of tools look for them."""
+"""What calls fail with: the errors of tools, their stable codes, and which error has which code."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any
+
 from planning.errors import Problem, ToolError, ToolValidationError
 
-__all__ = ["Problem", "ToolError", "ToolValidationError"]
+__all__ = [
+    "CircuitOpen",
+    "ContextInvalid",
+    "DataNotFound",
+    "ErrorKind",
+    "ParameterError",
+    "PrivateFailure",
+    "Problem",
+    "QueryTypeUnsupported",
+    "RateLimitExceeded",
+    "ResultInvalid",
+    "StorageUnavailable",
+    "ToolError",
+    "ToolTimeout",
+    "ToolValidationError",
+    "UserInputNeeded",
+    "classify_error",
+    "nearest_tool",
+]
+
+
+PASSING = (KeyboardInterrupt, SystemExit, GeneratorExit)
+"""What no call turns into a result."""
+
+SORRY = "I ran into a problem with that. Could you try again?"
+
+
+class ErrorKind(StrEnum):
+    """Why a call failed: stable codes, as results and the ledger carry them."""
+
+    PARAMETER = "parameter"
+    QUERY_TYPE = "query_type"
+    STORAGE = "storage"
+    DATA_NOT_FOUND = "data_not_found"
+    TIMEOUT = "timeout"
+    RATE_LIMIT = "rate_limit"
+    CANCELLED = "cancelled"
+    TOOL = "tool"
+    UNKNOWN = "unknown"
+    UNKNOWN_TOOL = "unknown_tool"
+    NEEDS_USER_INPUT = "needs_user_input"
+    CIRCUIT_OPEN = "circuit_open"
+    BAD_RESULT = "bad_result"
+    BAD_CONTEXT = "bad_context"
+
+
+class ParameterError(ToolValidationError):
+    """Parameters do not fit what the tool takes.
+
+    Attributes:
+        problems: Everything that is wrong, each with its place.
+        details: ``field`` names the first field that is wrong, and ``errors`` lists every problem as
+            ``{"path": ..., "message": ...}``, where they are known.
+    """
+
+    def __init__(self, message: str, details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.details = dict(details or {})
+
+    @classmethod
+    def of(cls, problems: Iterable[Problem]) -> ParameterError:
+        """The error that lists these problems."""
+        listed = ToolValidationError(problems)
+        errors = [{"path": problem.path, "message": problem.message} for problem in listed.problems]
+        first = listed.problems[0].path if listed.problems else ""
+        field = first.partition(".")[0].partition("[")[0] or None
+        error = cls(listed.message, {"field": field, "errors": errors})
+        error.problems = listed.problems
+        return error
+
+    def user_message(self) -> str:
+        """What a person may be told: the first field that is wrong, and why."""
+        message = self.message
+        if "errors" in self.details and self.problems:
+            message = self.problems[0].message
+        if self.details.get("field") is not None:
+            return f"The parameter '{self.details['field']}' is invalid: {message}"
+        return f"Invalid parameter: {message}"
+
+
+class QueryTypeUnsupported(ParameterError):
+    """A tool was asked for a type of query that it does not answer.
+
+    Attributes:
+        query_type: What was asked for.
+        tool_name: Of which tool.
+        supported_types: What could have been asked for.
+    """
+
+    def __init__(self, query_type: str, tool_name: str, supported_types: Iterable[str] | None = None) -> None:
+        self.query_type = query_type
+        self.tool_name = tool_name
+        self.supported_types = list(supported_types or ())
+        message = f"Query type '{query_type}' is not supported by the {tool_name} tool."
+        if self.supported_types:
+            message += f" Supported types are: {', '.join(self.supported_types)}"
+        details = {
+            "query_type": query_type,
+            "tool_name": tool_name,
+            "supported_types": self.supported_types,
+        }
+        super().__init__(message, details)
+
+    def user_message(self) -> str:
+        """What a person may be told."""
+        return self.message
+
+
+class StorageUnavailable(ToolError):
+    """What a tool reads from or writes to cannot be reached now; later it may be."""
+
+
+class DataNotFound(ToolError):
+    """What was asked for does not exist."""
+
+
+class _Stopped(ToolError):
+    """A call that this package stopped: what the model reads is not for the user's ears."""
+
+    def user_message(self) -> str:
+        """What a person may be told."""
+        return SORRY
+
+
+class RateLimitExceeded(_Stopped):
+    """A tool, or its group of tools, was called too often.
+
+    Attributes:
+        retry_after: In how many seconds a call is possible again.
+    """
+
+    def __init__(self, message: str, retry_after: float = 0.0) -> None:
+        super().__init__(message, {"retry_after": retry_after})
+        self.retry_after = retry_after
+
+    def user_message(self) -> str:
+        """What a person may be told."""
+        return "That was asked for too often. Could you try again a little later?"
+
+
+class CircuitOpen(_Stopped):
+    """A tool failed so often that it is left alone for a while.
+
+    Attributes:
+        retry_after: In how many seconds it is tried again.
+    """
+
+    def __init__(self, message: str, retry_after: float = 0.0) -> None:
+        super().__init__(message, {"retry_after": retry_after})
+        self.retry_after = retry_after
+
+    def user_message(self) -> str:
+        """What a person may be told."""
+        return "That does not work at the moment. Could you try again a little later?"
+
+
+class UserInputNeeded(ToolError):
+    """A call lacks what only the user can say.
+
+    Attributes:
+        input_request: The question to put to the user.
+    """
+
+    def __init__(self, message: str, input_request: str) -> None:
+        super().__init__(message, {"input_request": input_request})
+        self.input_request = input_request
+
+    def user_message(self) -> str:
+        """The question."""
+        return self.input_request
+
+
+class ToolTimeout(_Stopped, TimeoutError):
+    """A call took longer than it may, and was given up."""
+
+
+class ResultInvalid(_Stopped):
+    """A tool gave back something that is no result: a defect of the tool.
+
+    Attributes:
+        cause: What it gave back, for the developer.
+    """
+
+    def __init__(self, message: str, cause: str) -> None:
+        super().__init__(message, {"cause": cause})
+        self.cause = cause
+
+
+class ContextInvalid(_Stopped):
+    """A call came with a context that is no mapping: a defect of the caller."""
+
+
+class PrivateFailure(_Stopped):
+    """A tool with private data failed; what it said of that stays with it.
+
+    Attributes:
+        kind: Why it failed.
+        input_request: The question to put to the user, where only the user can help.
+    """
+
+    def __init__(self, message: str, kind: ErrorKind, input_request: str | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.input_request = input_request
+
+
+_OWN: tuple[tuple[type[BaseException], ErrorKind], ...] = (
+    (QueryTypeUnsupported, ErrorKind.QUERY_TYPE),
+    (ToolValidationError, ErrorKind.PARAMETER),
+    (StorageUnavailable, ErrorKind.STORAGE),
+    (DataNotFound, ErrorKind.DATA_NOT_FOUND),
+    (RateLimitExceeded, ErrorKind.RATE_LIMIT),
+    (CircuitOpen, ErrorKind.CIRCUIT_OPEN),
+    (UserInputNeeded, ErrorKind.NEEDS_USER_INPUT),
+    (ToolTimeout, ErrorKind.TIMEOUT),
+    (ResultInvalid, ErrorKind.BAD_RESULT),
+    (ContextInvalid, ErrorKind.BAD_CONTEXT),
+    (ToolError, ErrorKind.TOOL),
+    (TimeoutError, ErrorKind.TIMEOUT),
+    (OSError, ErrorKind.STORAGE),
+)
+# Libraries that this package does not import: an error of theirs can only come up once they are loaded.
+_FOREIGN = (
+    ("asyncio.exceptions", "CancelledError", ErrorKind.CANCELLED),
+    ("concurrent.futures._base", "CancelledError", ErrorKind.CANCELLED),
+    ("sqlite3", "Error", ErrorKind.STORAGE),
+    ("pydantic_core", "ValidationError", ErrorKind.PARAMETER),
+    ("msgspec", "ValidationError", ErrorKind.PARAMETER),
+)
+
+
+def nearest_tool(name: object, names: Iterable[str]) -> str:
+    """What to write instead of a tool's name that is none."""
+    import difflib  # noqa: PLC0415 - only a wrong name needs it
+
+    known = list(names)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.75) if isinstance(name, str) else []
+    return f"did you mean {near[0]}?" if near else f"the tools are {', '.join(known) or 'none'}"
+
+
+def classify_error(error: BaseException) -> ErrorKind:
+    """Say what kind of failure an exception is: by its type, never by words in its text.
+
+    A group of exceptions is what all its members are, or else unknown.
+    """
+    if isinstance(error, PrivateFailure):
+        return error.kind
+    for kind, code in _OWN:
+        if isinstance(error, kind):
+            return code
+    for module, name, code in _FOREIGN:
+        foreign = getattr(sys.modules.get(module), name, None)
+        if foreign is not None and isinstance(error, foreign):
+            return code
+    if isinstance(error, BaseExceptionGroup):
+        codes = {classify_error(member) for member in error.exceptions}
+        return codes.pop() if len(codes) == 1 else ErrorKind.UNKNOWN
+    return ErrorKind.UNKNOWN

@@ -1,48 +1,73 @@
-"""The toolbox: tools by name, and the only place where an exception becomes a result."""
+"""The toolbox: the tools that one agent may call, by name, in the name of its session."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
-from time import perf_counter
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from planning.errors import Problem, ToolError, ToolValidationError, show
-from planning.tools.contract import Tool, ToolContext
+from planning.errors import ToolValidationError, show
+from planning.tools.contract import Tool, ToolContext, check_timeout
+from planning.tools.errors import ContextInvalid, nearest_tool
+from planning.tools.path import Path
 from planning.tools.result import ToolResult
-from session import Session, ToolInvoked
+from session import Session
+
+if TYPE_CHECKING:
+    from planning.tools.rate_limit import RateLimiter
+    from planning.tools.registry import Declaration, ToolRegistry
 
 __all__ = ["Toolbox"]
-
-logger = logging.getLogger(__name__)
 
 
 class Toolbox:
     """The tools that one agent may call, in the name of its session.
 
-    ``invoke`` is for Python callers and raises; ``call`` and ``acall`` are for a model's calls and
-    always return a ``ToolResult`` with a message that the model can act on.
+    ``invoke`` and ``ainvoke`` are for Python callers and raise; ``call`` and ``acall`` are for a model's
+    calls and always return a ``ToolResult`` with a message that the model can act on.
     """
 
-    def __init__(self, tools: Iterable[Tool], *, session: Session | None = None) -> None:
+    def __init__(
+        self,
+        tools: Iterable[Declaration] | ToolRegistry,
+        *,
+        session: Session | None = None,
+        timeout: float | None = None,
+        limiter: RateLimiter | None = None,
+    ) -> None:
         """Collect tools.
 
         Args:
-            tools: In the order in which a model is told of them.
+            tools: In the order in which a model is told of them; or a registry, whose limiter is then
+                the toolbox's too.
             session: Where their calls are published. With None, only tools that are bound to a
                 session, such as the planning tools, publish in theirs.
+            timeout: The seconds that a tool has which sets no timeout itself; None for no limit.
+            limiter: Counts the calls of tools with a ``rate_limit_key``; the default registry's when
+                left out.
 
         Raises:
-            ValueError: Two tools have the same name.
+            ValueError: Two tools have the same name, or the timeout is none.
+            TypeError: One is no tool.
+            ImportError: One has a ``rate_limit_key``, and the limits library is not installed.
         """
+        check_timeout(timeout)
         by_name: dict[str, Tool] = {}
-        for tool in tools:
+        for each in tools:
+            tool = each if isinstance(each, Tool) else _as_tool(each)
             if by_name.setdefault(tool.name, tool) is not tool:
                 raise ValueError(f"two tools are named {tool.name}")
         self._tools = by_name
-        self._context = ToolContext(session)
+        self._limiter: Callable[[], RateLimiter] | None = None if limiter is None else lambda: limiter
+        if limiter is None and any(tool.rate_limit_key is not None for tool in by_name.values()):
+            self._limiter = _limiter_of(tools)
+            self._limiter()  # what cannot be enforced is not accepted
+        self._timeout = timeout
+        self._path = Path(ToolContext(session), limiter=self._limiter, timeout=timeout)
+        if session is not None:
+            from planning.tools.ledger import register_ledger  # noqa: PLC0415 - a session is what it needs
+
+            register_ledger(session)
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -52,100 +77,108 @@ class Toolbox:
     @property
     def session(self) -> Session | None:
         """Where calls are published."""
-        return self._context.session
+        return self._path.context.session
 
-    def invoke(self, name: str, params: object = None) -> ToolResult:
+    def invoke(
+        self, name: str, params: object = None, *, context: Mapping[str, Any] | None = None
+    ) -> ToolResult:
         """Call a tool from Python.
 
         Args:
             name: The tool's name.
             params: An instance of its parameter type, or a mapping to make one from.
+            context: What the tool may know of the call, such as ``trace_id``.
 
         Raises:
             ToolValidationError: No such tool, or the call is refused; nothing has changed.
+            ToolError: The call was stopped: by a limit, a breaker, a timeout, a missing identifier.
             Exception: Whatever the tool itself raises.
         """
-        tool = self._find(name)
-        if type(params) is not tool.parameters:
-            if params is not None and not isinstance(params, Mapping):
-                expected = tool.parameters.__name__
-                raise ToolValidationError(f"{name} takes {expected}, got {type(params).__name__}")
-            params = _decoder()(tool.parameters, params, self._diagnose(tool))
-        return self._run(tool, params)
+        tool = self._tools.get(name) if type(name) is str else None
+        path = self._path if context is None else self._on(context)
+        return path.invoke(self._find(name) if tool is None else tool, params)
 
-    def call(self, name: str, arguments: str | bytes | Mapping[str, Any] | None = None) -> ToolResult:
-        """Carry out a model's call; never raises.
+    async def ainvoke(
+        self, name: str, params: object = None, *, context: Mapping[str, Any] | None = None
+    ) -> ToolResult:
+        """The same from async code; see ``acall``."""
+        path = self._path if context is None else self._on(context)
+        return await path.ainvoke(self._find(name), params)
+
+    def call(
+        self,
+        name: str,
+        arguments: str | bytes | Mapping[str, Any] | None = None,
+        *,
+        context: Mapping[str, Any] | None = None,
+    ) -> ToolResult:
+        """Carry out a model's call; never raises, but for KeyboardInterrupt, SystemExit and GeneratorExit.
 
         Args:
             name: The tool's name.
             arguments: The JSON text that the provider handed over, or a mapping.
+            context: What the tool may know of the call, such as ``trace_id``.
         """
-        started = perf_counter()
+        tool = self._get(name)
+        if tool is None:
+            return self._path.answer_unfound(_shown(name), self._unfound(name))
         try:
-            tool = self._find(name)
-            return self._run(tool, _decoder()(tool.parameters, arguments, self._diagnose(tool)))
-        except ToolValidationError as error:
-            message = f"Refused, nothing changed. {error}"
-            return _failed(message, str(error), error.user_message(), started)
-        except ToolError as error:
-            return _failed(error.message, error.message, error.user_message(), started)
-        except Exception as error:  # noqa: BLE001 - a tool may fail in any way; its text may hold anything
-            logger.error(  # noqa: TRY400 - a traceback would carry the exception's text
-                "tool_failed", extra={"tool": show(name), "error": type(error).__name__}
-            )
-            message = f"{name} failed. Call it again, or go on without it."
-            return _failed(message, message, message, started)
+            path = self._path if context is None else self._on(context)
+        except ContextInvalid as error:
+            return self._path.answer_bad_context(tool, error)
+        return path.call(tool, arguments)
 
-    async def acall(self, name: str, arguments: str | bytes | Mapping[str, Any] | None = None) -> ToolResult:
-        """Carry out a model's call from async code; never raises.
+    async def acall(
+        self,
+        name: str,
+        arguments: str | bytes | Mapping[str, Any] | None = None,
+        *,
+        context: Mapping[str, Any] | None = None,
+    ) -> ToolResult:
+        """Carry out a model's call from async code; never raises, but cancelling passes.
 
-        The call does not await: its transaction is over before any other task runs.
+        Async tools are awaited. Plain functions run in a thread, so that the event loop goes on, unless
+        the tool says that it does not block: the planning tools do not, and their transaction is over
+        before any other task runs.
         """
-        return self.call(name, arguments)
+        tool = self._get(name)
+        if tool is None:
+            return self._path.answer_unfound(_shown(name), self._unfound(name))
+        try:
+            path = self._path if context is None else self._on(context)
+        except ContextInvalid as error:
+            return self._path.answer_bad_context(tool, error)
+        return await path.acall(tool, arguments)
 
-    def _diagnose(self, tool: Tool) -> Callable[[Mapping[str, Any]], Iterable[Problem]]:
-        return lambda arguments: tool.diagnose(arguments, self._context)
-
-    def _run(self, tool: Tool, params: Any) -> ToolResult:
-        if tool.publishes:
-            committed: ToolResult = tool.function(params, self._context)
-            return committed
-        started = perf_counter()
-        outcome = tool.function(params, self._context)
-        if isinstance(outcome, ToolResult):
-            result = outcome
-        else:
-            result = ToolResult(True, str(outcome), outcome, elapsed=perf_counter() - started)
-        session = self._context.session
-        if session is not None:
-            with session.transaction() as transaction:
-                value = result.value if tool.reduces and result.success else None
-                event = ToolInvoked(tool.name, params, result, value, session_id=session.session_id)
-                transaction.publish(event)
-        return result
+    def _on(self, context: Mapping[str, Any]) -> Path:
+        return Path(ToolContext.of(context, self.session), limiter=self._limiter, timeout=self._timeout)
 
     def _find(self, name: object) -> Tool:
-        tool = self._tools.get(name) if isinstance(name, str) else None
+        tool = self._get(name)
         if tool is None:
-            import difflib  # noqa: PLC0415 - only a wrong name needs it
-
-            near = (
-                difflib.get_close_matches(name, self._tools, n=1, cutoff=0.75)
-                if isinstance(name, str)
-                else []
-            )
-            hint = f"did you mean {near[0]}?" if near else f"the tools are {', '.join(self._tools) or 'none'}"
-            raise ToolValidationError(f"no tool is named {show(name)}; {hint}")
+            raise self._unfound(name)
         return tool
 
+    def _get(self, name: object) -> Tool | None:
+        return self._tools.get(name) if isinstance(name, str) else None
 
-@cache
-def _decoder() -> Callable[..., Any]:
-    """Load decoding when the first call needs it, and msgspec and jsonschema-rs with it."""
-    from planning.tools.decode import decode  # noqa: PLC0415 - it needs msgspec and jsonschema-rs
-
-    return decode
+    def _unfound(self, name: object) -> ToolValidationError:
+        return ToolValidationError(f"no tool is named {show(name)}; {nearest_tool(name, self._tools)}")
 
 
-def _failed(message: str, error: str, user_message: str, started: float) -> ToolResult:
-    return ToolResult(False, message, None, error, user_message, perf_counter() - started)
+def _as_tool(declaration: Declaration) -> Tool:
+    from planning.tools.registry import as_tool  # noqa: PLC0415 - the planning tools do not need it
+
+    return as_tool(declaration)
+
+
+def _limiter_of(tools: object) -> Callable[[], RateLimiter]:
+    """What gives the limiter of a registry, or else of the default one."""
+    from planning.tools.registry import ToolRegistry, default_registry  # noqa: PLC0415 - as above
+
+    registry = tools if isinstance(tools, ToolRegistry) else default_registry()
+    return lambda: registry.limiter
+
+
+def _shown(name: object) -> str:
+    return show(name)[1:-1] if isinstance(name, str) else show(name)

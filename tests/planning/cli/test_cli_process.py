@@ -54,8 +54,14 @@ def test_a_reader_that_goes_away_ends_it_quietly() -> None:
 
 
 def test_an_interrupt_is_exit_code_130() -> None:
+    def heed_interrupts() -> None:  # where the tests run in the background, a shell has them ignored
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
     running = subprocess.Popen(
-        [*COMMAND, "replay", "--delay", "60", str(TRIAGE)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*COMMAND, "replay", "--delay", "60", str(TRIAGE)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=heed_interrupts,  # noqa: PLW1509 - no other thread runs in this test
     )
     assert running.stdout is not None
     assert running.stdout.readline() == b"== Prompt ==\n"

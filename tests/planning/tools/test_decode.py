@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from planning import AddStep, MarkStep, NewPlanStep, ReadPlan, SetupPlan, ToolValidationError, UpdateStep
 from planning.errors import Problem
-from planning.tools.decode import MOST_CHARACTERS, _no_retrieval, decode
-from planning.tools.schema import structural_schema
+from planning.tools.decode import MOST_CHARACTERS, decode
+from planning.tools.parameters.record_model import _no_retrieval
+from planning.tools.parameters.schema import structural_schema
 
 NOT_JSON_VALUES = "arguments must hold JSON values only: text, numbers, booleans, null, arrays, objects"
 
@@ -163,15 +164,15 @@ def test_every_problem_is_listed_with_its_path() -> None:
         "bogus": 1,
     }
     assert problems(SetupPlan, arguments) == [
-        "initial_steps[1].titel: unknown field; did you mean title?",
+        "objective: 241 characters, at most 240; cut 1",
+        "initial_steps[0].title: blank; send 1 to 160 characters",
         "initial_steps[1].title: missing; send a string of 1 to 160 characters",
+        "initial_steps[1].titel: unknown field; did you mean title?",
+        'initial_steps[2].title: EM DASH (U+2014) at character 3; only ASCII is allowed, write "-"',
         "initial_steps[2].details: expected a string of 0 to 512 characters, got a number",
         "initial_steps[3]: expected an object with title, details, got a number",
         "initial_steps[4].title: expected a string of 1 to 160 characters, got null",
         "bogus: unknown field; the fields are objective, initial_steps",
-        "objective: 241 characters, at most 240; cut 1",
-        "initial_steps[0].title: blank; send 1 to 160 characters",
-        'initial_steps[2].title: EM DASH (U+2014) at character 3; only ASCII is allowed, write "-"',
     ]
 
 
@@ -185,13 +186,13 @@ def test_every_problem_is_listed_with_its_path() -> None:
         (MarkStep, {}, ["step_id: missing; send a string of 1 to 64 characters",
                         "status: missing; send one of pending, in_progress, blocked, done"]),
         (ReadPlan, {"verbose": True}, ["verbose: unknown field; send no fields"]),
-        (AddStep, {"steps": "just do it"}, ["steps: expected an array, got a string"]),
-        (AddStep, {"steps": {"title": "x"}}, ["steps: expected an array, got an object"]),
-        (AddStep, {"steps": "[1"}, ["steps: expected an array, got a string"]),
-        (AddStep, {"steps": '{"title": "x"}'}, ["steps: expected an array, got a string"]),
-        (AddStep, {"steps": "[" * 100_000}, ["steps: expected an array, got a string"]),
-        (AddStep, {"stéps": []}, ["st\\xe9ps: unknown field; did you mean steps?",
-                                  "steps: missing; send an array"]),
+        (AddStep, {"steps": "just do it"}, ["steps: expected an array of at least 1 item, got a string"]),
+        (AddStep, {"steps": {"title": "x"}}, ["steps: expected an array of at least 1 item, got an object"]),
+        (AddStep, {"steps": "[1"}, ["steps: expected an array of at least 1 item, got a string"]),
+        (AddStep, {"steps": '{"title": "x"}'}, ["steps: expected an array of at least 1 item, got a string"]),
+        (AddStep, {"steps": "[" * 100_000}, ["steps: expected an array of at least 1 item, got a string"]),
+        (AddStep, {"stéps": []}, ["steps: missing; send an array of at least 1 item",
+                                  "st\\xe9ps: unknown field; did you mean steps?"]),
     ],
 )  # fmt: skip
 def test_a_wrong_field_says_what_to_send(kind: type, arguments: dict[str, Any], expected: list[str]) -> None:
@@ -241,7 +242,7 @@ def test_further_problems_are_asked_for_once_there_are_some() -> None:
     assert asked == []
     with pytest.raises(ToolValidationError) as caught:
         decode(MarkStep, {"step_id": "S001", "status": "ready"}, diagnose)
-    assert [problem.path for problem in caught.value.problems] == ["status", "step_id"]
+    assert [problem.path for problem in caught.value.problems] == ["step_id", "status"]
     assert asked == [{"step_id": "S001", "status": "ready"}]
 
 
@@ -281,7 +282,7 @@ class Bounded:
 
 def test_limits_that_msgspec_knows_are_enforced_too() -> None:
     assert decode(Bounded, {"page": 1}) == Bounded(1)
-    assert problems(Bounded, {"page": 0}) == ["page: 0 is less than the minimum of 1"]
+    assert problems(Bounded, {"page": 0}) == ["page: expected at least 1, got 0"]
 
 
 def test_a_schema_never_fetches_another() -> None:

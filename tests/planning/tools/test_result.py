@@ -11,7 +11,8 @@ import attrs
 import pytest
 
 from planning import MarkStep, Plan, PlanStep
-from planning.tools import ToolResult
+from planning.tools import ErrorKind, ToolResult
+from planning.tools.result import safe_text
 
 
 class Colour(Enum):
@@ -63,3 +64,60 @@ def test_a_result_becomes_plain_data(value: Any, plain: Any) -> None:
 
 def test_a_class_is_named_and_not_taken_apart() -> None:
     assert ToolResult(True, "ok", Plan).to_dict()["value"] == "<class 'planning.model.Plan'>"
+
+
+class Word(str):
+    """Text of a kind of its own."""
+
+    __slots__ = ()
+
+
+class Stubborn:
+    """Cannot be read, in one way or another."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __str__(self) -> str:
+        raise self.error
+
+
+def test_what_holds_itself_is_cut_where_it_begins_again() -> None:
+    endless: list[Any] = [1]
+    endless.append({"again": endless})
+    assert ToolResult(True, "ok", endless).to_dict()["value"] == [1, {"again": "..."}]
+
+
+def test_what_is_nested_deep_is_cut_at_a_hundred_levels() -> None:
+    nested: Any = "deep"
+    for _ in range(200):
+        nested = [nested]
+    told = ToolResult(True, "ok", nested).to_dict()["value"]
+    for _ in range(100):
+        (told,) = told
+    assert told == "..."
+
+
+def test_text_of_a_kind_of_its_own_is_text() -> None:
+    (told,) = ToolResult(True, "ok", [Word("x")]).to_dict()["value"]
+    assert (told, type(told)) == ("x", str)
+
+
+def test_what_cannot_be_read_is_named_by_its_type() -> None:
+    assert ToolResult(True, "ok", [Stubborn(ValueError())]).to_dict()["value"] == ["<Stubborn>"]
+    assert safe_text(Stubborn(ValueError())) == "<Stubborn>"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_what_ends_a_program_is_not_kept_by_a_text(error: type[BaseException]) -> None:
+    with pytest.raises(error):
+        safe_text(Stubborn(error()))
+
+
+def test_a_result_shows_what_is_in_it_and_a_private_one_does_not() -> None:
+    assert repr(ToolResult(True, "ok", [1], elapsed=0.5)) == (
+        "ToolResult(success=True, code=None, elapsed=0.5, message='ok', value=[1])"
+    )
+    assert repr(ToolResult(False, "no", elapsed=0.5, code=ErrorKind.TOOL, is_private=True)) == (
+        "ToolResult(success=False, code='tool', elapsed=0.5, private)"
+    )

@@ -11,7 +11,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningToolsSection, Toolbox
-from planning.tools.schema import published_schema, structural_schema
+from planning.tools.parameters.schema import published_schema, structural_schema
 from session import Session, select_latest
 
 

@@ -1,0 +1,1 @@
+"""Tools that are whole and small enough to copy."""

@@ -1,0 +1,182 @@
+"""Running what would block: plain functions in threads of their own, coroutines from plain code.
+
+Each call has a thread of its own, which the interpreter does not wait for at its end: a tool that hangs
+takes no thread from those that come after it, as it would from a pool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import types
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+from typing import Any, TypeVar
+
+from planning.tools.errors import ToolError, ToolTimeout
+
+__all__ = ["await_within", "cancelling", "run_coroutine", "run_in_thread", "run_off_loop"]
+
+T = TypeVar("T")
+Stop = Callable[[], bool]
+
+
+class _Job:
+    """One call in its thread, and what came of it. It tells no one but whoever asked for it."""
+
+    def __init__(self, function: Callable[[Stop], Any], name: str, done: Callable[[], object]) -> None:
+        self.is_given_up = False
+        self._function = function
+        self._done = done
+        self._outcome: Any = None
+        self._error: BaseException | None = None
+        context = copy_context()
+        self.thread = threading.Thread(
+            target=context.run, args=(self._run,), name=f"tool {name}", daemon=True
+        )
+        self.thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._outcome = self._function(lambda: self.is_given_up)
+        except BaseException as error:  # noqa: BLE001 - it is raised again where the call was made
+            self._error = error
+        finally:
+            self._done()
+
+    def result(self) -> Any:
+        """What the function returned.
+
+        Raises:
+            BaseException: What it raised.
+        """
+        if self._error is None:
+            return self._outcome
+        try:
+            raise self._error
+        finally:
+            self._error = None  # its traceback holds this frame
+
+
+def run_in_thread(function: Callable[[Stop], T], name: str, seconds: float) -> T:
+    """Call a function in a thread and wait for it no longer than so many seconds.
+
+    Args:
+        function: Called with a function that says whether nobody waits any more.
+        name: The tool's name.
+        seconds: How long to wait.
+
+    Raises:
+        ToolTimeout: It took longer; it runs on, and nobody hears of what it does.
+        BaseException: What the function raised.
+    """
+    job = _Job(function, name, lambda: None)
+    job.thread.join(seconds)
+    if job.thread.is_alive():
+        job.is_given_up = True
+        raise _too_long(name, seconds)
+    result: T = job.result()
+    return result
+
+
+async def run_off_loop(function: Callable[[Stop], T], name: str, seconds: float | None) -> T:
+    """The same from async code, without holding up the event loop; None waits without a limit.
+
+    A task that is cancelled meanwhile stops waiting; the function runs on.
+    """
+    loop = asyncio.get_running_loop()
+    over = loop.create_future()
+
+    def wake() -> None:
+        if not over.done():
+            over.set_result(None)
+
+    def done() -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(wake)
+
+    job = _Job(function, name, done)
+    try:
+        await await_within(over, name, seconds)
+    except BaseException:
+        job.is_given_up = True
+        raise
+    result: T = job.result()
+    return result
+
+
+async def await_within(awaitable: Awaitable[T], name: str, seconds: float | None) -> T:
+    """Await something no longer than so many seconds; None waits without a limit.
+
+    What ends before it first waits for something needs no timer, which is the dearest part of a short call.
+
+    Raises:
+        ToolTimeout: It took longer, and was cancelled.
+    """
+    if seconds is None:
+        return await awaitable
+    steps = awaitable.__await__()
+    try:
+        waiting = next(steps)
+    except StopIteration as over:
+        result: T = over.value
+        return result
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            return await _resumed(steps, waiting)
+    except TimeoutError:
+        if not limit.expired():
+            raise  # the tool's own
+    raise _too_long(name, seconds)
+
+
+@types.coroutine
+def _resumed(steps: Generator[Any, Any, T], waiting: Any) -> Generator[Any, Any, T]:
+    """Go on with what has made its first step and waits."""
+    while True:
+        try:
+            answer = yield waiting
+        except BaseException as error:  # noqa: BLE001 - the cancelling of a task comes in here, and goes on inside
+            step = partial(steps.throw, error)
+        else:
+            step = partial(steps.send, answer)
+        try:
+            waiting = step()
+        except StopIteration as over:
+            result: T = over.value
+            return result
+
+
+def run_coroutine(start: Callable[[], Awaitable[T]], name: str) -> T:
+    """Run a coroutine to its end from plain code.
+
+    Raises:
+        ToolError: There is a running event loop in this thread, which would have to wait for itself.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        kept: list[Callable[[], T]] = []
+        asyncio.run(_started(start, kept))
+        return kept[0]()
+    raise ToolError(f"{name} is async: await acall, or aexecute, from code that runs in an event loop")
+
+
+async def _started(start: Callable[[], Awaitable[T]], kept: list[Callable[[], T]]) -> None:
+    """Keep what comes of it out of the task: an event loop in debug mode writes its ``repr`` to the log."""
+    outcome = await start()
+    kept.append(lambda: outcome)
+
+
+def cancelling() -> BaseException:
+    """What goes on in place of a cancelling that carries private data along."""
+    return asyncio.CancelledError()
+
+
+def _too_long(name: str, seconds: float) -> ToolTimeout:
+    return ToolTimeout(
+        f"{name} took longer than {seconds:g} s and was given up; call it again, or go on without it"
+    )

@@ -1,0 +1,114 @@
+"""Tools as classes: declare what the tool is, write ``execute``, and call ``safe_execute``."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from planning.tools.contract import IDENTIFIERS, Tool, ToolContext, ToolExample
+from planning.tools.envelopes import QueryResponses, pipeline_envelope
+from planning.tools.errors import ContextInvalid
+from planning.tools.parameters.model import FreeModel
+from planning.tools.path import Path
+
+if TYPE_CHECKING:
+    from planning.tools.guard import CircuitBreaker, Retry
+
+__all__ = ["BaseTool"]
+
+
+class BaseTool(QueryResponses, ABC):
+    """A tool that an agent calls when it needs it, and whose result the agent puts into words.
+
+    A subclass sets ``name`` and ``description``, and whatever else of the attributes below it needs;
+    they mean what they mean for ``Tool``.
+
+    Attributes:
+        name: What a planner calls it by.
+        description: What a planner is told, to decide when to call it.
+        parameters: What ``args`` are checked against and become; None for any dict.
+        requires_identifier: Whether the user must have said whom it is about.
+        returns_private_data: Whether its arguments and results are private.
+        rate_limit_key: The group of tools whose calls are limited together.
+    """
+
+    name: str
+    description: str
+    parameters: ClassVar[Any] = None
+
+    requires_identifier: bool = False
+    returns_private_data: bool = False
+    rate_limit_key: str | None = None
+
+    identifiers: tuple[str, ...] = IDENTIFIERS
+    input_request: str | None = None
+    timeout: float | None = None
+    retry: Retry | None = None
+    breaker: CircuitBreaker | None = None
+    examples: tuple[ToolExample, ...] = ()
+
+    @abstractmethod
+    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
+        """Do the work. Called through ``safe_execute``, with arguments that are checked.
+
+        Args:
+            args: The arguments: a dict, or an instance of ``parameters``.
+            context: What the caller knows, such as ``trace_id`` and ``conversation_id``; ``session`` too,
+                where there is one.
+
+        Returns:
+            ``{"success": bool, "data": ..., "error": str or None, "user_message": str or None}``, of which
+            only ``success`` must be there. A failure may have a ``code``, one of ``ErrorKind``; one that only
+            the user can mend has ``needs_user_input`` and ``input_request``.
+
+        Raises:
+            ToolError: To say what went wrong in words that a model may read.
+        """
+
+    async def safe_execute(self, args: Any, context: Any) -> dict[str, Any]:
+        """Execute, and never raise: but the cancelling of a task passes.
+
+        Args:
+            args: The arguments, as a mapping or as JSON text.
+            context: See ``execute``; a mapping.
+
+        Returns:
+            The same dict as ``execute``, with all four keys. After a failure there is a ``code`` too, and
+            with the code ``needs_user_input`` also ``needs_user_input`` and ``input_request``.
+        """
+        try:
+            path = Path(ToolContext.of(context))
+        except ContextInvalid as error:
+            return pipeline_envelope(Path().answer_bad_context(self.as_tool, error))
+        return pipeline_envelope(await path.acall(self.as_tool, args))
+
+    @cached_property
+    def as_tool(self) -> Tool:
+        """The same tool in the form in which toolboxes and registries hold it."""
+        return Tool(
+            self.name,
+            self.description,
+            self._execute,
+            parameters=FreeModel() if self.parameters is None else self.parameters,
+            examples=self.examples,
+            returns_outcome=True,
+            requires_identifier=self.requires_identifier,
+            identifiers=self.identifiers,
+            input_request=self.input_request,
+            returns_private_data=self.returns_private_data,
+            rate_limit_key=self.rate_limit_key,
+            timeout=self.timeout,
+            retry=self.retry,
+            breaker=self.breaker,
+        )
+
+    def parameters_schema(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments."""
+        return self.as_tool.parameters_schema()
+
+    async def _execute(self, params: Any, context: ToolContext) -> dict[str, Any]:
+        values = dict(context.values)
+        if context.session is not None:
+            values["session"] = context.session
+        return await self.execute(params, values)

@@ -1,0 +1,84 @@
+"""Binding: from a tool's declaration to its parameter model, and to one way of calling its function."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from planning.tools.contract import Tool, ToolContext
+from planning.tools.docstrings import read_docstring
+from planning.tools.parameters.model import ParameterModel, model_of
+from planning.tools.parameters.record_model import RecordModel
+from planning.tools.parameters.signature import Signature, behind, is_of_type, signature_record
+from planning.tools.spec import QueryCall, QueryModel, ToolSpec
+
+__all__ = ["bind"]
+
+Run = Callable[[Any, ToolContext], Any]
+
+
+def bind(tool: Tool, signature: Signature) -> tuple[ParameterModel, Run]:
+    """Say what a tool's arguments are checked against, and how its function is called with them.
+
+    Raises:
+        TypeError: The function cannot be called with its parameters, or they are of no known kind.
+    """
+    function = tool.function
+    if tool.parameters is None:
+        _, descriptions = read_docstring(inspect.getdoc(behind(function)))
+        record, contexts = signature_record(function, signature, ToolContext, descriptions)
+        taken = RecordModel(record, name=tool.name, is_open=signature.is_open)
+        if not contexts:
+            return taken, lambda params, _context: function(**params)
+        return taken, lambda params, context: function(**params, **dict.fromkeys(contexts, context))
+    if isinstance(tool.parameters, ToolSpec):
+        return QueryModel(tool.parameters), _query_run(tool, signature)
+    model = model_of(tool.parameters)
+    if _takes_context(function, signature, 2):
+        _refuse_more(tool, signature, 2)
+        return model, function
+    if not signature.takes(1):
+        raise TypeError(f"the function of {tool.name} must take its parameters as its first argument")
+    _refuse_more(tool, signature, 1)
+    return model, lambda params, _context: function(params)
+
+
+def _query_run(tool: Tool, signature: Signature) -> Run:
+    function = tool.function
+
+    def run(call: QueryCall, _context: ToolContext) -> Any:
+        return function(call.query_type, call.parameters)
+
+    def run_with_context(call: QueryCall, context: ToolContext) -> Any:
+        return function(call.query_type, call.parameters, context)
+
+    if not signature.takes(2):
+        raise TypeError(f"the function of {tool.name} must take a query type and its parameters")
+    takes_context = _takes_context(function, signature, 3)
+    _refuse_more(tool, signature, 3 if takes_context else 2)
+    return run_with_context if takes_context else run
+
+
+def _takes_context(function: Callable[..., Any], signature: Signature, place: int) -> bool:
+    """Whether the argument at a place, counted from 1, is the context: required, or called so."""
+    if not signature.takes(place):
+        return False
+    if len(signature.parameters) < place:
+        return True
+    parameter = list(signature.parameters.values())[place - 1]
+    return (
+        parameter.default is inspect.Parameter.empty
+        or parameter.name.endswith("context")
+        or is_of_type(function, parameter.name, ToolContext)
+    )
+
+
+def _refuse_more(tool: Tool, signature: Signature, given: int) -> None:
+    """Refuse a function that needs more than it is given: it would fail at every call."""
+    lacking = signature.lacks(given)
+    if lacking:
+        raise TypeError(
+            f"the function of {tool.name} also needs {', '.join(lacking)}: it is called with its parameters "
+            "and a context behind them, by position"
+        )

@@ -1,0 +1,63 @@
+"""Tools from functions: the decorator that reads a signature and a docstring."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, overload
+
+from planning.tools.contract import Tool
+from planning.tools.parameters.signature import behind
+
+__all__ = ["tool"]
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> Tool: ...
+
+
+@overload
+def tool(
+    *, name: str | None = None, description: str | None = None, **options: Any
+) -> Callable[[Callable[..., Any]], Tool]: ...
+
+
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    **options: Any,
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a tool out of a function: ``@tool``, or ``@tool(timeout=5)``.
+
+    The parameters are those of the function, by its type hints; a parameter with the type
+    ``ToolContext`` is given the context. What the docstring says of a parameter, a model is told.
+
+    Args:
+        function: The function, plain or async.
+        name: What a model calls it by; the function's name when left out.
+        description: What a model is told; the docstring, without its sections, when left out.
+        options: Further attributes of ``Tool``.
+
+    Raises:
+        TypeError: It is no function.
+    """
+    if function is None:
+        return lambda decorated: _made(decorated, name, description, options)
+    return _made(function, name, description, options)
+
+
+def _made(
+    function: Callable[..., Any], name: str | None, description: str | None, options: dict[str, Any]
+) -> Tool:
+    if isinstance(function, (type, Tool)):
+        raise TypeError(f"@tool decorates a function, got {function!r}"[:200])
+    if description is None:
+        from planning.tools.docstrings import read_docstring  # noqa: PLC0415 - only declarations need it
+
+        description, _ = read_docstring(inspect.getdoc(behind(function)))
+    if name is None:
+        name = getattr(behind(function), "__name__", type(behind(function)).__name__)
+    return Tool(name, description, function, **options)

@@ -1,0 +1,294 @@
+"""Guards of tools that can fail: trying again what may pass by itself, and leaving alone what is down."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
+from importlib.util import find_spec
+from threading import Lock
+from typing import TYPE_CHECKING, Literal, NoReturn, Protocol, TypeVar
+
+import attrs
+
+from planning.tools.errors import CircuitOpen, StorageUnavailable
+
+if TYPE_CHECKING:
+    from stamina import Attempt
+
+__all__ = ["CircuitBreaker", "CircuitState", "Retry"]
+
+T = TypeVar("T")
+
+CircuitState = Literal["closed", "open", "half_open"]
+
+_TRANSIENT: tuple[type[Exception], ...] = (StorageUnavailable, ConnectionError, TimeoutError)
+
+
+class _Failure(Exception):
+    """What stamina is told of a failed attempt: the type's name, and nothing that the error says."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _tell(attempt: Attempt, error: Exception) -> None:
+    """Fail stamina's attempt with nothing raised: no context and no frames that lead to the error."""
+    attempt.__enter__()
+    attempt.__exit__(_Failure, _Failure(type(error).__name__), None)
+
+
+class _Attempts(Protocol):
+    def __iter__(self) -> Iterator[Attempt]: ...
+
+    def __aiter__(self) -> AsyncIterator[Attempt]: ...
+
+
+def _raise_again(failures: list[Exception]) -> NoReturn:
+    """Raise the error as it was: a second raise would put the caller's own error into its context."""
+    error = failures.pop()  # out of the frames that its traceback holds, or it would hold itself
+    context = error.__context__
+    try:
+        raise error
+    finally:
+        error.__context__ = context
+        del error
+
+
+@attrs.frozen(kw_only=True)
+class Retry:
+    """How often a tool is tried when it fails with an error that may pass by itself.
+
+    Transient are ``StorageUnavailable``, ``ConnectionError``, ``TimeoutError`` and what ``on`` names;
+    every other error comes out at once. The waits grow from ``wait_initial`` to twice as long each
+    time, and each has a random part on top, so that callers who failed together do not come back
+    together. stamina does the waiting: its hooks tell of every retry the tool's name and the name of
+    the error's type, never its text, and its ``set_active`` and ``set_testing`` hold here too. The
+    first attempt is made without stamina, and with ``attempts=1`` it is the only one.
+
+    Attributes:
+        attempts: How many calls are made, all told.
+        on: Further types of errors that are transient.
+        wait_initial: The seconds before the second attempt.
+        wait_max: How many seconds a wait has at most, its random part included.
+        wait_jitter: How many seconds the random part has at most.
+
+    Raises:
+        ValueError: A value is none of these.
+        ImportError: There is something to retry, and stamina is not installed.
+    """
+
+    attempts: int = 3
+    on: tuple[type[Exception], ...] = ()
+    wait_initial: float = 0.1
+    wait_max: float = 5.0
+    wait_jitter: float = 1.0
+
+    def __attrs_post_init__(self) -> None:
+        _check_count("attempts", self.attempts)
+        for name in ("wait_initial", "wait_max", "wait_jitter"):
+            value = getattr(self, name)
+            if not _is_seconds(value):
+                raise ValueError(f"{name} must be seconds of 0 or more, such as 0.5, got {value!r}")
+        _check_kinds(self.on)
+        if self.attempts > 1 and find_spec("stamina") is None:
+            raise ImportError("retrying needs stamina: pip install 'session-planning[retry]'")
+
+    def run(self, function: Callable[[], T], name: str, stop: Callable[[], bool] | None = None) -> T:
+        """Call a function, again where it fails with a transient error; the waits block the thread.
+
+        Args:
+            function: Called without arguments.
+            name: The tool's name, for stamina's hooks.
+            stop: Asked before and after each wait; once it says yes, no further attempt is made. For a
+                thread whose caller has gone.
+
+        Raises:
+            Exception: What the last attempt raised, as it was.
+        """
+        if self.attempts == 1:
+            return function()
+        try:
+            return function()
+        except (*_TRANSIENT, *self.on) as error:
+            failures: list[Exception] = [error]
+        with suppress(_Failure):
+            for attempt in self._attempts(name):  # pragma: no branch - stamina ends it with the failure
+                if attempt.num > 1:  # the first has been made
+                    if stop is not None and stop():
+                        break
+                    try:
+                        return function()
+                    except (*_TRANSIENT, *self.on) as error:
+                        failures = [error]
+                if stop is not None and stop():
+                    break
+                _tell(attempt, failures[0])
+        _raise_again(failures)
+
+    async def arun(self, function: Callable[[], Awaitable[T]], name: str) -> T:
+        """The same for async code: the waits let other tasks run, and a cancelled task stops trying.
+
+        Args:
+            function: Called without arguments, and its outcome awaited.
+            name: The tool's name, for stamina's hooks.
+
+        Raises:
+            Exception: What the last attempt raised, as it was.
+        """
+        if self.attempts == 1:
+            return await function()
+        try:
+            return await function()
+        except (*_TRANSIENT, *self.on) as error:
+            failures: list[Exception] = [error]
+        with suppress(_Failure):
+            async for attempt in self._attempts(name):  # pragma: no branch - the same
+                if attempt.num > 1:  # the first has been made
+                    try:
+                        return await function()
+                    except (*_TRANSIENT, *self.on) as error:
+                        failures = [error]
+                _tell(attempt, failures[0])
+        _raise_again(failures)
+
+    def _attempts(self, name: str) -> _Attempts:
+        import stamina  # noqa: PLC0415 - of an extra, and only a failure needs it
+
+        attempts = stamina.retry_context(
+            on=_Failure,
+            attempts=self.attempts,
+            timeout=None,
+            wait_initial=self.wait_initial,
+            wait_max=self.wait_max,
+            wait_jitter=self.wait_jitter,
+        )
+        with suppress(AttributeError):  # no documented way: without it the hooks read "<context block>"
+            attempts = attempts.with_name(name, (), {})
+        return attempts
+
+
+class CircuitBreaker:
+    """Leaves a tool alone for a while after it has failed several times in a row.
+
+    It is ``closed`` while calls go through, and ``open`` once ``failures`` of them failed with no
+    success between. After ``reset_after`` seconds one call, the probe, is let through: while it runs
+    the breaker is ``half_open`` and refuses every other. If the probe succeeds the breaker closes; if
+    it fails the breaker is open for another ``reset_after`` seconds.
+
+    Every admitted call ends with exactly one of ``succeeded``, ``failed`` and ``released``, with the
+    number that ``admit`` gave it. It is the number of the period, which each change of state ends: what
+    a call reports that was admitted in an earlier period is of the past, and changes nothing. A probe
+    that reports nothing keeps the breaker half open for good. Threads may share a breaker.
+    """
+
+    __slots__ = ("_clock", "_count", "_failures", "_lock", "_period", "_reset_after", "_state", "_until")
+
+    def __init__(
+        self,
+        *,
+        failures: int = 5,
+        reset_after: float = 30.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Start closed.
+
+        Args:
+            failures: After how many failures in a row the tool is left alone.
+            reset_after: For how many seconds.
+            clock: What tells the time in seconds, and never goes back.
+
+        Raises:
+            ValueError: A value is none of these.
+        """
+        _check_count("failures", failures)
+        if not _is_seconds(reset_after) or reset_after == 0:
+            raise ValueError(f"reset_after must be seconds of more than 0, such as 30, got {reset_after!r}")
+        self._failures = failures
+        self._reset_after = reset_after
+        self._clock = clock
+        self._lock = Lock()
+        self._state: CircuitState = "closed"
+        self._period = 0
+        self._count = 0
+        self._until = 0.0
+
+    @property
+    def state(self) -> CircuitState:
+        """What it does now; ``open`` also after its time, until a call comes and is the probe."""
+        return self._state
+
+    def admit(self, name: str) -> int:
+        """Let a call through or refuse it.
+
+        Args:
+            name: The tool's name, for the message.
+
+        Returns:
+            The number to report the call's end with.
+
+        Raises:
+            CircuitOpen: The call is not to be made; it says in how many seconds one may be.
+        """
+        with self._lock:
+            if self._state == "closed":
+                return self._period
+            now = self._clock()
+            wait = self._until - now
+            if self._state == "open" and wait <= 0:
+                self._enter("half_open", now + self._reset_after)
+                return self._period
+            count, probed = self._count, self._state == "half_open"
+        if probed:  # nobody knows how long: it may be over any moment
+            wait = max(wait, 1.0)
+        message = (
+            f"{name} failed {count} time{'s' if count > 1 else ''} in a row and is "
+            f"{'being tried by another call' if probed else 'left alone'}; "
+            f"try again in {max(math.ceil(wait), 1)} s, or go on without it"
+        )
+        raise CircuitOpen(message, wait)
+
+    def succeeded(self, admission: int) -> None:
+        """The call showed that the tool works."""
+        with self._lock:
+            if admission == self._period:
+                self._count = 0
+                if self._state == "half_open":
+                    self._enter("closed", 0.0)
+
+    def failed(self, admission: int) -> None:
+        """The call showed that the tool does not work."""
+        with self._lock:
+            if admission == self._period:
+                self._count += 1
+                if self._state == "half_open" or self._count >= self._failures:
+                    self._enter("open", self._clock() + self._reset_after)
+
+    def released(self, admission: int) -> None:
+        """The call ended and showed neither, as one that was cancelled: the next may be the probe."""
+        with self._lock:
+            if admission == self._period and self._state == "half_open":
+                self._enter("open", self._clock())
+
+    def _enter(self, state: CircuitState, until: float) -> None:
+        self._period += 1
+        self._until = until
+        self._state = state
+
+
+def _check_count(name: str, value: object) -> None:
+    if type(value) is not int or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, such as 3, got {value!r}")
+
+
+def _check_kinds(value: object) -> None:
+    if isinstance(value, tuple) and all(
+        isinstance(kind, type) and issubclass(kind, Exception) for kind in value
+    ):
+        return
+    raise ValueError(f"on must be a tuple of types of exceptions, such as (OSError,), got {value!r}")
+
+
+def _is_seconds(value: object) -> bool:
+    return type(value) in {int, float} and 0 <= value < math.inf  # type: ignore[operator]  # a number by now

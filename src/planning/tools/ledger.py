@@ -1,0 +1,81 @@
+"""The ledger: one line for every call, made or refused, read from the session's events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from heapq import merge
+from operator import attrgetter
+from typing import Any
+from uuid import UUID
+
+import attrs
+
+from session import Session, ToolFailed, ToolInvoked
+
+__all__ = ["ToolCall", "register_ledger", "tool_calls"]
+
+
+@attrs.frozen
+class ToolCall:
+    """What the ledger keeps of one call; of its arguments and its result it keeps nothing.
+
+    Attributes:
+        call_id: The id of the event that tells of it.
+        tool: The tool's name.
+        outcome: ``success``, or the code of the failure.
+        elapsed: How long it took, in seconds.
+        created_at: When it ended, in UTC.
+    """
+
+    call_id: UUID
+    tool: str
+    outcome: str
+    elapsed: float
+    created_at: datetime
+
+    @property
+    def success(self) -> bool:
+        """Whether the tool did what was asked."""
+        return self.outcome == "success"
+
+
+def register_ledger(session: Session) -> None:
+    """Let ``select_all(session, ToolCall)`` read the ledger, oldest first; toolboxes do so themselves."""
+    session.register_view(ToolCall, _ledger)
+
+
+def tool_calls(
+    session: Session, *, tool: str | None = None, outcome: str | None = None, limit: int | None = None
+) -> tuple[ToolCall, ...]:
+    """The calls of a session, newest first.
+
+    Args:
+        session: Whose calls.
+        tool: Of this tool alone.
+        outcome: Those that ended so: ``success``, or a code of ``ErrorKind``.
+        limit: So many at most.
+    """
+    calls = (
+        call
+        for call in reversed(_ledger(session.select_all))
+        if tool in {None, call.tool} and outcome in {None, call.outcome}
+    )
+    return (
+        tuple(call for call, _ in zip(calls, range(limit), strict=False))
+        if limit is not None
+        else tuple(calls)
+    )
+
+
+def _ledger(select: Callable[[type[Any]], tuple[Any, ...]]) -> tuple[ToolCall, ...]:
+    events = merge(select(ToolInvoked), select(ToolFailed), key=attrgetter("created_at"))
+    return tuple(map(_line, events))
+
+
+def _line(event: ToolInvoked | ToolFailed) -> ToolCall:
+    result = event.result
+    success = getattr(result, "success", isinstance(event, ToolInvoked))
+    code = getattr(result, "code", None)
+    outcome = "success" if success else str(code or "tool")
+    return ToolCall(event.event_id, event.name, outcome, getattr(result, "elapsed", 0.0), event.created_at)

@@ -1,0 +1,1 @@
+"""Parameter models: what arguments are checked against and become, however a tool is declared."""

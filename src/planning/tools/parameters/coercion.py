@@ -1,0 +1,90 @@
+"""What models send beside the point, taken for what it means.
+
+A JSON text where an array or object belongs, a plain string where an object with one required string
+belongs, 2.0 where an integer belongs, null for a field that may be left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+__all__ = ["coerced"]
+
+Options = Sequence[Mapping[str, Any]]
+_OPENINGS: dict[str, tuple[type, str]] = {"{": (dict, "object"), "[": (list, "array")}
+
+
+def coerced(data: Any, schema: Mapping[str, Any]) -> Any:
+    """The data as a schema wants it, where it is plain what was meant; all else as it is."""
+    options = [option for key in ("anyOf", "oneOf") for option in schema.get(key, ())] or [schema]
+    if isinstance(data, str) and not any(option.get("type") == "string" for option in options):
+        data = _from_string(data, options)
+    if isinstance(data, float) and data.is_integer() and _wants_integer(options, data):
+        return int(data)
+    if isinstance(data, dict):
+        wanted = _only([option for option in options if _has_tag(data, option)], "object")
+        return data if wanted is None else _coerced_object(data, wanted)
+    if isinstance(data, (list, tuple)):
+        wanted = _only(options, "array")
+        return data if wanted is None else _coerced_array(data, wanted)
+    return data
+
+
+def _only(options: Options, *types: str) -> Mapping[str, Any] | None:
+    """The option that has one of these types, if only one has."""
+    found = [option for option in options if option.get("type") in types]
+    return found[0] if len(found) == 1 else None
+
+
+def _has_tag(data: Mapping[str, Any], option: Mapping[str, Any]) -> bool:
+    """Whether no field tells that the data is meant for another option of a union."""
+    return not any(
+        data[name] not in each.get("enum", [each["const"]] if "const" in each else [data[name]])
+        for name, each in option.get("properties", {}).items()
+        if name in data
+    )
+
+
+def _wants_integer(options: Options, number: float) -> bool:
+    types = {option.get("type") for option in options}
+    listed = [each for option in options for each in option.get("enum", ())]
+    return "number" not in types and (
+        "integer" in types or any(type(each) is int and each == number for each in listed)
+    )
+
+
+def _coerced_object(data: dict[Any, Any], schema: Mapping[str, Any]) -> dict[Any, Any]:
+    properties, required = schema.get("properties", {}), schema.get("required", ())
+    others = schema.get("additionalProperties")
+    others = others if isinstance(others, Mapping) else {}
+    return {
+        name: coerced(value, properties.get(name, others))
+        for name, value in data.items()
+        if not (value is None and name in properties and name not in required)
+    }
+
+
+def _coerced_array(data: Sequence[Any], schema: Mapping[str, Any]) -> list[Any]:
+    places, rest = list(schema.get("prefixItems", ())), schema.get("items")
+    rest = rest if isinstance(rest, Mapping) else {}
+    places += [rest] * (len(data) - len(places))
+    return [coerced(item, place) for item, place in zip(data, places, strict=False)]
+
+
+def _from_string(text: str, options: Options) -> Any:
+    """What a text stands for where no text belongs: JSON of the right type, or an object's only field."""
+    expected, kind = _OPENINGS.get(text.lstrip()[:1], (None, ""))
+    if expected is not None and any(option.get("type") == kind for option in options):
+        try:
+            parsed = msgspec.json.decode(text)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return text
+        return parsed if isinstance(parsed, expected) else text
+    wanted = _only(options, "array", "object") or {}
+    required = wanted.get("required", ())
+    if len(required) == 1 and wanted["properties"][required[0]].get("type") == "string":
+        return {required[0]: text}
+    return text

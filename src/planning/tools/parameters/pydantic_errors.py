@@ -1,0 +1,117 @@
+"""What pydantic finds, in this project's words; only ``pydantic_model`` imports this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import pydantic
+from pydantic_core import core_schema
+
+from planning.errors import Problem
+from planning.tools.parameters import words
+from planning.tools.parameters.model import NO_JSON
+
+__all__ = ["problems_of"]
+
+Path = tuple[int | str, ...]
+
+# pydantic's names of limits -> those of JSON Schema, and under which name the error carries the limit.
+_LIMITS = {
+    "greater_than": ("exclusiveMinimum", "gt"),
+    "greater_than_equal": ("minimum", "ge"),
+    "less_than": ("exclusiveMaximum", "lt"),
+    "less_than_equal": ("maximum", "le"),
+    "multiple_of": ("multipleOf", "multiple_of"),
+    "string_too_short": ("minLength", "min_length"),
+    "string_too_long": ("maxLength", "max_length"),
+    "string_pattern_mismatch": ("pattern", "pattern"),
+    "too_short": ("minItems", "min_length"),
+    "too_long": ("maxItems", "max_length"),
+}
+_FIELDS = {"minItems": "minProperties", "maxItems": "maxProperties"}
+_OPTIONS = frozenset({"literal_error", "enum"})
+_UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
+# The texts of these are of pydantic itself; a validator may make up others, and means what it says.
+_WRONG_TYPE = frozenset(
+    kind for kind in get_args(core_schema.ErrorType) if kind.endswith(("_type", "_parsing", "_from_float"))
+)
+_TAG = frozenset({"union_tag_invalid", "union_tag_not_found"})
+_KEY = "[key]"
+
+
+def problems_of(error: pydantic.ValidationError, data: object, schema: Mapping[str, Any]) -> list[Problem]:
+    """The problems that an error of pydantic lists.
+
+    Args:
+        error: The error.
+        data: What was validated.
+        schema: The schema that the model has read.
+    """
+    errors = error.errors(include_url=False)
+    if any(each["type"] == "invalid_key" for each in errors):
+        return [Problem(NO_JSON, tells=False)]
+    problems = [_problem(each, data, schema) for each in errors]
+    # A union lists what each member has against a value: those of another type have nothing to say of it
+    # where one of the right type has found something inside.
+    inner = [problem.path for problem in problems]
+    return [
+        problem
+        for each, problem in zip(errors, problems, strict=True)
+        if not (each["type"] in _WRONG_TYPE and any(words.is_within(place, problem.path) for place in inner))
+    ]
+
+
+def _problem(error: Any, data: object, schema: Mapping[str, Any]) -> Problem:
+    kind, location, value, context = error["type"], error["loc"], error["input"], error.get("ctx", {})
+    if kind in _UNKNOWN:
+        return words.unknown_field(schema, _place(location[:-1], data, schema), str(location[-1]))
+    path = _place(location, data, schema)
+    if kind == "missing":
+        return words.missing(schema, path)
+    if kind in _OPTIONS:
+        return words.wrong_option(schema, path, value)
+    tag = (*path, str(context.get("discriminator")).strip("'"))
+    if kind in _TAG and words.node_at(schema, tag):
+        given = context.get("tag")
+        return words.missing(schema, tag) if given is None else words.wrong_option(schema, tag, given)
+    bound = _bound(error, path)
+    if bound is not None:
+        return bound
+    is_place = location[-1:] != (_KEY,) and bool(words.node_at(schema, path))
+    if kind in _WRONG_TYPE and is_place and not words.is_of_type(words.node_at(schema, path), value):
+        return words.wrong_type(schema, path, value)
+    cause = context.get("error")
+    return Problem(str(cause) if isinstance(cause, Exception) else error["msg"], words.spell(path))
+
+
+def _bound(error: Any, path: Path) -> Problem | None:
+    if error["type"] not in _LIMITS:
+        return None
+    keyword, name = _LIMITS[error["type"]]
+    if isinstance(error["input"], Mapping):
+        keyword = _FIELDS[keyword]
+    return words.out_of_bounds(path, keyword, error["ctx"][name], error["input"])
+
+
+def _place(location: Path, data: object, schema: Mapping[str, Any]) -> Path:
+    """The path of an error without the names of union members, which pydantic puts into it.
+
+    What is left is known to the schema or to the data: of the aliases of a field only one is published.
+    """
+    place: Path = ()
+    named: Path | None = None  # where the name of a member has been met
+    for part in location:
+        node = words.node_at(schema, place)
+        if ("anyOf" in node or "oneOf" in node) and named != place:
+            named = place
+        elif isinstance(part, int) or _is_in(data, part) or words.node_at(schema, (*place, part)):
+            place = (*place, part)
+            data = data[part] if _is_in(data, part) else None  # type: ignore[index]  # it was asked just now
+    return place
+
+
+def _is_in(data: object, part: int | str) -> bool:
+    if isinstance(data, Mapping):
+        return part in data
+    return isinstance(data, list) and isinstance(part, int) and part < len(data)

@@ -1,0 +1,113 @@
+"""What a JSON Schema validator finds, in this project's words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import jsonschema_rs
+
+from planning.errors import Problem
+from planning.tools.parameters import words
+
+__all__ = ["shape_problems"]
+
+Errors = list[jsonschema_rs.ValidationError]
+
+
+def shape_problems(
+    errors: Iterable[jsonschema_rs.ValidationError],
+    data: object,
+    published: Mapping[str, Any],
+    structure: Mapping[str, Any],
+) -> Iterator[Problem]:
+    """The problems that the validator's errors are.
+
+    Args:
+        errors: What the validator found.
+        data: Where it found that.
+        published: The schema that the model has read: the words are its words.
+        structure: The schema of the validator.
+    """
+    for error in errors:
+        path, details = _named(error.instance_path, data), error.kind.as_dict()
+        match error.kind.name:
+            case "required":
+                yield words.missing(published, [*path, details["property"]])
+            case "additionalProperties":
+                known = _known(error, structure)
+                for name in details["unexpected"]:
+                    yield words.unknown_field(published, path, name, known)
+            case "enum":
+                yield words.wrong_option(published, path, error.instance)
+            case "falseSchema":
+                pass  # the items behind a tuple's last: that there are too many is told
+            case "anyOf" if inner := _nearest(details["context"], len(path)):
+                yield from shape_problems(inner, data, published, structure)
+            case "type" | "anyOf":
+                yield words.wrong_type(published, path, error.instance)
+            case keyword:
+                limit = next(iter(details.values()), None)
+                bound = words.out_of_bounds(path, keyword, limit, error.instance)
+                yield words.wrong_type(published, path, error.instance) if bound is None else bound
+
+
+def _named(path: list[str | int], data: Any) -> list[str | int]:
+    """The path with names where the data has names: to the validator, the name "2" is a number too."""
+    named = list[str | int]()
+    for step in path:
+        if isinstance(step, int) and isinstance(data, Mapping):
+            names = (name for name in data if name.removeprefix("+").isdecimal() and int(name) == step)
+            step = str(step) if str(step) in data else next(names, str(step))  # noqa: PLW2901 - the same step, by name
+        named.append(step)
+        data = data[step]
+    return named
+
+
+def _known(error: jsonschema_rs.ValidationError, structure: Mapping[str, Any]) -> list[str]:
+    """The fields of the very object that has one too many, also within a union."""
+    node: Any = structure
+    for step in error.schema_path[:-1]:
+        node = node[int(step)] if isinstance(node, list) else node[str(step)]
+    return list(node.get("properties", ()))
+
+
+def _nearest(options: list[Errors], depth: int) -> Errors:
+    """What is wrong by the one option of a union that is meant; empty where that cannot be told.
+
+    That is the one that the value has the type of, and of several objects the one that it has the tag of.
+    """
+    fitting = [errors for errors in options if not _is_of_other_type(errors, depth)]
+    tagged = [errors for errors in fitting if not _has(errors, {"enum", "const"}, depth + 1)]
+    for left in (fitting, tagged):
+        if len(left) == 1:
+            return left[0]
+    if not fitting:
+        return []
+    if not tagged:  # it has a tag of none of them
+        return [error for error in fitting[0] if len(error.instance_path) > depth][:1]
+    lacking = [_lacking(errors, depth) for errors in tagged]
+    return [error for name, error in lacking[0].items() if all(name in names for names in lacking)]
+
+
+def _has(errors: Errors, kinds: set[str], depth: int) -> bool:
+    return any(error.kind.name in kinds and len(error.instance_path) == depth for error in errors)
+
+
+def _is_of_other_type(errors: Errors, depth: int) -> bool:
+    """Whether an option is for values of another type: by its type, or by that of all that it lists."""
+    return _has(errors, {"type"}, depth) or any(
+        error.kind.name == "enum"
+        and len(error.instance_path) == depth
+        and type(error.instance) not in set(map(type, error.kind.as_dict()["options"]))
+        for error in errors
+    )
+
+
+def _lacking(errors: Errors, depth: int) -> dict[str, jsonschema_rs.ValidationError]:
+    """By name, the errors about fields that an object lacks."""
+    return {
+        error.kind.as_dict()["property"]: error
+        for error in errors
+        if error.kind.name == "required" and len(error.instance_path) == depth
+    }

@@ -1,0 +1,164 @@
+"""Functions as declarations: what a tool's function takes, and how it is called."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+__all__ = ["Signature", "behind", "is_of_type", "read_signature", "signature_record"]
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
+_KEYWORDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, _KEYWORD_ONLY)
+
+
+@attrs.frozen
+class Signature:
+    """What can be said of a function without reading its type hints.
+
+    Attributes:
+        is_async: Whether it is a coroutine function, or an object whose call is one.
+        parameters: Its parameters by name; empty for a built-in that tells nothing.
+        is_open: Whether it takes any keyword argument.
+    """
+
+    is_async: bool
+    parameters: Mapping[str, inspect.Parameter]
+    is_open: bool
+
+    def takes(self, positional: int) -> bool:
+        """Whether it can be called with so many positional arguments."""
+        if self.is_open and not self.parameters:
+            return True
+        kinds = [parameter.kind for parameter in self.parameters.values()]
+        return kinds.count(inspect.Parameter.VAR_POSITIONAL) > 0 or positional <= sum(
+            kind in _POSITIONAL for kind in kinds
+        )
+
+    def lacks(self, positional: int) -> list[str]:
+        """The parameters that have no value yet when it is called with so many positional arguments."""
+        return [
+            name
+            for place, (name, parameter) in enumerate(self.parameters.items())
+            if parameter.default is inspect.Parameter.empty
+            and (parameter.kind is _KEYWORD_ONLY or (parameter.kind in _POSITIONAL and place >= positional))
+        ]
+
+
+def read_signature(function: Callable[..., Any]) -> Signature:
+    """Look at a function.
+
+    Raises:
+        TypeError: It cannot be called.
+    """
+    if not callable(function):
+        raise TypeError(f"a tool's function must be callable, got {type(function).__name__}")
+    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(_called(function))
+    try:
+        parameters = dict(inspect.signature(function).parameters)
+    except (TypeError, ValueError):  # some built-ins tell nothing of themselves
+        return Signature(is_async, {}, is_open=True)
+    is_open = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
+    return Signature(is_async, parameters, is_open)
+
+
+def signature_record(
+    function: Callable[..., Any], signature: Signature, context_type: type, descriptions: Mapping[str, str]
+) -> tuple[type[Any], tuple[str, ...]]:
+    """Make a TypedDict of what a function takes by keyword.
+
+    Args:
+        function: The function.
+        signature: What was read of it.
+        context_type: The parameters with this type take the context, and are no arguments.
+        descriptions: What is said of the parameters.
+
+    Returns:
+        The TypedDict, and the names of the parameters that take the context.
+
+    Raises:
+        TypeError: A parameter has no name to send it by, or a type hint cannot be read.
+    """
+    import typing_extensions  # noqa: PLC0415 - only a tool that is used is read so closely
+
+    fields: dict[str, Any] = {}
+    contexts = []
+    for name, parameter in signature.parameters.items():
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+            raise TypeError(f"{_name(function)} takes {name} by position only: arguments have names")
+        if parameter.kind not in _KEYWORDS:
+            continue
+        hint = _hint(function, name, context_type)
+        if _is_optionally(hint, context_type):
+            contexts.append(name)
+            continue
+        if name in descriptions:
+            hint = typing.Annotated[hint, descriptions[name]]
+        optional = parameter.default is not inspect.Parameter.empty
+        fields[name] = typing_extensions.NotRequired[hint] if optional else hint
+    return typing_extensions.TypedDict(_name(function), fields), tuple(contexts)  # type: ignore[operator]  # made of what is known at run time only
+
+
+def is_of_type(function: Callable[..., Any], name: str, kind: type) -> bool:
+    """Whether a function's parameter has this type, or may be None instead; no if its hint cannot be read."""
+    try:
+        return _is_optionally(_hint(function, name, kind), kind)
+    except TypeError:
+        return False
+
+
+def behind(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What a ``functools.partial`` is made of; every other function itself."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def _called(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What has the type hints: the function itself, or the call of an object."""
+    function = behind(function)
+    return function if inspect.isroutine(function) or isinstance(function, type) else type(function).__call__
+
+
+def _is_optionally(hint: Any, kind: type) -> bool:
+    """Whether a hint is of a type, ``Annotated`` and None aside."""
+    if typing.get_origin(hint) is typing.Annotated:
+        return _is_optionally(hint.__origin__, kind)
+    if typing.get_origin(hint) in {typing.Union, types.UnionType}:
+        options = [option for option in typing.get_args(hint) if option is not type(None)]
+        return len(options) == 1 and _is_optionally(options[0], kind)
+    return hint is kind
+
+
+def _hint(function: Callable[..., Any], name: str, known: type) -> Any:
+    """The type hint of one parameter; what other parameters and the result are need not be readable.
+
+    A module that has the known type for type checkers alone may still name it.
+    """
+    import typing_extensions  # noqa: PLC0415 - only a tool that is used is read so closely
+
+    called = _called(function)
+    if isinstance(called, type):
+        called = inspect.getattr_static(called, "__init__")
+    annotations = getattr(called, "__annotations__", {})  # a built-in has none
+    if name not in annotations:
+        return Any
+    space = {known.__name__: known, **getattr(inspect.unwrap(called), "__globals__", {})}
+    alone = types.SimpleNamespace(__annotations__={name: annotations[name]})
+    try:
+        return typing_extensions.get_type_hints(alone, globalns=space, include_extras=True)[name]
+    except (NameError, AttributeError) as error:
+        raise TypeError(
+            f"{_name(function)} has a type hint that cannot be read: {error}; import the name at the top of "
+            "its module"
+        ) from None
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return getattr(_called(function), "__name__", type(function).__name__)

@@ -1,0 +1,281 @@
+"""The words for what is wrong with arguments: the same for every kind of parameter model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from planning.errors import Problem, ToolValidationError, unknown_option
+
+__all__ = [
+    "MOST_PROBLEMS",
+    "expected",
+    "in_order",
+    "is_of_type",
+    "is_within",
+    "missing",
+    "node_at",
+    "out_of_bounds",
+    "refusal",
+    "spell",
+    "type_word",
+    "unknown_field",
+    "withheld",
+    "wrong_option",
+    "wrong_type",
+]
+
+Path = Sequence[str | int]
+
+_JSON_TYPES = {
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+    list: "an array",
+    tuple: "an array",
+    dict: "an object",
+    type(None): "null",
+}
+_TYPE_WORDS = {
+    "boolean": "a boolean",
+    "integer": "an integer",
+    "number": "a number",
+    "string": "a string",
+    "array": "an array",
+    "object": "an object",
+    "null": "null",
+}
+_FORMATS = {
+    "date": "a date such as 2026-01-31",
+    "date-time": "a date and time such as 2026-01-31T12:00:00Z",
+    "time": "a time such as 12:00:00",
+    "duration": "a duration such as PT15M",
+    "uuid": "a UUID",
+    "decimal": 'a decimal number such as "1.50"',
+    "email": "an email address",
+    "uri": "a URL",
+}
+_BOUNDS = {
+    "minimum": "at least {}",
+    "maximum": "at most {}",
+    "exclusiveMinimum": "more than {}",
+    "exclusiveMaximum": "less than {}",
+    "multipleOf": "a multiple of {}",
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "minItems": "at least {} items",
+    "maxItems": "at most {} items",
+    "minProperties": "at least {} fields",
+    "maxProperties": "at most {} fields",
+}
+_LONG = 10**15
+MOST_PROBLEMS = 50
+_PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+
+
+def missing(schema: Mapping[str, Any], path: Path) -> Problem:
+    """A required field is not there."""
+    return Problem(
+        f"missing; send {expected(node_at(schema, path))}", spell(path), tells=not _is_known(schema, path)
+    )
+
+
+def unknown_field(
+    schema: Mapping[str, Any], path: Path, name: str, known: Sequence[str] | None = None
+) -> Problem:
+    """The object at a path has a field that nobody asked for; the nearest known name is said.
+
+    Args:
+        schema: The schema of the arguments as a whole.
+        path: Where the object stands.
+        name: The field.
+        known: The names that it knows; those of all that it may be where left out.
+    """
+    import difflib  # noqa: PLC0415 - only a wrong name needs it
+
+    if known is None:
+        known = _names(node_at(schema, path))
+    near = difflib.get_close_matches(name, known, n=1)
+    if near:
+        hint = f"did you mean {near[0]}?"
+    else:
+        hint = f"the fields are {', '.join(known)}" if known else "send no fields"
+    return Problem(f"unknown field; {hint}", spell([*path, name]))
+
+
+def wrong_type(schema: Mapping[str, Any], path: Path, value: object) -> Problem:
+    """A value is of another type than was asked for."""
+    told = f"expected {expected(node_at(schema, path))}, got {type_word(value)}"
+    return Problem(told, spell(path), tells=not _is_known(schema, path))
+
+
+def wrong_option(schema: Mapping[str, Any], path: Path, value: object) -> Problem:
+    """A value is none of the options."""
+    options = [name for each in _options(node_at(schema, path)) for name in each.get("enum", ())]
+    options += [each["const"] for each in _options(node_at(schema, path)) if "const" in each]
+    return Problem(unknown_option(value, dict.fromkeys(map(str, options))), spell(path))
+
+
+def out_of_bounds(path: Path, keyword: str, limit: object, value: object) -> Problem | None:
+    """A value of the right type breaks a limit; None for a keyword that is no limit."""
+    if keyword == "pattern":
+        return Problem(f"expected text that matches {limit}, got other text", spell(path))
+    words = _BOUNDS.get(keyword)
+    if words is None:
+        return None
+    return Problem(f"expected {_counted(words, limit)}, got {_measured(value)}", spell(path))
+
+
+def type_word(value: object) -> str:
+    """What a value is, in JSON's words."""
+    return _JSON_TYPES.get(type(value), f"a value of type {type(value).__name__}")
+
+
+def is_of_type(node: Mapping[str, Any], value: object) -> bool:
+    """Whether a value is of a type that a schema asks for, and of that alone: no format besides."""
+    types = (_TYPE_WORDS.get(str(option.get("type"))) for option in _options(node) if "format" not in option)
+    return type_word(value) in types
+
+
+def expected(node: Mapping[str, Any]) -> str:
+    """What a schema asks for, in a few words."""
+    for key in ("anyOf", "oneOf"):
+        if key in node:
+            return " or ".join(dict.fromkeys(expected(option) for option in node[key]))
+    if "enum" in node:
+        options = ", ".join(map(str, node["enum"]))
+        return f"one of {options}" if len(node["enum"]) > 1 else options
+    if "const" in node:
+        return str(node["const"])
+    word = _FORMATS.get(str(node.get("format"))) or _TYPE_WORDS.get(str(node.get("type")), "a value")
+    if "maxLength" in node:
+        return f"{word} of {node.get('minLength', 0)} to {node['maxLength']} characters"
+    if "properties" in node:
+        return f"{word} with {', '.join(node['properties']) or 'no fields'}"
+    bounds = [_counted(words, node[key]) for key, words in _BOUNDS.items() if key in node]
+    told = f"{word} of {' and '.join(bounds)}" if bounds else word
+    return f"{told} that matches {node['pattern']}" if "pattern" in node else told
+
+
+def node_at(schema: Mapping[str, Any], path: Iterable[str | int]) -> Mapping[str, Any]:
+    """The part of a schema that speaks of the place at a path; empty where none does."""
+    node = schema
+    for part in path:
+        node = _child(node, part) or {}
+    return node
+
+
+def spell(path: Iterable[str | int]) -> str:
+    """A path as text, such as ``steps[1].title``; ASCII, and each name cut to 60 characters."""
+    spelled = ""
+    for part in path:
+        if isinstance(part, int):
+            spelled += f"[{part}]"
+        else:
+            name = ascii(part)[1:-1][:60]
+            spelled += f".{name}" if spelled else name
+    return spelled
+
+
+def is_within(inner: str, outer: str) -> bool:
+    """Whether a spelled path leads into another, and is not the same; all lead into that of the whole."""
+    return inner != outer and (not outer or inner.startswith((f"{outer}.", f"{outer}[")))
+
+
+def in_order(problems: Iterable[Problem], schema: Mapping[str, Any]) -> list[Problem]:
+    """The problems in the order of the fields: unknown ones behind the known, and the whole call last."""
+
+    def place(problem: Problem) -> list[tuple[int, int]]:
+        node, places = schema, list[tuple[int, int]]()
+        for index, name in _PART.findall(problem.path):
+            part: str | int = int(index) if index else name
+            names = _names(node)
+            known = isinstance(part, int) or part in names
+            number = part if isinstance(part, int) else names.index(part) if known else 0
+            places.append((0 if known else 1, number))
+            node = _child(node, part) or {}
+        return places or [(2, 0)]
+
+    return sorted(problems, key=place)
+
+
+def refusal(problems: Iterable[Problem], schema: Mapping[str, Any]) -> ToolValidationError:
+    """The refusal for problems: each once, in the order of the schema's fields, and not too many."""
+    found = dict.fromkeys(islice(problems, MOST_PROBLEMS))
+    listed = in_order(found, schema)
+    if len(listed) == MOST_PROBLEMS:
+        listed.append(Problem("more may be wrong; mend these first", tells=False))
+    return ToolValidationError(listed)
+
+
+def withheld(problem: Problem, schema: Mapping[str, Any]) -> Problem:
+    """The problem without a word of what was sent: the schema's own words and names alone."""
+    if not problem.tells:
+        return problem
+    node, known = schema, list[str | int]()
+    for index, name in _PART.findall(problem.path):
+        part: str | int = int(index) if index else name
+        child = _child(node, part)
+        if child is None or not _is_known(node, [part]):
+            break
+        node = child
+        known.append(part)
+    return Problem(f"refused; send {expected(node)}", spell(known), tells=False)
+
+
+def _options(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """A schema, and all that it is a union of."""
+    yield node
+    for key in ("anyOf", "oneOf"):
+        for option in node.get(key, ()):
+            yield from _options(option)
+
+
+def _names(node: Mapping[str, Any]) -> list[str]:
+    """The fields of an object, or of all objects in a union."""
+    return list(dict.fromkeys(name for option in _options(node) for name in option.get("properties", ())))
+
+
+def _child(node: Mapping[str, Any], part: str | int) -> Mapping[str, Any] | None:
+    """One step down, also through the options of a union; where these differ, what is there is one too."""
+    found = list[Mapping[str, Any]]()
+    for option in _options(node):
+        child = _own_child(option, part)
+        if isinstance(child, Mapping) and child not in found:
+            found.append(child)
+    return {"anyOf": found} if len(found) > 1 else next(iter(found), None)
+
+
+def _own_child(node: Mapping[str, Any], part: str | int) -> object:
+    if isinstance(part, int):
+        places = node.get("prefixItems", ())
+        return places[part] if part < len(places) else node.get("items")
+    return node.get("properties", {}).get(part, node.get("additionalProperties"))
+
+
+def _is_known(schema: Mapping[str, Any], path: Path) -> bool:
+    """Whether every name of a path is the schema's own, and none came with the arguments."""
+    node = schema
+    for part in path:
+        if isinstance(part, str) and part not in _names(node):
+            return False
+        node = _child(node, part) or {}
+    return True
+
+
+def _counted(words: str, limit: object) -> str:
+    told = words.format(limit)
+    return told.removesuffix("s") if limit == 1 and words.endswith("s") else told
+
+
+def _measured(value: object) -> str:
+    if isinstance(value, str):
+        return _counted("{} characters", len(value))
+    if isinstance(value, (list, tuple)):
+        return _counted("{} items", len(value))
+    if isinstance(value, (int, float)) and abs(value) < _LONG:
+        return str(value)
+    return type_word(value)

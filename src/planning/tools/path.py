@@ -1,0 +1,334 @@
+"""The one path of every call: decode, check identifiers, limit, run, classify, publish, record.
+
+Finding the tool by its name comes before; the toolbox does it. Whatever is wrong on the way is an
+exception here, and here alone an exception becomes a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from time import perf_counter
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from planning.errors import Problem, ToolValidationError
+from planning.tools.admission import BLAMELESS, Admission, check_identifiers, with_identifier
+from planning.tools.contract import Tool, ToolContext
+from planning.tools.errors import (
+    PASSING,
+    ContextInvalid,
+    ErrorKind,
+    UserInputNeeded,
+)
+from planning.tools.outcome import failed, is_cancelling, redacted, settled, withheld_failure
+from planning.tools.result import ToolResult
+from session import ToolFailed, ToolInvoked
+
+if TYPE_CHECKING:
+    from logging import Logger
+
+    from planning.tools.rate_limit import RateLimiter
+
+__all__ = ["Path"]
+
+_DEBUG, _INFO, _ERROR = 10, 20, 40  # as in logging, which the first call loads
+
+_NO_CONTEXT = ToolContext()
+
+
+class Path:
+    """How calls are made: in whose name, under which limits."""
+
+    __slots__ = ("_limiter", "_timeout", "context")
+
+    def __init__(
+        self,
+        context: ToolContext = _NO_CONTEXT,
+        *,
+        limiter: Callable[[], RateLimiter] | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Set out.
+
+        Args:
+            context: What the tools are given; its session is where calls are published.
+            limiter: Gives the limiter for tools with a ``rate_limit_key``; the default registry's when
+                left out.
+            timeout: The seconds that a tool has which sets no timeout itself; None for no limit.
+        """
+        self.context = context
+        self._limiter = limiter
+        self._timeout = timeout
+
+    def invoke(self, tool: Tool, arguments: object) -> ToolResult:
+        """Make a call that raises when something is wrong.
+
+        Raises:
+            ToolValidationError: The arguments are refused.
+            PrivateFailure: The tool has private data, and failed.
+            Exception: Whatever the tool itself raises.
+        """
+        started = perf_counter()
+        try:
+            if type(arguments) is not tool.parameters or tool.requires_identifier:
+                arguments = self._accept(tool, arguments)
+            return self._walk(tool, arguments, started)
+        except BaseException as error:
+            self._note(tool, error, started)
+            raise
+
+    async def ainvoke(self, tool: Tool, arguments: object) -> ToolResult:
+        """The same from async code."""
+        started = perf_counter()
+        try:
+            return await self._awalk(tool, self._accept(tool, arguments), started)
+        except BaseException as error:
+            self._note(tool, error, started)
+            raise
+
+    def call(self, tool: Tool, arguments: object) -> ToolResult:
+        """Make a call that always has a result.
+
+        KeyboardInterrupt, SystemExit, GeneratorExit and the cancelling of a task pass.
+        """
+        started = perf_counter()
+        try:
+            return self._walk(tool, self._decode(tool, arguments), started)
+        except BaseException as error:  # noqa: BLE001 - a tool may fail in any way; what must pass is raised again
+            return self._answer(tool, error, started)
+
+    async def acall(self, tool: Tool, arguments: object) -> ToolResult:
+        """The same from async code."""
+        started = perf_counter()
+        try:
+            return await self._awalk(tool, self._decode(tool, arguments), started)
+        except BaseException as error:  # noqa: BLE001 - a tool may fail in any way; what must pass is raised again
+            return self._answer(tool, error, started)
+
+    def answer_unfound(self, name: str, error: ToolValidationError) -> ToolResult:
+        """The result of a call to a tool that does not exist."""
+        result = failed(name, error, perf_counter(), code=ErrorKind.UNKNOWN_TOOL)
+        self._record(name, result, error)
+        return result
+
+    def answer_bad_context(self, tool: Tool, error: ContextInvalid) -> ToolResult:
+        """The result of a call whose context is no mapping."""
+        told = ContextInvalid(f"{tool.name} was not called: {error.message}")
+        return self._answer(tool, told, perf_counter())
+
+    # Stages
+
+    def _accept(self, tool: Tool, arguments: object) -> Any:
+        """Take parameters from Python: an instance of the parameter type, or what to make one from."""
+        if type(arguments) is tool.parameters:
+            check_identifiers(tool, {name: getattr(arguments, name, None) for name in tool.identifiers})
+            return arguments
+        if arguments is not None and not isinstance(arguments, Mapping):
+            told = f"{tool.name} takes {tool.model.name}, got {type(arguments).__name__}"
+            raise ToolValidationError(Problem(told, tells=False))
+        return self._decode(tool, arguments)
+
+    def _decode(self, tool: Tool, arguments: object) -> Any:
+        if not tool.returns_private_data:
+            return self._read(tool, arguments)
+        try:
+            return self._read(tool, arguments)
+        except (*PASSING, ToolValidationError, UserInputNeeded):
+            raise  # without a word of what was sent
+        except BaseException as error:  # noqa: BLE001 - what checks the arguments may fail in any way
+            failure = withheld_failure(tool, error)
+        raise failure  # outside of the handler: it carries no trace of the other
+
+    def _read(self, tool: Tool, arguments: object) -> Any:
+        diagnose, is_private = tool.diagnose, tool.returns_private_data
+        if tool.requires_identifier:
+            # Before the parameter model is asked: it would only say that a field is missing.
+            arguments = with_identifier(tool, arguments)
+        further = None if diagnose is None else lambda told: diagnose(told, self.context)
+        return _decoder()(tool.model, arguments, further, is_private=is_private)
+
+    def _walk(self, tool: Tool, params: Any, started: float) -> ToolResult:
+        if tool.is_unguarded and (self._timeout is None or not tool.blocking):
+            outcome = tool.run(params, self.context)
+            if tool.publishes and type(outcome) is ToolResult and outcome.success:
+                return outcome
+            result = settled(tool, outcome, started)
+        elif tool.breaker is None:
+            self._limit(tool)
+            result = self._run(tool, params, started)
+        else:
+            with Admission(tool.breaker, tool.name) as admission:
+                self._limit(tool)
+                admission.is_running = True
+                result = self._run(tool, params, started)
+                admission.success = result.success
+        return result if tool.publishes else self._publish(tool, params, result)
+
+    async def _awalk(self, tool: Tool, params: Any, started: float) -> ToolResult:
+        if tool.is_direct:
+            seconds = self._timeout if tool.timeout is None else tool.timeout
+            coroutine = tool.run(params, self.context)
+            outcome = await (
+                coroutine if seconds is None else _background().await_within(coroutine, tool.name, seconds)
+            )
+            result = settled(tool, outcome, started)
+        elif tool.breaker is None:
+            if tool.rate_limit_key is not None:
+                await self._rate_limiter().ahit(tool.rate_limit_key)
+            result = await self._arun(tool, params, started)
+        else:
+            with Admission(tool.breaker, tool.name) as admission:
+                if tool.rate_limit_key is not None:
+                    await self._rate_limiter().ahit(tool.rate_limit_key)
+                admission.is_running = True
+                result = await self._arun(tool, params, started)
+                admission.success = result.success
+        return result if tool.publishes else self._publish(tool, params, result)
+
+    def _limit(self, tool: Tool) -> None:
+        if tool.rate_limit_key is not None:
+            self._rate_limiter().hit(tool.rate_limit_key)
+
+    def _rate_limiter(self) -> RateLimiter:
+        if self._limiter is not None:
+            return self._limiter()
+        from planning.tools.registry import default_registry  # noqa: PLC0415 - it knows this module
+
+        return default_registry().limiter
+
+    def _run(self, tool: Tool, params: Any, started: float) -> ToolResult:
+        if tool.is_async:
+            result: ToolResult = _background().run_coroutine(
+                partial(self._arun, tool, params, started), tool.name
+            )
+            return result
+        if not tool.returns_private_data:
+            return settled(tool, self._try(tool, params), started)
+        try:
+            return settled(tool, self._try(tool, params), started)
+        except PASSING:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever it is, its text is private
+            failure = withheld_failure(tool, error)
+        raise failure  # outside of the handler: it carries no trace of the other
+
+    async def _arun(self, tool: Tool, params: Any, started: float) -> ToolResult:
+        if not tool.returns_private_data:
+            return settled(tool, await self._atry(tool, params), started)
+        try:
+            return settled(tool, await self._atry(tool, params), started)
+        except PASSING:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever it is, its text is private
+            if is_cancelling(error):
+                failure: BaseException = _background().cancelling()
+            else:
+                failure = withheld_failure(tool, error)
+        raise failure  # outside of the handler: it carries no trace of the other
+
+    def _try(self, tool: Tool, params: Any) -> Any:
+        seconds = self._seconds(tool)
+        if seconds is not None:
+            return _background().run_in_thread(self._attempts(tool, params), tool.name, seconds)
+        if tool.retry is not None:
+            return tool.retry.run(partial(tool.run, params, self.context), tool.name)
+        return tool.run(params, self.context)
+
+    async def _atry(self, tool: Tool, params: Any) -> Any:
+        seconds = self._seconds(tool)
+        if tool.is_async:
+            if tool.retry is None:
+                coroutine = tool.run(params, self.context)
+            else:
+                coroutine = tool.retry.arun(partial(tool.run, params, self.context), tool.name)
+            return await _background().await_within(coroutine, tool.name, seconds)
+        if tool.blocking or seconds is not None:
+            return await _background().run_off_loop(self._attempts(tool, params), tool.name, seconds)
+        return self._try(tool, params)
+
+    def _seconds(self, tool: Tool) -> float | None:
+        """How long a call may take. A tool that does not block is not put into a thread to be timed."""
+        if tool.timeout is None and (tool.blocking or tool.is_async):
+            return self._timeout
+        return tool.timeout
+
+    def _attempts(self, tool: Tool, params: Any) -> Callable[[Callable[[], bool]], Any]:
+        call = partial(tool.run, params, self.context)
+        retry = tool.retry
+        if retry is None:
+            return lambda _stop: call()
+        return lambda stop: retry.run(call, tool.name, stop)
+
+    def _publish(self, tool: Tool, params: Any, result: ToolResult) -> ToolResult:
+        session = self.context.session
+        if session is not None:
+            told, shown = (redacted(tool.name, result), None) if result.is_private else (result, params)
+            value = result.value if tool.reduces and result.success else None
+            with session.transaction() as transaction:
+                transaction.publish(ToolInvoked(tool.name, shown, told, value, session_id=session.session_id))
+        if _logger().isEnabledFor(_DEBUG):
+            self._log(_DEBUG, "tool_called", tool.name, result)
+        return result
+
+    # Failures
+
+    def _answer(self, tool: Tool, error: BaseException, started: float) -> ToolResult:
+        """The result that stands for an exception; one that must pass is raised again."""
+        if isinstance(error, PASSING):
+            raise error
+        result = failed(tool.name, error, started, is_private=tool.returns_private_data)
+        self._record(tool.name, result, error)
+        if is_cancelling(error):
+            raise error
+        return result
+
+    def _note(self, tool: Tool, error: BaseException, started: float) -> None:
+        """Record a call whose exception goes to the caller."""
+        if not isinstance(error, PASSING):
+            result = failed(tool.name, error, started, is_private=tool.returns_private_data)
+            self._record(tool.name, result, error)
+
+    def _record(self, name: str, result: ToolResult, error: BaseException) -> None:
+        """Keep a call that did not come to its end, and tell the bus; a record that fails is no failure."""
+        level = _INFO if result.code in BLAMELESS else _ERROR
+        self._log(level, "tool_failed", name, result, error=type(error).__name__)
+        session = self.context.session
+        if session is not None:
+            try:
+                session.publish(ToolFailed(name, result, session_id=session.session_id))
+            except Exception as refusal:  # noqa: BLE001 - a bus or a foreign transaction may refuse in any way
+                told = {"tool": name, "error": type(refusal).__name__}
+                _logger().error("call_not_recorded", extra=told)
+
+    def _log(self, level: int, event: str, name: str, result: ToolResult, **more: str) -> None:
+        if _logger().isEnabledFor(level):
+            code = None if result.code is None else str(result.code)
+            told: dict[str, Any] = {"tool": name, "code": code, "elapsed": result.elapsed, **more}
+            trace_id = self.context.values.get("trace_id")
+            _logger().log(level, event, extra=told if trace_id is None else {**told, "trace_id": trace_id})
+
+
+@cache
+def _logger() -> Logger:
+    """Load logging when the first call is made, and keep stderr clean where nobody configures it."""
+    import logging  # noqa: PLC0415 - the planning tools alone may never log
+
+    logger = logging.getLogger("planning.tools")
+    logger.addHandler(logging.NullHandler())
+    return logger
+
+
+@cache
+def _decoder() -> Callable[..., Any]:
+    """Load decoding when the first call needs it, and msgspec and jsonschema-rs with it."""
+    from planning.tools.decode import decode  # noqa: PLC0415 - it needs msgspec and jsonschema-rs
+
+    return decode
+
+
+@cache
+def _background() -> ModuleType:
+    from planning.tools import background  # noqa: PLC0415 - it needs asyncio
+
+    return background

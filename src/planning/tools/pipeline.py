@@ -1,0 +1,96 @@
+"""The pipeline's step that carries out what a planner asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from planning.errors import ToolValidationError, show
+from planning.tools.contract import ToolContext
+from planning.tools.envelopes import pipeline_envelope
+from planning.tools.errors import ErrorKind
+from planning.tools.ledger import register_ledger
+from planning.tools.path import Path
+from planning.tools.registry import ToolRegistry, default_registry
+from session import Session
+
+__all__ = ["execute_tools"]
+
+_UNREADABLE = "invalid_call"
+
+
+async def execute_tools(
+    state: Mapping[str, Any], *, registry: ToolRegistry | None = None, session: Session | None = None
+) -> dict[str, dict[str, Any]]:
+    """Carry out the tool calls in a pipeline's state, one after the other; never raises.
+
+    Args:
+        state: ``tool_calls`` is a list of ``{"tool", "args"}``; the context of the tools is made of
+            ``trace_id``, ``conversation_context["conversation_id"]`` and
+            ``user_context["conference_id"]``, each None where it is missing.
+        registry: Whose tools; the default registry's when left out.
+        session: Where the calls are published and recorded; nowhere when left out.
+
+    Returns:
+        ``{"tool_results": {name: envelope}}``, in the order of the calls, with the envelopes of
+        ``BaseTool.safe_execute``. The second call to a tool is ``name#2``. An unknown tool or a call that
+        cannot be read has an envelope that says so, and the rest runs.
+    """
+    tools = default_registry() if registry is None else registry
+    if not isinstance(state, Mapping):
+        return {"tool_results": {}}  # type: ignore[unreachable]  # a pipeline may hand over anything
+    calls = state.get("tool_calls")
+    if calls is None or (isinstance(calls, (list, tuple, dict, str)) and not calls):
+        return {"tool_results": {}}
+    if session is not None:
+        register_ledger(session)
+    path = Path(ToolContext(session, _context(state)), limiter=lambda: tools.limiter)
+    results: dict[str, dict[str, Any]] = {}
+    for call in calls if isinstance(calls, (list, tuple)) else [calls]:
+        name = call.get("tool") if isinstance(call, Mapping) else None
+        if not isinstance(name, str) or not name:
+            envelope, name = _unreadable(call), _UNREADABLE
+        else:
+            envelope = await _carried_out(path, tools, name, call.get("args"))
+        results[_free(name, results)] = envelope
+    return {"tool_results": results}
+
+
+async def _carried_out(path: Path, tools: ToolRegistry, name: str, arguments: Any) -> dict[str, Any]:
+    tool = tools.find(name)
+    if tool is None:
+        unknown = ToolValidationError(f"Unknown tool: {name[:100]}")
+        return pipeline_envelope(path.answer_unfound(name[:100], unknown))
+    return pipeline_envelope(await path.acall(tool, arguments))
+
+
+def _unreadable(call: object) -> dict[str, Any]:
+    what = "names no tool" if isinstance(call, Mapping) else f"is {show(call)}"
+    return {
+        "success": False,
+        "data": None,
+        "error": f'The call {what}; write {{"tool": name, "args": {{...}}}}',
+        "user_message": None,
+        "code": ErrorKind.PARAMETER.value,
+    }
+
+
+def _context(state: Mapping[str, Any]) -> dict[str, Any]:
+    def inside(key: str, name: str) -> Any:
+        part = state.get(key)
+        return part.get(name) if isinstance(part, Mapping) else None
+
+    return {
+        "trace_id": state.get("trace_id"),
+        "conversation_id": inside("conversation_context", "conversation_id"),
+        "conference_id": inside("user_context", "conference_id"),
+    }
+
+
+def _free(name: str, taken: Mapping[str, object]) -> str:
+    """The name, or the first of ``name#2``, ``name#3`` ... that no call has yet."""
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name}#{number}"
+    return free

@@ -1,0 +1,290 @@
+"""Registries of tools, and the one that is there by default."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from planning.errors import show
+from planning.tools.base import BaseTool
+from planning.tools.contract import Tool
+from planning.tools.declare import tool as declared
+from planning.tools.errors import ParameterError, nearest_tool
+from planning.tools.spec import ToolSpec, check_parameters, unsupported
+
+if TYPE_CHECKING:
+    from planning.tools.rate_limit import RateLimiter
+
+__all__ = [
+    "Declaration",
+    "ToolRegistry",
+    "as_tool",
+    "default_registry",
+    "get_all_tools",
+    "get_tool",
+    "get_tool_descriptions",
+    "initialize_tools",
+    "register_tool",
+    "validate_call",
+]
+
+_INSTANCES = (Tool, BaseTool, ToolSpec)
+Declaration = Tool | BaseTool | ToolSpec | Callable[..., Any]
+
+ENTRY_POINTS = "planning.tools"
+
+logger = logging.getLogger("planning.tools")
+
+
+def as_tool(declaration: Declaration) -> Tool:
+    """The tool behind a declaration, in whichever way it was written.
+
+    Raises:
+        TypeError: It is no declaration.
+    """
+    if isinstance(declaration, Tool):
+        return declaration
+    if isinstance(declaration, BaseTool):
+        return declaration.as_tool
+    if isinstance(declaration, ToolSpec):
+        return declaration.as_tool
+    if isinstance(declaration, type):
+        raise TypeError(f"got the class {declaration.__name__} for a tool; write {declaration.__name__}()")
+    if declaration is None:
+        raise TypeError("a tool's function must be callable, got NoneType")
+    return declared(declaration)
+
+
+class ToolRegistry:
+    """Tools by name, in the order of registration. Threads may share one."""
+
+    def __init__(self, tools: Iterable[Declaration] = (), *, limiter: RateLimiter | None = None) -> None:
+        """Register tools.
+
+        Args:
+            tools: The first ones.
+            limiter: Counts the calls of tools with a ``rate_limit_key``; when left out, 60 calls a
+                minute for each key are counted in this process.
+
+        Raises:
+            ValueError: Two tools have the same name.
+            TypeError: One is no tool.
+        """
+        self._lock = RLock()
+        self._declared: dict[str, Declaration] = {}
+        self._tools: dict[str, Tool] = {}
+        self._specs: dict[str, ToolSpec] = {}
+        self._limiter = limiter
+        for tool in tools:
+            self.register_tool(tool)
+
+    def __iter__(self) -> Iterator[Tool]:
+        """The tools in the form in which a toolbox takes them."""
+        return iter(tuple(self._tools.values()))
+
+    def __len__(self) -> int:
+        """How many tools there are."""
+        return len(self._tools)
+
+    @property
+    def limiter(self) -> RateLimiter:
+        """What counts the calls of tools with a ``rate_limit_key``; it can be replaced.
+
+        Raises:
+            ImportError: The limits library is not installed.
+        """
+        with self._lock:
+            if self._limiter is None:
+                from planning.tools.rate_limit import RateLimiter  # noqa: PLC0415 - it needs an extra
+
+                self._limiter = RateLimiter()
+            return self._limiter
+
+    @limiter.setter
+    def limiter(self, limiter: RateLimiter) -> None:
+        self._limiter = limiter
+
+    def register_tool(self, tool: Declaration, *, replace: bool = False) -> None:
+        """Add a tool.
+
+        Args:
+            tool: A ``Tool``, an instance of a ``BaseTool``, a ``ToolSpec``, or a function.
+            replace: Whether it may take the place of another with its name.
+
+        Raises:
+            ValueError: Its name is empty, or another tool has it.
+            TypeError: It is no tool.
+            ImportError: It has a ``rate_limit_key``, and the limits library is not installed.
+        """
+        self._register(as_tool(tool), tool, replace=replace)
+
+    def add_new(self, made: Tool, declared: Declaration) -> bool:
+        """Add a tool unless its name is taken; returns whether it was added.
+
+        Raises:
+            ImportError: See ``register_tool``.
+        """
+        with self._lock:
+            is_new = made.name not in self._tools
+            if is_new:
+                self._register(made, declared, replace=False)
+        return is_new
+
+    def _register(self, made: Tool, tool: Declaration, *, replace: bool) -> None:
+        if made.rate_limit_key is not None:
+            _ = self.limiter  # what cannot be enforced is not accepted
+        with self._lock:
+            is_same = self._tools.get(made.name) is made or self._declared.get(made.name) is tool
+            if made.name in self._tools and not replace and not is_same:
+                raise ValueError(
+                    f"a tool is named {made.name} already; pass replace=True to put this one there"
+                )
+            self._declared = {**self._declared, made.name: tool}
+            self._tools = {**self._tools, made.name: made}
+            self._specs = {
+                name: each.parameters
+                for name, each in self._tools.items()
+                if isinstance(each.parameters, ToolSpec)
+            }
+
+    def get_tool(self, name: object) -> Declaration | None:
+        """The tool with a name, as it was registered; None when there is none."""
+        return self._declared.get(name) if isinstance(name, str) else None
+
+    def get_all_tools(self) -> dict[str, Declaration]:
+        """All tools by name, as they were registered: a copy."""
+        return dict(self._declared)
+
+    def get_tool_spec(self, name: object) -> ToolSpec | None:
+        """The declaration of a tool with query types; None when there is no such tool."""
+        return self._specs.get(name) if isinstance(name, str) else None
+
+    def get_tool_descriptions(self) -> list[dict[str, Any]]:
+        """``{"name", "description", "requires_identifier"}`` of each tool, in the order of registration."""
+        return [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "requires_identifier": tool.requires_identifier,
+            }
+            for tool in self
+        ]
+
+    def find(self, name: object) -> Tool | None:
+        """The tool with a name in the form in which it is called; None when there is none."""
+        return self._tools.get(name) if isinstance(name, str) else None
+
+    def validate_call(self, tool_name: str, query_type: str | None, params: Mapping[str, Any]) -> None:
+        """Check a call before it is made.
+
+        Args:
+            tool_name: The tool's name.
+            query_type: The type of query; None for a tool that has no query types.
+            params: The parameters of the query.
+
+        Raises:
+            QueryTypeUnsupported: The tool has no such type of query.
+            ParameterError: There is no such tool; or a parameter is missing, wrong or unknown.
+                ``details["field"]`` names the first, ``details["errors"]`` lists every problem.
+        """
+        spec = self._specs.get(tool_name) if type(tool_name) is str else None
+        if spec is None:
+            tool = self.find(tool_name)
+            if tool is None:
+                raise _not_found(tool_name, self._tools)
+            if query_type:
+                raise unsupported(query_type, tool.name, [])
+            check_parameters(tool.model, params)
+        else:
+            spec.validate(query_type, params)
+
+
+def _not_found(name: object, names: Iterable[str]) -> ParameterError:
+    told = f"Tool {show(name)} not found in registry; {nearest_tool(name, names)}"
+    return ParameterError(told, {"field": "tool_name", "errors": [{"path": "tool_name", "message": told}]})
+
+
+_DEFAULT = ToolRegistry()
+
+
+def default_registry() -> ToolRegistry:
+    """The registry that the functions of this module work on."""
+    return _DEFAULT
+
+
+def register_tool(tool: Declaration, *, replace: bool = False) -> None:
+    """Add a tool to the default registry; see ``ToolRegistry.register_tool``."""
+    _DEFAULT.register_tool(tool, replace=replace)
+
+
+def get_tool(name: object) -> Declaration | None:
+    """The tool of the default registry with a name, as it was registered; None when there is none."""
+    return _DEFAULT.get_tool(name)
+
+
+def get_all_tools() -> dict[str, Declaration]:
+    """All tools of the default registry by name: a copy."""
+    return _DEFAULT.get_all_tools()
+
+
+def get_tool_descriptions() -> list[dict[str, Any]]:
+    """What a planner is told of the default registry's tools; see ``ToolRegistry``."""
+    return _DEFAULT.get_tool_descriptions()
+
+
+def validate_call(tool_name: str, query_type: str | None, params: Mapping[str, Any]) -> None:
+    """Check a call of the default registry's tools; see ``ToolRegistry.validate_call``."""
+    _DEFAULT.validate_call(tool_name, query_type, params)
+
+
+def initialize_tools(
+    tools: Iterable[Declaration] | None = None, *, registry: ToolRegistry | None = None
+) -> tuple[str, ...]:
+    """Register tools at the start of an application; once or more often is the same.
+
+    A tool whose name is taken is left out: what was registered before stays. So is, with a warning in the
+    log, one that an installed package offers and that needs an extra which is not installed.
+
+    Args:
+        tools: The tools; when left out, those that installed packages offer as entry points of the
+            group ``planning.tools``.
+        registry: Where to register; the default registry when left out.
+
+    Returns:
+        The names that are new.
+
+    Raises:
+        ImportError: An installed package offers a tool that cannot be loaded; none is registered. Or one
+            of ``tools`` needs an extra which is not installed.
+    """
+    target = _DEFAULT if registry is None else registry
+    found = _installed() if tools is None else [(as_tool(tool), tool) for tool in tools]
+    new = []
+    for made, tool in found:
+        try:
+            if target.add_new(made, tool):
+                new.append(made.name)
+        except ImportError as error:
+            if tools is not None:
+                raise
+            # Offered by a package, and asked for by nobody: the application goes on without it.
+            logger.warning("tool_left_out", extra={"tool": made.name, "reason": str(error)})
+    return tuple(new)
+
+
+def _installed() -> list[tuple[Tool, Declaration]]:
+    from importlib.metadata import entry_points  # noqa: PLC0415 - only this needs it
+
+    found: list[tuple[Tool, Declaration]] = []
+    for point in entry_points(group=ENTRY_POINTS):
+        try:
+            offered = point.load()
+            if not isinstance(offered, _INSTANCES):  # a class, or a function that gives one or several
+                offered = offered()
+            several = [offered] if isinstance(offered, _INSTANCES) else list(offered)
+            found += [(as_tool(each), each) for each in several]
+        except Exception as error:
+            raise ImportError(f"the tools {point.value} cannot be loaded: {type(error).__name__}") from error
+    return found

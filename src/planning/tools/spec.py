@@ -1,0 +1,174 @@
+"""Tools with query types: each type of query has parameters of its own, checked before the call."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import attrs
+
+from planning.errors import Problem, ToolError, ToolValidationError, show
+from planning.tools.contract import Tool
+from planning.tools.errors import ParameterError, QueryTypeUnsupported
+from planning.tools.parameters.model import Diagnose, ParameterModel, model_of
+
+__all__ = ["QueryCall", "QueryModel", "ToolSpec", "check_parameters", "unsupported"]
+
+
+def _frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    return MappingProxyType(dict(given))
+
+
+@attrs.frozen(eq=False)
+class ToolSpec:
+    """What a tool expects for each type of query, and where its output is kept.
+
+    Attributes:
+        name: The tool's name.
+        input_schema: The parameter model of each type of query: a pydantic model, a dataclass, an
+            attrs class or a TypedDict.
+        output_key: Under which key a workflow stores the output in its memory.
+        description: What the tool is for.
+        function: What answers: called with the query type and its parameters, and with a
+            ``ToolContext`` behind them if it takes three arguments; plain or async. Without one the
+            declaration serves ``validate_call`` alone.
+    """
+
+    name: str
+    input_schema: Mapping[str, Any] = attrs.field(converter=_frozen)
+    output_key: str
+    description: str = ""
+    function: Callable[..., Any] | None = attrs.field(default=None, kw_only=True, repr=False)
+    _models: dict[str, ParameterModel] = attrs.field(init=False, factory=dict, repr=False)
+
+    @cached_property
+    def as_tool(self) -> Tool:
+        """The tool that answers these queries; ``Tool(..., parameters=spec)`` makes one with more options."""
+        function = _unanswered(self.name) if self.function is None else self.function
+        return Tool(self.name, self.description, function, parameters=self)
+
+    def validate(self, query_type: str | None, params: Mapping[str, Any]) -> None:
+        """Check a call before it is made.
+
+        Raises:
+            QueryTypeUnsupported: The tool has no such type of query.
+            ParameterError: With every problem and its path.
+        """
+        model = self._models.get(query_type) if type(query_type) is str else None
+        check_parameters(self.model(query_type) if model is None else model, params)
+
+    def model(self, query_type: str | None) -> ParameterModel:
+        """The parameter model of a type of query.
+
+        Raises:
+            QueryTypeUnsupported: The tool has no such type of query.
+        """
+        if not isinstance(query_type, str) or query_type not in self.input_schema:
+            raise unsupported(query_type, self.name, list(self.input_schema))
+        return self._models.setdefault(query_type, model_of(self.input_schema[query_type]))
+
+
+def _unanswered(name: str) -> Callable[[str, Any], Any]:
+    def refuse(_query_type: str, _parameters: Any) -> Any:
+        raise ToolError(f"{name} cannot be called: it is declared without a function. Go on without it.")
+
+    return refuse
+
+
+def unsupported(query_type: object, tool: str, supported: list[str]) -> QueryTypeUnsupported:
+    """The error for a type of query that a tool does not have, with its place like every other problem."""
+    query_type = query_type if isinstance(query_type, str) else show(query_type)
+    error = QueryTypeUnsupported(query_type, tool, supported)
+    error.details |= {"field": "query_type", "errors": [{"path": "query_type", "message": error.message}]}
+    return error
+
+
+def check_parameters(model: ParameterModel, params: Mapping[str, Any]) -> None:
+    """Hold parameters against their model.
+
+    Raises:
+        ParameterError: With every problem and its path.
+    """
+    try:
+        model.check(params if type(params) is dict else _as_dict(params))
+    except ToolValidationError as error:
+        problems = error.problems
+    else:
+        return
+    raise ParameterError.of(problems)  # outside of the handler: it stands for the other error
+
+
+def _as_dict(params: object) -> dict[str, Any]:
+    if params is None:
+        return {}
+    if not isinstance(params, Mapping):
+        raise ToolValidationError(f"parameters must be a mapping, got {type(params).__name__}")
+    return dict(params)
+
+
+@attrs.frozen
+class QueryCall:
+    """The arguments of a tool with query types, checked.
+
+    Attributes:
+        query_type: The type of query.
+        parameters: An instance of that type's parameter model.
+    """
+
+    query_type: str
+    parameters: Any
+
+
+class QueryModel(ParameterModel):
+    """The arguments ``{"query_type": ..., "parameters": {...}}`` of a tool with query types."""
+
+    def __init__(self, spec: ToolSpec) -> None:
+        """Take the declaration."""
+        self.name = spec.name
+        self.kind = QueryCall
+        self._spec = spec
+
+    def schema(self) -> dict[str, Any]:
+        """See ``ParameterModel``."""
+        return copy.deepcopy(self._published)
+
+    def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> QueryCall:
+        """See ``ParameterModel``; a query type that is not supported is ``QueryTypeUnsupported``."""
+        from planning.tools.decode import read_arguments  # noqa: PLC0415 - it needs msgspec
+
+        problems = [
+            Problem("unknown field; the fields are query_type, parameters", show(name)[1:-1])
+            for name in data
+            if name not in {"query_type", "parameters"}
+        ]
+        query_type = data.get("query_type")
+        if not isinstance(query_type, str):
+            types = ", ".join(self._spec.input_schema)
+            what = "missing" if "query_type" not in data else f"{show(query_type)} is none"
+            raise ToolValidationError([*problems, Problem(f"{what}; send one of {types}", "query_type")])
+        model, parameters = self._spec.model(query_type), None
+        try:
+            parameters = model.convert(read_arguments(data.get("parameters")), diagnose)
+        except ToolValidationError as error:
+            problems += [problem.under("parameters") for problem in error.problems]
+        if problems:
+            raise ToolValidationError(problems)
+        return QueryCall(query_type, parameters)
+
+    @cached_property
+    def _published(self) -> dict[str, Any]:
+        types = list(self._spec.input_schema)
+        options = []
+        for name in types:
+            schema = self._spec.model(name).schema()
+            options.append({**schema, "description": f"For {name}"} if len(types) > 1 else schema)
+        parameters = options[0] if len(options) == 1 else {"anyOf": options}
+        return {
+            "type": "object",
+            "properties": {"query_type": {"type": "string", "enum": types}, "parameters": parameters},
+            "required": ["query_type", "parameters"],
+            "additionalProperties": False,
+        }

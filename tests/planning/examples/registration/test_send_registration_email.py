@@ -1,0 +1,314 @@
+"""Sending documents: to the address on file alone, and with the truth about each of them."""
+
+from __future__ import annotations
+
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from registration_runs import (
+    MailServer,
+    account,
+    change,
+    mailed,
+    read,
+    sending,
+    text_of,
+)
+
+from planning.examples.registration import create_database
+from planning.tools import RateLimiter
+
+ALL = ["badge", "invoice", "confirmation"]
+OUT_OF_REACH = {
+    "success": False,
+    "data": None,
+    "error": "Tool 'send_registration_email' encountered an error",
+    "user_message": "I ran into a problem with that. Could you try again?",
+    "code": "storage",
+}
+NOT_CONFIRMED = "the mail server did not confirm it: it may have gone out or not"
+NOT_REACHED = "the mail server could not be reached in time"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    create_database(tmp_path / "desk.db")
+    return tmp_path / "desk.db"
+
+
+def test_all_documents_on_file_are_sent_when_none_is_named(database: Path) -> None:
+    server = MailServer()
+    assert mailed(database, server, sending(identifier="ADA@example.org")) == [
+        {
+            "success": True,
+            "data": account(sent=ALL),
+            "error": None,
+            "user_message": "I sent your badge, invoice and confirmation to the email address of your "
+            "registration.",
+        }
+    ]
+    assert server.subjects == [f"Your {kind} for PyGrove 2026" for kind in ALL]
+    assert [envelope.rcpt_tos for envelope in server.taken] == [["ada@example.org"]] * 3
+
+
+def test_a_mail_has_its_headers_a_text_and_the_document(database: Path) -> None:
+    server = MailServer()
+    mailed(database, server, sending(identifier="REG-1001", documents=["badge"]))
+    (envelope,) = server.taken
+    mail = read(envelope)
+    assert (envelope.mail_from, envelope.rcpt_tos) == ("registration@example.org", ["ada@example.org"])
+    told = {name: str(value) for name, value in mail.items()}
+    assert parsedate_to_datetime(told.pop("Date")).tzinfo is not None
+    assert told.pop("Message-ID").endswith("@example.org>")
+    assert told.pop("Content-Type").startswith("multipart/mixed")
+    assert told == {
+        "From": "Registration desk <registration@example.org>",
+        "To": "Ada Example <ada@example.org>",
+        "Subject": "Your badge for PyGrove 2026",
+        "Auto-Submitted": "auto-generated",
+        "MIME-Version": "1.0",
+    }
+    body, attached = mail.iter_parts()
+    assert text_of(body) == "Attached is the badge of your registration REG-1001.\n"
+    assert (attached.get_filename(), text_of(attached)) == (
+        "badge.txt",
+        "The badge of Ada Example for PyGrove 2026.\n",
+    )
+
+
+def test_a_document_of_any_letters_and_lengths_of_line_arrives_as_it_is(database: Path) -> None:
+    content = "Gr\u00fc\u00dfe \U0001f40d\n" + "x" * 2000 + "\n.\nFrom here\n"
+    change(database, "UPDATE documents SET content = ? WHERE kind = 'badge'", content)
+    server = MailServer()
+    mailed(database, server, sending(identifier="REG-1001", documents=["badge"]))
+    (envelope,) = server.taken
+    assert text_of(list(read(envelope).iter_parts())[1]) == content
+    assert envelope.content is not None
+    assert envelope.content.isascii()
+
+
+@pytest.mark.parametrize(
+    ("documents", "sent"),
+    [
+        (["confirmation", "badge", "badge"], ["badge", "confirmation"]),
+        (None, ALL),
+    ],
+)
+def test_the_documents_that_are_named_are_sent_once_each(
+    database: Path, documents: Any, sent: list[str]
+) -> None:
+    server = MailServer()
+    (result,) = mailed(database, server, sending(identifier="REG-1001", documents=documents))
+    assert (result["data"], server.subjects) == (
+        account(sent=sent),
+        [f"Your {kind} for PyGrove 2026" for kind in sent],
+    )
+
+
+@pytest.mark.parametrize("documents", [["badge", "ticket"], [], "all"])
+def test_documents_that_there_are_not_are_refused_and_nothing_is_sent(database: Path, documents: Any) -> None:
+    server = MailServer()
+    (result,) = mailed(database, server, sending(identifier="REG-1001", documents=documents))
+    assert (result["code"], result["data"], server.connections) == ("parameter", None, 0)
+
+
+def test_partial_delivery_says_what_went_out_and_what_did_not(database: Path) -> None:
+    server = MailServer(data={"badge": "550 No badges", "invoice": "452 No room for ada@example.org"})
+    assert mailed(database, server, sending(identifier="REG-1001")) == [
+        {
+            "success": False,
+            "data": account(
+                sent=["confirmation"],
+                failed=["badge", "invoice"],
+                reasons={
+                    "badge": "the mail server refused it, code 550",
+                    "invoice": "the mail server refused it for now, code 452",
+                },
+            ),
+            "error": "Sent: confirmation. badge: the mail server refused it, code 550. "
+            "invoice: the mail server refused it for now, code 452. "
+            "To try again, name only what was not sent.",
+            "user_message": "I sent your confirmation to the email address of your registration. "
+            "I could not send your badge: the mail server refused it, code 550. "
+            "I could not send your invoice: the mail server refused it for now, code 452.",
+            "code": "tool",
+        }
+    ]
+    assert server.subjects == ["Your confirmation for PyGrove 2026"]
+
+
+def test_after_partial_delivery_the_rest_can_be_sent_alone(database: Path) -> None:
+    (first,) = mailed(database, MailServer(data={"invoice": "452 No"}), sending(identifier="REG-1001"))
+    server = MailServer()
+    again = sending(identifier="REG-1001", documents=first["data"]["failed"])
+    (second,) = mailed(database, server, again)
+    assert (second["success"], second["data"]) == (True, account(sent=["invoice"]))
+    assert server.subjects == ["Your invoice for PyGrove 2026"]
+
+
+@pytest.mark.parametrize("answer", ["550 Unknown", "452 Full", "421 Closing"])
+def test_a_server_that_refuses_the_recipient_gets_no_mail(database: Path, answer: str) -> None:
+    server = MailServer(recipient=answer)
+    (result,) = mailed(database, server, sending(identifier="REG-1001"))
+    code = answer[:3]
+    reason = f"the mail server refused it{' for now' if code < '500' else ''}, code {code}"
+    assert (result["success"], result["code"]) == (False, "tool")
+    assert result["data"] == account(failed=ALL, reasons=dict.fromkeys(ALL, reason))
+    assert result["user_message"] == f"I could not send your badge, invoice and confirmation: {reason}."
+    assert server.taken == []
+
+
+def test_a_document_that_is_not_on_file_is_said_and_the_others_are_sent(database: Path) -> None:
+    (result,) = mailed(database, MailServer(), sending(identifier="REG-2018", documents=["badge", "invoice"]))
+    assert (result["success"], result["error"]) == (
+        False,
+        "Sent: invoice. badge: none is on file. To try again, name only what was not sent.",
+    )
+    assert result["data"] == account(sent=["invoice"], failed=["badge"], reasons={"badge": "none is on file"})
+
+
+def test_a_document_that_is_not_on_file_needs_no_mail_server(database: Path) -> None:
+    server = MailServer()
+    (result,) = mailed(database, server, sending(identifier="REG-2018", documents=["badge"]))
+    assert result["data"] == account(failed=["badge"], reasons={"badge": "none is on file"})
+    assert (result["code"], server.connections) == ("tool", 0)
+
+
+def test_a_registration_without_documents_has_nothing_to_send(database: Path) -> None:
+    change(database, "DELETE FROM documents WHERE registration_id = 'REG-1001'")
+    server = MailServer()
+    (result,) = mailed(database, server, sending(identifier="REG-1001"))
+    assert (result["data"], result["error"], result["user_message"], server.connections) == (
+        None,
+        "This registration has no documents on file. Nothing was sent.",
+        "There are no documents for your registration yet.",
+        0,
+    )
+
+
+# The address
+
+
+def test_no_address_but_the_one_on_file_can_be_named(database: Path) -> None:
+    server = MailServer()
+    calls = [
+        sending(identifier="REG-1001", email="mallory@example.org"),
+        sending(identifier="REG-1001", to="mallory@example.org"),
+        sending(identifier="REG-1001, mallory@example.org"),
+        sending(identifier="ada@example.org\r\nBcc: mallory@example.org"),
+    ]
+    told = mailed(database, server, *calls)
+    codes = ["parameter", "parameter", "data_not_found", "data_not_found"]
+    assert [result["code"] for result in told] == codes
+    assert server.connections == 0
+
+
+def test_a_stored_line_break_becomes_no_header_and_no_recipient(database: Path) -> None:
+    change(
+        database,
+        "UPDATE registrations SET name = ?, conference = ? WHERE id = 'REG-1001'",
+        'Eve, "x" <mallory@example.org>\r\nBcc: mallory@example.org\u2028',
+        "PyGrove\nBcc: mallory@example.org\r\n\r\nA text",
+    )
+    server = MailServer()
+    (result,) = mailed(database, server, sending(identifier="REG-1001", documents=["badge"]))
+    (envelope,) = server.taken
+    mail = read(envelope)
+    assert result["success"] is True
+    assert envelope.rcpt_tos == ["ada@example.org"]
+    assert mail.get_all("To") == ["Eve x mallory example org Bcc mallory example org <ada@example.org>"]
+    assert mail.get_all("Subject") == ["Your badge for PyGrove Bcc: mallory@example.org A text"]
+    assert (mail["Bcc"], mail["Cc"]) == (None, None)
+
+
+def test_a_long_name_of_any_letters_stays_a_name(database: Path) -> None:
+    name = "J\u00f6rg, " * 40  # Python's reader puts a blank where the header was folded
+    change(database, "UPDATE registrations SET name = ? WHERE id = 'REG-1001'", name)
+    server = MailServer()
+    mailed(database, server, sending(identifier="REG-1001", documents=["badge"]))
+    (envelope,) = server.taken
+    (address,) = read(envelope)["To"].addresses
+    assert (address.display_name.replace(" ", ""), address.addr_spec) == ("J\u00f6rg" * 17, "ada@example.org")
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        "",
+        "ada",
+        "ada@",
+        "@example.org",
+        "<ada@example.org>",
+        "ada@example.org, mallory@example.org",
+        "ada@example.org\r\nRCPT TO:<mallory@example.org>",
+        "ad\u00e4@example.org",
+        "ada@ex\u00e4mple.org",
+    ],
+)
+def test_a_stored_address_that_is_not_one_plain_address_gets_nothing(database: Path, stored: str) -> None:
+    change(database, "UPDATE registrations SET email = ? WHERE id = 'REG-1001'", stored)
+    server = MailServer()
+    (result,) = mailed(database, server, sending(identifier="REG-1001"))
+    reason = "no mail can be sent to the email address on file"
+    assert result["data"] == account(failed=ALL, reasons=dict.fromkeys(ALL, reason))
+    assert server.connections == 0
+
+
+# Which registration
+
+
+def test_several_registrations_are_a_question_and_nothing_is_sent(database: Path) -> None:
+    server = MailServer()
+    (result,) = mailed(database, server, sending(identifier="ben@example.org"))
+    assert (result["code"], result["needs_user_input"], server.connections) == ("needs_user_input", True, 0)
+
+
+def test_the_conference_says_whose_documents_are_sent(database: Path) -> None:
+    server = MailServer()
+    (result,) = mailed(database, server, sending(identifier="ben@example.org", conference="harbour"))
+    assert (result["data"], server.subjects) == (
+        account(sent=["confirmation"]),
+        ["Your confirmation for Data Harbour 2026"],
+    )
+    assert server.taken[0].rcpt_tos == ["Ben@Example.org"]
+
+
+def test_nobody_is_found_and_nothing_is_sent(database: Path) -> None:
+    server = MailServer()
+    (result,) = mailed(database, server, sending(identifier="nobody@example.org"))
+    assert (result["success"], result["data"], server.connections) == (False, None, 0)
+
+
+def test_without_an_identifier_the_user_is_asked_and_nothing_is_sent(database: Path) -> None:
+    server = MailServer()
+    question = "I'd be happy to help! Could you provide your registration email or registration ID?"
+    assert mailed(database, server, sending(documents=["badge"])) == [
+        {
+            "success": False,
+            "data": None,
+            "error": f"send_registration_email was not called: ask the user first. {question}",
+            "user_message": question,
+            "code": "needs_user_input",
+            "needs_user_input": True,
+            "input_request": question,
+        }
+    ]
+    assert server.connections == 0
+
+
+def test_too_many_calls_are_refused_and_send_nothing(database: Path) -> None:
+    server = MailServer()
+    limiter = RateLimiter({"email_send": "1/day"})
+    call = sending(identifier="REG-1001", documents=["badge"])
+    first, second = mailed(database, server, call, call, limiter=limiter)
+    assert first["success"] is True
+    assert second.pop("error").startswith("email_send is limited to 1 per 1 day; try again in ")
+    assert second == {
+        "success": False,
+        "data": None,
+        "user_message": "That was asked for too often. Could you try again a little later?",
+        "code": "rate_limit",
+    }
+    assert len(server.taken) == 1

@@ -1,0 +1,246 @@
+"""Laws of decoding that hold for any JSON, and for every kind of record."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal, NotRequired, TypedDict
+
+import attrs
+import jsonschema
+import msgspec
+import pydantic
+import pytest
+from five_ways import WAYS, plain
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planning import ToolValidationError
+from planning.tools.decode import decode
+from planning.tools.parameters.model import ParameterModel, model_of
+from planning.tools.parameters.strict import strict_twin
+
+
+@dataclass
+class Leaf:
+    title: str
+    size: int = 1
+
+
+@dataclass
+class Tree:
+    title: str
+    leaf: Leaf | None = None
+    leaves: list[Leaf] = field(default_factory=list)
+    named: dict[str, Leaf] = field(default_factory=dict)
+    pair: tuple[int, str] | None = None
+    mode: Literal["a", "b"] = "a"
+    number: float | None = None
+
+
+@attrs.define
+class AttrsTree:
+    title: str
+    leaf: Leaf | None = None
+    leaves: list[Leaf] = attrs.field(factory=list)
+    mode: Literal["a", "b"] = "a"
+    number: float | None = None
+
+
+class TypedTree(TypedDict):
+    title: str
+    leaf: NotRequired[Leaf | None]
+    leaves: NotRequired[list[Leaf]]
+    mode: NotRequired[Literal["a", "b"]]
+
+
+class PydanticLeaf(pydantic.BaseModel):
+    title: str
+    size: int = 1
+
+
+class PydanticTree(pydantic.BaseModel):
+    title: str
+    leaf: PydanticLeaf | None = None
+    leaves: list[PydanticLeaf] = []
+    mode: Literal["a", "b"] = "a"
+
+
+MODELS: dict[str, ParameterModel] = {
+    **WAYS,
+    "tree": model_of(Tree),
+    "attrs tree": model_of(AttrsTree),
+    "TypedDict tree": model_of(TypedTree),
+    "pydantic tree": model_of(PydanticTree),
+    "anything": model_of(None),
+}
+NAMES = ["title", "size", "leaf", "leaves", "named", "pair", "mode", "number", "name", "count", "part", "x"]
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from(["", "a", "b", "[]", "{}", '{"title": "a"}', '["a"]', "red", "2026-01-31", "\u2014"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=3), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+ARGUMENTS = st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=3), JSON, max_size=6)
+LEAF = st.fixed_dictionaries({"title": st.sampled_from(["a", "b"])}, optional={"size": st.integers(0, 3)})
+NEARLY = st.fixed_dictionaries(
+    {"title": st.sampled_from(["a", "b"])},
+    optional={
+        "leaf": LEAF | st.none(),
+        "leaves": st.lists(LEAF | JSON, max_size=3),
+        "named": st.dictionaries(st.sampled_from(["k", "l"]), LEAF, max_size=2),
+        "mode": st.sampled_from(["a", "b", "c"]),
+        "number": st.sampled_from([1, 1.5, None]),
+        "pair": st.sampled_from([[1, "a"], [1], ["a", 1]]),
+        "x": st.integers(),
+    },
+)
+
+each_model = pytest.mark.parametrize("name", MODELS)
+
+
+def outcome(model: Any, arguments: object) -> Any:
+    try:
+        return plain(decode(model, arguments))
+    except ToolValidationError as error:
+        return list(map(str, error.problems))
+
+
+def is_there(data: Any, path: str) -> bool:
+    """Whether a path leads to a place of the data, or to a field that is missing there."""
+    steps = re.findall(r"\[(\d+)\]|([^.\[\]]+)", path)
+    for depth, (index, name) in enumerate(steps, 1):
+        if isinstance(data, str):  # a JSON text, or a title in place of a record
+            return True
+        if index and isinstance(data, list) and int(index) < len(data):
+            data = data[int(index)]
+        elif name and isinstance(data, dict):
+            if name not in data:
+                return depth == len(steps)
+            data = data[name]
+        else:
+            return False
+    return True
+
+
+@each_model
+@settings(max_examples=40)
+@given(arguments=ARGUMENTS | NEARLY)
+def test_what_is_refused_is_refused_with_problems_at_places_that_there_are(
+    name: str, arguments: dict[str, Any]
+) -> None:
+    try:
+        decode(MODELS[name], arguments)
+    except ToolValidationError as error:
+        assert error.problems
+        if all(re.fullmatch(r"\w+", key) for key in _names(arguments)):
+            assert [problem for problem in error.problems if not is_there(arguments, problem.path)] == []
+
+
+@each_model
+@settings(max_examples=40)
+@given(arguments=ARGUMENTS | NEARLY)
+def test_json_text_is_decoded_as_what_it_says(name: str, arguments: dict[str, Any]) -> None:
+    assert outcome(MODELS[name], json.dumps(arguments)) == outcome(MODELS[name], arguments)
+
+
+@each_model
+@settings(max_examples=40)
+@given(arguments=ARGUMENTS | NEARLY)
+def test_checking_says_what_converting_says(name: str, arguments: dict[str, Any]) -> None:
+    model, said = MODELS[name], list[list[str]]()
+    for attempt in (model.check, model.convert):
+        try:
+            attempt(arguments)
+        except ToolValidationError as error:
+            said.append(list(map(str, error.problems)))
+        else:
+            said.append([])
+    assert said[0] == said[1]
+
+
+@each_model
+@settings(max_examples=40)
+@given(arguments=ARGUMENTS | NEARLY)
+def test_arguments_are_never_changed(name: str, arguments: dict[str, Any]) -> None:
+    before = json.dumps(arguments)
+    with contextlib.suppress(ToolValidationError):
+        decode(MODELS[name], arguments)
+    assert json.dumps(arguments) == before
+
+
+@pytest.mark.parametrize("kind", [Leaf, Tree, AttrsTree, TypedTree])
+@settings(max_examples=40)
+@given(arguments=NEARLY | ARGUMENTS)
+def test_what_the_twin_takes_is_converted_and_no_field_is_lost(kind: type, arguments: dict[str, Any]) -> None:
+    twin = strict_twin(kind)
+    assert twin is not None
+    try:
+        taken = msgspec.convert(arguments, twin)
+    except msgspec.ValidationError:
+        return
+    value = plain(decode(kind, arguments))
+    for name, sent in msgspec.to_builtins(taken).items():
+        if name in arguments and arguments[name] is not None:
+            assert _covers(plain(value[name]), sent)
+    assert set(arguments) <= set(value)
+
+
+@pytest.mark.parametrize("kind", [Leaf, Tree, AttrsTree, TypedTree, PydanticTree])
+@settings(max_examples=40)
+@given(arguments=NEARLY)
+def test_what_the_published_schema_takes_is_taken(kind: type, arguments: dict[str, Any]) -> None:
+    # A second opinion: another implementation of JSON Schema.
+    model = model_of(kind)
+    if jsonschema.Draft202012Validator(model.schema()).is_valid(arguments):
+        model.convert(arguments)
+
+
+@each_model
+@settings(max_examples=40)
+@given(arguments=ARGUMENTS | NEARLY)
+def test_a_private_refusal_has_nothing_of_what_was_sent(name: str, arguments: dict[str, Any]) -> None:
+    planted = _planted(arguments)
+    with contextlib.suppress(ToolValidationError):
+        decode(MODELS[name], planted)
+        return
+    try:
+        decode(MODELS[name], planted, is_private=True)
+    except ToolValidationError as error:
+        assert "s3cret" not in f"{error}{error!r}{vars(error)!r}"
+        assert (error.__cause__, error.__context__) == (None, None)
+
+
+def _names(data: Any) -> set[str]:
+    if isinstance(data, dict):
+        return set(data).union(*map(_names, data.values()))
+    return set().union(*map(_names, data)) if isinstance(data, list) else set()
+
+
+def _planted(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {
+            name if name in NAMES[:-1] else f"s3cret{name}": _planted(item) for name, item in data.items()
+        }
+    if isinstance(data, list):
+        return [_planted(item) for item in data]
+    return f"s3cret{data}" if isinstance(data, str) else data
+
+
+def _covers(value: Any, sent: Any) -> bool:
+    """Whether a value holds all that was sent, defaults besides."""
+    if isinstance(sent, dict):
+        return all(
+            name in value and _covers(value[name], item) for name, item in sent.items() if item is not None
+        )
+    if isinstance(sent, list):
+        return len(value) == len(sent) and all(map(_covers, value, sent))
+    return bool(value == sent)

@@ -1,0 +1,227 @@
+"""A declaration means the same in whichever of the five ways it is written."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import traceback
+from typing import Any
+
+import pytest
+from five_ways import GOOD, WAYS, WRONG, Colour, order, plain, problems
+from syrupy.assertion import SnapshotAssertion
+
+from planning import ToolValidationError
+from planning.tools.decode import decode
+
+each_way = pytest.mark.parametrize("way", WAYS)
+each_wrong = pytest.mark.parametrize("case", WRONG)
+
+# pydantic is as lax as it is configured to be, and by default it converts these: who uses it wants that.
+CONVERTED: dict[str, dict[str, Any]] = {
+    "a digit for a number": {"count": 3},
+    "true for a number": {"count": 1},
+    "yes for true": {"loud": True},
+    "1 for true": {"loud": True},
+    "midnight for a day": {"day": datetime.date(2026, 1, 31)},
+}
+# To pydantic a number is a moment in seconds, and this one is no midnight: it says so in its own words.
+OWN_WORDS = {
+    "a number for a day": ["day: Datetimes provided to dates should have zero time - e.g. be exact dates"]
+}
+
+
+@each_way
+@each_wrong
+def test_the_same_mistake_is_the_same_list_of_problems(way: str, case: str) -> None:
+    changes, expected = WRONG[case]
+    if way == "pydantic" and case in CONVERTED:
+        value = plain(decode(WAYS[way], {**GOOD, **changes}))
+        assert {name: value[name] for name in changes} == CONVERTED[case]
+        return
+    if way == "pydantic":
+        expected = OWN_WORDS.get(case, expected)
+    assert problems(WAYS[way], {**GOOD, **changes}) == expected
+
+
+@each_way
+def test_all_that_is_missing_is_told_with_what_to_send(way: str) -> None:
+    assert problems(WAYS[way], {}) == [
+        "name: missing; send a string",
+        "count: missing; send an integer of at least 1 and at most 9",
+        "ratio: missing; send a number",
+        "loud: missing; send a boolean",
+        "mode: missing; send one of slow, fast",
+        "colour: missing; send one of red, green",
+        "day: missing; send a date such as 2026-01-31",
+        "tags: missing; send an array",
+        "part: missing; send an object with title, size",
+    ]
+
+
+def test_the_messages_are_stored(snapshot: SnapshotAssertion) -> None:
+    told = {
+        case: problems(WAYS["dataclass"], {**GOOD, **changes}) for case, (changes, _expected) in WRONG.items()
+    }
+    assert json.dumps({"nothing at all": problems(WAYS["dataclass"], {}), **told}, indent=2) == snapshot
+
+
+PART = {
+    "type": "object",
+    "properties": {"title": {"type": "string"}, "size": {"type": "integer"}},
+    "required": ["title"],
+    "additionalProperties": False,
+}
+PUBLISHED: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "description": "What to call it"},
+        "count": {"type": "integer", "minimum": 1, "maximum": 9},
+        "ratio": {"type": "number"},
+        "loud": {"type": "boolean"},
+        "mode": {"type": "string", "enum": ["slow", "fast"]},
+        "colour": {"type": "string", "enum": ["red", "green"]},
+        "day": {"type": "string", "format": "date"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "part": PART,
+        "parts": {"type": "array", "items": PART},
+        "note": {"type": "string"},
+    },
+    "required": ["name", "count", "ratio", "loud", "mode", "colour", "day", "tags", "part"],
+    "additionalProperties": False,
+}
+
+
+def unordered(schema: Any) -> Any:
+    """The schema with the names of required fields sorted; their order means nothing."""
+    if isinstance(schema, dict):
+        return {
+            key: sorted(value) if key == "required" else unordered(value) for key, value in schema.items()
+        }
+    return schema
+
+
+@each_way
+def test_the_published_schema_is_the_same(way: str) -> None:
+    assert unordered(WAYS[way].schema()) == unordered(PUBLISHED)
+
+
+@each_way
+def test_the_published_fields_stand_in_the_order_of_their_declaration(way: str) -> None:
+    schema = WAYS[way].schema()
+    assert list(schema["properties"]) == list(PUBLISHED["properties"])
+    assert list(schema["properties"]["part"]["properties"]) == ["title", "size"]
+
+
+@each_way
+def test_the_values_decoded_are_the_same(way: str) -> None:
+    expected = {**GOOD, "colour": Colour.RED, "day": datetime.date(2026, 1, 31)}
+    assert plain(decode(WAYS[way], GOOD)) == expected
+    assert plain(decode(WAYS[way], json.dumps(GOOD))) == expected
+
+
+# What is sent beside the point -> what it is taken for.
+MEANT: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "2.0 for 2": ({"count": 2.0}, {"count": 2}),
+    "a JSON text for an array": ({"tags": '["a", "b"]'}, {"tags": ["a", "b"]}),
+    "a JSON text for a record": ({"part": '{"title": "t", "size": 2}'}, {"part": {"title": "t", "size": 2}}),
+    "JSON texts for records": (
+        {"parts": ['{"title": "t", "size": 2}']},
+        {"parts": [{"title": "t", "size": 2}]},
+    ),
+    "2 for 2.0": ({"ratio": 2}, {"ratio": 2.0}),
+}
+
+
+@each_way
+@pytest.mark.parametrize("meant", MEANT)
+def test_what_is_sent_beside_the_point_is_taken_for_the_same(way: str, meant: str) -> None:
+    changes, expected = MEANT[meant]
+    value = plain(decode(WAYS[way], {**GOOD, **changes}))
+    assert {name: value[name] for name in changes} == expected
+
+
+# A TypedDict has no defaults: a field that was not sent is not there. A function has its own.
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "pydantic": {"part": {"title": "t", "size": 1}, "parts": [], "note": None},
+    "dataclass": {"part": {"title": "t", "size": 1}, "parts": [], "note": None},
+    "attrs": {"part": {"title": "t", "size": 1}, "parts": [], "note": None},
+    "TypedDict": {"part": {"title": "t"}},
+    "function": {"part": {"title": "t", "size": 1}},
+}
+
+
+@each_way
+@pytest.mark.parametrize("omitted", [{}, {"parts": None, "note": None}], ids=["left out", "null"])
+def test_an_optional_field_is_left_out_or_null(way: str, omitted: dict[str, None]) -> None:
+    sent = {name: value for name, value in GOOD.items() if name not in {"parts", "note"}}
+    value = plain(decode(WAYS[way], {**sent, "part": "t", **omitted}))
+    assert {name: value[name] for name in ("part", "parts", "note") if name in value} == DEFAULTS[way]
+
+
+def test_a_function_is_called_with_its_own_defaults() -> None:
+    sent = {name: value for name, value in GOOD.items() if name not in {"parts", "note"}}
+    envelope = order.execute(**sent)
+    assert plain(envelope["result"]) == {
+        **sent,
+        "colour": Colour.RED,
+        "day": datetime.date(2026, 1, 31),
+        "parts": [],
+        "note": None,
+    }
+
+
+SECRET = "4711-secret"  # noqa: S105 - no password
+
+
+def planted(value: Any, names: frozenset[str] = frozenset({*GOOD, "title", "size"})) -> Any:
+    """The arguments with a secret as every text, and in the name of every field that is unknown."""
+    if isinstance(value, dict):
+        return {
+            name if name in names else f"{SECRET}-{name}": planted(item, names)
+            for name, item in value.items()
+        }
+    if isinstance(value, list):
+        return [planted(item, names) for item in value]
+    return f"{SECRET}-{value}" if isinstance(value, str) else value
+
+
+def traces(error: BaseException) -> str:
+    """All that a log could show of an exception, and of those before it."""
+    told = [*traceback.format_exception(error), str(error), repr(error), repr(vars(error))]
+    for before in (error.__cause__, error.__context__):
+        if before is not None:
+            told.append(traces(before))
+    return "\n".join(told)
+
+
+@each_way
+@each_wrong
+@pytest.mark.parametrize("as_text", [False, True], ids=["mapping", "text"])
+def test_private_arguments_are_in_no_trace_of_a_refusal(way: str, case: str, as_text: bool) -> None:
+    changes, _ = WRONG[case]
+    arguments = planted({**GOOD, **changes})
+    with pytest.raises(ToolValidationError) as caught:
+        decode(WAYS[way], json.dumps(arguments) if as_text else arguments, is_private=True)
+    assert caught.value.problems
+    told = traces(caught.value)
+    assert [part for part in (SECRET, "4711", "secret") if part in told] == []
+    assert (caught.value.__context__, caught.value.__cause__) == (None, None)
+
+
+@each_way
+def test_a_private_refusal_still_says_what_to_send(way: str) -> None:
+    with pytest.raises(ToolValidationError) as caught:
+        decode(
+            WAYS[way],
+            {**GOOD, "count": 4711, "mode": SECRET, "part": {SECRET: 1}, "ratio": SECRET, SECRET: 2},
+            is_private=True,
+        )
+    assert sorted(map(str, caught.value.problems)) == [
+        "count: refused; send an integer of at least 1 and at most 9",
+        "mode: refused; send one of slow, fast",
+        "part.title: missing; send a string",
+        "part: refused; send an object with title, size",
+        "ratio: expected a number, got a string",
+        "refused; send an object with name, count, ratio, loud, mode, colour, day, tags, part, parts, note",
+    ]

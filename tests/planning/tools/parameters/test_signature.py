@@ -1,0 +1,329 @@
+"""Signatures as declarations: what functions of all kinds take, and how they are called."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from typing import Annotated, Any, Optional
+from unittest.mock import AsyncMock, MagicMock, create_autospec
+
+import msgspec
+import pytest
+from five_ways import problems
+
+from planning.tools import Tool, ToolContext, tool
+from planning.tools.parameters.signature import read_signature
+
+
+def fields(function: Any) -> dict[str, Any]:
+    schema = Tool("t", "d", function).parameters_schema()
+    return {"properties": schema["properties"], "required": schema.get("required", [])}
+
+
+def called(function: Any, **arguments: Any) -> Any:
+    envelope = Tool("t", "d", function).execute(**arguments)
+    return envelope["result"] if envelope["success"] else envelope["error"]
+
+
+def many(first: int, *rest: int, **named: int) -> Any:
+    return first, rest, named
+
+
+def by_keyword(*, size: int, items: list[int] = []) -> Any:  # noqa: B006 - as users write it
+    return size, items
+
+
+def untyped(first, second={}, third=set()):  # type: ignore[no-untyped-def]  # noqa: B006 - as users write it
+    return first, second, third
+
+
+class Service:
+    """What offers tools."""
+
+    def method(self, size: int) -> Any:
+        return type(self).__name__, size
+
+    @classmethod
+    def of_class(cls, size: int) -> Any:
+        return cls.__name__, size
+
+    @staticmethod
+    def static(size: int) -> Any:
+        return size
+
+    def __call__(self, size: int) -> Any:
+        return "called", size
+
+
+class AsyncService:
+    async def __call__(self, size: int) -> Any:
+        return "awaited", size
+
+
+async def coroutine(size: int) -> Any:
+    return size
+
+
+@functools.wraps(coroutine)
+async def wrapper(*args: Any, **kwargs: Any) -> Any:
+    return await coroutine(*args, **kwargs)
+
+
+SIZE = {"properties": {"size": {"type": "integer"}}, "required": ["size"]}
+OPTIONAL_SIZE = {"properties": {"size": {"type": "integer"}}, "required": []}
+
+
+@pytest.mark.parametrize(
+    ("function", "result"),
+    [
+        (Service().method, ("Service", 3)),
+        (Service.of_class, ("Service", 3)),
+        (Service.static, 3),
+        (Service(), ("called", 3)),
+        (AsyncService(), ("awaited", 3)),
+        (coroutine, 3),
+        (wrapper, 3),
+        (functools.partial(coroutine), 3),
+        (functools.partial(Service.method, Service()), ("Service", 3)),
+        (functools.partial(AsyncService()), ("awaited", 3)),
+    ],
+)
+def test_callables_of_all_kinds_tell_what_they_take(function: Any, result: object) -> None:
+    assert fields(function) == SIZE
+    assert called(function, size=3) == result
+    assert called(function, size="x") == "size: expected an integer, got a string"
+    assert called(function, size=3, self=1) == "self: unknown field; the fields are size"
+
+
+def test_what_a_partial_gives_by_name_need_not_be_sent() -> None:
+    partial = functools.partial(by_keyword, size=3)
+    assert fields(partial) == {
+        "properties": {"size": {"type": "integer"}, "items": {"type": "array", "items": {"type": "integer"}}},
+        "required": [],
+    }
+    assert called(partial) == (3, [])
+    assert called(partial, size=4) == (4, [])
+
+
+def test_any_keyword_is_taken_where_the_function_takes_any() -> None:
+    schema = Tool("t", "d", many).parameters_schema()
+    assert schema == {
+        "type": "object",
+        "properties": {"first": {"type": "integer"}},
+        "required": ["first"],
+        "additionalProperties": True,
+    }
+    assert called(many, first=1, rest=2, named=3) == (1, (), {"rest": 2, "named": 3})
+    assert called(many, first="x", rest=2) == "first: expected an integer, got a string"
+
+
+def test_a_parameter_without_a_hint_takes_anything() -> None:
+    assert fields(untyped) == {"properties": {"first": {}, "second": {}, "third": {}}, "required": ["first"]}
+    assert called(untyped, first=[1]) == ([1], {}, set())
+    assert fields(lambda first, second=1: (first, second)) == {
+        "properties": {"first": {}, "second": {}},
+        "required": ["first"],
+    }
+
+
+def test_a_mock_takes_anything() -> None:
+    mock, async_mock = MagicMock(return_value=1), AsyncMock(return_value=2)
+    assert called(mock, size=3) == 1
+    assert called(async_mock, size=3) == 2
+    mock.assert_called_once_with(size=3)
+    async_mock.assert_awaited_once_with(size=3)
+    assert called(create_autospec(by_keyword, return_value=4), size=3) == 4
+    assert called(create_autospec(by_keyword, return_value=4)) == "size: missing; send a value"
+
+
+def by_position(size: int, /, other: int = 1) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (by_position, "by_position takes size by position only: arguments have names"),
+        (len, "len takes obj by position only: arguments have names"),
+        (functools.partial(by_position), "by_position takes size by position only: arguments have names"),
+    ],
+)
+def test_a_parameter_that_has_no_name_to_send_is_refused(function: Any, expected: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        _ = Tool("t", "d", function).model
+    assert str(caught.value) == expected
+
+
+def test_a_built_in_that_tells_nothing_takes_anything() -> None:
+    assert Tool("t", "d", max).parameters_schema() == {
+        "type": "object",
+        "properties": {},
+        "additionalProperties": True,
+    }
+    assert called(dict, size=1) == {"size": 1}
+
+
+def context_last(size: int, ctx: ToolContext) -> Any:
+    return size, type(ctx).__name__
+
+
+def context_first(whatever: ToolContext, size: int) -> Any:
+    return size, type(whatever).__name__
+
+
+def context_by_keyword(size: int, *, ctx: ToolContext) -> Any:
+    return size, type(ctx).__name__
+
+
+def context_optional(size: int, ctx: Optional[ToolContext] = None) -> Any:  # noqa: UP045 - as users write it
+    return size, type(ctx).__name__
+
+
+def context_or_none(size: int, ctx: ToolContext | None = None) -> Any:
+    return size, type(ctx).__name__
+
+
+def context_annotated(size: int, ctx: Annotated[ToolContext, "who calls"]) -> Any:
+    return size, type(ctx).__name__
+
+
+async def context_async(size: int, ctx: ToolContext) -> Any:
+    return size, type(ctx).__name__
+
+
+class ContextMethod:
+    def __call__(self, size: int, ctx: ToolContext) -> Any:
+        return size, type(ctx).__name__
+
+
+def unimported() -> Any:
+    """A function whose module imports the context for type checkers alone."""
+    space: dict[str, Any] = {}
+    exec("def f(size: int, ctx: 'ToolContext'): return size, type(ctx).__name__", space)  # noqa: S102 - it has to have globals of its own
+    return space["f"]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        context_last,
+        context_first,
+        context_by_keyword,
+        context_optional,
+        context_or_none,
+        context_annotated,
+        context_async,
+        ContextMethod(),
+        unimported(),
+    ],
+)
+def test_the_context_is_given_and_is_no_argument(function: Any) -> None:
+    assert fields(function) == SIZE
+    assert called(function, size=3) == (3, "ToolContext")
+    assert called(function, size=3, ctx=1) == "ctx: unknown field; the fields are size"
+
+
+def test_two_contexts_are_both_given() -> None:
+    def twice(one: ToolContext, other: ToolContext) -> Any:
+        return one is other
+
+    assert called(twice) is True
+
+
+def test_a_context_by_position_is_given_or_refused_where_the_tool_is_made() -> None:
+    def positional(ctx: ToolContext, /, size: int) -> Any:
+        return size, type(ctx).__name__
+
+    try:
+        made = Tool("t", "d", positional)
+        _ = made.model
+    except TypeError as error:
+        assert str(error) == "positional takes ctx by position only: arguments have names"
+    else:
+        assert made.execute(size=3)["result"] == (3, "ToolContext")
+
+
+def test_a_hint_that_names_nothing_is_told_with_what_to_do() -> None:
+    def lost(size: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821 - what the test is about
+
+    with pytest.raises(TypeError) as caught:
+        _ = tool(lost).model
+    assert str(caught.value) == (
+        "lost has a type hint that cannot be read: name 'Nowhere' is not defined; import the name at the top "
+        "of its module"
+    )
+
+
+def test_the_hint_of_what_is_returned_need_not_be_readable() -> None:
+    def lost(size: int) -> Nowhere:  # type: ignore[name-defined]  # noqa: F821 - what the test is about
+        return size
+
+    assert called(lost, size=3) == 3
+
+
+def test_what_annotated_says_of_a_parameter_comes_before_the_docstring() -> None:
+    @tool
+    def described(
+        text: Annotated[int, "as annotated"],
+        meta: Annotated[int, msgspec.Meta(description="as annotated")],
+        plain: int,
+    ) -> None:
+        """Do something.
+
+        Args:
+            text: as documented
+            meta: as documented
+            plain: as documented
+            nobody: is no parameter
+        """
+
+    assert described.parameters_schema()["properties"] == {
+        "text": {"type": "integer", "description": "as annotated"},
+        "meta": {"type": "integer", "description": "as annotated"},
+        "plain": {"type": "integer", "description": "as documented"},
+    }
+
+
+def test_a_default_of_none_may_be_sent_as_null() -> None:
+    def implicit(size: int = None) -> Any:  # type: ignore[assignment]  # noqa: RUF013 - as users write it
+        return size
+
+    assert called(implicit, size=None) is None
+    assert called(implicit) is None
+    assert problems(tool(implicit).model, {"size": "x"}) == ["size: expected an integer, got a string"]
+
+
+def test_names_that_mean_something_elsewhere_are_names() -> None:
+    def odd(data: int, kind: int, __y: int = 2, _x: int = 3, class_: int = 4) -> Any:
+        return data, kind, __y, _x, class_
+
+    assert called(odd, data=1, kind=2, __y=5) == (1, 2, 5, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("function", "positional", "expected"),
+    [
+        (by_keyword, 0, True),
+        (by_keyword, 1, False),
+        (many, 9, True),
+        (untyped, 3, True),
+        (untyped, 4, False),
+        (by_position, 2, True),
+        (MagicMock(), 9, True),
+        (max, 9, True),
+    ],
+)
+def test_how_many_arguments_fit_by_position_is_known(function: Any, positional: int, expected: bool) -> None:
+    assert read_signature(function).takes(positional) is expected
+
+
+def test_what_cannot_be_called_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"^a tool's function must be callable, got int$"):
+        read_signature(3)  # type: ignore[arg-type]  # what the test is about
+
+
+def test_an_async_callable_is_known_for_one() -> None:
+    known = [
+        read_signature(each).is_async for each in (AsyncService(), coroutine, AsyncMock(), Service(), max)
+    ]
+    assert known == [True, True, True, False, False]
+    assert asyncio.run(Tool("t", "d", AsyncService()).aexecute(size=1))["result"] == ("awaited", 1)

@@ -1,0 +1,392 @@
+"""Tools with query types: calls are checked before they are made."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, field
+from datetime import date
+from types import MappingProxyType
+from typing import Any, TypedDict
+
+import pytest
+from pydantic import BaseModel, field_validator
+
+from planning import ToolValidationError
+from planning.errors import Problem
+from planning.tools import (
+    ParameterError,
+    QueryTypeUnsupported,
+    Tool,
+    ToolError,
+    ToolRegistry,
+    ToolSpec,
+    default_registry,
+    register_tool,
+    validate_call,
+)
+from planning.tools.spec import QueryCall, QueryModel
+
+
+# The next two classes are those that the contract was specified with, to the letter.
+class ToolInput(BaseModel):
+    """Base model for tool inputs."""
+
+    query_type: str
+    parameters: dict[str, Any] = {}
+
+
+class FinancialFactsParams(BaseModel):
+    """Parameters for financial facts queries."""
+
+    ticker: str
+    metrics: list[str]
+    start_date: str
+    end_date: str
+    filing_type: str | None = None
+
+    @field_validator("start_date", "end_date")
+    @classmethod
+    def validate_date_format(cls, v: Any) -> Any:
+        # Simple validation for YYYY-MM-DD format
+        if not isinstance(v, str) or not v.strip():
+            raise ValueError("Date must be a non-empty string")
+
+        # Check if it's already a date object
+        if isinstance(v, date):  # type: ignore[unreachable]  # as it was written
+            return v.isoformat()  # type: ignore[unreachable]  # as it was written
+
+        # Basic format check
+        parts = v.split("-")
+        if len(parts) != 3:
+            raise ValueError("Date must be in YYYY-MM-DD format")
+
+        return v
+
+
+@dataclass
+class CompanyParams:
+    name: str
+    depth: int = 1
+    tags: list[str] = field(default_factory=list)
+
+
+class NewsParams(TypedDict):
+    topic: str
+
+
+SPEC = ToolSpec(
+    name="sec_financial_data",
+    input_schema={"financial_facts": FinancialFactsParams, "company": CompanyParams, "news": NewsParams},
+    output_key="financial_data",
+    description="Figures of companies.",
+)
+NOT_JSON = "arguments must hold JSON values only: text, numbers, booleans, null, arrays, objects"
+THE_TOOLS = "the tools are sec_financial_data, nothing, plain"
+THE_TYPES = "send one of financial_facts, company, news"
+EMPTY = ToolSpec("nothing", {}, "nothing")
+PLAIN = Tool("plain", "d", lambda size: size)
+FACTS = {"ticker": "AAPL", "metrics": ["Revenue"], "start_date": "2022-01-01", "end_date": "2022-12-31"}
+
+
+@pytest.fixture
+def registry() -> ToolRegistry:
+    return ToolRegistry([SPEC, EMPTY, PLAIN])
+
+
+def test_the_fields_of_a_spec_are_those_that_were_specified() -> None:
+    assert (SPEC.name, SPEC.output_key, SPEC.description) == (
+        "sec_financial_data",
+        "financial_data",
+        "Figures of companies.",
+    )
+    assert dict(SPEC.input_schema) == {
+        "financial_facts": FinancialFactsParams,
+        "company": CompanyParams,
+        "news": NewsParams,
+    }
+    assert ToolSpec(name="t", input_schema={}, output_key="k").description == ""
+
+
+def test_a_spec_does_not_change_with_the_dict_it_was_made_of() -> None:
+    given = {"news": NewsParams}
+    spec = ToolSpec("t", given, "k")
+    given.clear()
+    assert list(spec.input_schema) == ["news"]
+
+
+@pytest.mark.parametrize(
+    ("query_type", "params"),
+    [
+        ("financial_facts", FACTS),
+        ("financial_facts", {**FACTS, "filing_type": None}),
+        ("financial_facts", MappingProxyType({**FACTS, "filing_type": "10-K"})),
+        ("company", {"name": "Apple"}),
+        ("company", {"name": "Apple", "depth": 2.0, "tags": '["a"]'}),
+        ("news", {"topic": "x"}),
+    ],
+)
+def test_a_valid_call_is_none(registry: ToolRegistry, query_type: str, params: Any) -> None:
+    registry.validate_call("sec_financial_data", query_type, params)
+
+
+@pytest.mark.parametrize(
+    ("query_type", "params", "field", "errors"),
+    [
+        (
+            "financial_facts",
+            {**FACTS, "start_date": "tomorrow"},
+            "start_date",
+            [("start_date", "Date must be in YYYY-MM-DD format")],
+        ),
+        (
+            "financial_facts",
+            {**FACTS, "end_date": " ", "metrics": ["a", 1], "filling_type": "x"},
+            "metrics",
+            [
+                ("metrics[1]", "expected a string, got a number"),
+                ("end_date", "Date must be a non-empty string"),
+                ("filling_type", "unknown field; did you mean filing_type?"),
+            ],
+        ),
+        (
+            "financial_facts",
+            {},
+            "ticker",
+            [
+                ("ticker", "missing; send a string"),
+                ("metrics", "missing; send an array"),
+                ("start_date", "missing; send a string"),
+                ("end_date", "missing; send a string"),
+            ],
+        ),
+        ("company", {"name": 1}, "name", [("name", "expected a string, got a number")]),
+        ("company", {"name": "a", "tags": [1]}, "tags", [("tags[0]", "expected a string, got a number")]),
+        (
+            "company",
+            {"nam": "a"},
+            "name",
+            [("name", "missing; send a string"), ("nam", "unknown field; did you mean name?")],
+        ),
+        ("news", None, "topic", [("topic", "missing; send a string")]),
+        ("news", [], None, [("", "parameters must be a mapping, got list")]),
+        ("news", "topic", None, [("", "parameters must be a mapping, got str")]),
+        ("news", {1: 2}, None, [("", NOT_JSON)]),
+        ("financial_facts", {1: 2}, None, [("", NOT_JSON)]),
+        ("news", {"topic": object()}, None, [("", NOT_JSON)]),
+    ],
+)
+def test_wrong_parameters_are_told_whole(
+    registry: ToolRegistry, query_type: str, params: Any, field: str | None, errors: list[tuple[str, str]]
+) -> None:
+    with pytest.raises(ParameterError) as caught:
+        registry.validate_call("sec_financial_data", query_type, params)
+    error = caught.value
+    assert error.details["errors"] == [{"path": path, "message": message} for path, message in errors]
+    assert error.problems == tuple(Problem(message, path) for path, message in errors)
+    assert error.details["field"] == (errors[0][0].partition("[")[0] or None)
+    if field is not None:
+        assert error.user_message() == f"The parameter '{field}' is invalid: {errors[0][1]}"
+    assert (error.__cause__, error.__context__) == (None, None)
+    assert isinstance(error, ToolError)
+    assert isinstance(error, ValueError)
+    assert pickle.loads(pickle.dumps(error)).details == error.details  # noqa: S301 - what was made here
+
+
+@pytest.mark.parametrize(
+    ("query_type", "shown"),
+    [
+        ("filings", "filings"),
+        ("", ""),
+        (None, "a value of type NoneType"),
+        (7, "a value of type int"),
+        (["news"], "a value of type list"),
+        ({}, "a value of type dict"),
+        (b"news", "a value of type bytes"),
+    ],
+)
+def test_a_query_type_that_is_not_supported_is_told_with_those_that_are(
+    registry: ToolRegistry, query_type: Any, shown: str
+) -> None:
+    with pytest.raises(QueryTypeUnsupported) as caught:
+        registry.validate_call("sec_financial_data", query_type, FACTS)
+    message = (
+        f"Query type '{shown}' is not supported by the sec_financial_data tool. "
+        "Supported types are: financial_facts, company, news"
+    )
+    assert (str(caught.value), caught.value.user_message()) == (message, message)
+    assert caught.value.details == {
+        "query_type": shown,
+        "tool_name": "sec_financial_data",
+        "supported_types": ["financial_facts", "company", "news"],
+        "field": "query_type",
+        "errors": [{"path": "query_type", "message": message}],
+    }
+    assert caught.value.supported_types == ["financial_facts", "company", "news"]
+
+
+def test_a_subclass_of_str_is_a_query_type(registry: ToolRegistry) -> None:
+    class Name(str):
+        __slots__ = ()
+
+    registry.validate_call("sec_financial_data", Name("news"), {"topic": "x"})
+
+
+@pytest.mark.parametrize(("tool", "query_type"), [("nothing", "news"), ("plain", "news")])
+def test_where_no_query_type_is_supported_none_is_listed(
+    registry: ToolRegistry, tool: str, query_type: str
+) -> None:
+    with pytest.raises(QueryTypeUnsupported) as caught:
+        registry.validate_call(tool, query_type, {})
+    assert str(caught.value) == f"Query type 'news' is not supported by the {tool} tool."
+    assert caught.value.supported_types == []
+
+
+@pytest.mark.parametrize("query_type", [None, ""])
+def test_a_tool_without_query_types_is_checked_without_one(
+    registry: ToolRegistry, query_type: str | None
+) -> None:
+    registry.validate_call("plain", query_type, {"size": 1})
+    with pytest.raises(ParameterError) as caught:
+        registry.validate_call("plain", query_type, {})
+    assert str(caught.value) == "size: missing; send a value"
+    assert caught.value.details == {
+        "field": "size",
+        "errors": [{"path": "size", "message": "missing; send a value"}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("plane", "Tool 'plane' not found in registry; did you mean plain?"),
+        ("zzz", "Tool 'zzz' not found in registry; the tools are sec_financial_data, nothing, plain"),
+        (None, f"Tool a value of type NoneType not found in registry; {THE_TOOLS}"),
+        ([], f"Tool a value of type list not found in registry; {THE_TOOLS}"),
+    ],
+)
+def test_an_unknown_tool_is_told_with_the_nearest_known(
+    registry: ToolRegistry, name: Any, message: str
+) -> None:
+    with pytest.raises(ParameterError) as caught:
+        registry.validate_call(name, "news", {})
+    assert str(caught.value) == message
+    assert caught.value.details == {
+        "field": "tool_name",
+        "errors": [{"path": "tool_name", "message": message}],
+    }
+
+
+def test_the_specified_call_is_valid_in_the_default_registry() -> None:
+    spec = ToolSpec("specified_financial_data", {"financial_facts": FinancialFactsParams}, "financial_data")
+    register_tool(spec)
+    assert default_registry().get_tool_spec("specified_financial_data") is spec
+    validate_call("specified_financial_data", "financial_facts", FACTS)
+    with pytest.raises(ParameterError):
+        validate_call("specified_financial_data", "financial_facts", {})
+    with pytest.raises(QueryTypeUnsupported):
+        validate_call("specified_financial_data", "company", {})
+
+
+def test_the_errors_are_made_as_they_were_specified() -> None:
+    assert ParameterError("is odd").user_message() == "Invalid parameter: is odd"
+    assert ParameterError("is odd", {"field": "a"}).user_message() == "The parameter 'a' is invalid: is odd"
+    assert ParameterError("is odd", {"field": None}).user_message() == "Invalid parameter: is odd"
+    error = QueryTypeUnsupported("q", "t")
+    assert (error.query_type, error.tool_name, error.supported_types) == ("q", "t", [])
+    assert error.details == {"query_type": "q", "tool_name": "t", "supported_types": []}
+
+
+def answer(query_type: str, parameters: Any) -> Any:
+    return query_type, parameters
+
+
+ANSWERING = ToolSpec("answering", dict(SPEC.input_schema), "k", function=answer)
+
+
+def test_the_tool_of_a_spec_is_called_with_the_query_type_and_its_parameters() -> None:
+    tool = ANSWERING.as_tool
+    assert tool is ANSWERING.as_tool
+    assert tool.execute(query_type="company", parameters={"name": "a"})["result"] == (
+        "company",
+        CompanyParams("a"),
+    )
+    assert tool.execute(query_type="company", parameters='{"name": "a"}')["result"] == (
+        "company",
+        CompanyParams("a"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({}, ["query_type: missing; send one of financial_facts, company, news"]),
+        ({"query_type": 3}, [f"query_type: a value of type int is none; {THE_TYPES}"]),
+        ({"query_type": "news"}, ["parameters.topic: missing; send a string"]),
+        (
+            {"query_type": "news", "parameters": 3},
+            ["parameters: arguments must be a JSON object, got a number"],
+        ),
+        (
+            {"query_type": "news", "parameters": {"topic": 1}, "more": 1},
+            [
+                "more: unknown field; the fields are query_type, parameters",
+                "parameters.topic: expected a string, got a number",
+            ],
+        ),
+        (
+            {"query_type": "news", "parameters": {"topic": "x"}, "more": 1},
+            ["more: unknown field; the fields are query_type, parameters"],
+        ),
+        (
+            {"more": 1},
+            [
+                "more: unknown field; the fields are query_type, parameters",
+                "query_type: missing; send one of financial_facts, company, news",
+            ],
+        ),
+    ],
+)
+def test_wrong_arguments_of_a_query_are_told_whole(arguments: dict[str, Any], expected: list[str]) -> None:
+    with pytest.raises(ToolValidationError) as caught:
+        QueryModel(SPEC).convert(arguments)
+    assert list(map(str, caught.value.problems)) == expected
+
+
+def test_a_query_becomes_a_query_call() -> None:
+    model = QueryModel(SPEC)
+    assert model.convert({"query_type": "news", "parameters": {"topic": "x"}}) == QueryCall(
+        "news", {"topic": "x"}
+    )
+    with pytest.raises(QueryTypeUnsupported):
+        model.convert({"query_type": "filings", "parameters": {}})
+
+
+def test_a_spec_without_a_function_cannot_be_called() -> None:
+    envelope = SPEC.as_tool.execute(query_type="news", parameters={"topic": "x"})
+    assert (envelope["success"], envelope["error"]) == (
+        False,
+        "sec_financial_data cannot be called: it is declared without a function. Go on without it.",
+    )
+
+
+def test_the_schema_of_a_query_names_the_types_and_what_each_takes() -> None:
+    news = {
+        "type": "object",
+        "properties": {"topic": {"type": "string"}},
+        "required": ["topic"],
+        "additionalProperties": False,
+    }
+    one = ToolSpec("one", {"news": NewsParams}, "k").as_tool.parameters_schema()
+    assert one == {
+        "type": "object",
+        "properties": {"query_type": {"type": "string", "enum": ["news"]}, "parameters": news},
+        "required": ["query_type", "parameters"],
+        "additionalProperties": False,
+    }
+    several = SPEC.as_tool.parameters_schema()
+    assert [option["description"] for option in several["properties"]["parameters"]["anyOf"]] == [
+        "For financial_facts",
+        "For company",
+        "For news",
+    ]
+    assert several["properties"]["parameters"]["anyOf"][2] == {**news, "description": "For news"}

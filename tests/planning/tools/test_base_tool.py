@@ -1,0 +1,199 @@
+"""Tools as classes: safe_execute always answers, and enforces what the class declares."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from planning.tools import (
+    BaseTool,
+    CircuitBreaker,
+    RateLimiter,
+    Retry,
+    StorageUnavailable,
+    Toolbox,
+    ToolExample,
+    ToolRegistry,
+    get_tool_descriptions,
+)
+from planning.tools import registry as registry_module
+from session import Session
+
+SORRY = "I ran into a problem with that. Could you try again?"
+
+
+class Look(BaseTool):
+    name = "look"
+    description = "Look."
+
+    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
+        return {"success": True, "data": [args, context]}
+
+
+class BrokenTool(BaseTool):
+    name = "broken"
+    description = "always fails"
+
+    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
+        raise RuntimeError("kaboom")
+
+
+def safely(tool: BaseTool, args: Any = None, context: Any = None) -> dict[str, Any]:
+    return asyncio.run(tool.safe_execute({} if args is None else args, {} if context is None else context))
+
+
+def test_the_class_defaults_are_the_specified_ones() -> None:
+    assert (Look.requires_identifier, Look.returns_private_data, Look.rate_limit_key) == (False, False, None)
+
+
+def test_execute_must_be_written() -> None:
+    class Half(BaseTool):
+        name = "half"
+        description = "Half."
+
+    with pytest.raises(TypeError):
+        Half()  # type: ignore[abstract]  # what is tested
+
+
+def test_tool_safe_execute_never_crashes() -> None:
+    result = safely(BrokenTool(), {}, {"trace_id": "test"})
+    assert result == {
+        "success": False,
+        "data": None,
+        "error": "Tool 'broken' encountered an error",
+        "user_message": SORRY,
+        "code": "unknown",
+    }
+
+
+def test_planner_tool_descriptions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry_module, "_DEFAULT", ToolRegistry([Look(), BrokenTool()]))
+    descriptions = get_tool_descriptions()
+    assert [told["name"] for told in descriptions] == ["look", "broken"]
+
+
+@pytest.mark.parametrize("args", [{"a": 1}, MappingProxyType({"a": 1}), '{"a": 1}', b'{"a": 1}'])
+def test_arguments_are_a_dict_of_the_tools_own(args: Any) -> None:
+    assert safely(Look(), args) == {
+        "success": True,
+        "data": [{"a": 1}, {}],
+        "error": None,
+        "user_message": None,
+    }
+    assert safely(Look(), args)["data"][0] is not args
+
+
+def test_the_context_is_a_dict_of_the_tools_own_with_names_only() -> None:
+    context = {"trace_id": 1, 5: 6}
+    got = safely(Look(), {}, context)["data"][1]
+    assert got == {"trace_id": 1}
+    assert got is not context
+
+
+def test_in_a_toolbox_the_context_has_the_session_too() -> None:
+    session = Session()
+    toolbox = Toolbox([Look()], session=session)
+    result = asyncio.run(toolbox.acall("look", {}, context={"trace_id": 1}))
+    assert result.value == [{}, {"trace_id": 1, "session": session}]
+
+
+@pytest.mark.parametrize("context", [5, "trace", ["trace_id"], object])
+def test_a_context_that_is_no_mapping_is_answered(context: Any) -> None:
+    kind = type(context).__name__
+    assert asyncio.run(Look().safe_execute({}, context)) == {
+        "success": False,
+        "data": None,
+        "error": f"look was not called: its context must be a dict, got {kind}",
+        "user_message": SORRY,
+        "code": "bad_context",
+    }
+
+
+@pytest.mark.parametrize("args", ["{", 5, [], "[1]"])
+def test_arguments_that_are_none_are_answered(args: Any) -> None:
+    told = safely(Look(), args)
+    assert (told["success"], told["data"], told["code"]) == (False, None, "parameter")
+
+
+def test_an_execute_that_is_no_coroutine_function_is_answered() -> None:
+    class Plain(BaseTool):
+        name = "plain"
+        description = "Plain."
+
+        def execute(self, args: Any, context: dict[str, Any]) -> Any:
+            return {"success": True}
+
+    assert safely(Plain())["code"] == "unknown"
+    assert safely(Look())["success"] is True
+
+
+@dataclass
+class Who:
+    """Whom it is about."""
+
+    email: str
+    limit: int = 1
+
+
+class Guarded(BaseTool):
+    name = "guarded"
+    description = "Guarded."
+    parameters = Who
+    requires_identifier = True
+    identifiers = ("email",)
+    input_request = "Your email?"
+    rate_limit_key = "mail"
+    examples = (ToolExample({"email": "a@b"}, "Done."),)
+
+    def __init__(self) -> None:
+        self.calls: list[Who] = []
+        self.retry = Retry(attempts=2, wait_initial=0, wait_max=0, wait_jitter=0)
+        self.breaker = CircuitBreaker(failures=1)
+        self.timeout = 20.0
+
+    async def execute(self, args: Who, context: dict[str, Any]) -> dict[str, Any]:
+        self.calls.append(args)
+        if len(self.calls) == 1:
+            raise StorageUnavailable("later")
+        return {"success": True, "data": args.email}
+
+
+def test_everything_that_a_class_declares_is_enforced(monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = Guarded()
+    limited = ToolRegistry([tool], limiter=RateLimiter({"mail": "1/minute"}))
+    monkeypatch.setattr(registry_module, "_DEFAULT", limited)
+    assert safely(tool, {"email": " "}) == {
+        "success": False,
+        "data": None,
+        "error": "guarded was not called: ask the user first. Your email?",
+        "user_message": "Your email?",
+        "code": "needs_user_input",
+        "needs_user_input": True,
+        "input_request": "Your email?",
+    }
+    assert safely(tool, {"email": "a", "limit": "x"})["code"] == "parameter"
+    assert tool.calls == []
+    assert safely(tool, {"email": "a"})["data"] == "a"
+    assert tool.calls == [Who("a"), Who("a")]
+    assert safely(tool, {"email": "a"})["code"] == "rate_limit"
+
+
+def test_a_class_tells_its_schema() -> None:
+    assert Look().parameters_schema() == {"type": "object", "properties": {}, "additionalProperties": True}
+    assert Guarded().parameters_schema() == Guarded().as_tool.parameters_schema()
+    assert Guarded().parameters_schema()["examples"] == [{"email": "a@b"}]
+
+
+def test_a_tool_is_made_once() -> None:
+    look = Look()
+    assert look.as_tool is look.as_tool
+    assert (look.as_tool.name, look.as_tool.returns_outcome, look.as_tool.is_async) == ("look", True, True)
+
+
+def test_base_tools_can_be_called_from_plain_code() -> None:
+    assert Toolbox([Look()]).call("look", {"a": 1}).value == [{"a": 1}, {}]
+    assert Look().as_tool.execute(a=1)["result"] == [{"a": 1}, {}]

@@ -1,0 +1,316 @@
+"""The breaker, which leaves alone what is down and tries it again with one call."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+
+from planning.tools.errors import CircuitOpen
+from planning.tools.guard import CircuitBreaker, CircuitState
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def opened(clock: Clock, failures: int = 2, reset_after: float = 30.0) -> CircuitBreaker:
+    breaker = CircuitBreaker(failures=failures, reset_after=reset_after, clock=clock)
+    for _ in range(failures):
+        breaker.failed(breaker.admit("send_mail"))
+    assert state(breaker) == "open"
+    return breaker
+
+
+def state(breaker: CircuitBreaker) -> CircuitState:
+    return breaker.state
+
+
+def refused(breaker: CircuitBreaker) -> tuple[str, float]:
+    with pytest.raises(CircuitOpen) as caught:
+        breaker.admit("send_mail")
+    return caught.value.message, caught.value.retry_after
+
+
+def test_a_breaker_starts_closed_and_opens_at_the_last_of_the_failures() -> None:
+    breaker = CircuitBreaker(failures=2)
+    assert state(breaker) == "closed"
+    breaker.failed(breaker.admit("send_mail"))
+    assert state(breaker) == "closed"
+    breaker.failed(breaker.admit("send_mail"))
+    assert state(breaker) == "open"
+
+
+def test_a_success_starts_the_count_anew() -> None:
+    breaker = CircuitBreaker(failures=2)
+    for _ in range(3):
+        breaker.failed(breaker.admit("send_mail"))
+        breaker.succeeded(breaker.admit("send_mail"))
+    assert state(breaker) == "closed"
+
+
+def test_a_released_call_leaves_the_count_as_it_is() -> None:
+    breaker = CircuitBreaker(failures=2)
+    breaker.failed(breaker.admit("send_mail"))
+    breaker.released(breaker.admit("send_mail"))
+    assert state(breaker) == "closed"
+    breaker.failed(breaker.admit("send_mail"))
+    assert state(breaker) == "open"
+
+
+def test_an_open_breaker_says_how_often_the_tool_failed_and_when_to_try_again() -> None:
+    clock = Clock()
+    breaker = opened(clock, failures=5)
+    clock.now += 18.5
+    assert refused(breaker) == (
+        "send_mail failed 5 times in a row and is left alone; try again in 12 s, or go on without it",
+        11.5,
+    )
+
+
+def test_one_failure_is_no_plural_and_a_moment_is_a_second() -> None:
+    clock = Clock()
+    breaker = opened(clock, failures=1, reset_after=0.5)
+    assert refused(breaker) == (
+        "send_mail failed 1 time in a row and is left alone; try again in 1 s, or go on without it",
+        0.5,
+    )
+
+
+def test_one_probe_is_let_through_and_every_other_call_refused() -> None:
+    clock = Clock()
+    breaker = opened(clock)
+    clock.now += 30
+    breaker.admit("send_mail")
+    assert state(breaker) == "half_open"
+    clock.now += 10
+    assert refused(breaker) == (
+        "send_mail failed 2 times in a row and is being tried by another call; "
+        "try again in 20 s, or go on without it",
+        20.0,
+    )
+    clock.now += 100
+    assert refused(breaker) == (
+        "send_mail failed 2 times in a row and is being tried by another call; "
+        "try again in 1 s, or go on without it",
+        1.0,
+    )
+
+
+def test_a_probe_that_succeeds_closes_the_breaker_with_a_new_count() -> None:
+    clock = Clock()
+    breaker = opened(clock)
+    clock.now += 30
+    breaker.succeeded(breaker.admit("send_mail"))
+    assert state(breaker) == "closed"
+    breaker.failed(breaker.admit("send_mail"))
+    assert state(breaker) == "closed"
+
+
+def test_a_probe_that_fails_opens_the_breaker_for_as_long_again() -> None:
+    clock = Clock()
+    breaker = opened(clock)
+    clock.now += 40
+    breaker.failed(breaker.admit("send_mail"))
+    assert refused(breaker) == (
+        "send_mail failed 3 times in a row and is left alone; try again in 30 s, or go on without it",
+        30.0,
+    )
+
+
+def test_a_released_probe_is_given_to_the_next_call() -> None:
+    clock = Clock()
+    breaker = opened(clock)
+    clock.now += 30
+    breaker.released(breaker.admit("send_mail"))
+    assert state(breaker) == "open"
+    breaker.succeeded(breaker.admit("send_mail"))
+    assert state(breaker) == "closed"
+
+
+@pytest.mark.parametrize("report", ["succeeded", "failed", "released"])
+def test_a_late_report_of_an_earlier_period_changes_nothing(report: str) -> None:
+    clock = Clock()
+    breaker = CircuitBreaker(failures=1, clock=clock)
+    late = breaker.admit("send_mail")
+    breaker.failed(breaker.admit("send_mail"))
+    clock.now += 29
+    getattr(breaker, report)(late)
+    assert state(breaker) == "open"
+    assert refused(breaker)[1] == 1
+    clock.now += 1
+    probe = breaker.admit("send_mail")
+    getattr(breaker, report)(late)
+    assert state(breaker) == "half_open"
+    breaker.succeeded(probe)
+    getattr(breaker, report)(late)
+    getattr(breaker, report)(probe)
+    assert state(breaker) == "closed"
+    breaker.failed(breaker.admit("send_mail"))
+    assert "failed 1 time in a row" in refused(breaker)[0]
+
+
+def test_of_many_threads_one_is_the_probe() -> None:
+    class Moment(float):
+        def __add__(self, other: float) -> float:
+            time.sleep(0)  # in the midst of the admission any other thread may run
+            return float(self) + other
+
+    class Yielding(Clock):
+        def __call__(self) -> float:
+            return Moment(self.now)
+
+    clock = Yielding()
+    breaker = opened(clock, failures=1)
+    threads = 16
+    for _ in range(30):
+        clock.now += 30
+        start = threading.Barrier(threads)
+        admitted: list[int] = []
+
+        def call(start: threading.Barrier = start, admitted: list[int] = admitted) -> None:
+            start.wait()
+            with suppress(CircuitOpen):
+                admitted.append(breaker.admit("send_mail"))
+
+        workers = [threading.Thread(target=call) for _ in range(threads)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        assert len(admitted) == 1
+        breaker.failed(admitted[0])
+
+
+def test_threads_lose_no_failure() -> None:
+    breaker = CircuitBreaker(failures=8 * 500)
+
+    def fail() -> None:
+        for _ in range(500):
+            breaker.failed(breaker.admit("send_mail"))
+
+    workers = [threading.Thread(target=fail) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert state(breaker) == "open"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"failures": 0}, "failures must be a whole number of at least 1, such as 3, got 0"),
+        ({"failures": "5"}, "failures must be a whole number of at least 1, such as 3, got '5'"),
+        ({"reset_after": 0}, "reset_after must be seconds of more than 0, such as 30, got 0"),
+        ({"reset_after": -1.0}, "reset_after must be seconds of more than 0, such as 30, got -1.0"),
+        (
+            {"reset_after": float("nan")},
+            "reset_after must be seconds of more than 0, such as 30, got nan",
+        ),
+        ({"reset_after": None}, "reset_after must be seconds of more than 0, such as 30, got None"),
+    ],
+)
+def test_a_wrong_breaker_says_what_to_write_instead(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        CircuitBreaker(**wrong)
+    assert str(caught.value) == message
+
+
+class NaiveCall:
+    """A call that is under way; what happens to the breaker marks it, so that nothing has a number."""
+
+    def __init__(self, admission: int, *, probe: bool) -> None:
+        self.admission = admission
+        self.probe = probe
+        self.stale = False
+
+
+class BreakerMachine(RuleBasedStateMachine):
+    """The breaker beside a model that remembers the calls themselves and the failures one by one."""
+
+    calls = Bundle("calls")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = Clock()
+        self.breaker = CircuitBreaker(failures=3, reset_after=10, clock=self.clock)
+        self.under_way: list[NaiveCall] = []
+        self.in_a_row: list[str] = []
+        self.opened_at: float | None = None
+        self.probe: NaiveCall | None = None
+
+    def forget(self) -> None:
+        for call in self.under_way:
+            call.stale = True
+        self.under_way = []
+        self.probe = None
+
+    @rule(seconds=st.integers(0, 12))
+    def time_passes(self, seconds: int) -> None:
+        self.clock.now += seconds
+
+    @rule(target=calls)
+    def admit(self) -> NaiveCall:
+        open_for = None if self.opened_at is None else self.clock.now - self.opened_at
+        may = open_for is None or (open_for >= 10 and self.probe is None)
+        try:
+            call = NaiveCall(self.breaker.admit("tool"), probe=open_for is not None)
+        except CircuitOpen as refusal:
+            assert not may
+            assert f"tool failed {len(self.in_a_row)} times in a row" in refusal.message
+            assert refusal.retry_after >= 0
+            if self.probe is None:
+                assert refusal.retry_after == 10 - (open_for or 0)
+            return NaiveCall(-1, probe=False)
+        assert may
+        self.under_way.append(call)
+        if call.probe:
+            self.probe = call
+        return call
+
+    @rule(call=consumes(calls))
+    def succeed(self, call: NaiveCall) -> None:
+        self.breaker.succeeded(call.admission)
+        if call in self.under_way:
+            self.under_way.remove(call)
+            self.in_a_row = []
+            if call.probe:
+                self.opened_at = None
+                self.forget()
+
+    @rule(call=consumes(calls))
+    def fail(self, call: NaiveCall) -> None:
+        self.breaker.failed(call.admission)
+        if call in self.under_way:
+            self.under_way.remove(call)
+            self.in_a_row.append("failed")
+            if call.probe or len(self.in_a_row) == 3:
+                self.opened_at = self.clock.now
+                self.forget()
+
+    @rule(call=consumes(calls))
+    def release(self, call: NaiveCall) -> None:
+        self.breaker.released(call.admission)
+        if call in self.under_way:
+            self.under_way.remove(call)
+            if call.probe:
+                self.probe = None
+
+    @invariant()
+    def same_state(self) -> None:
+        expected = "closed" if self.opened_at is None else "half_open" if self.probe else "open"
+        assert self.breaker.state == expected
+
+
+TestBreakerMachine = BreakerMachine.TestCase
+TestBreakerMachine.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)

@@ -1,0 +1,207 @@
+"""The ledger: a line for every call, newest first, and nothing of arguments and results."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import pickle
+from typing import Any
+
+import pytest
+
+from planning import Plan, PlanningToolsSection
+from planning.tools import (
+    ErrorKind,
+    Tool,
+    Toolbox,
+    ToolCall,
+    ToolError,
+    ToolResult,
+    tool_calls,
+)
+from planning.tools.ledger import register_ledger
+from session import (
+    Session,
+    SessionEvent,
+    Snapshot,
+    ToolFailed,
+    ToolInvoked,
+    append,
+    keep_last,
+    select_all,
+    select_latest,
+    select_where,
+)
+
+
+def answer(what: str) -> Any:
+    if what == "raise":
+        raise ToolError("no")
+    if what == "report":
+        return {"success": False}
+    return what
+
+
+TOOLS = [Tool("answer", "Answer.", answer), Tool("hop", "Hop.", lambda: 1)]
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("answer", {"what": "raise"}),
+    ("hop", {}),
+    ("answer", {"what": "report"}),
+    ("nope", {}),
+    ("hop", {"x": 1}),
+]
+LINES = [
+    ("answer", "tool"),
+    ("hop", "success"),
+    ("answer", "tool"),
+    ("nope", "unknown_tool"),
+    ("hop", "parameter"),
+]
+
+
+def called(session: Session) -> list[ToolResult]:
+    toolbox = Toolbox(TOOLS, session=session)
+    return [toolbox.call(name, arguments) for name, arguments in CALLS]
+
+
+def lines(calls: tuple[ToolCall, ...]) -> list[tuple[str, str]]:
+    return [(call.tool, call.outcome) for call in calls]
+
+
+def test_every_call_has_a_line_newest_first(session: Session) -> None:
+    results = called(session)
+    calls = tool_calls(session)
+    assert lines(calls) == LINES[::-1]
+    assert [call.success for call in calls] == [result.success for result in results][::-1]
+    assert [call.elapsed for call in calls] == [result.elapsed for result in results][::-1]
+    assert select_all(session, ToolCall) == calls[::-1]
+    assert select_latest(session, ToolCall) == calls[0]
+    assert select_where(session, ToolCall, lambda call: call.success) == (calls[3],)
+
+
+def test_the_lines_are_the_events(session: Session) -> None:
+    events: list[SessionEvent] = []
+    session.bus.subscribe(SessionEvent, events.append)
+    called(session)
+    ledger = session.select_all(ToolCall)
+    assert [call.call_id for call in ledger] == [event.event_id for event in events]
+    assert [call.created_at for call in ledger] == [event.created_at for event in events]
+    assert [type(event) for event in events] == [ToolFailed, ToolInvoked, ToolInvoked, ToolFailed, ToolFailed]
+
+
+@pytest.mark.parametrize(
+    ("query", "places"),
+    [
+        ({}, [4, 3, 2, 1, 0]),
+        ({"tool": "hop"}, [4, 1]),
+        ({"outcome": "success"}, [1]),
+        ({"outcome": "tool"}, [2, 0]),
+        ({"outcome": ErrorKind.PARAMETER}, [4]),
+        ({"tool": "answer", "outcome": "tool", "limit": 1}, [2]),
+        ({"limit": 0}, []),
+        ({"limit": 2}, [4, 3]),
+        ({"limit": 99}, [4, 3, 2, 1, 0]),
+        ({"tool": "none"}, []),
+        ({"tool": ""}, []),
+    ],
+)
+def test_the_ledger_can_be_asked_for_a_part(
+    session: Session, query: dict[str, Any], places: list[int]
+) -> None:
+    called(session)
+    assert lines(tool_calls(session, **query)) == [LINES[place] for place in places]
+
+
+def test_a_line_holds_nothing_of_arguments_and_results(session: Session) -> None:
+    Toolbox(TOOLS, session=session).call("answer", {"what": "zq4711"})
+    (call,) = tool_calls(session)
+    assert [field.name for field in ToolCall.__attrs_attrs__] == [
+        "call_id", "tool", "outcome", "elapsed", "created_at",
+    ]  # fmt: skip
+    assert "zq4711" not in repr(call)
+    assert copy.deepcopy(call) == pickle.loads(pickle.dumps(call)) == call  # noqa: S301 - its own
+
+
+def test_the_ledger_is_read_without_any_toolbox(session: Session) -> None:
+    assert (tool_calls(session), select_all(session, ToolCall)) == ((), ())
+    register_ledger(session)
+    session.publish(ToolInvoked("a", None, "no result", session_id=session.session_id))
+    session.publish(ToolInvoked("b", None, ToolResult(False, "no"), session_id=session.session_id))
+    session.publish(ToolFailed("c", None, session_id=session.session_id))
+    assert lines(tool_calls(session)) == [("c", "tool"), ("b", "tool"), ("a", "success")]
+    assert [call.elapsed for call in select_all(session, ToolCall)] == [0.0, 0.0, 0.0]
+
+
+def test_the_ledger_goes_on_through_a_rollback(session: Session) -> None:
+    called(session)
+    before = session.snapshot()
+    called(session)
+    session.rollback(before)
+    assert lines(select_all(session, ToolCall)) == LINES * 2
+
+
+def test_the_ledger_is_in_no_snapshot_and_a_snapshot_with_it_goes_through_json(session: Session) -> None:
+    section = PlanningToolsSection(session=session)
+    Toolbox(section.tools(), session=session).call("planning_setup_plan", {"objective": "x"})
+    called(session)
+    snapshot = session.snapshot()
+    assert snapshot.select_all(ToolCall) == ()
+    again = Snapshot.from_json(snapshot.to_json(), types=[Plan])
+    assert again == snapshot
+    session.rollback(again)
+    assert len(tool_calls(session)) == 6
+
+
+def test_a_clone_has_the_ledger_and_then_its_own(session: Session) -> None:
+    called(session)
+    clone = session.clone()
+    Toolbox(TOOLS, session=clone).call("hop")
+    assert lines(select_all(clone, ToolCall)) == [*LINES, ("hop", "success")]
+    assert lines(select_all(session, ToolCall)) == LINES
+
+
+def test_a_short_history_keeps_so_many_of_each_event() -> None:
+    session = Session(history=1)
+    called(session)
+    assert lines(select_all(session, ToolCall)) == [("answer", "tool"), ("hop", "parameter")]
+
+
+def test_two_sessions_on_one_bus_have_a_ledger_each(session: Session) -> None:
+    other = Session(bus=session.bus)
+    called(session)
+    Toolbox(TOOLS, session=other).call("hop")
+    assert (lines(select_all(session, ToolCall)), lines(select_all(other, ToolCall))) == (
+        LINES,
+        [("hop", "success")],
+    )
+
+
+def test_a_reducer_for_the_events_is_the_ledgers_source_then(session: Session) -> None:
+    session.register_reducer(ToolInvoked, keep_last(1))
+    session.register_reducer(ToolFailed, append)
+    called(session)
+    assert lines(select_all(session, ToolCall)) == [line for line in LINES if line != ("hop", "success")]
+
+
+def test_async_calls_are_in_the_order_of_their_ends(session: Session) -> None:
+    async def wait(event: asyncio.Event) -> None:
+        await event.wait()
+
+    async def run() -> None:
+        first, second = asyncio.Event(), asyncio.Event()
+
+        async def one() -> None:
+            await first.wait()
+
+        async def two() -> None:
+            await second.wait()
+
+        toolbox = Toolbox([Tool("one", "1.", one), Tool("two", "2.", two)], session=session)
+        tasks = [asyncio.create_task(toolbox.acall(name)) for name in ("one", "two")]
+        second.set()
+        await tasks[1]
+        first.set()
+        await tasks[0]
+
+    asyncio.run(run())
+    assert [call.tool for call in tool_calls(session)] == ["one", "two"]

@@ -1,0 +1,208 @@
+"""What a planner's output is, where a pipeline goes with it, and what its fields are taken for."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import pytest
+from planner_samples import EMPTY, LOOKUP, PARSED
+
+from planning.errors import Problem
+from planning.tools.planner import (
+    PlannerOutput,
+    parse_planner_output,
+    should_execute_tools,
+)
+
+# What the output is
+
+
+def test_an_output_is_the_update_of_a_pipelines_state() -> None:
+    output = PlannerOutput(tool_calls=(LOOKUP,), needs_user_input=True, input_request="Who?", queries=("q",))
+    assert {"trace_id": "t", "queries": None, **output} == {
+        "trace_id": "t",
+        "tool_calls": [LOOKUP],
+        "needs_user_input": True,
+        "input_request": "Who?",
+        "queries": ["q"],
+        "intent": None,
+    }
+
+
+def test_an_output_has_five_keys_and_no_other() -> None:
+    assert list(EMPTY) == ["tool_calls", "needs_user_input", "input_request", "queries", "intent"]
+    assert len(EMPTY) == 5
+    assert "problems" not in EMPTY
+    with pytest.raises(KeyError) as caught:
+        EMPTY["ok"]
+    assert caught.value.args == ("ok",)
+
+
+def test_an_output_without_problems_is_ok() -> None:
+    assert EMPTY.ok
+    assert not PlannerOutput(problems=(Problem("wrong"),)).ok
+
+
+def test_nothing_that_an_output_hands_out_changes_it() -> None:
+    calls: list[dict[str, Any]] = [{"tool": "a", "args": {"x": [1]}, "reason": None}]
+    output = PlannerOutput(tool_calls=calls, queries=[{"q": 1}])
+    before = copy.deepcopy(output)
+    calls[0]["args"]["x"].append(2)
+    output["tool_calls"].clear()
+    output["queries"][0]["q"] = 2
+    output.tool_calls[0]["args"]["x"].append(3)
+    output.queries[0].clear()
+    assert output == before
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        output.intent = "b"  # type: ignore[misc]  # the point of the test
+
+
+def test_an_output_can_be_pickled_evolved_and_shown() -> None:
+    assert pickle.loads(pickle.dumps(PARSED)) == PARSED  # noqa: S301 - its own pickle
+    assert attrs.evolve(PARSED, intent=None) == PlannerOutput(tool_calls=(LOOKUP,))
+    assert repr(PlannerOutput(queries=("q",))) == (
+        "PlannerOutput(tool_calls=(), needs_user_input=False, input_request=None, queries=('q',),"
+        " intent=None, problems=())"
+    )
+
+
+def test_outputs_differ_by_their_problems_and_cannot_be_hashed() -> None:
+    assert PlannerOutput(problems=(Problem("wrong"),)) != EMPTY
+    with pytest.raises(TypeError):
+        hash(EMPTY)
+
+
+# Where a pipeline goes
+
+
+@pytest.mark.parametrize(
+    ("state", "node"),
+    [
+        ({}, "execute_queries"),
+        ({"tool_calls": None, "needs_user_input": None}, "execute_queries"),
+        ({"tool_calls": [], "needs_user_input": False}, "execute_queries"),
+        ({"needs_user_input": True}, "generate_response"),
+        ({"tool_calls": [], "needs_user_input": True}, "generate_response"),
+        ({"tool_calls": [LOOKUP]}, "execute_tools"),
+        ({"tool_calls": [LOOKUP], "needs_user_input": True}, "execute_tools"),
+        (EMPTY, "execute_queries"),
+        (PARSED, "execute_tools"),
+    ],
+)
+def test_tool_calls_go_before_a_question_and_a_question_before_queries(
+    state: Mapping[str, Any], node: str
+) -> None:
+    assert should_execute_tools(state) == node
+
+
+# Fields
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "read"),
+    [
+        ("tool_calls", None, []),
+        ("tool_calls", [], []),
+        ("tool_calls", json.dumps([LOOKUP]), [LOOKUP]),
+        ("tool_calls", [json.dumps(LOOKUP)], [LOOKUP]),
+        ("tool_calls", [{"tool": "a"}], [{"tool": "a", "args": {}, "reason": None}]),
+        ("tool_calls", [{"tool": "a", "args": None, "id": 7}], [{"tool": "a", "args": {}, "reason": None}]),
+        (
+            "tool_calls",
+            [{"tool": "a", "args": " ", "reason": " "}],
+            [{"tool": "a", "args": {}, "reason": None}],
+        ),
+        (
+            "tool_calls",
+            [{"tool": "a", "args": ' {"x": [1.5]}', "reason": "r"}],
+            [{"tool": "a", "args": {"x": [1.5]}, "reason": "r"}],
+        ),
+        (
+            "tool_calls",
+            [{"tool": "a", "args": {"x": 1}, "input": 2}],
+            [{"tool": "a", "args": {"x": 1}, "reason": None}],
+        ),
+        ("needs_user_input", None, False),
+        ("needs_user_input", True, True),
+        ("needs_user_input", "true", True),
+        ("needs_user_input", " False ", False),
+        ("input_request", None, None),
+        ("input_request", " \n", None),
+        ("input_request", " Who? ", " Who? "),
+        ("queries", None, []),
+        ("queries", ["q", {"text": "q", "top": 3}], ["q", {"text": "q", "top": 3}]),
+        ("queries", '["q"]', ["q"]),
+        ("intent", "", None),
+        ("intent", "search", "search"),
+    ],
+)
+def test_a_field_is_taken_for_what_it_means(field: str, value: object, read: object) -> None:
+    for form in ({field: value}, json.dumps({field: value, "confidence": 0.5})):
+        output = parse_planner_output(form)
+        assert (dict(output), output.problems) == ({**EMPTY, field: read}, ())
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("tool_calls", LOOKUP, "expected an array, got an object"),
+        ("tool_calls", "lookup", "expected an array, got a string"),
+        ("tool_calls", "[1", "the JSON from line 1, column 1 on breaks off; send all of it"),
+        ("tool_calls", "[1] x", "text behind the JSON at line 1, column 4; cut it"),
+        ("needs_user_input", 1, "expected a boolean, got a number"),
+        ("needs_user_input", "yes", "expected a boolean, got a string"),
+        ("input_request", ["Who?"], "expected a string, got an array"),
+        ("queries", True, "expected an array, got a boolean"),
+        ("queries", "search", "expected an array, got a string"),
+        ("intent", 1.5, "expected a string, got a number"),
+    ],
+)
+def test_a_field_of_the_wrong_type_has_its_default_and_the_others_stand(
+    field: str, value: object, message: str
+) -> None:
+    good = {
+        "tool_calls": [LOOKUP],
+        "needs_user_input": True,
+        "input_request": "Who?",
+        "queries": ["q"],
+        "intent": "a",
+    }
+    output = parse_planner_output(json.dumps({**good, field: value}))
+    assert dict(output) == {**good, field: EMPTY[field]}
+    assert output.problems == (Problem(message, field),)
+
+
+def test_a_malformed_call_is_left_out_with_all_its_problems_and_the_others_stay() -> None:
+    output = parse_planner_output({"tool_calls": [LOOKUP, {"tool": 5, "args": []}, None, {"tool": "b"}]})
+    assert output["tool_calls"] == [LOOKUP, {"tool": "b", "args": {}, "reason": None}]
+    assert output.problems == (
+        Problem("expected a string, got a number", "tool_calls[1].tool"),
+        Problem("expected an object, got an array", "tool_calls[1].args"),
+        Problem("expected an object with tool, args, reason, got null", "tool_calls[2]"),
+    )
+
+
+def test_a_call_whose_reason_is_no_text_stays_without_it() -> None:
+    output = parse_planner_output({"tool_calls": [{"tool": "a", "reason": 3}]})
+    assert output["tool_calls"] == [{"tool": "a", "args": {}, "reason": None}]
+    assert output.problems == (Problem("expected a string, got a number", "tool_calls[0].reason"),)
+
+
+@pytest.mark.parametrize("name", ["arguments", "parameters", "params", "input"])
+def test_a_call_whose_arguments_have_another_name_is_not_made_without_them(name: str) -> None:
+    output = parse_planner_output({"tool_calls": [{"tool": "a", name: {"x": 1}}]})
+    assert output == PlannerOutput(
+        problems=(Problem(f"missing; rename {name} to args", "tool_calls[0].args"),)
+    )
+
+
+def test_a_flood_of_problems_is_cut() -> None:
+    told = parse_planner_output({"tool_calls": [1] * 50}).problems
+    cut = parse_planner_output({"tool_calls": [1] * 51, "intent": 1}).problems
+    assert [problem.path for problem in told] == [f"tool_calls[{index}]" for index in range(50)]
+    assert cut == (*told, Problem("more may be wrong; mend these first"))

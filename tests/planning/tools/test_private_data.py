@@ -1,0 +1,399 @@
+"""Private data: whatever a tool with private data is given, returns or raises, only its caller reads."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import logging
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+from uuid import uuid4
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from planning.tools import (
+    BaseTool,
+    CircuitBreaker,
+    ErrorKind,
+    Retry,
+    Tool,
+    Toolbox,
+    ToolCall,
+    ToolError,
+    ToolRegistry,
+    ToolResult,
+    ToolSpec,
+    errors,
+    execute_tools,
+)
+from planning.tools.registry import Declaration, as_tool
+from session import Session, SessionEvent, ToolFailed, ToolInvoked
+
+Act = Callable[[Mapping[str, Any]], Any]
+
+NOW = Retry(attempts=2, wait_initial=0, wait_max=0, wait_jitter=0)
+
+
+def fresh() -> str:
+    """A secret: short, or asyncio would only log a part of it."""
+    return f"zq{uuid4().hex[:10]}"
+
+
+class Odd(BaseException):
+    pass
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise ValueError(self.args[0])
+
+    __repr__ = __str__
+
+
+class Talking(ToolError):
+    def user_message(self) -> str:
+        raise ValueError(self.message)
+
+
+def noted(secret: str) -> Exception:
+    error = ValueError()
+    error.add_note(secret)
+    error.__cause__ = KeyError(secret)
+    return error
+
+
+SPEAKING: tuple[Callable[[str], BaseException], ...] = (
+    ToolError, Talking, errors.ToolValidationError, errors.ParameterError, errors.StorageUnavailable,
+    errors.DataNotFound, errors.RateLimitExceeded, errors.CircuitOpen, errors.ToolTimeout,
+    errors.ContextInvalid, ValueError, KeyError, TimeoutError, StopIteration, StopAsyncIteration,
+    concurrent.futures.CancelledError, Odd, Unspeakable, noted,
+)  # fmt: skip
+ERRORS: dict[str, Callable[[str], BaseException]] = {
+    **{make.__name__: make for make in SPEAKING},
+    "details": lambda s: ToolError(s, {s: s}),
+    "QueryTypeUnsupported": lambda s: errors.QueryTypeUnsupported(s, s, [s]),
+    "UserInputNeeded": lambda s: errors.UserInputNeeded(s, s),
+    "ResultInvalid": lambda s: errors.ResultInvalid(s, s),
+    "PrivateFailure": lambda s: errors.PrivateFailure(s, ErrorKind.TOOL),
+    "OSError": lambda s: OSError(2, s, s),
+    "group": lambda s: ExceptionGroup(s, [ValueError(s), ToolError(s)]),
+    "base group": lambda s: BaseExceptionGroup(s, [Odd(s)]),
+}
+
+
+class Unreadable(dict[str, Any]):
+    """A dict that tells what it holds when it is asked for anything."""
+
+    def get(self, *_args: Any) -> Any:
+        raise ToolError(str(dict(self)))
+
+
+class Untold:
+    def __init__(self, secret: str) -> None:
+        self.secret = secret
+
+    def __str__(self) -> str:
+        raise ToolError(self.secret)
+
+
+def begun(secret: str) -> Iterator[str]:
+    def iterate() -> Iterator[str]:
+        try:
+            yield secret
+        finally:
+            raise ToolError(secret)
+
+    iterator = iterate()
+    next(iterator)
+    return iterator
+
+
+RETURNED: dict[str, Callable[[str], Any]] = {
+    "text": lambda s: s,
+    "dict": lambda s: {s: [s, {"deep": s}]},
+    "failure": lambda s: {"success": False, "data": s, "error": s, "user_message": s},
+    "question": lambda s: {"success": False, "error": s, "needs_user_input": True, "input_request": s},
+    "result": lambda s: ToolResult(True, s, s, None, s),
+    "failed result": lambda s: ToolResult(False, s, s, s, s, 0.5, ErrorKind.TOOL, s, s),
+    "failed result of no known code": lambda s: ToolResult(False, s, code=s),  # type: ignore[arg-type]  # what is tested
+}
+UNUSABLE: dict[str, Callable[[str], Any]] = {
+    "generator": lambda s: (each for each in [s]),
+    "begun generator": begun,
+    "exception": ValueError,
+    "untold": Untold,
+    "unreadable": lambda s: Unreadable({s: s}),
+}
+
+
+def ending(kind: str, name: str, secret: str) -> Act:
+    def act(_arguments: Mapping[str, Any]) -> Any:
+        if kind == "raised":
+            raise ERRORS[name](secret)
+        return (RETURNED | UNUSABLE)[name](secret)
+
+    return act
+
+
+ENDINGS = (
+    [("raised", name) for name in ERRORS]
+    + [("returned", name) for name in RETURNED]
+    + [("unusable", name) for name in UNUSABLE]
+)
+
+
+def private(function: Callable[..., Any], **options: Any) -> Tool:
+    return Tool("t", "Look.", function, returns_private_data=True, **options)
+
+
+def sync_tool(act: Act, options: dict[str, Any]) -> Declaration:
+    def look(**arguments: Any) -> Any:
+        return act(arguments)
+
+    return private(look, **options)
+
+
+def async_tool(act: Act, options: dict[str, Any]) -> Declaration:
+    async def look(**arguments: Any) -> Any:
+        return act(arguments)
+
+    return private(look, **options)
+
+
+def base_tool(act: Act, options: dict[str, Any]) -> Declaration:
+    class Look(BaseTool):
+        name = "t"
+        description = "Look."
+        returns_private_data = True
+
+        async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
+            found = act(args)
+            is_own = isinstance(found, (Unreadable, ToolResult)) or (
+                type(found) is dict and "success" in found
+            )
+            return found if is_own else {"success": True, "data": found}
+
+    look = Look()
+    vars(look).update(options)
+    return look
+
+
+def spec_tool(act: Act, options: dict[str, Any]) -> Declaration:
+    def look(_query_type: str, parameters: Any) -> Any:
+        return act(parameters)
+
+    spec = ToolSpec("t", {"who": None}, "who")
+    return private(look, parameters=spec, **options)
+
+
+KINDS = {"sync": sync_tool, "async": async_tool, "base": base_tool, "spec": spec_tool}
+DOORS = ["invoke", "ainvoke", "call", "acall", "execute", "aexecute", "safe_execute", "execute_tools"]
+GUARDS: dict[str, Callable[[], dict[str, Any]]] = {
+    "none": dict,
+    "retry": lambda: {"retry": NOW},
+    "timeout": lambda: {"timeout": 20.0},
+    "breaker": lambda: {"breaker": CircuitBreaker(failures=1), "retry": NOW},
+    "limit": lambda: {"rate_limit_key": uuid4().hex},
+}
+
+
+async def enter(door: str, tool: Declaration, arguments: Any, session: Session) -> Any:
+    """Call a tool through a door; gives back what the caller gets, or the exception."""
+    toolbox = Toolbox([tool], session=session)
+    try:
+        if door in {"ainvoke", "acall"}:
+            return await getattr(toolbox, door)("t", arguments)
+        if door == "aexecute":
+            return await as_tool(tool).aexecute(**arguments)
+        if door == "safe_execute" and isinstance(tool, BaseTool):
+            return await tool.safe_execute(arguments, {})
+        state = {"tool_calls": [{"tool": "t", "args": arguments}]}
+        return await execute_tools(state, registry=ToolRegistry([tool]), session=session)
+    except BaseException as error:  # noqa: BLE001 - what the caller gets
+        return error
+
+
+def enter_plain(door: str, tool: Declaration, arguments: Any, session: Session) -> Any:
+    try:
+        if door == "execute":
+            return as_tool(tool).execute(**arguments)
+        return getattr(Toolbox([tool], session=session), door)("t", arguments)
+    except BaseException as error:  # noqa: BLE001 - what the caller gets
+        return error
+
+
+def through(door: str, tool: Declaration, arguments: Any, session: Session) -> Any:
+    outcome: list[Any] = []
+
+    async def run() -> None:  # gives nothing back: asyncio's log would show it, and that is the caller's
+        outcome.append(await enter(door, tool, arguments, session))
+
+    if door in {"invoke", "call", "execute"}:
+        outcome.append(enter_plain(door, tool, arguments, session))
+    else:
+        asyncio.run(run())
+    return outcome[0]
+
+
+class Watch(logging.Handler):
+    """Keeps every record, whole."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+    def text(self) -> str:
+        return "\n".join(f"{logging.Formatter().format(each)} {vars(each)!r}" for each in self.records)
+
+
+@contextmanager
+def watched() -> Iterator[Watch]:
+    """All logs at DEBUG, with an asyncio that logs each of its steps."""
+    watch, root, make = Watch(), logging.getLogger(), asyncio.new_event_loop
+    level = root.level
+
+    def talkative() -> asyncio.AbstractEventLoop:
+        loop = make()
+        loop.set_debug(True)
+        loop.slow_callback_duration = 0
+        return loop
+
+    root.addHandler(watch)
+    root.setLevel(logging.DEBUG)
+    try:
+        with patch("asyncio.events.new_event_loop", talkative):
+            yield watch
+    finally:
+        root.removeHandler(watch)
+        root.setLevel(level)
+
+
+def everything(value: Any, seen: tuple[int, ...] = ()) -> str:
+    """The text of a value and of everything in it, exceptions with all that hangs on them."""
+    if id(value) in seen:
+        return ""
+    inside: list[Any] = []
+    told = f"{value!r} {value}"
+    if isinstance(value, BaseException):
+        inside = [*value.args, vars(value), value.__cause__, value.__context__]
+        told += "".join(traceback.format_exception(value))
+    elif isinstance(value, Mapping):
+        inside = [*value, *value.values()]
+    elif isinstance(value, (list, tuple)):
+        inside = list(value)
+    elif hasattr(value, "__attrs_attrs__"):
+        inside = [getattr(value, field.name) for field in value.__attrs_attrs__]
+    return "\n".join([told, *(everything(each, (*seen, id(value))) for each in inside)])
+
+
+def heard(session: Session, events: list[SessionEvent]) -> str:
+    return everything([events, *(session.select_all(kind) for kind in (ToolInvoked, ToolFailed, ToolCall))])
+
+
+def listening() -> tuple[Session, list[SessionEvent]]:
+    session, events = Session(), list[SessionEvent]()
+    session.bus.subscribe(SessionEvent, events.append)
+    return session, events
+
+
+@given(
+    st.sampled_from(ENDINGS),
+    st.sampled_from(DOORS),
+    st.sampled_from(sorted(KINDS)),
+    st.sampled_from(sorted(GUARDS)),
+    st.booleans(),
+)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_what_a_private_tool_is_given_and_how_it_ends_only_its_caller_reads(
+    end: tuple[str, str], door: str, kind: str, guard: str, twice: bool
+) -> None:
+    secret = fresh()
+    tool = KINDS[kind](ending(*end, secret), GUARDS[guard]())
+    given_: dict[str, Any] = {"who": secret, "deep": {"in": [{secret: secret}]}, secret: 1}
+    arguments = {"query_type": "who", "parameters": given_} if kind == "spec" else given_
+    session, events = listening()
+    with watched() as watch:
+        outcomes = [through(door, tool, arguments, session) for _ in range(2 if twice else 1)]
+    assert secret not in watch.text() + heard(session, events)
+    for outcome in outcomes:
+        if end[0] != "returned":
+            assert secret not in everything(outcome)
+        elif isinstance(outcome, ToolResult):
+            assert secret not in repr(outcome) + str(outcome)
+
+
+@pytest.mark.parametrize("make", [RuntimeError, ToolError, Odd])
+@pytest.mark.parametrize("door", DOORS)
+def test_what_checking_private_arguments_raises_says_nothing_of_them(
+    door: str, make: Callable[[str], BaseException]
+) -> None:
+    @dataclass
+    class Checked:
+        name: str
+
+        def __post_init__(self) -> None:
+            raise make(self.name)
+
+    secret = fresh()
+    session, events = listening()
+    with watched() as watch:
+        outcome = through(door, private(lambda _who: 1, parameters=Checked), {"name": secret}, session)
+    assert secret not in watch.text() + heard(session, events) + everything(outcome)
+
+
+@pytest.mark.parametrize("door", ["ainvoke", "acall", "aexecute", "execute_tools"])
+def test_cancelling_a_private_tool_takes_nothing_along_of_what_it_was_doing(door: str) -> None:
+    secret = fresh()
+
+    async def look(**_arguments: Any) -> None:
+        try:
+            raise ValueError(secret)
+        except ValueError:
+            await asyncio.sleep(60)
+
+    (session, events), outcomes = listening(), list[Any]()
+
+    async def run() -> None:
+        async def step() -> None:
+            outcomes.append(await enter(door, private(look), {"who": secret}, session))
+
+        task = asyncio.create_task(step())
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await task
+
+    with watched() as watch:
+        asyncio.run(run())
+    assert isinstance(outcomes[0], asyncio.CancelledError)
+    assert secret not in watch.text() + heard(session, events) + everything(outcomes[0])
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_what_a_private_tool_does_after_its_time_reaches_nobody(
+    door: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret, go, hooked, threads = fresh(), threading.Event(), list[Any](), list[threading.Thread]()
+
+    def look(**_arguments: Any) -> None:
+        threads.append(threading.current_thread())
+        go.wait(20)
+        raise ValueError(secret)
+
+    monkeypatch.setattr("threading.excepthook", hooked.append)
+    session, events = listening()
+    with watched() as watch:
+        outcome = through(door, private(look, timeout=0.02, retry=NOW), {"who": secret}, session)
+        go.set()
+        threads[0].join(20)
+    assert hooked == []
+    assert secret not in watch.text() + heard(session, events) + everything(outcome)

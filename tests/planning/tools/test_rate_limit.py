@@ -1,0 +1,295 @@
+"""Rate limits that are counted in the process, and what a limiter refuses to be made of."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planning.tools.errors import RateLimitExceeded, StorageUnavailable
+from planning.tools.rate_limit import RateLimiter
+
+
+class Clock:
+    """The time of day, as the limits library asks for it."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def time(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(time, "time", clock.time)
+    return clock
+
+
+def limiter(rate: str) -> RateLimiter:
+    return RateLimiter({"email_send": rate})
+
+
+def refused(limiter: RateLimiter, key: str = "email_send") -> tuple[str, float]:
+    with pytest.raises(RateLimitExceeded) as caught:
+        limiter.hit(key)
+    return caught.value.message, caught.value.retry_after
+
+
+def test_a_call_over_the_limit_is_refused_with_when_to_try_again(clock: Clock) -> None:
+    limit = limiter("5/minute")
+    for _ in range(5):
+        limit.hit("email_send")
+    clock.now += 18.5
+    assert refused(limit) == (
+        "email_send is limited to 5 per 1 minute; try again in 42 s, or go on without it",
+        41.5,
+    )
+
+
+def test_the_window_moves_with_each_call(clock: Clock) -> None:
+    limit = limiter("2/minute")
+    limit.hit("email_send")
+    clock.now += 40
+    limit.hit("email_send")
+    clock.now += 19.75
+    assert refused(limit) == (
+        "email_send is limited to 2 per 1 minute; try again in 1 s, or go on without it",
+        0.25,
+    )
+    clock.now += 0.5
+    limit.hit("email_send")
+    assert refused(limit)[1] == 39.75
+
+
+def test_a_refused_call_does_not_count(clock: Clock) -> None:
+    limit = limiter("1/minute")
+    limit.hit("email_send")
+    for _ in range(3):
+        clock.now += 15
+        refused(limit)
+    clock.now += 15.5
+    limit.hit("email_send")
+
+
+def test_keys_count_apart() -> None:
+    limit = RateLimiter({"a": "1/minute"}, default="1/minute")
+    for key in ["a", "a/b", "b", "ab", "", "/", "a%2Fb", "ü", "\udc80"]:
+        limit.hit(key)
+        refused(limit, key)
+
+
+def test_a_key_without_a_rate_has_the_default(clock: Clock) -> None:
+    limit = RateLimiter({"other": "1/day"})
+    for _ in range(60):
+        limit.hit("email_send")
+    assert refused(limit) == (
+        "email_send is limited to 60 per 1 minute; try again in 60 s, or go on without it",
+        60.0,
+    )
+
+
+def test_of_several_limits_the_one_to_wait_longest_for_is_told(clock: Clock) -> None:
+    limit = limiter("2/minute; 2 per 3 hours, 1/second")
+    limit.hit("email_send")
+    clock.now += 1.5
+    limit.hit("email_send")
+    assert refused(limit) == (
+        "email_send is limited to 2 per 3 hour; try again in 10799 s, or go on without it",
+        10798.5,
+    )
+
+
+def test_a_call_that_one_limit_refuses_counts_for_none(clock: Clock) -> None:
+    limit = limiter("2/minute; 1/second")
+    limit.hit("email_send")
+    for _ in range(5):
+        assert "1 per 1 second" in refused(limit)[0]
+    clock.now += 1.5
+    limit.hit("email_send")
+    assert "2 per 1 minute" in refused(limit)[0]
+
+
+def test_a_limit_that_stands_twice_counts_a_call_once(clock: Clock) -> None:
+    limit = limiter("2/minute; 2 per minute")
+    limit.hit("email_send")
+    limit.hit("email_send")
+    assert refused(limit)[1] == 60
+
+
+def test_async_code_has_the_same_limit(clock: Clock) -> None:
+    limit = limiter("1/minute")
+
+    async def main() -> RateLimitExceeded:
+        await limit.ahit("email_send")
+        with pytest.raises(RateLimitExceeded) as caught:
+            await limit.ahit("email_send")
+        return caught.value
+
+    assert asyncio.run(main()).retry_after == 60
+
+
+def test_of_fifty_threads_ten_pass() -> None:
+    limit = limiter("10/minute")
+    start = threading.Barrier(50)
+    passed: list[int] = []
+
+    def call() -> None:
+        start.wait()
+        try:
+            limit.hit("email_send")
+        except RateLimitExceeded:
+            return
+        passed.append(1)
+
+    workers = [threading.Thread(target=call) for _ in range(50)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(passed) == 10
+
+
+def test_the_module_loads_neither_limits_nor_redis() -> None:
+    program = (
+        "import sys, planning.tools.rate_limit; print([name for name in ('limits', 'redis') "
+        "if name in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert shown.stdout == "[]\n"
+
+
+LIMITS = [(2, 3), (4, 10), (5, 60)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 8), st.sampled_from("ab")), max_size=60))
+def test_a_limiter_passes_what_a_naive_count_passes(calls: list[tuple[int, str]]) -> None:
+    clock = Clock()
+    limit = RateLimiter(default="; ".join(f"{amount} per {span} second" for amount, span in LIMITS))
+    passed: list[tuple[float, str]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "time", clock.time)
+        for seconds, key in calls:
+            clock.now += seconds + 0.01  # the library is of two minds about a call just as old as the window
+            times = [when for when, place in passed if place == key]
+            waits = [
+                sorted(times)[-amount] + span - clock.now
+                for amount, span in LIMITS
+                if sum(when >= clock.now - span for when in times) >= amount
+            ]
+            if waits:
+                assert refused(limit, key)[1] == pytest.approx(max(waits))
+            else:
+                limit.hit(key)
+                passed.append((clock.now, key))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "shown"),
+    [
+        ("often", "'often'"),
+        ("", "''"),
+        ("5/fortnight", "'5/fortnight'"),
+        ("0/minute", "'0/minute'"),
+        ("5/minute; 0/day", "'5/minute; 0/day'"),
+        ("-1/minute", "'-1/minute'"),
+        (5, "a value of type int"),
+    ],
+)
+def test_a_wrong_rate_says_what_to_write_instead(wrong: Any, shown: str) -> None:
+    expected = f"must be calls per time, such as '5/minute', '100/hour' or '5/minute; 100/day', got {shown}"
+    with pytest.raises(ValueError) as caught:
+        RateLimiter({"email_send": wrong})
+    assert str(caught.value) == f"the rate of email_send {expected}"
+    with pytest.raises(ValueError) as caught:
+        RateLimiter(default=wrong)
+    assert str(caught.value) == f"default {expected}"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["", "memory", "localhost:6379", "mongodb://me:hunter2@host", "redis", "me:hunter2@host", None, 7],
+)
+def test_an_unknown_storage_says_what_to_write_instead(wrong: Any) -> None:
+    with pytest.raises(ValueError) as caught:
+        RateLimiter(storage=wrong)
+    assert str(caught.value) == (
+        "storage is none that is known; "
+        "write memory://, redis://host:6379/0, or the same with rediss, valkey or valkeys"
+    )
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "redis://:hunter2/x@host",
+        "redis://me:hunter2@host:70000",
+        "valkey://me:hunter2@[::1",
+        "redis://me:hunter2@host?socket_timeout=soon",
+        "redis://me:hunter2@host?colour=red",
+        "rediss://me:hunter2@host?ssl_cert_reqs=perhaps",
+    ],
+)
+def test_a_wrong_url_is_refused_without_a_word_of_it(wrong: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        RateLimiter(storage=wrong)
+    assert str(caught.value) == (
+        "storage is no URL that the redis client takes; "
+        "write memory://, redis://host:6379/0, or the same with rediss, valkey or valkeys"
+    )
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("scheme", ["redis", "rediss", "valkey", "valkeys"])
+def test_a_limiter_of_a_server_is_made_without_one(scheme: str) -> None:
+    limit = RateLimiter(storage=f"{scheme}://me:hunter2@127.0.0.1:1/0")
+    assert "hunter2" not in repr(limit)
+
+
+def test_a_server_that_is_not_there_refuses_the_call_without_a_word_of_the_url(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    limit = RateLimiter({"email_send": "5/minute; 9/hour"}, storage="valkey://me:hunter2@127.0.0.1:1/0")
+    for key in ["email_send", "other"]:
+        with pytest.raises(StorageUnavailable) as caught:
+            limit.hit(key)
+        assert str(caught.value) == (
+            f"the calls of {key} cannot be counted now; try again later, or go on without it"
+        )
+        assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    assert [record for record in caplog.records if record.name.startswith(("planning", "limits"))] == []
+
+
+@pytest.mark.parametrize(
+    ("missing", "storage", "message"),
+    [
+        ("limits", "memory://", "rate limits need limits: pip install 'session-planning[limits]'"),
+        (
+            "redis",
+            "redis://127.0.0.1:1",
+            "rate limits in a server need the redis client: pip install 'session-planning[redis]'",
+        ),
+    ],
+)
+def test_a_missing_library_is_named_with_how_to_install_it(
+    missing: str, storage: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ImportError) as caught:
+        RateLimiter(storage=storage)
+    assert str(caught.value) == message
+
+
+def test_a_limiter_in_memory_needs_no_redis(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "redis", None)
+    RateLimiter().hit("email_send")

@@ -1,0 +1,230 @@
+"""Rate limits that several machines share, beside a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from planning.tools.errors import RateLimitExceeded, StorageUnavailable
+from planning.tools.rate_limit import RateLimiter
+
+
+class Server:
+    """A server of its own, on a free port of the loopback."""
+
+    def __init__(self, program: str, folder: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port: int = free.getsockname()[1]
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        options = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+        self._command = [program, *options, "--dir", str(folder)]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
+        for _ in range(500):
+            try:
+                socket.create_connection(("127.0.0.1", self.port)).close()
+            except ConnectionRefusedError:
+                time.sleep(0.02)
+            else:
+                return
+        raise AssertionError("the server does not start")
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait()
+            self._process = None
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    program = shutil.which("valkey-server") or shutil.which("redis-server")
+    if program is None:
+        pytest.skip("neither valkey-server nor redis-server is installed: apt-get install redis-server")
+    server = Server(program, tmp_path_factory.mktemp("server"))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def server(started: Server) -> Server:
+    with redis.Redis.from_url(started.url) as client:
+        client.flushall()
+    return started
+
+
+def refused(limiter: RateLimiter, key: str = "email_send") -> RateLimitExceeded:
+    with pytest.raises(RateLimitExceeded) as caught:
+        limiter.hit(key)
+    return caught.value
+
+
+@pytest.mark.parametrize("scheme", ["redis", "valkey"])
+def test_a_limit_holds_across_two_machines(server: Server, scheme: str) -> None:
+    url = server.url.replace("redis", scheme, 1)
+    here, there = (RateLimiter({"email_send": "5/minute"}, storage=url) for _ in range(2))
+    for limiter in [here, there, here, there, here]:
+        limiter.hit("email_send")
+    for limiter in [here, there]:
+        refusal = refused(limiter)
+        assert 0 < refusal.retry_after <= 60
+        start, end = refusal.message.split(" in ")
+        assert start == "email_send is limited to 5 per 1 minute; try again"
+        seconds, _, rest = end.partition(" ")
+        assert 1 <= int(seconds) <= 60
+        assert rest == "s, or go on without it"
+
+
+def test_keys_of_a_server_count_apart(server: Server) -> None:
+    limiter = RateLimiter(default="1/minute", storage=server.url)
+    keys = ["a", "a/b", "", "a//b", "a%2Fb", "ü", "\udc80"]
+    for key in keys:
+        limiter.hit(key)
+    for key in keys:
+        refused(limiter, key)
+
+
+def test_a_call_that_one_limit_of_a_server_refuses_counts_for_none(server: Server) -> None:
+    limiter = RateLimiter({"email_send": "3/minute; 2/hour; 9/day"}, storage=server.url)
+    limiter.hit("email_send")
+    limiter.hit("email_send")
+    for _ in range(3):
+        refusal = refused(limiter)
+        assert refusal.message.startswith("email_send is limited to 2 per 1 hour; try again in ")
+        assert 60 < refusal.retry_after <= 3600
+    with redis.Redis.from_url(server.url) as client:
+        keys = client.keys()
+        assert isinstance(keys, list)
+        assert [client.llen(key) for key in keys] == [2, 2, 2]
+        assert all(key.startswith(b"LIMITS:session-planning/email_send/") for key in keys)
+
+
+def test_a_limit_that_stands_twice_counts_a_call_of_a_server_once(server: Server) -> None:
+    limiter = RateLimiter({"email_send": "2/minute; 2 per minute"}, storage=server.url)
+    limiter.hit("email_send")
+    limiter.hit("email_send")
+    refused(limiter)
+
+
+def test_of_two_refusals_of_a_server_the_longer_wait_is_told(server: Server) -> None:
+    limiter = RateLimiter({"email_send": "1/hour; 1/minute"}, storage=server.url)
+    limiter.hit("email_send")
+    assert refused(limiter).message.startswith("email_send is limited to 1 per 1 hour; ")
+
+
+def test_a_refusal_that_has_passed_meanwhile_asks_for_no_wait(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limiter = RateLimiter({"email_send": "5/minute"}, storage=server.url)
+    monkeypatch.setattr("limits.strategies.MovingWindowRateLimiter.hit", lambda *_: False)
+    refusal = refused(limiter)
+    assert (refusal.message, refusal.retry_after) == (
+        "email_send is limited to 5 per 1 minute; try again in 1 s, or go on without it",
+        0.0,
+    )
+
+
+def test_async_code_asks_the_server_in_a_thread(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    limiter = RateLimiter({"email_send": "1/minute"}, storage=server.url)
+    threads: list[int] = []
+    hit = RateLimiter.hit
+
+    def watched(self: RateLimiter, key: str) -> None:
+        threads.append(threading.get_ident())
+        hit(self, key)
+
+    monkeypatch.setattr(RateLimiter, "hit", watched)
+
+    async def main() -> RateLimitExceeded:
+        await limiter.ahit("email_send")
+        await limiter.ahit("other")
+        with pytest.raises(RateLimitExceeded) as caught:
+            await limiter.ahit("email_send")
+        return caught.value
+
+    assert 0 < asyncio.run(main()).retry_after <= 60
+    assert len(threads) == 3
+    assert threading.get_ident() not in threads
+
+
+@pytest.mark.parametrize("rate", ["10/minute", "20/minute; 10/hour"])
+def test_of_fifty_threads_ten_pass_a_server(server: Server, rate: str) -> None:
+    limiters = [RateLimiter({"email_send": rate}, storage=server.url) for _ in range(5)]
+    start = threading.Barrier(50)
+    outcomes: list[str] = []
+
+    def call(limiter: RateLimiter) -> None:
+        start.wait()
+        try:
+            limiter.hit("email_send")
+        except RateLimitExceeded:
+            outcomes.append("refused")
+        else:
+            outcomes.append("passed")
+
+    workers = [threading.Thread(target=call, args=(limiters[number % 5],)) for number in range(50)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert (outcomes.count("passed"), outcomes.count("refused")) == (10, 40)
+
+
+def test_a_limiter_that_is_gone_leaves_no_connection(server: Server) -> None:
+    limiter = RateLimiter(storage=server.url)
+    limiter.hit("email_send")
+    with redis.Redis.from_url(server.url) as client:
+        assert len(client.client_list()) == 2
+        del limiter
+        for _ in range(500):
+            if len(client.client_list()) == 1:
+                return
+            time.sleep(0.01)
+    raise AssertionError("the connection is still there")
+
+
+def test_without_its_server_a_limiter_refuses_and_with_it_again_it_counts(server: Server) -> None:
+    limiter = RateLimiter({"email_send": "2/minute", "two": "2/minute; 9/hour"}, storage=server.url)
+    limiter.hit("email_send")
+    limiter.hit("two")
+    server.stop()
+    try:
+        for key in ["email_send", "two", "email_send"]:
+            with pytest.raises(StorageUnavailable) as caught:
+                limiter.hit(key)
+            assert str(caught.value) == (
+                f"the calls of {key} cannot be counted now; try again later, or go on without it"
+            )
+            assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+        with pytest.raises(StorageUnavailable):
+            asyncio.run(limiter.ahit("email_send"))
+    finally:
+        server.start()
+    limiter.hit("email_send")
+    limiter.hit("email_send")
+    assert 0 < refused(limiter).retry_after <= 60
+
+
+def test_a_connection_that_died_with_the_server_is_no_failure_once_it_is_back(server: Server) -> None:
+    limiter = RateLimiter({"email_send": "2/minute"}, storage=server.url)
+    limiter.hit("email_send")
+    server.stop()
+    server.start()
+    limiter.hit("email_send")
+    limiter.hit("email_send")
+    refused(limiter)

@@ -1,0 +1,334 @@
+"""Registries: tools by name in order, the default one, and what installed packages offer."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from planning.tools import (
+    BaseTool,
+    ParameterError,
+    QueryTypeUnsupported,
+    RateLimiter,
+    Tool,
+    Toolbox,
+    ToolRegistry,
+    ToolSpec,
+    default_registry,
+    get_all_tools,
+    get_tool,
+    get_tool_descriptions,
+    initialize_tools,
+    register_tool,
+    registry,
+    validate_call,
+)
+
+
+class Look(BaseTool):
+    name = "look"
+    description = "Look."
+    requires_identifier = True
+
+    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
+        return {"success": True}
+
+
+class Nameless(Look):
+    name = " "
+
+
+def add(left: int) -> int:
+    """Add one."""
+    return left + 1
+
+
+HOP = Tool("hop", "Hop.", lambda: 1)
+SPEC = ToolSpec("facts", {"all": None}, "facts", "Facts.")
+
+
+@pytest.fixture
+def own_default(monkeypatch: pytest.MonkeyPatch) -> ToolRegistry:
+    """A default registry of the test's own."""
+    fresh = ToolRegistry()
+    monkeypatch.setattr(registry, "_DEFAULT", fresh)
+    return fresh
+
+
+def test_every_kind_of_declaration_is_kept_as_it_was_given_and_in_order() -> None:
+    look = Look()
+    kept = ToolRegistry([look, HOP, SPEC, add])
+    assert list(kept.get_all_tools().items()) == [("look", look), ("hop", HOP), ("facts", SPEC), ("add", add)]
+    assert [type(tool) for tool in kept] == [Tool] * 4
+    assert [tool.name for tool in kept] == ["look", "hop", "facts", "add"]
+    assert len(kept) == 4
+    assert (kept.get_tool("look"), kept.find("look"), kept.get_tool_spec("facts")) == (
+        look,
+        look.as_tool,
+        SPEC,
+    )
+    assert kept.get_tool_descriptions() == [
+        {"name": "look", "description": "Look.", "requires_identifier": True},
+        {"name": "hop", "description": "Hop.", "requires_identifier": False},
+        {"name": "facts", "description": "Facts.", "requires_identifier": False},
+        {"name": "add", "description": "Add one.", "requires_identifier": False},
+    ]
+
+
+@pytest.mark.parametrize("name", ["nope", "", None, 5, ["look"]])
+def test_a_name_that_is_none_finds_none(name: Any) -> None:
+    kept = ToolRegistry([Look()])
+    assert (kept.get_tool(name), kept.find(name), kept.get_tool_spec(name)) == (None, None, None)
+
+
+def test_all_tools_and_descriptions_are_copies() -> None:
+    kept = ToolRegistry([HOP])
+    kept.get_all_tools().clear()
+    kept.get_tool_descriptions()[0]["name"] = "x"
+    assert (list(kept.get_all_tools()), kept.get_tool_descriptions()[0]["name"]) == (["hop"], "hop")
+
+
+def test_a_second_tool_of_a_name_is_refused_unless_it_replaces_the_first() -> None:
+    kept, other = ToolRegistry([HOP, SPEC]), Tool("hop", "Other.", lambda: 2)
+    with pytest.raises(ValueError, match=r"^a tool is named hop already; pass replace=True to put this one "):
+        kept.register_tool(other)
+    assert kept.find("hop") is HOP
+    kept.register_tool(other, replace=True)
+    assert [tool.name for tool in kept] == ["hop", "facts"]
+    assert kept.find("hop") is other
+    kept.register_tool(Tool("facts", "No query types.", lambda: 1), replace=True)
+    assert kept.get_tool_spec("facts") is None
+
+
+def test_the_same_tool_again_changes_nothing() -> None:
+    look = Look()
+    kept = ToolRegistry([look, HOP, SPEC])
+    for tool in (look, HOP, SPEC):
+        kept.register_tool(tool)
+    assert len(kept) == 3
+
+
+def test_an_empty_name_is_refused() -> None:
+    kept = ToolRegistry()
+    for make in (Nameless, lambda: ToolSpec("", {"all": None}, "x")):
+        with pytest.raises(ValueError, match=r"^a tool needs a name: a model calls it by that$"):
+            kept.register_tool(make())
+    assert len(kept) == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (Look, "got the class Look for a tool; write Look()"),
+        (5, "a tool's function must be callable, got int"),
+        ("look", "a tool's function must be callable, got str"),
+        (None, "a tool's function must be callable, got NoneType"),
+    ],
+)
+def test_what_is_no_tool_is_refused(wrong: Any, message: str) -> None:
+    for take in (lambda: ToolRegistry([wrong]), lambda: Toolbox([wrong])):
+        with pytest.raises(TypeError) as caught:
+            take()
+        assert str(caught.value) == message
+
+
+def test_a_limiter_is_made_when_it_is_needed_and_can_be_replaced() -> None:
+    kept, limiter = ToolRegistry(), RateLimiter()
+    assert isinstance(kept.limiter, RateLimiter)
+    assert kept.limiter is kept.limiter
+    kept.limiter = limiter
+    assert kept.limiter is limiter
+    assert ToolRegistry(limiter=limiter).limiter is limiter
+
+
+def test_the_functions_of_the_module_work_on_the_default_registry(own_default: ToolRegistry) -> None:
+    register_tool(HOP)
+    register_tool(HOP, replace=True)
+    register_tool(SPEC)
+    assert default_registry() is own_default
+    assert (get_tool("hop"), get_tool("nope")) == (HOP, None)
+    assert get_all_tools() == {"hop": HOP, "facts": SPEC}
+    assert [told["name"] for told in get_tool_descriptions()] == ["hop", "facts"]
+    validate_call("facts", "all", {})
+    with pytest.raises(QueryTypeUnsupported):
+        validate_call("facts", "none", {})
+
+
+def test_a_call_of_an_unknown_tool_or_with_a_query_type_too_many_is_refused() -> None:
+    kept = ToolRegistry([HOP, SPEC])
+    with pytest.raises(ParameterError) as caught:
+        kept.validate_call("hip", None, {})
+    assert caught.value.details == {
+        "field": "tool_name",
+        "errors": [
+            {"path": "tool_name", "message": "Tool 'hip' not found in registry; the tools are hop, facts"}
+        ],
+    }
+    with pytest.raises(QueryTypeUnsupported) as unsupported:
+        kept.validate_call("hop", "all", {})
+    assert str(unsupported.value) == "Query type 'all' is not supported by the hop tool."
+    kept.validate_call("hop", None, {})
+    with pytest.raises(ParameterError) as caught:
+        kept.validate_call("hop", None, {"x": 1})
+    assert caught.value.details["field"] == "x"
+
+
+class Point:
+    """An entry point of an installed package."""
+
+    value = "package:tools"
+
+    def __init__(self, offered: Any) -> None:
+        self.offered = offered
+
+    def load(self) -> Any:
+        if isinstance(self.offered, BaseException):
+            raise self.offered
+        return self.offered
+
+
+def install(monkeypatch: pytest.MonkeyPatch, *offered: Any) -> None:
+    def entry_points(*, group: str) -> list[Point]:
+        assert group == "planning.tools"
+        return [Point(each) for each in offered]
+
+    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+
+
+def test_initializing_registers_what_is_installed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, HOP, SPEC, Look, lambda: [add, Tool("b", "B.", add)], Look())
+    kept = ToolRegistry()
+    assert initialize_tools(registry=kept) == ("hop", "facts", "look", "add", "b")
+    before = kept.get_all_tools()
+    assert initialize_tools(registry=kept) == ()
+    assert kept.get_all_tools() == before
+
+
+def test_initializing_without_a_registry_fills_the_default_one(own_default: ToolRegistry) -> None:
+    assert initialize_tools([HOP]) == ("hop",)
+    assert initialize_tools([HOP, Tool("hop", "Other.", add), SPEC]) == ("facts",)
+    assert own_default.find("hop") is HOP
+
+
+def test_a_function_that_gives_one_tool_is_as_good_as_one_that_gives_several(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    install(monkeypatch, Look, lambda: HOP, lambda: SPEC)
+    assert initialize_tools(registry=ToolRegistry()) == ("look", "hop", "facts")
+
+
+@pytest.mark.parametrize(
+    ("broken", "kind"),
+    [
+        (ImportError("no such module"), "ImportError"),
+        (AttributeError("no such name"), "AttributeError"),
+        (5, "TypeError"),
+        (lambda: 5, "TypeError"),
+        (lambda: [5], "TypeError"),
+        (lambda: [Look], "TypeError"),
+        (lambda: [None], "TypeError"),
+        (Nameless, "ValueError"),
+        (BaseTool, "TypeError"),
+    ],
+)
+def test_a_package_that_offers_what_is_no_tool_is_named_and_nothing_is_registered(
+    broken: Any, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, HOP, broken)
+    kept = ToolRegistry()
+    with pytest.raises(ImportError) as caught:
+        initialize_tools(registry=kept)
+    assert str(caught.value) == f"the tools package:tools cannot be loaded: {kind}"
+    assert len(kept) == 0
+
+
+def test_threads_that_register_lose_no_tool() -> None:
+    kept = ToolRegistry()
+
+    def fill(number: int) -> None:
+        for each in range(50):
+            kept.register_tool(Tool(f"{number}.{each}", "T.", add))
+
+    threads = [threading.Thread(target=fill, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(kept) == len(kept.get_all_tools()) == len(kept.get_tool_descriptions()) == 400
+
+
+def test_initializing_in_two_threads_at_once_is_the_same_as_once() -> None:
+    class Slow(ToolRegistry):
+        """Lets the other thread come between asking and registering."""
+
+        def find(self, name: object) -> Tool | None:
+            found = super().find(name)
+            if threading.current_thread() is not threading.main_thread() and found is None:
+                both.wait(0.2)
+            return found
+
+    class Both:
+        def __init__(self) -> None:
+            self.barrier = threading.Barrier(2)
+
+        def wait(self, seconds: float) -> None:
+            try:
+                self.barrier.wait(seconds)
+            except threading.BrokenBarrierError:
+                return
+
+    both, kept, errors = Both(), Slow(), list[BaseException]()
+
+    def start() -> None:
+        try:
+            initialize_tools([add], registry=kept)
+        except ValueError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=start) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (errors, list(kept.get_all_tools())) == ([], ["add"])
+
+
+def test_a_registry_can_be_filled_while_it_is_read() -> None:
+    kept = ToolRegistry([HOP])
+
+    def grow() -> Iterator[str]:
+        for tool in kept:
+            kept.register_tool(Tool(f"{tool.name}!", "T.", add))
+            yield tool.name
+
+    names: Iterable[str] = grow()
+    assert list(names) == ["hop"]
+    assert len(kept) == 2
+
+
+def test_an_offered_tool_that_needs_a_missing_extra_is_left_out_and_the_rest_is_there(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    offered = [Tool("mail", "Mail.", print, rate_limit_key="mail"), Tool("look", "Look.", print)]
+    point = importlib.metadata.EntryPoint("several", "elsewhere:tools", "planning.tools")
+    monkeypatch.setattr(importlib.metadata.EntryPoint, "load", lambda _point: lambda: offered)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point])
+    monkeypatch.setitem(sys.modules, "limits", None)
+    registry = ToolRegistry()
+    assert initialize_tools(registry=registry) == ("look",)
+    assert list(registry.get_all_tools()) == ["look"]
+    (record,) = caplog.records
+    reason = "rate limits need limits: pip install 'session-planning[limits]'"
+    assert (record.message, record.__dict__["tool"], record.__dict__["reason"]) == (
+        "tool_left_out",
+        "mail",
+        reason,
+    )
+    with pytest.raises(ImportError) as caught:
+        initialize_tools(offered, registry=registry)
+    assert str(caught.value) == reason

@@ -1,0 +1,225 @@
+"""The errors of tools, and which kind of failure each exception is."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import copy
+import pickle
+import sqlite3
+import subprocess
+import sys
+from typing import Any
+
+import msgspec
+import pydantic
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planning.tools import (
+    CircuitOpen,
+    ContextInvalid,
+    DataNotFound,
+    ErrorKind,
+    ParameterError,
+    PrivateFailure,
+    Problem,
+    QueryTypeUnsupported,
+    RateLimitExceeded,
+    ResultInvalid,
+    StorageUnavailable,
+    ToolError,
+    ToolResult,
+    ToolTimeout,
+    ToolValidationError,
+    UserInputNeeded,
+    classify_error,
+)
+from planning.tools.errors import nearest_tool
+
+SORRY = "I ran into a problem with that. Could you try again?"
+OWN: list[tuple[ToolError, str, str]] = [
+    (ToolError("m", {"a": 1}), "tool", "m"),
+    (ToolValidationError("m"), "parameter", "m"),
+    (ToolValidationError([Problem("a", "b"), Problem("c")]), "parameter", "2 problems:\n- b: a\n- c"),
+    (ParameterError("m"), "parameter", "Invalid parameter: m"),
+    (ParameterError("m", {"field": None}), "parameter", "Invalid parameter: m"),
+    (ParameterError("m", {"field": "f"}), "parameter", "The parameter 'f' is invalid: m"),
+    (
+        ParameterError.of([Problem("wrong", "a[0].b"), Problem("c", "d")]),
+        "parameter",
+        "The parameter 'a' is invalid: wrong",
+    ),
+    (ParameterError.of([Problem("wrong")]), "parameter", "Invalid parameter: wrong"),
+    (ParameterError.of([]), "parameter", "Invalid parameter: 0 problems:"),
+    (
+        QueryTypeUnsupported("q", "t", ["a", "b"]),
+        "query_type",
+        "Query type 'q' is not supported by the t tool. Supported types are: a, b",
+    ),
+    (QueryTypeUnsupported("q", "t"), "query_type", "Query type 'q' is not supported by the t tool."),
+    (StorageUnavailable("m"), "storage", "m"),
+    (DataNotFound("m"), "data_not_found", "m"),
+    (
+        RateLimitExceeded("m", 2.5),
+        "rate_limit",
+        "That was asked for too often. Could you try again a little later?",
+    ),
+    (
+        CircuitOpen("m", 2.5),
+        "circuit_open",
+        "That does not work at the moment. Could you try again a little later?",
+    ),
+    (UserInputNeeded("m", "Who?"), "needs_user_input", "Who?"),
+    (ToolTimeout("m"), "timeout", SORRY),
+    (ResultInvalid("m", "c"), "bad_result", SORRY),
+    (ContextInvalid("m"), "bad_context", SORRY),
+    (PrivateFailure("m", ErrorKind.STORAGE), "storage", SORRY),
+]
+
+
+@pytest.mark.parametrize(("error", "code", "told"), OWN, ids=lambda value: type(value).__name__)
+def test_each_error_has_its_code_and_words_for_a_person(error: ToolError, code: str, told: str) -> None:
+    assert (classify_error(error), error.user_message()) == (code, told)
+
+
+@pytest.mark.parametrize(("error", "code", "told"), OWN, ids=lambda value: type(value).__name__)
+def test_each_error_can_be_pickled_and_copied(error: ToolError, code: str, told: str) -> None:
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        again = pickle.loads(pickle.dumps(error, protocol))  # noqa: S301 - its own
+        assert (type(again), again.args, vars(again)) == (type(error), error.args, vars(error))
+        assert (str(again), again.user_message(), classify_error(again)) == (str(error), told, code)
+    for twin in (copy.copy(error), copy.deepcopy(error)):
+        assert (type(twin), twin.args, vars(twin)) == (type(error), error.args, vars(error))
+
+
+def pydantic_error() -> Exception:
+    class Model(pydantic.BaseModel):
+        a: int
+
+    try:
+        Model(a="x")  # type: ignore[arg-type]  # what is tested
+    except pydantic.ValidationError as error:
+        return error
+    raise AssertionError
+
+
+class Hurried(TimeoutError, ConnectionError):
+    pass
+
+
+class Odd(BaseException):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (TimeoutError(), "timeout"),
+        (TimeoutError(), "timeout"),
+        (concurrent.futures.TimeoutError(), "timeout"),
+        (TimeoutError(), "timeout"),
+        (Hurried(), "timeout"),
+        (OSError(), "storage"),
+        (ConnectionResetError(), "storage"),
+        (FileNotFoundError(), "storage"),
+        (sqlite3.OperationalError("x"), "storage"),
+        (sqlite3.Warning("x"), "unknown"),
+        (asyncio.CancelledError(), "cancelled"),
+        (concurrent.futures.CancelledError(), "cancelled"),
+        (pydantic_error(), "parameter"),
+        (msgspec.ValidationError("x"), "parameter"),
+        (msgspec.DecodeError("x"), "unknown"),
+        (ValueError(), "unknown"),
+        (KeyError(), "unknown"),
+        (TypeError(), "unknown"),
+        (Odd(), "unknown"),
+        (KeyboardInterrupt(), "unknown"),
+        (subprocess.TimeoutExpired("x", 1), "unknown"),
+        (ExceptionGroup("x", [TimeoutError(), ToolTimeout("x")]), "timeout"),
+        (ExceptionGroup("x", [TimeoutError(), ValueError()]), "unknown"),
+        (
+            ExceptionGroup("x", [ExceptionGroup("y", [DataNotFound("x")]), DataNotFound("x")]),
+            "data_not_found",
+        ),
+        (BaseExceptionGroup("x", [asyncio.CancelledError()]), "cancelled"),
+        (BaseExceptionGroup("x", [asyncio.CancelledError(), Odd()]), "unknown"),
+    ],
+    ids=repr,
+)
+def test_exceptions_of_others_are_classified_by_their_type(error: BaseException, code: str) -> None:
+    assert classify_error(error) == code
+
+
+WORDS = [
+    "timeout",
+    "timed out",
+    "rate limit",
+    "not found",
+    "connection",
+    "database",
+    "cancelled",
+    "parameter",
+]
+
+
+@given(st.sampled_from(WORDS), st.sampled_from([ValueError, KeyError, RuntimeError, LookupError, Odd]))
+def test_words_in_the_text_of_an_exception_say_nothing(word: str, kind: type[BaseException]) -> None:
+    assert classify_error(kind(word)) == "unknown"
+    assert classify_error(ToolError(word)) == "tool"
+
+
+def test_classifying_loads_no_library() -> None:
+    program = (
+        "import sys; from planning.tools.errors import classify_error; classify_error(ValueError());"
+        "print([name for name in ('asyncio', 'sqlite3', 'pydantic_core', 'concurrent.futures._base')"
+        " if name in sys.modules])"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert told.stdout == "[]\n"
+
+
+def test_the_codes_are_these() -> None:
+    assert [kind.value for kind in ErrorKind] == [
+        "parameter", "query_type", "storage", "data_not_found", "timeout", "rate_limit", "cancelled", "tool",
+        "unknown", "unknown_tool", "needs_user_input", "circuit_open", "bad_result", "bad_context",
+    ]  # fmt: skip
+
+
+def test_errors_carry_fields() -> None:
+    assert RateLimitExceeded("m", 2.5).details == CircuitOpen("m", 2.5).details == {"retry_after": 2.5}
+    assert UserInputNeeded("m", "q").details == {"input_request": "q"}
+    assert QueryTypeUnsupported("q", "t", iter("ab")).details == {
+        "query_type": "q",
+        "tool_name": "t",
+        "supported_types": ["a", "b"],
+    }
+    assert (ToolError("m").details, ParameterError("m", {"field": "f"}).details) == ({}, {"field": "f"})
+    assert isinstance(ToolTimeout("m"), TimeoutError)
+    assert isinstance(ParameterError("m"), ValueError)
+    assert ParameterError.of([Problem("a", "b.c"), Problem("d")]).details == {
+        "field": "b",
+        "errors": [{"path": "b.c", "message": "a"}, {"path": "", "message": "d"}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "told"),
+    [
+        ("ad", ["add", "hop"], "did you mean add?"),
+        ("zzz", ["add", "hop"], "the tools are add, hop"),
+        (5, ["add"], "the tools are add"),
+        ("x", [], "the tools are none"),
+    ],
+)
+def test_the_nearest_tool_is_named(name: Any, names: list[str], told: str) -> None:
+    assert nearest_tool(name, names) == told
+
+
+def test_a_result_can_be_pickled_and_copied() -> None:
+    result = ToolResult(False, "m", [1], "e", "u", 0.5, ErrorKind.TOOL, "q", "c", is_private=True)
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        again = pickle.loads(pickle.dumps(result, protocol))  # noqa: S301 - its own
+        assert (again, again.cause) == (result, "c")
+    assert copy.copy(result) == copy.deepcopy(result) == result

@@ -1,0 +1,165 @@
+"""Views: slices that are made of others each time that they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from session import (
+    Session,
+    SessionEvent,
+    ToolFailed,
+    ToolInvoked,
+    TransactionError,
+    append,
+    select_all,
+    select_latest,
+    select_where,
+)
+
+Select = Callable[[type[Any]], tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Number:
+    value: int
+
+
+@dataclass(frozen=True)
+class Double:
+    value: int
+
+
+@dataclass(frozen=True)
+class Fourfold:
+    value: int
+
+
+def doubles(select: Select) -> tuple[Double, ...]:
+    return tuple(Double(2 * number.value) for number in select(Number))
+
+
+@pytest.fixture
+def session() -> Session:
+    session = Session()
+    session.register_reducer(Number, append)
+    session.register_view(Double, doubles)
+    return session
+
+
+def test_a_view_is_read_like_any_slice(session: Session) -> None:
+    assert (select_all(session, Double), select_latest(session, Double)) == ((), None)
+    session.dispatch(Number(1))
+    session.dispatch(Number(2))
+    assert select_all(session, Double) == (Double(2), Double(4))
+    assert select_latest(session, Double) == Double(4)
+    assert select_where(session, Double, lambda double: double.value < 3) == (Double(2),)
+
+
+def test_a_view_may_be_made_of_views(session: Session) -> None:
+    session.register_view(
+        Fourfold, lambda select: tuple(Fourfold(2 * double.value) for double in select(Double))
+    )
+    session.dispatch(Number(1))
+    assert select_all(session, Fourfold) == (Fourfold(4),)
+
+
+def test_a_view_sees_what_a_transaction_sees_and_nothing_that_it_took_back(session: Session) -> None:
+    session.dispatch(Number(1))
+    with pytest.raises(ValueError, match=r"^back$"), session.transaction() as transaction:
+        transaction.dispatch(Number(2))
+        assert select_all(session, Double) == (Double(2), Double(4))
+        assert transaction.latest(Double) == select_latest(session, Double) == Double(4)
+        raise ValueError("back")
+    assert select_all(session, Double) == (Double(2),)
+
+
+def test_a_view_of_events_sees_those_of_an_open_transaction(session: Session) -> None:
+    session.register_view(
+        Double, lambda select: tuple(Double(len(event.name)) for event in select(ToolInvoked))
+    )
+    with session.transaction() as transaction:
+        transaction.publish(ToolInvoked("abc", None, None, session_id=session.session_id))
+        assert select_all(session, Double) == (Double(3),)
+    assert select_all(session, Double) == (Double(3),)
+
+
+def test_a_view_can_be_registered_within_a_transaction_and_anew(session: Session) -> None:
+    session.dispatch(Number(1))
+    with session.transaction():
+        session.register_view(Fourfold, lambda _select: (Fourfold(0),))
+        assert select_all(session, Fourfold) == (Fourfold(0),)
+    session.register_view(Fourfold, lambda _select: ())
+    assert select_all(session, Fourfold) == ()
+
+
+def test_a_slice_that_a_reducer_makes_goes_before_a_view(session: Session) -> None:
+    session.register_reducer(Double, append)
+    session.dispatch(Number(1))
+    assert select_all(session, Double) == (Double(2),)
+    session.dispatch(Double(7))
+    assert select_all(session, Double) == (Double(7),)
+    assert select_latest(session, Double) == Double(7)
+
+
+def test_a_view_is_in_no_snapshot_and_follows_a_rollback(session: Session) -> None:
+    session.dispatch(Number(1))
+    before = session.snapshot()
+    session.dispatch(Number(2))
+    assert list(before.slices) == [Number]
+    session.rollback(before)
+    assert select_all(session, Double) == (Double(2),)
+
+
+def test_a_clone_has_the_views_and_its_own_from_then_on(session: Session) -> None:
+    session.dispatch(Number(1))
+    clone = session.clone()
+    clone.dispatch(Number(2))
+    clone.register_view(Fourfold, lambda _select: (Fourfold(0),))
+    assert select_all(clone, Double) == (Double(2), Double(4))
+    assert select_all(session, Double) == (Double(2),)
+    assert select_all(session, Fourfold) == ()
+
+
+def test_what_a_view_raises_the_reader_hears_and_the_session_stays(session: Session) -> None:
+    def broken(_select: Select) -> tuple[Any, ...]:
+        raise RuntimeError("no view")
+
+    session.register_view(Double, broken)
+    session.dispatch(Number(1))
+    with pytest.raises(RuntimeError, match=r"^no view$"):
+        select_all(session, Double)
+    assert select_all(session, Number) == (Number(1),)
+
+
+def test_a_type_that_is_no_class_is_refused(session: Session) -> None:
+    with pytest.raises(TypeError, match=r"^event_type and slice_type must be classes, got 'Double'$"):
+        session.register_view("Double", doubles)  # type: ignore[arg-type]  # what is tested
+
+
+def test_a_view_that_cannot_be_called_is_refused(session: Session) -> None:
+    with pytest.raises(TypeError):
+        session.register_view(Double, ())  # type: ignore[arg-type]  # what is tested
+
+
+def test_a_view_cannot_change_what_it_reads(session: Session) -> None:
+    session.dispatch(Number(1))
+    with session.transaction() as transaction:
+        transaction.dispatch(Number(2))
+    with pytest.raises(TransactionError):
+        transaction.dispatch(Number(3))
+    assert select_all(session, Double) == (Double(2), Double(4))
+
+
+def test_a_failed_call_is_an_event_like_any_other(session: Session) -> None:
+    heard: list[SessionEvent] = []
+    session.bus.subscribe(SessionEvent, heard.append)
+    event = ToolFailed("mail", {"success": False}, session_id=session.session_id)
+    session.publish(event)
+    assert heard == [event]
+    assert select_all(session, ToolFailed) == (event,)
+    assert select_all(session, ToolInvoked) == ()
+    assert (event.name, event.result) == ("mail", {"success": False})

@@ -143,7 +143,6 @@ class Path:
     def _read(self, tool: Tool, arguments: object) -> Any:
         diagnose, is_private = tool.diagnose, tool.returns_private_data
         if tool.requires_identifier:
-            # Before the parameter model is asked: it would only say that a field is missing.
             arguments = with_identifier(tool, arguments)
         further = None if diagnose is None else lambda told: diagnose(told, self.context)
         return _decoder()(tool.model, arguments, further, is_private=is_private)
@@ -174,13 +173,11 @@ class Path:
             )
             result = settled(tool, outcome, started)
         elif tool.breaker is None:
-            if tool.rate_limit_key is not None:
-                await self._rate_limiter().ahit(tool.rate_limit_key)
+            await self._alimit(tool)
             result = await self._arun(tool, params, started)
         else:
             with Admission(tool.breaker, tool.name) as admission:
-                if tool.rate_limit_key is not None:
-                    await self._rate_limiter().ahit(tool.rate_limit_key)
+                await self._alimit(tool)
                 admission.is_running = True
                 result = await self._arun(tool, params, started)
                 admission.success = result.success
@@ -189,6 +186,10 @@ class Path:
     def _limit(self, tool: Tool) -> None:
         if tool.rate_limit_key is not None:
             self._rate_limiter().hit(tool.rate_limit_key)
+
+    async def _alimit(self, tool: Tool) -> None:
+        if tool.rate_limit_key is not None:
+            await self._rate_limiter().ahit(tool.rate_limit_key)
 
     def _rate_limiter(self) -> RateLimiter:
         if self._limiter is not None:

@@ -1,4 +1,4 @@
-"""Mail servers that are away, hang, break off or change their mind: what went out is told as far as it is known."""
+"""Mail servers that are away, hang, break off or change their mind; what is known of it is told."""
 
 from __future__ import annotations
 

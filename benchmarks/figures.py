@@ -10,6 +10,8 @@ from benchmarks.characters import Conversation
 from benchmarks.door import Takes
 from benchmarks.imports import ImportFigure
 from benchmarks.marks import MarkFigure
+from benchmarks.plan_checks import LARGE, REPAIR, SMALL, STRAIGHT, PlanFigures
+from benchmarks.plan_checks import OURS as OUR_CHECK
 from benchmarks.session_costs import EventFigure, MemoryFigure
 from benchmarks.tool_calls import BARE, LANGCHAIN, PYDANTIC_AI, PYDANTIC_AI_TOOLSET, CallFigures
 from benchmarks.tool_calls import OURS as OUR_CALL
@@ -32,6 +34,11 @@ CALL_OVERHEAD = 25.0
 TIMES_LANGCHAIN = 5.0
 TIMES_AT_ONCE = 2.0
 TIMES_PYDANTIC_MODEL = 1.5
+SMALL_MILLISECONDS = 1.0
+LARGE_MILLISECONDS = 150.0
+TIMES_STRAIGHT = 5.0
+TIMES_REPAIR = 3.0
+LINEAR = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,7 @@ class Figures:
     quick: bool
     marks: list[MarkFigure] = field(default_factory=list)
     calls: CallFigures | None = None
+    plans: PlanFigures | None = None
     events: list[EventFigure] = field(default_factory=list)
     select_latest: float | None = None
     memory: MemoryFigure | None = None
@@ -70,6 +78,8 @@ class Figures:
             yield from self._mark_checks()
         if self.calls is not None:
             yield from self._call_checks(self.calls)
+        if self.plans is not None:
+            yield from self._plan_checks(self.plans)
         for event in self.events:
             yield Check(
                 f"{event.what}: the 100,000th at most {EVENT_RATIO} times the 100th",
@@ -150,6 +160,33 @@ class Figures:
                 times <= most,
             )
 
+    def _plan_checks(self, plans: PlanFigures) -> Iterator[Check]:
+        small, large = plans.valid[OUR_CHECK, SMALL], plans.valid[OUR_CHECK, LARGE]
+        for steps, time, most in ((SMALL, small, SMALL_MILLISECONDS), (LARGE, large, LARGE_MILLISECONDS)):
+            yield Check(
+                f"a valid plan of {steps:,} steps, text to report, under {most:g} ms",
+                f"{time:.2f} ms",
+                time < most,
+            )
+        times = plans.valid[STRAIGHT, SMALL] / small
+        yield Check(
+            f"a valid plan of {SMALL} steps at least {TIMES_STRAIGHT:g} times faster than {STRAIGHT}",
+            f"{times:.2f} times",
+            times >= TIMES_STRAIGHT,
+        )
+        growth = large / LARGE / (small / SMALL)
+        yield Check(
+            f"a step among {LARGE:,} at most {LINEAR:g} times one among {SMALL}",
+            f"{growth:.2f} times",
+            growth <= LINEAR,
+        )
+        times = plans.broken[REPAIR] / plans.broken[OUR_CHECK]
+        yield Check(
+            f"a broken plan of {SMALL} steps at least {TIMES_REPAIR:g} times faster than {REPAIR}",
+            f"{times:.2f} times",
+            times >= TIMES_REPAIR,
+        )
+
     def _character_checks(self) -> Iterator[Check]:
         langchain = next(talk.total for talk in self.conversations if talk.package == "langchain")
         for talk in self.conversations:
@@ -188,6 +225,16 @@ class Figures:
                 "one_microseconds": self.calls.one,
                 "at_once_microseconds": self.calls.at_once,
                 "checks_microseconds": self.calls.checks,
+            },
+            "plans": None
+            if self.plans is None
+            else {
+                "valid_milliseconds": {
+                    f"{door}, {steps}": time for (door, steps), time in self.plans.valid.items()
+                },
+                "broken_milliseconds": self.plans.broken,
+                "cycle_milliseconds": self.plans.cycle,
+                "hostile_milliseconds": self.plans.hostile,
             },
             "events": [
                 {"what": e.what, "early_microseconds": e.early, "late_microseconds": e.late, "ratio": e.ratio}

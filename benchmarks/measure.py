@@ -13,19 +13,24 @@ from benchmarks.imports import measure_import
 from benchmarks.machine import describe_machine
 from benchmarks.marks import measure_marks
 from benchmarks.peers import ALL_DOORS
+from benchmarks.plan_checks import measure_plans
 from benchmarks.report import render
 from benchmarks.session_costs import measure_events, measure_memory, measure_select_latest
 from benchmarks.tool_calls import measure_calls
 
 RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
-PARTS = ("marks", "calls", "session", "import", "characters")
+PARTS = ("marks", "calls", "plans", "session", "import", "characters")
 
 
 def main() -> int:
     """Run the chosen parts. A target that is missed is reported and does not fail the run."""
     options = _options()
     parts = options.only or PARTS
-    packages = {door.package for door in ALL_DOORS if door.package} | {"pydantic-ai-slim"}
+    packages = {door.package for door in ALL_DOORS if door.package} | {
+        "pydantic-ai-slim",
+        "jsonschema",
+        "json-repair",
+    }
     figures = Figures(machine=describe_machine(packages), quick=options.quick)
     if "marks" in parts:
         figures.marks = measure_marks(
@@ -38,6 +43,11 @@ def main() -> int:
     if "calls" in parts:
         _tell("calls")
         figures.calls = measure_calls(rounds=3 if options.quick else 9, calls=300 if options.quick else 2_000)
+    if "plans" in parts:
+        _tell("plans")
+        figures.plans = measure_plans(
+            rounds=3 if options.quick else 9, small_times=20 if options.quick else 100
+        )
     if "session" in parts:
         _tell("session")
         figures.events = measure_events(sessions=1 if options.quick else 5)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from benchmarks.door import Door, Takes
 from benchmarks.figures import OURS, Figures
 from benchmarks.marks import MarkFigure
+from benchmarks.plan_checks import CYCLE, DOORS, LARGE, SMALL, PlanFigures
 from benchmarks.tool_calls import DESCRIPTIONS, CallFigures
 
 __all__ = ["render"]
@@ -26,6 +27,11 @@ CALLS = """\
 Microseconds for one call of an async tool that does nothing, from the call to its result. Every round visits
 all doors once; a figure is the median of the rounds, a round the mean of its calls, in one running loop."""
 
+PLANS = """\
+Milliseconds from a plan's text to the verdict on it. Every round visits all doors once; a figure is the
+median of the rounds. The broken plan stands in a fence, with prose around it and a trailing comma in every
+step and list; the value that both doors read is compared with the intended one first."""
+
 CHARACTERS = """\
 Characters through a model for a plan of 20 steps taken to its end, the same titles everywhere. The total
 counts everything once; the last column adds up the input of every request, without a prompt cache."""
@@ -44,6 +50,8 @@ def render(figures: Figures) -> str:
         lines += _marks(figures)
     if figures.calls is not None:
         lines += _calls(figures.calls)
+    if figures.plans is not None:
+        lines += _plans(figures.plans)
     if figures.events or figures.memory or figures.select_latest is not None:
         lines += ["", "## Session", "", *_session(figures)]
     if figures.imports is not None:
@@ -126,6 +134,31 @@ def _calls(calls: CallFigures) -> Iterator[str]:
     yield from _table(
         ["check", "microseconds"], [[name, f"{time:.2f}"] for name, time in calls.checks.items()]
     )
+
+
+def _plans(plans: PlanFigures) -> Iterator[str]:
+    yield from ("", "## One plan", "", PLANS, "")
+    rows = [
+        [name, *(_milliseconds(plans.valid.get((name, steps))) for steps in (SMALL, LARGE))]
+        + [_milliseconds(plans.broken.get(name))]
+        for name in DOORS
+    ]
+    yield from _table(
+        ["door", f"{SMALL} steps, valid", f"{LARGE:,} steps, valid", f"{SMALL} steps, broken"], rows
+    )
+    yield ""
+    yield from (f"- {name}: {description}." for name, description in DOORS.items())
+    yield f"- A circle through {CYCLE:,} steps is reported in {plans.cycle:,.0f} milliseconds."
+    yield ""
+    yield "Hostile input, once each:"
+    yield ""
+    yield from _table(
+        ["input", "milliseconds"], [[what, _milliseconds(time)] for what, time in plans.hostile.items()]
+    )
+
+
+def _milliseconds(time: float | None) -> str:
+    return "" if time is None else f"{time:,.2f}" if time < 100 else f"{time:,.0f}"
 
 
 def _session(figures: Figures) -> Iterator[str]:

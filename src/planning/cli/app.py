@@ -16,6 +16,7 @@ import typer
 from planning.cli.definitions import FORMATS, Format
 from planning.cli.replay import replay
 from planning.cli.source import NoSourceError, SourceError, read_calls
+from planning.cli.validate import SCHEMA_HELP, VALIDATE_HELP, print_schema, validate
 from planning.cli.view_plain import show_plain
 from planning.model import Plan
 from planning.prompt import PlanningStrategy, PlanningToolsSection, Prompt
@@ -56,14 +57,22 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: no markup in it, none read into what a user typed
-    help="Planning for agents: replay a transcript, print the prompt section and the tool definitions.",
-    epilog=f"""\b
+    help="Planning for agents: check plans, replay transcripts, print prompts and tools.",
+    epilog="""\b
 Examples:
+  planning validate plan.json --tools search,fetch
   planning replay examples/triage.jsonl
   planning prompt --strategy par
   planning tools --format anthropic
 
-{_EXIT_CODES}""",
+\b
+Exit codes:
+  0    done
+  1    the plan has errors, the transcript cannot be replayed, or the
+       output cannot be written
+  2    wrong usage; for validate also a file that cannot be read
+  130  interrupted
+""",
 )
 
 
@@ -82,6 +91,10 @@ def _options(
     ] = False,
 ) -> None:
     pass
+
+
+app.command("validate", epilog=VALIDATE_HELP)(validate)
+app.command("schema", epilog=SCHEMA_HELP)(print_schema)
 
 
 @app.command(

@@ -1,0 +1,105 @@
+"""The tools, handlers and agents that a user names: by name, or as an object in a Python module."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import redirect_stdout
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from planning.cli.printable import printable
+from planning.errors import show
+from planning.workflow.capabilities import Capabilities
+
+__all__ = ["CapabilitiesError", "capabilities_of"]
+
+_NONE_KNOWN = Capabilities(tools=None, handlers=None, agents=None)
+_MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+class CapabilitiesError(Exception):
+    """A value of an option names nothing that can be used; the text says which and why, on one line."""
+
+
+def capabilities_of(**options: Sequence[str] | None) -> Capabilities | None:
+    """What the values of the options say that exists; None when there are no values.
+
+    Args:
+        options: The values of ``tools``, ``handlers`` and ``agents``: names with commas between
+            them, or ``module:object``. Of a kind without values, no name is checked.
+
+    Raises:
+        CapabilitiesError: A value names nothing that can be used.
+    """
+    kinds = {kind: _merged(kind, values) for kind, values in options.items() if values}
+    return attrs.evolve(_NONE_KNOWN, **kinds) if kinds else None
+
+
+def _merged(kind: str, values: Iterable[str]) -> dict[str, Any]:
+    """What the values of one option name, by name."""
+    merged: dict[str, Any] = {}
+    for value in values:
+        for name, what in _named(kind, value).items():
+            merged[name] = merged.get(name) if what is None else what
+    return merged
+
+
+def _named(kind: str, value: str) -> Mapping[str, Any]:
+    if ":" not in value:
+        return dict.fromkeys(name for each in value.split(",") if (name := each.strip()))
+    try:
+        with redirect_stdout(sys.stderr):  # what a module prints is no part of a report
+            return _by_name(kind, _imported(value))
+    except _UnusableError as error:
+        told = str(error)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's own code may fail in any way
+        told = f"it failed with {type(error).__name__}: {error}".rstrip(": ")
+    raise CapabilitiesError(printable(f"--{kind} {value}: {' '.join(told.split())}"))
+
+
+def _by_name(kind: str, found: Any) -> Mapping[str, Any]:
+    try:
+        by_name: Mapping[str, Any] = getattr(attrs.evolve(_NONE_KNOWN, **{kind: found}), kind)
+    except (TypeError, ValueError) as error:
+        raise _UnusableError(str(error)) from error
+    return by_name
+
+
+class _UnusableError(Exception):
+    """What a value names cannot be imported; the text says why."""
+
+
+def _imported(value: str) -> Any:
+    module, _, attributes = value.partition(":")
+    if not (module and attributes):
+        raise _UnusableError("write module:object, such as my_app.tools:registry")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Any = import_module(module)
+    except ModuleNotFoundError as error:
+        if not f"{module}.".startswith(f"{error.name}."):
+            raise  # the module is there, and misses another
+        raise _UnusableError(f"no module is named {show(error.name)}, here or among the installed") from None
+    for attribute in attributes.split("."):
+        try:
+            found = getattr(found, attribute)
+        except AttributeError:
+            raise _UnusableError(f"{show(module)} has no {show(attribute)}") from None
+    if found is None:
+        raise _UnusableError("it is None; name a registry, a toolbox, a mapping or a list")
+    return found() if _makes_one(found) else found
+
+
+def _makes_one(found: object) -> bool:
+    """Whether it is a function that is called without arguments, such as one that makes a registry."""
+    if not inspect.isfunction(found):
+        return False
+    parameters = inspect.signature(found).parameters.values()
+    return all(each.default is not each.empty or each.kind in _MANY for each in parameters)

@@ -1,0 +1,171 @@
+"""The commands that are about workflow documents: check one, and print their schemas."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import attrs
+import typer
+
+from planning.cli.source import NoSourceError, SourceError, read_bytes
+
+if TYPE_CHECKING:
+    from planning.workflow.capabilities import Capabilities
+    from planning.workflow.reports.report import Report
+
+__all__ = ["SCHEMA_HELP", "VALIDATE_HELP", "print_schema", "validate"]
+
+# \b keeps a paragraph as it is written.
+VALIDATE_HELP: Final = """\b
+Examples:
+  planning validate plan.json
+  planning validate plan.json --tools search,fetch --handlers summarise
+  planning validate plan.json --tools my_app.tools:registry
+  my-agent --plan-only | planning validate --format prompt
+  planning validate plans/nightly.json --format github
+
+\b
+Exit codes:
+  0    the plan is valid; it may have warnings
+  1    the plan has errors, or the output cannot be written
+  2    nothing was checked: wrong usage, or the file or an object
+       that was named cannot be read
+  130  interrupted
+"""
+SCHEMA_HELP: Final = """\b
+Examples:
+  planning schema > plan.schema.json
+  planning schema --version 1
+"""
+_NAMES: Final = "NAMES|MODULE:OBJECT"
+
+
+class ReportFormat(StrEnum):
+    """Who is going to read the report."""
+
+    TEXT = "text"
+    JSON = "json"
+    PROMPT = "prompt"
+    GITHUB = "github"
+
+
+class SchemaVersion(StrEnum):
+    """The formats of a plan."""
+
+    LIST_OF_STEPS = "1"
+    OBJECT_OF_STEPS = "2"
+
+
+def validate(
+    plan: Annotated[
+        str | None,
+        typer.Argument(metavar="PLAN", help="A file, or - for standard input.", show_default=False),
+    ] = None,
+    *,
+    tools: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar=_NAMES,
+            help="The tools that exist: names with commas between them, or an object in a Python module:"
+            " a registry, a toolbox, a mapping or a list, or a function that makes one. May be given"
+            " more than once. Left out, the names of tools are not checked.",
+            show_default=False,
+        ),
+    ] = None,
+    handlers: Annotated[
+        list[str] | None,
+        typer.Option(metavar=_NAMES, help="The handlers that exist, in the same way.", show_default=False),
+    ] = None,
+    agents: Annotated[
+        list[str] | None,
+        typer.Option(metavar=_NAMES, help="The agents that exist, in the same way.", show_default=False),
+    ] = None,
+    form: Annotated[
+        ReportFormat,
+        typer.Option(
+            "--format",
+            case_sensitive=False,
+            help="text: for a person; json: every finding with its fields; prompt: for a model that is"
+            " to repair its plan; github: annotations of a pull request.",
+        ),
+    ] = ReportFormat.TEXT,
+) -> None:
+    """Check a plan: every problem at once, each at its place.
+
+    A plan is a JSON document in one of the forms that 'planning schema' prints. It may be just as a
+    model wrote it: in a code fence, with text around it, or slightly broken.
+    """
+    try:
+        source = read_bytes(plan)
+    except SourceError as error:
+        raise _nothing_checked(error) from None
+    except NoSourceError:
+        raise typer.BadParameter("give a file, or pipe one in", param_hint="'PLAN'") from None
+    capabilities = _capabilities(tools, handlers, agents)
+    from planning.workflow.validate import validate_workflow  # noqa: PLC0415 - the other commands need none of it
+
+    report = validate_workflow(source, capabilities)
+    _print(report, form, None if plan in (None, "-") else plan)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def print_schema(
+    version: Annotated[
+        SchemaVersion, typer.Option(help="The version of the format.")
+    ] = SchemaVersion.OBJECT_OF_STEPS,
+) -> None:
+    """Print the JSON Schema of a plan."""
+    from planning.workflow.wire.schemas import schema_text  # noqa: PLC0415 - as above
+
+    typer.echo(schema_text(int(version)), nl=False)
+
+
+def _capabilities(
+    tools: list[str] | None, handlers: list[str] | None, agents: list[str] | None
+) -> Capabilities | None:
+    from planning.cli.capabilities import CapabilitiesError, capabilities_of  # noqa: PLC0415 - as above
+
+    try:
+        return capabilities_of(tools=tools, handlers=handlers, agents=agents)
+    except CapabilitiesError as error:
+        raise _nothing_checked(error) from None
+
+
+def _nothing_checked(error: Exception) -> typer.Exit:
+    typer.echo(f"planning: {error}", err=True)
+    return typer.Exit(2)
+
+
+def _print(report: Report, form: ReportFormat, file: str | None) -> None:
+    match form:
+        case ReportFormat.TEXT:
+            _print_text(report, file)
+        case ReportFormat.JSON:
+            findings = [_fields(finding) for finding in (*report.errors, *report.warnings)]
+            typer.echo(json.dumps({**report.to_dict(), "findings": findings}, indent=2))
+        case ReportFormat.PROMPT:
+            typer.echo(report.to_prompt())
+        case ReportFormat.GITHUB:
+            from planning.cli.github import github_text  # noqa: PLC0415 - as above
+
+            text = github_text(report, file)
+            typer.echo(text, nl=bool(text))
+
+
+def _print_text(report: Report, file: str | None) -> None:
+    """For a person: in colours and lines of its width in a terminal, unless it asks for none."""
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    color = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    width = shutil.get_terminal_size().columns if is_terminal else None
+    typer.echo(report.render(color=color, name=file or "<stdin>", width=width), color=color)
+
+
+def _fields(finding: Any) -> dict[str, Any]:
+    kind = {"severity": finding.severity, "category": finding.category}
+    return {**kind, **attrs.asdict(finding)}

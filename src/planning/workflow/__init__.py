@@ -1,0 +1,51 @@
+"""Workflow documents: a model's plan, read from almost-JSON, checked as a compiler checks a program.
+
+Every name is loaded when it is asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from planning.workflow.capabilities import Capabilities
+    from planning.workflow.codes import Category, Severity
+    from planning.workflow.findings import Finding
+    from planning.workflow.model import Workflow, WorkflowStep
+    from planning.workflow.reports.report import Report
+    from planning.workflow.validate import validate_workflow
+    from planning.workflow.wire.build import dump_workflow
+    from planning.workflow.wire.schemas import schema_text
+
+__all__ = [
+    "Workflow",
+    "WorkflowStep",
+    "Capabilities",
+    "validate_workflow",
+    "Report",
+    "Finding",
+    "Category",
+    "Severity",
+    "dump_workflow",
+    "schema_text",
+]
+
+_HOMES = {
+    "Workflow": "model",
+    "WorkflowStep": "model",
+    "Capabilities": "capabilities",
+    "validate_workflow": "validate",
+    "Report": "reports.report",
+    "Finding": "findings",
+    "Category": "codes",
+    "Severity": "codes",
+    "dump_workflow": "wire.build",
+    "schema_text": "wire.schemas",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+    return value

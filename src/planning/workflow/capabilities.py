@@ -1,0 +1,141 @@
+"""Capabilities: the tools, handlers and agents that a plan may name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import attrs
+
+from planning.tools.base import BaseTool
+from planning.tools.contract import Tool
+from planning.tools.registry import ToolRegistry, as_tool
+from planning.tools.spec import ToolSpec
+from planning.tools.toolbox import Toolbox
+from planning.workflow.checks.inputs import ToolInputs
+
+__all__ = ["Capabilities", "Known"]
+
+Known = ToolRegistry | Toolbox | Mapping[str, Any] | Iterable[Any] | None
+"""What exists of one kind: declarations or names; None where that is not known."""
+
+_DECLARED = (Tool, BaseTool, ToolSpec)
+
+
+_NONE: Any = ()  # what a kind is before its converter has seen it
+
+
+def _tools(given: Known) -> Mapping[str, Tool | None] | None:
+    return _read(given, "tools", _tool)
+
+
+def _handlers(given: Known) -> Mapping[str, Callable[..., Any] | None] | None:
+    return _read(given, "handlers", _callable)
+
+
+def _agents(given: Known) -> Mapping[str, Callable[..., Any] | None] | None:
+    return _read(given, "agents", _callable)
+
+
+@attrs.frozen(eq=False)
+class Capabilities:
+    """The tools, handlers and agents that a plan may name.
+
+    Each kind is a ``ToolRegistry``, a ``Toolbox``, a mapping from name to tool or callable, or any number of
+    tools, functions and bare names. A bare name is enough to check a plan; a tool says besides which inputs
+    it takes. None says that it is not known what there is: then names of this kind are not checked.
+
+    A registry is read once, when the capabilities are made; what is registered later, they do not know.
+
+    Attributes:
+        tools: By name; None for a bare name. A plain function is made a ``Tool``, by its signature.
+        handlers: By name, what is called; None for a bare name.
+        agents: By name, what is called; None for a bare name.
+
+    Raises:
+        TypeError: A kind is none of these; or a name is empty or no text; or a value is nothing that can
+            be called.
+        ValueError: Two tools have the same name.
+    """
+
+    tools: Mapping[str, Tool | None] | None = attrs.field(default=_NONE, converter=_tools)
+    handlers: Mapping[str, Callable[..., Any] | None] | None = attrs.field(default=_NONE, converter=_handlers)
+    agents: Mapping[str, Callable[..., Any] | None] | None = attrs.field(default=_NONE, converter=_agents)
+    inputs: Mapping[str, ToolInputs] = attrs.field(init=False, repr=False)
+    """By name of a tool, what inputs of it are checked against: not for bare names."""
+
+    @inputs.default
+    def _inputs(self) -> Mapping[str, ToolInputs]:
+        return {name: ToolInputs(name, tool) for name, tool in (self.tools or {}).items() if tool is not None}
+
+
+def _read(given: Known, kind: str, taken: Callable[[str, object], Any]) -> Mapping[str, Any] | None:
+    """What there is of a kind, by name."""
+    if given is None:
+        return None
+    if isinstance(given, (str, bytes, bytearray)):
+        raise TypeError(f"{kind} must be names or declarations, got a single text; write {kind}=[{given!r}]")
+    if isinstance(given, Toolbox):
+        given = given.tools
+    if isinstance(given, Mapping):
+        return MappingProxyType({_name(name, kind): taken(name, each) for name, each in given.items()})
+    if isinstance(given, _DECLARED) or not hasattr(given, "__iter__"):
+        raise TypeError(
+            f"{kind} must be a registry, a toolbox, a mapping by name, names or declarations; "
+            f"got {type(given).__name__}"
+        )
+    found: dict[str, Any] = {}
+    for each in given:
+        name = _name(each if isinstance(each, str) else _name_of(each, kind), kind)
+        value = None if isinstance(each, str) else taken(name, each)
+        known = found.get(name)
+        if known is not None and value is not None and known is not value:
+            raise ValueError(f"two {kind} are named {name}")
+        found[name] = known if value is None else value
+    return MappingProxyType(found)
+
+
+def _name(name: object, kind: str) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"the names of {kind} must be texts, got {type(name).__name__}")
+    if not name.strip():
+        raise TypeError(f"a name in {kind} is empty")
+    return name
+
+
+def _name_of(declared: object, kind: str) -> object:
+    """What something without a name beside it is called."""
+    if isinstance(declared, _DECLARED):
+        return getattr(declared, "name", None)  # a class may have forgotten it
+    name = getattr(declared, "__name__", None) if callable(declared) else None
+    if not isinstance(name, str) or name == "<lambda>":
+        what = name or f"a value of type {type(declared).__name__}"
+        raise TypeError(f"{what} in {kind} has no name of its own; give a mapping from name to it")
+    return name
+
+
+def _callable(name: str, value: object) -> Callable[..., Any] | None:
+    """What is called by a name, as it was given; None for a bare name."""
+    if isinstance(value, (BaseTool, ToolSpec)):
+        return value.as_tool
+    if value is None or callable(value):
+        return value
+    raise TypeError(f"{name} must be a tool or something that can be called, got {type(value).__name__}")
+
+
+def _tool(name: str, value: object) -> Tool | None:
+    """The tool that a name stands for; None for a bare name, or where no signature can be read."""
+    from planning.tools.declare import tool  # noqa: PLC0415 - only functions need it
+
+    if isinstance(value, _DECLARED):
+        return as_tool(value)
+    if isinstance(value, type):
+        raise TypeError(f"{name} is the class {value.__name__}; write {value.__name__}()")
+    function = _callable(name, value)
+    if function is None:
+        return None
+    try:
+        return tool(name=name)(function)
+    except Exception:  # noqa: BLE001 - a callable may be of any kind; that it exists is known even so
+        return None

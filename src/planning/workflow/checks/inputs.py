@@ -1,0 +1,271 @@
+"""A step's inputs against the parameters of its tool; what a reference will give is not known yet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from planning.errors import Problem, ToolValidationError, show
+from planning.tools.errors import PASSING, QueryTypeUnsupported
+from planning.workflow.findings import Found, Path
+from planning.workflow.checks.names import named, plain
+from planning.workflow.references import MARK
+from planning.workflow.checks.samples import KEEP, sample_of
+
+if TYPE_CHECKING:
+    from planning.tools.contract import Tool
+    from planning.tools.parameters.model import ParameterModel
+    from planning.workflow.drafts import Draft
+
+__all__ = ["DEEP", "LITERAL", "REFERRING", "ToolInputs"]
+
+LITERAL, REFERRING, DEEP = range(3)
+
+_INDEX = re.compile(r"\[([0-9]{1,15})\]")
+_EXPECTED = re.compile(r"expected (.+), got [^,]+")
+_LONGEST_NAME = 60
+_MOST_SAMPLES = 1_000
+_OUT: Any = object()
+
+
+class ToolInputs:
+    """What the inputs of one tool are checked against.
+
+    A value that holds a reference is not known. For the check, one that the parameter takes stands for
+    it; what is found at that value, or may be because of it, is not told.
+    """
+
+    def __init__(self, name: str, tool: Tool) -> None:
+        """Take a tool; its parameters are read when the first step names it.
+
+        Args:
+            name: What plans call it.
+            tool: The tool.
+        """
+        self._name = named(name)
+        self._tool = tool
+        self._model: ParameterModel | None = None
+        self._is_read = False
+        self._schemas: dict[str | None, dict[str, Any]] = {}
+        self._samples: dict[tuple[str | None, Path], Any] = {}
+
+    def check(self, draft: Draft, form: int = DEEP) -> list[Found]:
+        """What the tool will refuse in a step's inputs; never raises.
+
+        Args:
+            draft: The step.
+            form: ``LITERAL`` where no input holds a reference, and none is an array or an object;
+                ``REFERRING`` where none is an array or an object.
+        """
+        try:
+            model = self._model if self._is_read else self._read()
+            given = draft.inputs
+            if model is None or given is None:
+                return []
+            # A copy each time: a tool's own validator may change what it is given.
+            inputs = self._copy(given, {}) if form == DEEP else dict(given)
+            if form == REFERRING:
+                query = _query_type(given)
+                for name, value in given.items():
+                    if isinstance(value, str) and MARK in value:
+                        inputs[name] = self._sample(query, (name,), value)
+            problems = _problems(model, inputs)
+            return self._told(draft, model, problems) if problems else []
+        except PASSING:
+            raise
+        except BaseException:  # noqa: BLE001 - what a tool's own code raises says nothing of the plan
+            return []
+
+    def _read(self) -> ParameterModel | None:
+        """The parameter model; None where there is none to check against."""
+        from planning.tools.parameters.model import FreeModel  # noqa: PLC0415 - it is not always needed
+
+        self._is_read = True  # once: a tool whose type hints cannot be read is not read for each step
+        model = self._tool.model
+        self._model = None if isinstance(model, FreeModel) else model
+        return self._model
+
+    def _copy(self, inputs: Mapping[str, Any], places: dict[Path, None], *, without: bool = False) -> Any:
+        """The inputs, with a value that the tool takes for each that holds a reference.
+
+        Args:
+            inputs: The inputs.
+            places: Takes the paths of the values with references.
+            without: Whether such a value of an object is rather left out.
+        """
+        query = _query_type(inputs)
+        root: dict[str, Any] = {}
+        todo: list[tuple[Any, Any, Path]] = [(inputs, root, ())]
+        while todo:
+            source, target, path = todo.pop()
+            is_object = isinstance(source, Mapping)
+            for key, value in source.items() if is_object else enumerate(source):
+                copied = value
+                if isinstance(value, str):
+                    if MARK in value:
+                        place = (*path, key)
+                        places[place] = None
+                        copied = _OUT if without and is_object else self._sample(query, place, value)
+                elif isinstance(value, Mapping):
+                    copied = {}
+                    todo.append((value, copied, (*path, key)))
+                elif isinstance(value, (list, tuple)):
+                    copied = []
+                    todo.append((value, copied, (*path, key)))
+                if not is_object:
+                    target.append(copied)
+                elif copied is not _OUT:
+                    target[key] = copied
+        return root
+
+    def _sample(self, query: str | None, place: Path, text: str) -> Any:
+        """What stands for a text with a reference at a place."""
+        key = (query, place)
+        sample = self._samples.get(key)
+        if sample is None:
+            from planning.tools.parameters.words import node_at  # noqa: PLC0415 - it is not always needed
+
+            sample = sample_of(node_at(self._schema(query), place))
+            if len(self._samples) < _MOST_SAMPLES:  # the places are the documents', and may be any
+                self._samples[key] = sample
+        if sample is KEEP:
+            return text
+        return self._copy({"": sample}, {})[""] if isinstance(sample, (dict, list)) else sample
+
+    def _schema(self, query: str | None) -> dict[str, Any]:
+        """The schema of the tool's parameters, for a type of query where it has such."""
+        from planning.tools.spec import ToolSpec  # noqa: PLC0415 - as above
+
+        spec = self._tool.parameters
+        if not isinstance(spec, ToolSpec) or query not in spec.input_schema:
+            query = None
+        schema = self._schemas.get(query)
+        if schema is None:
+            schema = self._tool.model.schema()
+            if query is not None:
+                parameters = spec.model(query).schema()
+                schema["properties"] = {**schema["properties"], "parameters": parameters}
+            self._schemas[query] = schema
+        return schema
+
+    def _told(self, draft: Draft, model: ParameterModel, problems: list[Problem]) -> list[Found]:
+        """The problems as findings, but for those that are a reference's."""
+        inputs: Mapping[str, Any] = draft.inputs or {}
+        places: dict[Path, None] = {}
+        self._copy(inputs, places)
+        schema = self._schema(_query_type(inputs))
+        locator = _Locator(inputs)
+        located = [(problem, *locator.locate(problem.path)) for problem in problems]
+        if places:
+            around = {place[:end] for place in places for end in range(len(place))}
+            located = [
+                (problem, path, rest)
+                for problem, path, rest in located
+                if not any(path[:end] in places for end in range(len(path) + 1))
+                and (rest or path not in around or _is_sure(schema, path, inputs))
+            ]
+            if located:
+                # A validator of one field may have looked at another one, for which a reference stands: what
+                # is wrong in itself is wrong without it as well.
+                still = set(_problems(model, self._copy(inputs, {}, without=True)))
+                located = [each for each in located if each[0] in still]
+        return [self._found(draft, schema, *each) for each in located]
+
+    def _found(self, draft: Draft, schema: dict[str, Any], problem: Problem, path: Path, rest: str) -> Found:
+        is_unknown = not rest and bool(path) and problem.message.startswith("unknown field")
+        if self._tool.returns_private_data:
+            from planning.tools.parameters.words import withheld  # noqa: PLC0415 - as above
+
+            problem = withheld(problem, schema)
+        what, _, hint = problem.message.partition("; ")
+        wanted = _EXPECTED.fullmatch(what)
+        hint = hint or (f"send {wanted[1]}" if wanted else f"send what {self._name} takes")
+        where = f"input {problem.path} of {self._name}" if problem.path else f"the inputs of {self._name}"
+        told = f"{where} is missing" if what == "missing" else f"{where}: {what}"
+        base = (*draft.path, draft.inputs_field) if draft.inputs_field in draft.fields else draft.path
+        return Found(
+            "bad_input",
+            plain(told),
+            plain(hint),
+            (*base, *path),
+            at_key=is_unknown,
+            step_index=draft.number,
+            step_id=draft.step_id,
+        )
+
+
+def _query_type(inputs: Mapping[str, Any]) -> str | None:
+    query = inputs.get("query_type")
+    return query if isinstance(query, str) else None
+
+
+def _problems(model: ParameterModel, inputs: dict[str, Any]) -> list[Problem]:
+    """What a model refuses inputs for."""
+    try:
+        model.check(inputs)
+    except QueryTypeUnsupported as error:
+        told = f"query type {show(error.query_type)} is not supported"
+        return [Problem(f"{told}; send one of {', '.join(error.supported_types)}", "query_type")]
+    except ToolValidationError as error:
+        return list(error.problems)
+    return []
+
+
+def _is_sure(schema: Mapping[str, Any], path: Path, inputs: Mapping[str, Any]) -> bool:
+    """Whether a container is wrong whatever the references in it give: by its type or its length."""
+    from planning.tools.parameters.words import node_at  # noqa: PLC0415 - only a refusal needs it
+
+    value: Any = inputs
+    for part in path:
+        value = value[part]
+    node = node_at(schema, path)
+    own = "object" if isinstance(value, Mapping) else "array"
+    if "type" not in node or node["type"] != own:
+        return "type" in node
+    return own == "array" and not node.get("minItems", 0) <= len(value) <= node.get("maxItems", len(value))
+
+
+class _Locator:
+    """Finds the values that spelled paths, such as ``steps[1].title``, lead to."""
+
+    def __init__(self, inputs: Mapping[str, Any]) -> None:
+        self._inputs = inputs
+        self._spelled: dict[int, dict[str, str]] = {}
+
+    def locate(self, path: str) -> tuple[Path, str]:
+        """The path to the value, as far as there is one, and what is left of the spelled path."""
+        value: Any = self._inputs
+        found, at = list[str | int](), 0
+        while at < len(path):
+            start = at + (path[at] == "." and at > 0)
+            step = self._step(value, path, start)
+            if step is None:
+                break
+            part, at = step
+            found.append(part)
+            value = value[part]
+        return tuple(found), path[at:]
+
+    def _step(self, value: Any, path: str, start: int) -> tuple[str | int, int] | None:
+        """The next name or index, and where in the spelled path it ends."""
+        if isinstance(value, (list, tuple)):
+            index = _INDEX.match(path, start)
+            return (int(index[1]), index.end()) if index and int(index[1]) < len(value) else None
+        if not isinstance(value, Mapping):
+            return None
+        names = self._names(value)
+        for end in range(min(len(path), start + _LONGEST_NAME), start, -1):  # names may hold dots
+            if path[end : end + 1] in {"", ".", "["} and path[start:end] in names:
+                return names[path[start:end]], end
+        return None
+
+    def _names(self, value: Mapping[str, Any]) -> dict[str, str]:
+        """The names of an object, by how they are spelled in the paths of problems."""
+        names = self._spelled.get(id(value))
+        if names is None:
+            names = self._spelled[id(value)] = {}
+            for name in value:
+                names.setdefault(ascii(name)[1:-1][:_LONGEST_NAME], name)
+                names.setdefault(show(name)[1:-1], name)
+        return names

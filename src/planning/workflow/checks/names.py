@@ -1,0 +1,106 @@
+"""Names in messages: shown so that they can be copied, listed but not all, and the nearest to a wrong one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from itertools import islice
+
+from planning.errors import show
+
+__all__ = ["Speller", "named", "plain"]
+
+_LISTED = 20
+_LONGEST = 300
+_MOST_COMPARED = 20_000
+_LONGEST_COMPARED = 100
+_NAME = re.compile(r"[!-~]{1,60}")
+_NOT_PLAIN = re.compile(r"[^ -~]")
+
+
+def named(name: str) -> str:
+    """A name as it is to be written; one that could be misread is quoted, escaped and cut."""
+    return name if _NAME.fullmatch(name) else show(name)
+
+
+def plain(text: str) -> str:
+    """A text in ASCII, on one line and not too long: for what a tool's own validators say."""
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST - 3]}..."
+    return _NOT_PLAIN.sub(lambda odd: odd[0].encode("unicode_escape").decode(), text)
+
+
+class Speller:
+    """Finds the known name that a wrong one is nearest to, in bounded time for one plan.
+
+    Similarity is dear: a plan in which everything is wrong, in a house with thousands of tools, would
+    take minutes. After a number of comparisons only names that differ by case or spaces are found.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nothing compared."""
+        self._left = _MOST_COMPARED
+        # By id of the known names, with the names themselves: or else their id would be used again.
+        self._folded: dict[int, tuple[Collection[str], dict[str, str]]] = {}
+        self._lists: dict[int, tuple[Collection[str], str]] = {}
+
+    def suggest(self, name: str, known: Collection[str], kind: str, *, but: str | None = None) -> str:
+        """What to write instead of a wrong name: the nearest, or else one of the known ones.
+
+        Args:
+            name: The wrong name.
+            known: See ``nearest``.
+            kind: What the names are, in the plural.
+            but: A name that cannot be meant.
+        """
+        near = self.nearest(name, known)
+        if near is not None and near != but:
+            return f"did you mean {named(near)}?"
+        if not known:
+            return f"there are no {kind}"
+        kept = self._lists.get(id(known))
+        if kept is None:
+            kept = self._lists[id(known)] = (known, _listed(known))
+        return f"the {kind} are {kept[1]}"
+
+    def nearest(self, name: str, known: Collection[str]) -> str | None:
+        """The known name that was probably meant; None where there is none.
+
+        Args:
+            name: The wrong name.
+            known: The known ones; the same object for the same names.
+        """
+        if len(name) > _LONGEST_COMPARED:
+            return None
+        folded, by_folded = _fold(name), self._by_folded(known)
+        if folded in by_folded:
+            return by_folded[folded]
+        if self._left < len(by_folded):
+            return None
+        self._left -= len(by_folded)
+        import difflib  # noqa: PLC0415 - only a wrong name needs it
+
+        near = difflib.get_close_matches(folded, by_folded, n=1, cutoff=0.75)
+        return by_folded[near[0]] if near else None
+
+    def _by_folded(self, known: Collection[str]) -> dict[str, str]:
+        """The known names without case and outer spaces; of several that are the same so, the first."""
+        kept = self._folded.get(id(known))
+        if kept is None:
+            by_folded: dict[str, str] = {}
+            for name in known:
+                if 0 < len(name) <= _LONGEST_COMPARED:
+                    by_folded.setdefault(_fold(name), name)
+            kept = self._folded[id(known)] = (known, by_folded)
+        return kept[1]
+
+
+def _listed(names: Collection[str]) -> str:
+    """Names as a list, the first of them when there are many."""
+    told = ", ".join(map(named, islice(names, _LISTED)))
+    more = len(names) - _LISTED
+    return f"{told} and {more:,} more" if more > 0 else told
+
+
+def _fold(name: str) -> str:
+    return name.strip().casefold()

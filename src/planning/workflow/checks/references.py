@@ -1,0 +1,176 @@
+"""Findings about references in a step's inputs: malformed, to steps that are none, or not depended on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from planning.errors import show
+from planning.workflow.drafts import Draft
+from planning.workflow.findings import Found, Path
+from planning.workflow.checks.malformed import right_form
+from planning.workflow.checks.names import named
+from planning.workflow.checks.overview import Overview, found_at
+from planning.workflow.references import MARK, NoReference, Reference, parse_references
+
+__all__ = ["ReferenceChecks"]
+
+
+class _Undeclared(NamedTuple):
+    """A reference to a step that is not among the dependencies; how bad that is, the graph tells."""
+
+    draft: Draft
+    at: int
+    target: int
+    path: Path
+    within: tuple[int, int]
+
+
+class ReferenceChecks:
+    """The findings about references of the steps that are looked at closely."""
+
+    def __init__(self, overview: Overview) -> None:
+        """Begin with a plan.
+
+        Args:
+            overview: Its steps.
+        """
+        self._overview = overview
+        self._undeclared: list[_Undeclared] = []
+        self._forms: dict[tuple[str, str | None], str] = {}  # a mistake is seldom made once
+
+    def findings(self, at: int) -> Iterator[Found]:
+        """What can be said of the references of one step alone.
+
+        Args:
+            at: The place of the step.
+        """
+        draft = self._overview.drafts[at]
+        declared = set(draft.depends_on)
+        # An unknown entry is a finding already; a reference to the step that it means is not another one.
+        for each in draft.depends_on:
+            if each is not None and each not in self._overview.places:
+                declared.add(self._overview.speller.nearest(each, self._overview.known) or each)
+        # Where the list of dependencies cannot be read, nobody knows what it leaves out.
+        is_known = None not in declared and isinstance(draft.fields.get(draft.depends_field, []), list)
+        asked = set[int]()
+        for text, link in _texts(draft):
+            path = _path(draft, link)
+            for reference in parse_references(text, self._overview.ids):
+                within = (reference.start, reference.end)
+                if isinstance(reference, NoReference):
+                    yield self._malformed(draft, reference, text, path)
+                elif reference.step_id is None:
+                    continue
+                elif reference.step_id == draft.step_id:
+                    told = f"step {show(draft.step_id)} refers to its own output"
+                    hint = "refer to a step that is done before it, or to ${user_prompt}"
+                    yield found_at(draft, "self_reference", told, hint, path, within=within)
+                else:
+                    yield from self._output(draft, reference, path, within)
+                    target = self._overview.places.get(reference.step_id)
+                    is_new = target is not None and target not in asked
+                    if target is not None and is_new and is_known and reference.step_id not in declared:
+                        asked.add(target)  # once: adding it to the list mends all
+                        self._undeclared.append(_Undeclared(draft, at, target, path, within))
+
+    def _malformed(self, draft: Draft, found: NoReference, text: str, path: Path) -> Found:
+        within = (found.start, found.end)
+        shown = show(text[found.start : found.end])
+        if not found.is_closed:
+            return found_at(
+                draft,
+                "unclosed_reference",
+                f"{shown} has no closing brace",
+                "write } behind the reference",
+                path,
+                within=within,
+            )
+        if found.is_nested:
+            told = f"another reference begins within {shown}"
+            hint = "write } behind each reference; none can stand within another"
+        else:
+            told = f"{shown} is no reference"
+            inner = text[found.start + 2 : found.end - 1]
+            key = (inner, draft.step_id)
+            hint = self._forms.get(key, "")
+            if not hint:
+                hint = self._forms[key] = right_form(inner, self._overview, draft.step_id)
+        return found_at(draft, "malformed_reference", told, hint, path, within=within)
+
+    def _output(
+        self, draft: Draft, reference: Reference, path: Path, within: tuple[int, int]
+    ) -> Iterator[Found]:
+        """Whether there is such a step, and whether it declares such an output."""
+        overview, step_id = self._overview, str(reference.step_id)
+        target = overview.places.get(step_id)
+        if target is None:
+            if step_id not in overview.lost:
+                told = f"a reference to step {show(step_id)}, but no step has this id"
+                hint = overview.suggest(step_id, draft)
+                yield found_at(draft, "unknown_reference", told, hint, path, within=within)
+            return
+        outputs = overview.drafts[target].outputs
+        name = reference.path[0] if reference.path else 0
+        if outputs is None or isinstance(name, int) or overview.declares(target, f".{name}"):
+            return
+        owner = f"outputs of {named(step_id)}"
+        hint = overview.speller.suggest(name, outputs, owner) if outputs else f"add it to the {owner}"
+        told = f"step {show(step_id)} declares no output {show(name)}"
+        yield found_at(draft, "undeclared_output", told, hint, path, within=within)
+
+    def undeclared(self) -> Iterator[Found]:
+        """The references to steps that are not among the dependencies, of all steps looked at."""
+        if not self._undeclared:
+            return  # the graph is made when it is first asked
+        reaches = self._overview.graph.reaches
+        indirect = reaches([(each.at, each.target) for each in self._undeclared])
+        missing = [
+            each for each, is_indirect in zip(self._undeclared, indirect, strict=True) if not is_indirect
+        ]
+        turned = reaches([(each.target, each.at) for each in missing])
+        for each, is_indirect in zip(self._undeclared, indirect, strict=True):
+            if is_indirect:
+                yield self._indirect(each)
+        for each, is_turned in zip(missing, turned, strict=True):
+            yield self._missing(each, is_turned=is_turned)
+
+    def _indirect(self, each: _Undeclared) -> Found:
+        step_id, field = str(self._overview.drafts[each.target].step_id), each.draft.depends_field
+        told = f"a reference to step {show(step_id)}, which this step depends on only through others"
+        hint = f"add {named(step_id)} to {field}"
+        return found_at(each.draft, "indirect_reference", told, hint, each.path, within=each.within)
+
+    def _missing(self, each: _Undeclared, *, is_turned: bool) -> Found:
+        step_id, field = str(self._overview.drafts[each.target].step_id), each.draft.depends_field
+        told = f"a reference to step {show(step_id)}, which is not in {field}"
+        hint = f"add {named(step_id)} to {field}"
+        if is_turned:
+            told = f"a reference to step {show(step_id)}, which itself depends on this step"
+            hint = "refer to a step that is done before this one, or turn the dependency round"
+        return found_at(each.draft, "undeclared_dependency", told, hint, each.path, within=each.within)
+
+
+def _texts(draft: Draft) -> Iterator[tuple[str, Any]]:
+    """The texts in a step's inputs that hold references, in order, each with the way to it.
+
+    A way is a pair of a name or index and the way to the container: only a finding needs it as a path.
+    """
+    todo: list[tuple[Any, Any]] = [(draft.inputs, ())]
+    while todo:
+        value, link = todo.pop()
+        if isinstance(value, str):
+            if MARK in value:
+                yield value, link
+        elif isinstance(value, Mapping):
+            todo += [(inner, (name, link)) for name, inner in reversed(list(value.items()))]
+        elif isinstance(value, (list, tuple)):
+            todo += [(value[at], (at, link)) for at in range(len(value) - 1, -1, -1)]
+
+
+def _path(draft: Draft, link: Any) -> Path:
+    path = list[str | int]()
+    while link:
+        part, link = link
+        path.append(part)
+    return (draft.inputs_field, *reversed(path))

@@ -1,0 +1,42 @@
+"""A step as far as it could be read: what the semantic checks look at, also where the schema is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from planning.workflow.findings import Path
+
+__all__ = ["Draft"]
+
+
+class Draft(NamedTuple):
+    """One step, as far as it could be read.
+
+    Attributes:
+        number: Which step, from 0.
+        path: Where it stands in the parsed value, such as ``("steps", 3)``.
+        fields: The object itself.
+        step_id: Its id; None where it has none that is a text.
+        type: ``tool``, ``handler`` or ``agent``; None for a thinking step, or where that cannot be told.
+        name: What it names; None where it names nothing.
+        name_field: The field that says so: ``name``, ``tool`` or ``agent``.
+        inputs: What it is called with; None where that is no object.
+        inputs_field: The field that says so: ``inputs`` or ``parameters``.
+        outputs: The declared output fields; None where there are none that can be read.
+        depends_on: The ids as texts, one for each entry of the list; None for an entry that is no id.
+        depends_field: The field that says so: ``depends_on`` or ``dependencies``.
+    """
+
+    number: int
+    path: Path
+    fields: Mapping[str, Any]
+    step_id: str | None
+    type: str | None
+    name: str | None
+    name_field: str
+    inputs: Mapping[str, Any] | None
+    inputs_field: str
+    outputs: Sequence[str] | None
+    depends_on: Sequence[str | None]
+    depends_field: str

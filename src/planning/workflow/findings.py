@@ -1,0 +1,81 @@
+"""What is wrong with a plan, or remarkable: one value for each place."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import attrs
+
+from planning.workflow.codes import CODES, Category, Severity
+
+__all__ = ["Finding", "Found", "Path", "pointer_of"]
+
+Path = tuple[str | int, ...]
+
+
+class Found(NamedTuple):
+    """A finding before its place in the text is known.
+
+    Attributes:
+        code: One of ``CODES``.
+        message: What is wrong, in ASCII and without a full stop.
+        hint: What to do about it, in the imperative.
+        path: Where in the parsed value.
+        at_key: Whether the name of the last field is meant, and not its value.
+        within: The part of a string that is meant, as start and end in its decoded text.
+        span: The place in the text itself, as start and end, where no path leads there.
+        step_index: Which step, from 0.
+        step_id: The id of that step, where it has one.
+    """
+
+    code: str
+    message: str
+    hint: str
+    path: Path = ()
+    at_key: bool = False
+    within: tuple[int, int] | None = None
+    span: tuple[int, int] | None = None
+    step_index: int | None = None
+    step_id: str | None = None
+
+
+@attrs.frozen
+class Finding:
+    """One thing that is wrong with a plan, or remarkable about it.
+
+    Attributes:
+        code: What kind of finding it is: one of the catalogue, and stable.
+        message: What is wrong.
+        hint: What to do about it.
+        step_index: Which step it is about, from 0; None where it is about no single one.
+        step_id: The id of that step, where it has one.
+        pointer: Where in the parsed document: a JSON pointer (RFC 6901); empty for the whole.
+        line: The line in the original text, from 1; None where there is no text.
+        column: The column in that line, from 1, in characters.
+        length: How many characters from there on are meant, at least 1.
+    """
+
+    code: str
+    message: str
+    hint: str
+    step_index: int | None = None
+    step_id: str | None = None
+    pointer: str = ""
+    line: int | None = None
+    column: int | None = None
+    length: int = 1
+
+    @property
+    def category(self) -> Category:
+        """What the finding is about."""
+        return CODES[self.code].category
+
+    @property
+    def severity(self) -> Severity:
+        """Whether it fails the plan."""
+        return CODES[self.code].severity
+
+
+def pointer_of(path: Path) -> str:
+    """A path as a JSON pointer (RFC 6901)."""
+    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in path)

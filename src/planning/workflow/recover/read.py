@@ -1,0 +1,194 @@
+"""A source -> a document: the JSON value, what was wrong with the text, and the place of everything."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any, Final, NoReturn
+
+from planning.errors import show
+from planning.workflow.findings import Found, Path
+from planning.workflow.recover.locate import locate
+from planning.workflow.recover.places import Edits, Places
+from planning.workflow.recover.python_values import plain_value
+from planning.workflow.recover.repair import MOST_DEPTH, Repaired
+from planning.workflow.recover.source import Source
+
+__all__ = ["MOST_CHARACTERS", "Document", "read_document"]
+
+MOST_CHARACTERS: Final = 8_000_000
+_ESCAPED_SURROGATES: Final = ("\\ud", "\\uD")
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+_MOST_SURROGATES: Final = 50
+
+
+class Document:
+    """What could be read of a source.
+
+    Attributes:
+        value: The JSON value; None where nothing could be read.
+        source: The text; None where the source was no text.
+        found: What was wrong with the text, or repaired.
+    """
+
+    def __init__(
+        self,
+        value: Any,
+        source: Source | None,
+        found: list[Found],
+        edits: Edits | None = None,
+        broken: frozenset[int] = frozenset(),
+    ) -> None:
+        self.value = value
+        self.source = source
+        self.found = found
+        self._edits = edits
+        self._places = None if edits is None else Places(edits.text)
+        self._broken = broken
+
+    def span(self, found: Found) -> tuple[int, int] | None:
+        """Where a finding stands in the text, as start and end; None where there is no text."""
+        if found.span is not None or self._places is None or self._edits is None:
+            return found.span
+        start, end = self._places.span(found.path, at_key=found.at_key)
+        if found.within is not None:
+            start, end = self._places.within(start, found.within)
+        return self._edits.original(start), self._edits.original(end, is_end=True)
+
+    def path_at(self, offset: int) -> Path:
+        """The path of the innermost value at an offset of the text."""
+        if self._places is None or self._edits is None:
+            return ()
+        return self._places.path(self._edits.edited(offset))
+
+    def is_broken(self, path: Path) -> bool:
+        """Whether a container lacks something that could not be read."""
+        if not self._broken or self._places is None or self._edits is None:
+            return False
+        return self._edits.original(self._places.span(path)[0]) in self._broken
+
+
+def read_document(given: object) -> Document:
+    """Read a plan document; never raises.
+
+    Args:
+        given: Text or bytes of JSON or almost JSON, or the value that such a text would have.
+    """
+    if isinstance(given, (bytes, bytearray, memoryview)):
+        return _read_bytes(bytes(given))
+    if isinstance(given, str):
+        return _read_text(str.__str__(given), [])
+    if given is None:
+        return Document(None, None, [Found("not_text", "there is no plan", "send the plan as JSON")])
+    if isinstance(given, (Mapping, list, tuple)):
+        value, found = plain_value(given)
+        return Document(value, None, found)
+    told = f"expected a plan as text, got {show(given)}"
+    return Document(None, None, [Found("not_text", told, "send the plan as JSON")])
+
+
+def _read_bytes(given: bytes) -> Document:
+    try:
+        return _read_text(given.decode("utf-8"), [])
+    except UnicodeDecodeError as error:
+        start = len(given[: error.start].decode("utf-8"))
+    text = given.decode("utf-8", errors="replace")
+    start -= text.startswith("\ufeff")
+    found = Found("bad_encoding", "the bytes are not UTF-8", "send UTF-8", span=(start, start + 1))
+    return _read_text(text, [found])
+
+
+def _read_text(text: str, found: list[Found]) -> Document:
+    text = text.removeprefix("\ufeff")
+    source = Source(text)
+    if len(text) > MOST_CHARACTERS:
+        told = f"the text has {len(text)} characters, at most {MOST_CHARACTERS} are read"
+        return Document(None, source, [*found, Found("too_long", told, "send a shorter plan", span=(0, 1))])
+    strict = _read_strictly(text)
+    if strict is not None:
+        return Document(strict, source, found, Edits(text, 0, len(text), ()))
+    if not text.isascii() and (halves := list(islice(_SURROGATE.finditer(text), _MOST_SURROGATES))):
+        found += [
+            Found("lone_surrogate", "half of a surrogate pair", "send the whole character", span=half.span())
+            for half in halves
+        ]
+        source = Source(_SURROGATE.sub("\ufffd", text))
+    located = locate(source.text)
+    if located.repaired is None:
+        return Document(None, source, found + located.found)
+    return _made(source, found, located.repaired, located.found)
+
+
+def _made(source: Source, found: list[Found], repaired: Repaired, further: list[Found]) -> Document:
+    edits = Edits(source.text, repaired.start, repaired.end, repaired.edits)
+    repeats = False
+
+    def keep(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeats
+        made = dict(pairs)
+        repeats = repeats or len(made) != len(pairs)
+        return made
+
+    value = json.loads(edits.text, object_pairs_hook=keep)
+    document = Document(value, source, found + further, edits, frozenset(repaired.broken))
+    if repeats:
+        document.found += [_repeated(path, key, edits) for path, key in Places(edits.text).repeated()]
+    return document
+
+
+def _repeated(path: Path, key: tuple[int, int], edits: Edits) -> Found:
+    told = f"{show(path[-1])} stands twice in one object"
+    span = edits.original(key[0]), edits.original(key[1], is_end=True)
+    return Found("duplicate_key", told, "send each field once", path, span=span)
+
+
+class _NotStrict(Exception):
+    """The text is JSON that Python reads, but holds something that must be looked at."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise _NotStrict
+    return made
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise _NotStrict
+    return number
+
+
+def _no_constant(_name: str) -> NoReturn:
+    raise _NotStrict
+
+
+_STRICT: Final = json.JSONDecoder(object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_constant)
+
+
+def _read_strictly(text: str) -> Any:
+    """The value of a text that is JSON and nothing else; None where it must be read with care."""
+    if any(each in text for each in _ESCAPED_SURROGATES):
+        return None
+    try:
+        value = _STRICT.decode(text)
+        if not text.isascii():
+            text.encode()
+    except (_NotStrict, ValueError, RecursionError):  # of text that cannot be encoded, too
+        return None
+    return value if isinstance(value, (dict, list)) and _is_shallow(value) else None
+
+
+def _is_shallow(value: Any) -> bool:
+    """Whether nothing in it is nested too deep."""
+    level = [value]
+    for _ in range(MOST_DEPTH):
+        inner = [each.values() if type(each) is dict else each for each in level]
+        level = [each for values in inner for each in values if type(each) is dict or type(each) is list]
+        if not level:
+            return True
+    return False

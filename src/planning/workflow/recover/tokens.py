@@ -1,0 +1,82 @@
+"""The tokens of JSON, and of what models write instead of it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = [
+    "CANDIDATE",
+    "COLON",
+    "ESCAPE",
+    "FENCE",
+    "FIRST_KEY",
+    "ITEMS",
+    "JSON_ESCAPE",
+    "KEY",
+    "MEMBERS",
+    "MOST_DIGITS",
+    "NAME",
+    "NUMBER",
+    "OBJECT",
+    "ODD_NUMBER",
+    "PLAN_KEY",
+    "QUOTED",
+    "SCALAR",
+    "SKIPPED",
+    "WORD",
+]
+
+MOST_DIGITS: Final = 4000  # Python reads integers of 4300 digits at most
+
+# All of these are possessive where they repeat: none ever backtracks, so that each is linear.
+_WS = r"[ \t\n\r]*+"
+_PLAIN = r'[^"\\\x00-\x1f]*+'
+_UNICODE = r"u(?:(?![dD][89a-fA-F])[0-9a-fA-F]{4}|[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+_STRING = rf'"{_PLAIN}(?:\\(?:["\\/bfnrt]|{_UNICODE}){_PLAIN})*+"'
+# Without an exponent and with few digits, so that no number overflows.
+_NUMBER = r"-?(?:0|[1-9][0-9]{0,299}+)(?:\.[0-9]++)?(?![\w.+-])"
+_SCALAR = rf"(?:{_STRING}|{_NUMBER}|(?:true|false|null)(?!\w))"
+
+# An array of scalars, an object of scalars and of such arrays: what most values in a plan are.
+_ARRAY = rf"\[{_WS}(?:{_SCALAR}{_WS}(?:,{_WS}{_SCALAR}{_WS})*+)?+\]"
+_VALUE = rf"(?:{_SCALAR}|{_ARRAY})"
+_FIELD = rf"{_STRING}{_WS}:{_WS}{_VALUE}{_WS}"
+
+SCALAR: Final = re.compile(_SCALAR)
+OBJECT: Final = re.compile(rf"\{{{_WS}(?:{_FIELD}(?:,{_WS}{_FIELD})*+)?+\}}")
+KEY: Final = re.compile(rf"{_STRING}{_WS}:{_WS}")
+MEMBERS: Final = re.compile(rf"(?:{_WS}{_FIELD}(,))*+{_WS}")
+ITEMS: Final = re.compile(rf"(?:{_WS}{_SCALAR}{_WS}(,))*+{_WS}")
+COLON: Final = re.compile(rf"{_WS}:{_WS}")
+
+_SPACE = r"[\x0b\x0c\x85\xa0\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u3000\ufeff]"
+SKIPPED: Final = re.compile(
+    rf"[ \t\n\r]++|(?P<odd>{_SPACE}++)"
+    r"|(?P<comment>(?://|\#)[^\n\r]*+|/\*(?:[^*]|\*(?!/))*+(?P<closed>\*/)?)"
+)
+"""What stands between tokens, one piece at a time."""
+
+QUOTED: Final = {
+    '"': re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL),
+    "'": re.compile(r"'(?:[^'\\]|\\.)*+'", re.DOTALL),
+}
+"""By its quote, a string whatever is in it."""
+
+ESCAPE: Final = re.compile(r'\\(?s:.)|["\x00-\x1f]')
+"""What in a string must be looked at: escapes, quotes, control characters."""
+JSON_ESCAPE: Final = re.compile(rf'\\(?:["\\/bfnrt]|{_UNICODE})')
+
+NAME: Final = re.compile(r"[^\W\d][\w$-]*+")
+WORD: Final = re.compile(r"\w[^,:{}\[\]\"'/#\\\x00-\x1f]*+")
+NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
+ODD_NUMBER: Final = re.compile(r"[+-]?+(?:[0-9]|\.[0-9])[\w.+-]*+")
+
+FENCE: Final = re.compile(r"(?:`{3,}+|~{3,}+)[^\n\r`{\[]*+")
+CANDIDATE: Final = re.compile(
+    r"\[(?=[ \t\n\r]*+[{\]])"
+    r"|\{(?=[ \t\n\r]*+(?:\"[^\"\n]*+\"|'[^'\n]*+'|[^\W\d][\w$-]*+)[ \t\n\r]*+:)"
+)
+"""Where within prose a plan may start: prose has brackets of its own."""
+PLAN_KEY: Final = re.compile(r"[\"']?\b(?:step_id|steps|schema_version|plan|workflow)[\"']?[ \t\n\r]*+:")
+FIRST_KEY: Final = re.compile(r"[ \t\n\r]*+[\"']?([^\W\d][\w$-]*+)[\"']?[ \t\n\r]*+:")

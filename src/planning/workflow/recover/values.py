@@ -1,0 +1,225 @@
+"""Strings, numbers and words that are no plain JSON: what can be meant is read, the rest is an error."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from planning.errors import show
+from planning.workflow.findings import Found
+from planning.workflow.recover import tokens
+from planning.workflow.recover.remarks import Notes
+
+__all__ = ["Fault", "ValueReader"]
+
+_PYTHON: Final = {"True": "true", "False": "false", "None": "null"}
+_NOT_NUMBERS: Final = {"nan", "infinity", "inf"}
+_HEX_ESCAPE: Final = 4  # \x41
+_CONTROLS: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+class Fault(Exception):
+    """Something behind which reading cannot simply go on.
+
+    Attributes:
+        found: The error.
+        start: Where it stands.
+    """
+
+    def __init__(self, code: str, message: str, hint: str, start: int, end: int | None = None) -> None:
+        super().__init__(message)
+        self.found = Found(code, message, hint, span=(start, start + 1 if end is None else end))
+        self.start = start
+
+
+class ValueReader:
+    """Reads single values, and collects what it changed and what was wrong.
+
+    Attributes:
+        text: The text as a whole.
+        edits: Replacements: start, end, and the text between them.
+        errors: What was wrong.
+        notes: What was repaired.
+        had_raw_control: Whether the last string held a raw line break or another control character.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.edits: list[tuple[int, int, str]] = []
+        self.errors: list[Found] = []
+        self.notes: Notes = {}
+        self.had_raw_control = False
+
+    def edit(self, start: int, end: int, replacement: str, code: str | None = None) -> None:
+        """Replace a part of the text; with a code, note that this is a repair."""
+        self.edits.append((start, end, replacement))
+        if code is not None:
+            self.note(code, start, end)
+
+    def note(self, code: str, start: int, end: int) -> None:
+        """Count a repair, and keep the place of the first of its kind."""
+        first, last, count = self.notes.get(code, (start, end, 0))
+        self.notes[code] = first, last, count + 1
+
+    def error(self, code: str, message: str, hint: str, start: int, end: int) -> None:
+        """Keep an error behind which reading goes on."""
+        self.errors.append(Found(code, message, hint, span=(start, end)))
+
+    def is_over(self, pos: int) -> bool:
+        """Whether the text ends there, or a fence closes it."""
+        return pos >= len(self.text) or self.text.startswith(("```", "~~~"), pos)
+
+    def cut_off(self, pos: int | None = None) -> Fault:
+        """The error of a text that breaks off.
+
+        Args:
+            pos: Where; at its end when left out.
+        """
+        end = len(self.text[:pos].rstrip())
+        return Fault("truncated", "the text breaks off here", "send the whole plan", end, end)
+
+    def shown(self, pos: int) -> str:
+        """What stands there, for a message."""
+        return show(self.text[pos])
+
+    def skip(self, pos: int, *, quiet: bool = False) -> int:
+        """Pass over spaces and comments.
+
+        Args:
+            pos: From where on.
+            quiet: Whether to look ahead only.
+        """
+        while piece := tokens.SKIPPED.match(self.text, pos):
+            kind = piece.lastgroup
+            if kind is not None and not quiet:
+                if piece["odd"]:
+                    self.edit(pos, piece.end(), " ", "odd_space")
+                else:
+                    self.edit(pos, piece.end(), " ", "comment")
+                    if self.text.startswith("/*", pos) and not piece["closed"]:
+                        raise self.cut_off()
+            pos = piece.end()
+        return pos
+
+    def odd_value(self, pos: int) -> int:
+        """Read a value that is no plain scalar; gives the offset behind it.
+
+        Raises:
+            Fault: There is no value.
+        """
+        char = self.text[pos : pos + 1]
+        self.had_raw_control = False
+        if self.is_over(pos):
+            raise self.cut_off(pos)
+        if char in "\"'":
+            return self.odd_string(pos)
+        if number := tokens.ODD_NUMBER.match(self.text, pos):
+            return self._number(pos, number[0])
+        sign = char in "+-"
+        word = tokens.WORD.match(self.text, pos + sign)
+        if word is not None:
+            return self._word(pos, word.end(), word[0].strip(), is_signed=sign)
+        if char in ",}]:":
+            raise Fault("syntax_error", f"a value is missing before {show(char)}", "send a value", pos)
+        told = f"expected a value, got {self.shown(pos)}"
+        raise Fault("syntax_error", told, "send plain JSON, with texts in double quotes", pos)
+
+    def _word(self, pos: int, end: int, word: str, *, is_signed: bool) -> int:
+        end = pos + is_signed + len(word)
+        if word in _PYTHON and not is_signed:
+            self.edit(pos, end, _PYTHON[word], "python_literal")
+        elif word.casefold() in _NOT_NUMBERS:
+            self.edit(pos, end, "null")
+            told = f"{self.text[pos:end]} is no value of JSON"
+            self.error("not_a_number", told, "send a number or null", pos, end)
+        else:
+            self.edit(pos, pos, '"')
+            self.edit(end, end, '"')
+            self.error(
+                "unquoted_text", f"{show(word)} has no quotes", "write texts in double quotes", pos, end
+            )
+        return end
+
+    def _number(self, pos: int, token: str) -> int:
+        end = pos + len(token)
+        bare = token.removeprefix("+")
+        if bare.removeprefix("-").startswith("."):
+            bare = bare.replace(".", "0.", 1)
+        if bare.endswith("."):
+            bare += "0"
+        if not _is_number(bare):
+            self.edit(pos, end, "0")
+            told = f"{show(token)} is no number that can be read"
+            self.error("bad_number", told, "write a plain number, or text in quotes", pos, end)
+        elif bare != token:
+            self.edit(pos, end, bare, "number_form")
+        return end
+
+    def odd_string(self, pos: int) -> int:
+        """Read a string in either quotes; gives the offset behind it.
+
+        Raises:
+            Fault: It does not end.
+        """
+        quote = self.text[pos]
+        string = tokens.QUOTED[quote].match(self.text, pos)
+        if string is None:
+            raise self.cut_off()
+        self.had_raw_control = False
+        start, end = pos + 1, string.end() - 1
+        if quote == "'":
+            self.edit(pos, start, '"')
+            self.note("single_quotes", pos, end + 1)
+        while odd := tokens.ESCAPE.search(self.text, start, end):
+            start = self._in_string(odd[0], odd.start(), quote)
+        if quote == "'":
+            self.edit(end, end + 1, '"')
+        return end + 1
+
+    def _in_string(self, odd: str, pos: int, quote: str) -> int:
+        """One thing in a string that must be looked at; gives the offset behind it."""
+        if odd[0] == "\\":
+            return self._escape(odd, pos, quote)
+        if odd == '"':  # only between single quotes
+            self.edit(pos, pos, "\\")
+        else:
+            self.had_raw_control = True
+            self.edit(pos, pos + 1, _CONTROLS.get(odd, f"\\u{ord(odd):04x}"), "raw_control")
+        return pos + 1
+
+    def _escape(self, odd: str, pos: int, quote: str) -> int:
+        text = self.text
+        if valid := tokens.JSON_ESCAPE.match(text, pos):
+            return valid.end()
+        digits = text[pos + 2 : pos + 4]
+        if odd == "\\'":
+            self.edit(pos, pos + 1, "", None if quote == "'" else "escape_form")
+            return pos + 2
+        if odd == "\\x" and len(digits) == 2 and _is_hex(digits):
+            self.edit(pos, pos + _HEX_ESCAPE, f"\\u00{digits}", "escape_form")
+            return pos + _HEX_ESCAPE
+        if odd == "\\u" and _is_hex(text[pos + 2 : pos + 6]) and len(text[pos + 2 : pos + 6]) == 4:
+            self.edit(pos, pos + 6, "\\ufffd")
+            self.error("lone_surrogate", "half of a surrogate pair", "send the whole character", pos, pos + 6)
+            return pos + 6
+        if odd[1] < " ":
+            self.edit(pos, pos + 2, f"\\\\\\u{ord(odd[1]):04x}")
+            told = "a backslash before a line break or another control character"
+        else:
+            self.edit(pos, pos, "\\")
+            told = f"a backslash before {show(odd[1])} is no escape"
+        self.error("bad_escape", told, "write a backslash as \\\\", pos, pos + 2)
+        return pos + 2
+
+
+def _is_hex(text: str) -> bool:
+    return all(each in "0123456789abcdefABCDEF" for each in text)
+
+
+def _is_number(token: str) -> bool:
+    """Whether this is a number of JSON that Python keeps."""
+    if tokens.NUMBER.fullmatch(token) is None:
+        return False
+    if any(each in token for each in ".eE"):
+        return math.isfinite(float(token))
+    return len(token) <= tokens.MOST_DIGITS

@@ -1,0 +1,137 @@
+"""References in texts, such as ``${fetch.output.items[0]}``: their grammar, for checking and for running.
+
+    reference = "${" ( "user_prompt" | STEP ".output" segment* ) "}"
+    segment   = "." name | "[" digits "]"
+
+A name is one or more characters other than ``. [ ] { }``, and not blank. STEP is the id of a step and may
+hold dots, even ``.output``: of several that it can be, the longest id of the plan is meant. A ``$`` or
+``{`` alone is plain text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable
+from typing import NamedTuple
+
+__all__ = ["MARK", "PROMPT", "NoReference", "Reference", "StepIds", "find_plain", "parse_references"]
+
+MARK = "${"
+"""What a reference begins with: a text without it holds none."""
+PROMPT = "user_prompt"
+OUTPUT = ".output"
+
+_SEGMENTS = r"(?:\.\s*[^\s.\[\]{}][^.\[\]{}]*|\[[0-9]{1,15}\])*"
+_PATH = re.compile(_SEGMENTS)
+_SEGMENT = re.compile(r"\.([^.\[\]]+)|\[([0-9]+)\]")
+_PLAIN = re.compile(r"\$\{(?:user_prompt|([^.\[\]{}]+)\.output(" + _SEGMENTS + r"))\}")
+_WORD = re.compile(r"\S*")
+
+find_plain = _PLAIN.findall
+"""The step id, empty for ``${user_prompt}``, and the path as text, of each reference in a text whose step
+id holds no dot or bracket: for a fast look at a whole plan. What it says holds where it finds as many
+references as there are marks in the text, and no step id holds ``.output``."""
+
+
+class Reference(NamedTuple):
+    """A reference in a text.
+
+    Attributes:
+        step_id: The step whose output is meant, whether or not there is one; None for ``${user_prompt}``.
+        path: Where in the output: names and indexes.
+        start: Where it begins in the text.
+        end: Where it ends; a reference from 0 to the length of the text is a value as a whole.
+    """
+
+    step_id: str | None
+    path: tuple[str | int, ...]
+    start: int
+    end: int
+
+
+class NoReference(NamedTuple):
+    """What begins as a reference and is none.
+
+    Attributes:
+        start: Where it begins in the text.
+        end: Where it ends.
+        is_closed: Whether there is a closing brace behind it.
+        is_nested: Whether another reference begins before that brace.
+    """
+
+    start: int
+    end: int
+    is_closed: bool
+    is_nested: bool = False
+
+
+class StepIds:
+    """The ids that references may name."""
+
+    def __init__(self, ids: Iterable[str]) -> None:
+        """Take the ids of a plan; a set, or a dict by id, is used as it is and not copied."""
+        self.all: Container[str] = ids if isinstance(ids, (dict, set, frozenset)) else set(ids)
+        # Only such an id can be a longer one than the text before the first ".output". Their lengths tell
+        # where to look, so that a text with very many ".output" is not cut and hashed at each.
+        self.lengths = {len(each) for each in ids if OUTPUT in each}
+
+
+def parse_references(text: str, ids: StepIds) -> list[Reference | NoReference]:
+    """All references in a text, and what begins as one and is none, in the order of the text.
+
+    Args:
+        text: Any text.
+        ids: The ids of the plan, by which a step id with dots is known.
+    """
+    found = list[Reference | NoReference]()
+    start = text.find(MARK)
+    while start >= 0:
+        close = text.find("}", start)
+        if close < 0:
+            word = _WORD.match(text, start)
+            found.append(NoReference(start, word.end() if word else len(text), is_closed=False))
+            break
+        reference = _read(text[start + 2 : close], start, close + 1, ids)
+        if reference is not None:
+            found.append(reference)
+            start = text.find(MARK, close)
+            continue
+        nested = text.rfind(MARK, start + 2, close)
+        if nested < 0:
+            found.append(NoReference(start, close + 1, is_closed=True))
+            start = text.find(MARK, close)
+        else:
+            found.append(NoReference(start, nested, is_closed=True, is_nested=True))
+            start = nested
+    return found
+
+
+def _read(inner: str, start: int, end: int, ids: StepIds) -> Reference | None:
+    """The reference with this text between its braces; None where that is none."""
+    if inner == PROMPT:
+        return Reference(None, (), start, end)
+    split = _split(inner, ids)
+    if split is None:
+        return None
+    path = tuple(name or int(digits) for name, digits in _SEGMENT.findall(inner, split + len(OUTPUT)))
+    return Reference(inner[:split], path, start, end)
+
+
+def _split(inner: str, ids: StepIds) -> int | None:
+    """Where the step id ends."""
+    if ids.lengths:
+        split = inner.rfind(OUTPUT)
+        while split >= 0:
+            if split in ids.lengths and inner[:split] in ids.all and _is_path(inner, split):
+                return split
+            split = inner.rfind(OUTPUT, 0, split)
+    split = inner.find(OUTPUT)
+    if split < 0 or not _is_path(inner, split):
+        return None
+    step_id = inner[:split]
+    is_blank_around = not step_id or step_id[0].isspace() or step_id[-1].isspace()
+    return None if is_blank_around and step_id not in ids.all else split
+
+
+def _is_path(inner: str, split: int) -> bool:
+    return _PATH.fullmatch(inner, split + len(OUTPUT)) is not None

@@ -1,0 +1,1 @@
+"""What was found, for each of its readers: a program, a model, a person."""

@@ -1,0 +1,127 @@
+"""The report as a handler's response: the errors by category, and a text for whoever asked for the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+from planning.workflow.codes import Category
+from planning.workflow.findings import Finding
+from planning.workflow.reports.wording import by_importance, counted, sentence
+
+__all__ = ["SUGGESTIONS", "response_of"]
+
+_EXAMPLES = 3
+
+# category -> (the key in the summary, the heading of its section, what such errors are)
+_SECTIONS: Final = MappingProxyType({
+    Category.JSON: ("has_json_error", "JSON", "The plan is not written as JSON, or breaks off."),
+    Category.SCHEMA: (
+        "has_schema_error",
+        "Structure",
+        "Fields are missing, unknown or of the wrong kind, or an id is used twice.",
+    ),
+    Category.CAPABILITY: (
+        "has_tool_handler_error",
+        "Tools, handlers and agents",
+        "A step calls something that does not exist, or calls it with wrong inputs.",
+    ),
+    Category.DEPENDENCY: (
+        "has_dependency_error",
+        "Dependencies",
+        "The steps cannot be put in an order, because of what they depend on.",
+    ),
+    Category.REFERENCE: (
+        "has_input_reference_error",
+        "References",
+        "An input refers to the output of a step in a way that cannot be followed.",
+    ),
+})  # fmt: skip
+
+SUGGESTIONS: Final = MappingProxyType({
+    "not_text": "Hand over the text of the model, or the list of steps that was parsed from it.",
+    "bad_encoding": "Save the plan as UTF-8.",
+    "too_long": "Ask for a shorter plan.",
+    "no_json": "Ask for the plan as JSON: a list of steps, and no other text.",
+    "several_documents": "Send one plan, and leave the others out.",
+    "truncated": "Allow a longer answer or ask for a shorter plan: this one breaks off.",
+    "too_deep": "Make the inputs flatter: they are nested too deep.",
+    "duplicate_key": "Keep each field once in each object.",
+    "unknown_version": "Use schema_version 2, or leave the field out.",
+    "duplicate_step_id": "Give each step an id of its own.",
+    "wrong_capability": "Say in 'type' whether a step calls a tool or a handler.",
+    "bad_input": "Match the inputs to the parameters of the tool.",
+    "unknown_dependency": "List in 'depends_on' only ids of steps in this plan.",
+    "self_dependency": "Remove each step's own id from its 'depends_on'.",
+    "dependency_cycle": "Break each circle: remove one dependency in it.",
+    "undeclared_dependency": "Add each step that an input refers to to 'depends_on'.",
+    "self_reference": "Refer to the outputs of earlier steps only.",
+})  # fmt: skip
+"""What to do about a code, where there is something to say that its category's suggestion does not."""
+
+_GENERAL: Final = MappingProxyType({
+    Category.JSON: "Write plain JSON: double quotes, a comma between values, every bracket closed.",
+    Category.SCHEMA: "Compare each step with the schema: 'planning schema' prints it.",
+    Category.CAPABILITY: "Use only names that exist, spelled exactly as they are listed.",
+    Category.DEPENDENCY: "List in 'depends_on' only ids of steps in this plan.",
+    Category.REFERENCE: "Write references as ${user_prompt} or ${step_id.output.field}.",
+})  # fmt: skip
+
+
+def response_of(
+    errors: Sequence[Finding], warnings: Sequence[Finding], parsed_plan: Sequence[Any]
+) -> dict[str, Any]:
+    """The response for a plan; its keys are the same whether the plan has errors or not.
+
+    Args:
+        errors: In the order of the document.
+        warnings: In the order of the document.
+        parsed_plan: The steps as far as they could be parsed.
+    """
+    ranked = by_importance(errors)
+    examples = [sentence(finding) for finding in ranked[:_EXAMPLES]]
+    return {
+        "success": not errors,
+        "error": "Plan validation failed." if errors else None,
+        "validation_errors": [sentence(finding) for finding in errors],
+        "validation_warnings": [sentence(finding) for finding in warnings],
+        "error_summary": {
+            **{key: bool(_count(errors, category)) for category, (key, _, _) in _SECTIONS.items()},
+            "error_count": len(errors),
+            "most_critical_error": examples[0] if errors else None,
+            "example_errors": examples,
+        },
+        "user_friendly_error": _friendly(ranked, examples) if errors else None,
+        "parsed_plan": list(parsed_plan),
+    }
+
+
+def _friendly(ranked: Sequence[Finding], examples: Sequence[str]) -> str:
+    return "\n".join(_friendly_lines(ranked, examples))
+
+
+def _friendly_lines(ranked: Sequence[Finding], examples: Sequence[str]) -> Iterator[str]:
+    yield f"The plan cannot be used yet: it has {counted(len(ranked), 'error')}."
+    for category, (_, heading, meaning) in _SECTIONS.items():
+        number = _count(ranked, category)
+        if number:
+            yield f"\n{heading}: {counted(number, 'error')}\n  {meaning}"
+    yield f"\nMost critical:\n  {examples[0]}"
+    if len(examples) > 1:
+        yield "\nAlso:"
+    yield from (f"  - {example}" for example in examples[1:])
+    left = len(ranked) - len(examples)
+    if left:
+        yield f"  ...and {counted(left, 'more error')}."
+    yield "\nWhat you can do:"
+    yield from (f"  - {suggestion}" for suggestion in _suggestions(ranked))
+
+
+def _suggestions(ranked: Sequence[Finding]) -> list[str]:
+    """What to do about each kind of error that there is, the most critical first, each once."""
+    return list(dict.fromkeys(SUGGESTIONS.get(each.code, _GENERAL[each.category]) for each in ranked))
+
+
+def _count(findings: Sequence[Finding], category: Category) -> int:
+    return sum(finding.category is category for finding in findings)

@@ -1,0 +1,102 @@
+"""The words that every form of a report shares: a finding on one line, its place, and counts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from planning.errors import show
+from planning.workflow.codes import Category
+from planning.workflow.findings import Finding
+
+__all__ = [
+    "by_importance",
+    "counted",
+    "item",
+    "listed",
+    "place",
+    "plain",
+    "sentence",
+    "short_pointer",
+    "step",
+    "what",
+]
+
+_FENCE = re.compile(r"`{3,}|~{3,}")
+_RANK: Final = {category: rank for rank, category in enumerate(Category)}
+_LONGEST = 500
+_POINTER_HEAD = 60
+_POINTER_TAIL = 37
+
+
+def plain(text: str, most: int = _LONGEST) -> str:
+    r"""A text on one line of ASCII, in which nothing acts: a line break becomes ``\n``.
+
+    Args:
+        text: Any text; messages are plain already, but what they quote may not be.
+        most: The characters of it that are shown.
+    """
+    shown = text if len(text) <= most else text[: most - 3] + "..."
+    if not (shown.isascii() and shown.isprintable()):
+        shown = "".join(each if " " <= each <= "~" else ascii(each)[1:-1] for each in shown)
+    return _FENCE.sub(lambda fence: "".join(f"\\x{ord(each):02x}" for each in fence[0]), shown)
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun: ``1 error``, ``2 errors``."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def listed(errors: int, warnings: int, *, more: str = "") -> str:
+    """How many errors and warnings there are, without what there is none of.
+
+    Args:
+        errors: How many errors.
+        warnings: How many warnings.
+        more: A word before each noun, with a space after it.
+    """
+    numbers = ((errors, f"{more}error"), (warnings, f"{more}warning"))
+    return " and ".join(counted(number, noun) for number, noun in numbers if number)
+
+
+def step(finding: Finding) -> str:
+    """The step by its number, from 1, and its id; empty where the finding is about no single one."""
+    if finding.step_index is None:
+        return ""
+    number = f"step {finding.step_index + 1}"
+    return number if finding.step_id is None else f"{number} {plain(show(finding.step_id))}"
+
+
+def short_pointer(pointer: str) -> str:
+    """The JSON pointer; a very long one without its middle."""
+    if len(pointer) > _POINTER_HEAD + _POINTER_TAIL + 3:
+        pointer = f"{pointer[:_POINTER_HEAD]}...{pointer[-_POINTER_TAIL:]}"
+    return plain(pointer)
+
+
+def place(finding: Finding) -> str:
+    """Where it is, as far as that is known: ``line 4, column 15, step 2 'fetch', /steps/1/name``."""
+    line = "" if finding.line is None else f"line {finding.line}, column {finding.column}"
+    return ", ".join(filter(None, (line, step(finding), short_pointer(finding.pointer))))
+
+
+def what(finding: Finding) -> str:
+    """What is wrong and what to do about it."""
+    return item((finding.message, finding.hint))
+
+
+def item(words: tuple[str, str]) -> str:
+    """A message and its hint, on one line."""
+    return "; ".join(plain(part) for part in words if part)
+
+
+def sentence(finding: Finding) -> str:
+    """The whole finding on one line."""
+    at = place(finding)
+    return f"{at}: {what(finding)}" if at else what(finding)
+
+
+def by_importance(errors: Iterable[Finding]) -> Sequence[Finding]:
+    """The most critical first; of the same category in the order of the document."""
+    return sorted(errors, key=lambda each: _RANK[each.category])

@@ -1,0 +1,120 @@
+"""The one door: a source and what exists -> a report."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from planning.workflow.capabilities import Capabilities
+from planning.workflow.checks.steps import check_steps
+from planning.workflow.codes import Severity
+from planning.workflow.drafts import Draft
+from planning.workflow.findings import Finding, Found, Path, pointer_of
+from planning.workflow.model import Workflow
+from planning.workflow.recover.read import Document, read_document
+from planning.workflow.reports.report import Report
+from planning.workflow.wire.build import draft_steps, dump_workflow, make_workflow
+from planning.workflow.wire.form import Form, form_of
+from planning.workflow.wire.shape import check_shape
+
+__all__ = ["MOST_STEPS", "validate_workflow"]
+
+MOST_STEPS = 100_000
+MOST_FINDINGS = 10_000
+
+
+def validate_workflow(source: object, capabilities: Capabilities | None = None) -> Report:
+    """Check a plan document, and say everything that is wrong with it; never raises.
+
+    Args:
+        source: What a model wrote: JSON or almost JSON, as text or bytes, bare, fenced or within prose;
+            or the parsed value; or a ``Workflow``.
+        capabilities: The tools, handlers and agents that exist. Without them no name is checked.
+    """
+    if isinstance(source, Workflow):
+        source = _written(source)
+    document = read_document(source)
+    found = list(document.found)
+    if document.value is None:
+        return _report(document, found, None, [], [])
+    form = form_of(document.value)
+    found += form.found
+    if form.version is None:
+        return _report(document, found, form, [], [])
+    if len(form.steps) > MOST_STEPS:
+        told = f"the plan has {len(form.steps)} steps, at most {MOST_STEPS} are read"
+        found.append(Found("too_long", told, "send a shorter plan", form.steps_path))
+        return _report(document, found, form, [], [])
+    shape = check_shape(form)
+    found += [each for each in shape if not _follows(each, document)]
+    drafts = draft_steps(form)
+    found += check_steps(drafts, capabilities)
+    if not form.steps and not shape:
+        told = "the plan has no steps"
+        found.append(Found("empty_plan", told, "send the steps, if there is anything to do", form.steps_path))
+    return _report(document, found, form, drafts, form.steps)
+
+
+def _written(workflow: Workflow) -> object:
+    """A workflow as text; one that is no JSON as it is, for the reader to say what it cannot take."""
+    try:
+        return dump_workflow(workflow)
+    except ValueError:
+        return {
+            "schema_version": 2,
+            "goal": workflow.goal,
+            "steps": [asdict(step) for step in workflow.steps],
+        }
+
+
+def _follows(found: Found, document: Document) -> bool:
+    """Whether something is missing only because it could not be read."""
+    return found.code in {"missing_field", "conflicting_fields"} and document.is_broken(found.path)
+
+
+def _report(
+    document: Document, found: list[Found], form: Form | None, drafts: list[Draft], steps: list[Any]
+) -> Report:
+    if not found and form is not None:
+        return Report((), (), make_workflow(form, drafts), steps, document.source)
+    if len(found) > MOST_FINDINGS:
+        told = f"{len(found) - MOST_FINDINGS} findings more than are written out"
+        found = [*found[:MOST_FINDINGS], Found("too_many_errors", told, "mend the others first")]
+    ids = {draft.number: draft.step_id for draft in drafts}
+    placed = sorted(
+        (_placed(each, document, form, ids) for each in found),
+        key=lambda finding: (finding.line or 0, finding.column or 0),
+    )
+    errors = tuple(each for each in placed if each.severity is Severity.ERROR)
+    warnings = tuple(each for each in placed if each.severity is Severity.WARNING)
+    is_valid = not errors and form is not None
+    workflow = make_workflow(form, drafts) if is_valid and form is not None else document.value
+    return Report(errors, warnings, workflow, steps, document.source)
+
+
+def _placed(found: Found, document: Document, form: Form | None, ids: dict[int, str | None]) -> Finding:
+    """A finding with its place: in the text, in the document, and in the plan."""
+    span, path = document.span(found), found.path
+    if span is not None and not path:
+        path = document.path_at(span[0])
+    index = found.step_index
+    if index is None and form is not None:
+        index = _step_index(path, form)
+    step_id = found.step_id if found.step_id is not None or index is None else ids.get(index)
+    line = column = None
+    length = 1
+    if span is not None and document.source is not None:
+        line, column = document.source.place(span[0])
+        length = max(span[1] - span[0], 1)
+    return Finding(
+        found.code, found.message, found.hint, index, step_id, pointer_of(path), line, column, length
+    )
+
+
+def _step_index(path: Path, form: Form) -> int | None:
+    """Which step a path leads into."""
+    if form.is_single:
+        return 0
+    depth = len(form.steps_path)
+    part = path[depth] if len(path) > depth and path[:depth] == form.steps_path else None
+    return part if isinstance(part, int) else None

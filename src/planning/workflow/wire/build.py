@@ -1,0 +1,166 @@
+"""From a document to its steps, and from a workflow to JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from planning.workflow.drafts import Draft
+from planning.workflow.findings import Path
+from planning.workflow.model import Workflow, WorkflowStep
+from planning.workflow.wire.form import Form, is_numbered
+
+__all__ = ["draft_steps", "dump_workflow", "make_workflow"]
+
+_TYPES = frozenset({"tool", "handler"})
+_STATE = ("status", "completed_at", "skipped")
+_EXTRAS = ("expected_key", "done_check", *_STATE)
+_FURTHER = frozenset({*_EXTRAS, "output_path"})
+_WHOLE = ("status", "created_at", "completed_at", "owner", "can_modify")
+
+
+def draft_steps(form: Form) -> list[Draft]:
+    """The steps as far as they can be read; what is no object is left out."""
+    prefix, is_single = form.steps_path, form.is_single
+    drafts = []
+    for index, step in enumerate(form.steps):
+        if isinstance(step, dict):
+            path = prefix if is_single else (*prefix, index)
+            drafts.append(_numbered(index, path, step) if is_numbered(step) else _draft(index, path, step))
+    return drafts
+
+
+def _draft(index: int, path: Path, step: Mapping[str, Any]) -> Draft:
+    get = step.get
+    step_id, kind, name = get("step_id"), get("type"), get("name")
+    name_field = "name"
+    if not isinstance(kind, str) or kind not in _TYPES:
+        kind, name = None, None
+        if "agent" in step and "type" not in step and "name" not in step:
+            kind, name, name_field = "agent", get("agent"), "agent"
+    inputs, outputs, depends = get("inputs"), get("outputs"), get("depends_on")
+    if type(depends) is not list:
+        depends = ()
+    elif not all(type(each) is str for each in depends):
+        depends = [each if isinstance(each, str) else None for each in depends]
+    return Draft(
+        index,
+        path,
+        step,
+        step_id if isinstance(step_id, str) and step_id else None,
+        kind if isinstance(name, str) and name else None,
+        name if isinstance(name, str) and name else None,
+        name_field,
+        inputs if isinstance(inputs, dict) else None,
+        "inputs",
+        _texts(outputs),
+        depends,
+        "depends_on",
+    )
+
+
+def _numbered(index: int, path: Path, step: Mapping[str, Any]) -> Draft:
+    tool, agent = step.get("tool"), step.get("agent")
+    kind, name = ("tool", tool) if agent is None else ("agent", agent) if tool is None else (None, None)
+    if not isinstance(name, str) or not name:
+        kind, name = None, None
+    depends = step.get("dependencies")
+    inputs = step.get("parameters")
+    return Draft(
+        index,
+        path,
+        step,
+        _number(step["step_id"]),
+        kind,
+        name,
+        "tool" if agent is None else "agent",
+        inputs if isinstance(inputs, dict) else None,
+        "parameters",
+        None,
+        [_number(each) for each in depends] if isinstance(depends, list) else (),
+        "dependencies",
+    )
+
+
+def _texts(value: object) -> list[str] | None:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        return None
+    return value
+
+
+def _number(value: object) -> str | None:
+    """The id that a number is, as text; JSON does not tell 1 from 1.0."""
+    if type(value) is float and value.is_integer():
+        value = int(value)
+    return str(value) if type(value) is int else None
+
+
+def make_workflow(form: Form, drafts: list[Draft]) -> Workflow:
+    """The workflow of a document that is valid.
+
+    Args:
+        form: The document.
+        drafts: Its steps.
+    """
+    steps = tuple(map(_made, drafts))
+    if form.version == 1:
+        return Workflow(steps=steps)
+    whole = {name: form.document[name] for name in _WHOLE if name in form.document}
+    return Workflow(goal=form.document["goal"], steps=steps, **whole)
+
+
+def _made(draft: Draft) -> WorkflowStep:
+    fields, is_agent = draft.fields, draft.type == "agent"
+    further: dict[str, Any] = {}
+    if not _FURTHER.isdisjoint(fields):
+        further = {name: fields[name] for name in _EXTRAS if name in fields}
+        path = fields.get("output_path")
+        further["output_path"] = None if path is None else tuple(path)
+    return WorkflowStep(
+        step_id=str(draft.step_id),
+        description=fields["description"],
+        type=None if is_agent else draft.type,  # type: ignore[arg-type] # the schema has checked it
+        name=None if is_agent else draft.name,
+        agent=draft.name if is_agent else None,
+        inputs=draft.inputs or {},
+        outputs=None if draft.outputs is None else tuple(draft.outputs),
+        depends_on=tuple(draft.depends_on),  # type: ignore[arg-type] # the same
+        **further,
+    )
+
+
+def dump_workflow(workflow: Workflow) -> str:
+    """Write a workflow as canonical JSON of version 2, which reads back equal.
+
+    The fields stand in the order of the schema, those that say nothing are left out, and the text is
+    ASCII, indented by two spaces, with a line break at its end.
+
+    Args:
+        workflow: What to write.
+
+    Raises:
+        ValueError: The inputs hold something that JSON does not have.
+    """
+    document: dict[str, Any] = {"schema_version": 2, "goal": workflow.goal}
+    document |= _said(workflow, Workflow(), _WHOLE)
+    document["steps"] = [_step(step) for step in workflow.steps]
+    try:
+        return json.dumps(document, indent=2, allow_nan=False) + "\n"
+    except (TypeError, RecursionError) as error:
+        raise ValueError(f"the inputs hold something that JSON does not have: {error}") from None
+
+
+def _step(step: WorkflowStep) -> dict[str, Any]:
+    written: dict[str, Any] = {"step_id": step.step_id, "description": step.description}
+    names = ("type", "name", "agent", "inputs", "outputs", "depends_on", "expected_key", "output_path")
+    plain = WorkflowStep(step_id="", description="")
+    written |= _said(step, plain, (*names, "done_check", *_STATE))
+    return written
+
+
+def _said(given: object, plain: object, names: tuple[str, ...]) -> dict[str, Any]:
+    """The fields that differ from those of one that says nothing."""
+    values = {name: getattr(given, name) for name in names}
+    said = {name: value for name, value in values.items() if value != getattr(plain, name)}
+    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in said.items()}

@@ -1,0 +1,128 @@
+"""Which format a document has, and where in it the steps stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from planning.errors import show
+from planning.workflow.findings import Found, Path
+from planning.workflow.wire.schemas import VERSIONS
+
+__all__ = ["Form", "form_of", "is_numbered"]
+
+_WRAPPERS: Final = ("plan", "workflow")
+_STEP_FIELDS: Final = frozenset(
+    {"step_id", "description", "name", "inputs", "depends_on", "tool", "parameters"}
+)
+_MARKS: Final = 3
+_MOST_WRAPPERS: Final = 3
+
+
+@attrs.frozen
+class Form:
+    """How a document is written.
+
+    Attributes:
+        version: The format; None where it is none that is known.
+        document: What the schema of that format validates.
+        path: Where that stands in what was read.
+        steps: The steps; empty where there is no list of them.
+        steps_path: Where the list stands in what was read; for a single step, where that stands.
+        is_single: Whether a single step was given.
+        found: What was remarkable, or why there is no version.
+    """
+
+    version: int | None
+    document: Any
+    path: Path
+    steps: list[Any]
+    steps_path: Path
+    is_single: bool = False
+    found: tuple[Found, ...] = ()
+
+    def step_path(self, index: int) -> Path:
+        """Where a step stands in what was read."""
+        return self.steps_path if self.is_single else (*self.steps_path, index)
+
+
+def form_of(value: Any) -> Form:
+    """Tell the format of a document by what it looks like.
+
+    Args:
+        value: A JSON value.
+    """
+    path: Path = ()
+    found: tuple[Found, ...] = ()
+    for _ in range(_MOST_WRAPPERS):
+        wrapper = _wrapper(value)
+        if wrapper is None:
+            break
+        told = f"the plan stood in the field {wrapper}; other fields beside it were passed over"
+        path = (*path, wrapper)
+        found = found or (Found("wrapped_plan", told, "send the plan itself", path, at_key=True),)
+        value = value[wrapper]
+    if isinstance(value, list):
+        return _of_steps(value, path, found)
+    if not isinstance(value, Mapping):
+        return Form(1, value, path, [], path, found=found)
+    if "schema_version" in value:
+        return _of_version(value, path, found)
+    if "steps" not in value and len(_STEP_FIELDS & value.keys()) >= _MARKS:
+        told = "a single step was read as a plan of one step"
+        found += (Found("single_step", told, "send a list of steps", path),)
+        return attrs.evolve(_of_steps([value], path, found), is_single=True)
+    steps = _list(value, "steps")
+    if steps and not any(is_numbered(step) for step in steps):
+        told = "the object says no schema_version; version 2 was assumed"
+        found += (Found("assumed_version", told, 'add "schema_version": 2', path),)
+    return Form(2, {**value, "schema_version": 2}, path, steps, (*path, "steps"), found=found)
+
+
+def _of_steps(steps: list[Any], path: Path, found: tuple[Found, ...]) -> Form:
+    if any(is_numbered(step) for step in steps):
+        document = {"schema_version": 2, "goal": "", "steps": steps}
+        return Form(2, document, path, steps, path, found=found)
+    return Form(1, steps, path, steps, path, found=found)
+
+
+def _of_version(value: Mapping[str, Any], path: Path, found: tuple[Found, ...]) -> Form:
+    version = value["schema_version"]
+    if isinstance(version, bool) or not isinstance(version, (int, float)) or version not in VERSIONS:
+        told = f"schema version {_spelled(version)} is unknown"
+        unknown = Found("unknown_version", told, "send 2, or an array of steps", (*path, "schema_version"))
+        return Form(None, None, path, [], path, found=(*found, unknown))
+    if version == 1:
+        name = next((each for each in ("steps", "plan") if isinstance(value.get(each), list)), None)
+        if name is None:
+            told = "schema version 1 is an array of steps"
+            missing = Found("missing_field", told, "send the array itself", path)
+            return Form(None, None, path, [], path, found=(*found, missing))
+        return _of_steps(value[name], (*path, name), found)
+    return Form(2, value, path, _list(value, "steps"), (*path, "steps"), found=found)
+
+
+def is_numbered(step: object) -> bool:
+    """Whether a step is in the form with numbers as ids."""
+    if not isinstance(step, dict):
+        return False
+    number = step.get("step_id")
+    return type(number) is int or (type(number) is float and number.is_integer())
+
+
+def _wrapper(value: object) -> str | None:
+    """The field that holds the plan, where it is another's."""
+    if not isinstance(value, Mapping) or "steps" in value or "schema_version" in value:
+        return None
+    return next((name for name in _WRAPPERS if isinstance(value.get(name), (list, dict))), None)
+
+
+def _list(value: Mapping[str, Any], name: str) -> list[Any]:
+    steps = value.get(name)
+    return steps if isinstance(steps, list) else []
+
+
+def _spelled(value: object) -> str:
+    return str(value) if type(value) in {int, float} and abs(float(str(value)[:20])) < 1e6 else show(value)

@@ -1,0 +1,192 @@
+"""Reads the corpus: plans that are malformed or wrong, and what must be found in each.
+
+A file of the corpus holds cases, each with a name that is a sentence:
+
+    === A comma after the last step is left out.
+    --- text
+    [<<step a>><<trailing_comma>>,]
+    --- value
+    [<<step a>>]
+
+The text is exact, but for what stands in ``<<`` and ``>>``, and without a line break at its end:
+
+- ``<<code>>`` or ``<<code /a/pointer>>``: a finding of this code must be given for the place where this
+  stands, with that pointer. Two at one place stand side by side.
+- ``<<U+FEFF>>``: this character; ``<<LF>>`` a line feed, for the end of a text.
+- ``<<step a>>``: a whole step of version 1 with this id; ``<<head a>>`` its id and description, and
+  ``<<rest>>`` its other fields; ``<<thought a>>`` a step of version 2 that only thinks.
+
+After the text stand, each where it is needed: ``--- value``, the document that its author meant, as strict
+JSON, or ``--- value same``, where the text itself is that; ``--- parsed``, the steps as far as they could
+be read; and ``--- tools``, ``--- handlers`` or ``--- agents`` with the names that exist instead of the
+usual ones. Cases that are too large to be read by anyone are made in ``corpus_large``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from planning.workflow.codes import CODES
+
+__all__ = ["KNOWN", "NOTHING", "Case", "Expected", "corpus", "exact", "read_cases"]
+
+FOLDER = Path(__file__).parent / "corpus"
+KNOWN = {
+    "tools": ("search", "fetch", "summarise"),
+    "handlers": ("notify", "store"),
+    "agents": ("researcher",),
+}
+NOTHING = object()
+"""No value is said."""
+
+_MARK = re.compile(r"<<([^<>\n]+)>>")
+_HEAD = '"step_id": "{0}", "description": "Do {0}."'
+_REST = '"type": "tool", "name": "search", "inputs": {}, "depends_on": []'
+
+
+@attrs.frozen(order=True)
+class Expected:
+    """A finding that must be given; ``pointer`` is None where the case does not say."""
+
+    line: int
+    column: int
+    code: str
+    pointer: str | None = attrs.field(default=None, order=False)
+
+    def __str__(self) -> str:
+        return f"{self.line}:{self.column} {self.code}"
+
+
+@attrs.frozen
+class Case:
+    """A text, what exists, and what must be found.
+
+    Attributes:
+        name: A sentence.
+        file: The file of the corpus that it stands in.
+        text: What the model wrote.
+        findings: All of them, in the order of their places.
+        value: The document that was meant; ``NOTHING`` where it cannot be told.
+        parsed: The steps as far as they can be read; ``NOTHING`` where the case does not say.
+        known: The names of the tools, handlers and agents.
+    """
+
+    name: str
+    file: str
+    text: str = attrs.field(repr=False)
+    findings: tuple[Expected, ...]
+    value: Any = attrs.field(default=NOTHING, repr=False)
+    parsed: Any = attrs.field(default=NOTHING, repr=False)
+    known: dict[str, tuple[str, ...]] = attrs.field(factory=lambda: dict(KNOWN))
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether the plan is valid, perhaps with warnings."""
+        return all(CODES[each.code].severity == "warning" for each in self.findings)
+
+    @property
+    def has_value(self) -> bool:
+        """Whether the case says which document was meant."""
+        return self.value is not NOTHING
+
+
+def exact(value: object) -> str:
+    """A JSON value as text that tells 1, 1.0 and true apart, and keeps the order of fields."""
+    return json.dumps(value, indent=1)
+
+
+def corpus() -> list[Case]:
+    """All cases, in the order of the files."""
+    return [case for path in sorted(FOLDER.glob("*.txt")) for case in read_cases(path)]
+
+
+def read_cases(path: Path) -> Iterator[Case]:
+    """The cases of one file.
+
+    Raises:
+        ValueError: The file is not written as a corpus is.
+    """
+    name, parts = "", dict[str, list[str]]()
+    lines: list[str] | None = None
+    for line in path.read_text("utf-8").split("\n"):
+        if line.startswith("=== "):
+            if name:
+                yield _case(name, path.stem, parts)
+            name, parts, lines = line[4:], {}, None
+        elif line.startswith("--- "):
+            lines = parts.setdefault(line[4:], [])
+        elif lines is not None:
+            lines.append(line)
+        elif line.strip() and not line.startswith("# "):
+            raise ValueError(f"{path.name}: a line that belongs to nothing: {line!r}")
+    if name:
+        yield _case(name, path.stem, parts)
+
+
+def _case(name: str, file: str, parts: dict[str, list[str]]) -> Case:
+    known, value, parsed = dict(KNOWN), NOTHING, NOTHING
+    text: str | None = None
+    findings: tuple[Expected, ...] = ()
+    for part, lines in parts.items():
+        what, _, names = part.partition(" ")
+        written = "\n".join(lines).rstrip("\n")
+        if what in KNOWN:
+            known[what] = tuple(filter(None, names.split(", ")))
+        elif part == "text":
+            text, findings = _read_marked(written, name)
+        elif part == "value":
+            value = json.loads(_read_marked(written, name)[0])
+        elif part == "value same":
+            value = json.loads(text or "")
+        elif part == "parsed":
+            parsed = json.loads(_read_marked(written, name)[0])
+        else:
+            raise ValueError(f"{name}: {part!r} is no part of a case")
+    if text is None:
+        raise ValueError(f"{name}: no text")
+    return Case(name, file, text, findings, value, parsed, known)
+
+
+def _read_marked(written: str, name: str) -> tuple[str, tuple[Expected, ...]]:
+    """The text without its marks, and what they say."""
+    text, findings = "", list[Expected]()
+    end = 0
+    for mark in _MARK.finditer(written):
+        text += written[end : mark.start()]
+        end = mark.end()
+        what, _, of = mark[1].partition(" ")
+        if what in CODES:
+            findings.append(Expected(*_place(text), what, of or None))
+        else:
+            text += _expanded(what, of, name)
+    text += written[end:]
+    return text, tuple(sorted(findings))
+
+
+def _expanded(what: str, of: str, name: str) -> str:
+    """What a mark stands for that is no finding."""
+    if what.startswith("U+"):
+        return chr(int(what[2:], 16))
+    if what == "LF":
+        return "\n"
+    if what == "head":
+        return _HEAD.format(of)
+    if what == "rest":
+        return _REST
+    if what == "step":
+        return "{" + _HEAD.format(of) + ", " + _REST + "}"
+    if what == "thought":
+        return "{" + _HEAD.format(of) + "}"
+    raise ValueError(f"{name}: <<{what}>> means nothing")
+
+
+def _place(before: str) -> tuple[int, int]:
+    """Line and column behind a text: counted here by hand, and not by what is tested."""
+    lines = before.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return len(lines), len(lines[-1]) + 1

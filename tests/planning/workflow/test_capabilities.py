@@ -1,0 +1,179 @@
+"""What there is for a plan to name, in every form in which it may be given."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import attrs
+import pytest
+
+from planning.tools import BaseTool, Tool, Toolbox, ToolRegistry, ToolSpec
+from planning.workflow.capabilities import Capabilities
+
+
+def search(query: str, limit: int = 3) -> str:
+    """Search the web."""
+    return query * limit
+
+
+class Mail(BaseTool):
+    name = "mail"
+    description = "Send mail."
+
+    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
+        return {"success": True}
+
+
+class Nameless(BaseTool):
+    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
+        return {"success": True}
+
+
+MAIL = Mail()
+LOOK = Tool("look", "Look.", search)
+FACTS = ToolSpec("facts", {"search": None}, "facts", function=lambda query_type, parameters: None)
+
+
+WANTED = "tools must be a registry, a toolbox, a mapping by name, names or declarations"
+
+
+def names(capabilities: Capabilities) -> list[str]:
+    assert capabilities.tools is not None
+    return list(capabilities.tools)
+
+
+def test_nothing_is_given_means_that_there_is_nothing() -> None:
+    nothing = Capabilities()
+    assert (nothing.tools, nothing.handlers, nothing.agents) == ({}, {}, {})
+
+
+def test_none_means_that_it_is_not_known() -> None:
+    unknown = Capabilities(tools=None, handlers=None, agents=None)
+    assert (unknown.tools, unknown.handlers, unknown.agents) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ToolRegistry([LOOK, MAIL, FACTS]),
+        Toolbox([LOOK, MAIL, FACTS]),
+        [LOOK, MAIL, FACTS],
+        iter([LOOK, MAIL, FACTS]),
+        {"look": LOOK, "mail": MAIL, "facts": FACTS},
+    ],
+)
+def test_tools_come_in_any_collection(given: Any) -> None:
+    assert Capabilities(tools=given).tools == {"look": LOOK, "mail": MAIL.as_tool, "facts": FACTS.as_tool}
+
+
+def test_a_bare_name_is_enough() -> None:
+    capabilities = Capabilities(tools=["a", "b", "a"], handlers={"h": None}, agents=("x",))
+    assert capabilities.tools == {"a": None, "b": None}
+    assert capabilities.handlers == {"h": None}
+    assert capabilities.agents == {"x": None}
+
+
+def test_a_function_becomes_a_tool_under_the_name_that_it_is_given() -> None:
+    capabilities = Capabilities(tools={"web": search})
+    assert capabilities.tools is not None
+    tool = capabilities.tools["web"]
+    assert tool is not None
+    assert (tool.name, tool.description, list(tool.parameters_schema()["properties"])) == (
+        "web",
+        "Search the web.",
+        ["query", "limit"],
+    )
+    assert names(Capabilities(tools=[search])) == ["search"]
+
+
+def test_a_tool_is_known_by_the_name_that_it_is_given() -> None:
+    assert Capabilities(tools={"web": LOOK}).tools == {"web": LOOK}
+
+
+def test_a_callable_that_cannot_be_a_tool_is_a_bare_name() -> None:
+    class Odd:
+        @property
+        def __doc__(self) -> str:  # type: ignore[override]  # it is asked for when the tool is described
+            raise RuntimeError
+
+        def __call__(self) -> None: ...
+
+    assert Capabilities(tools={"odd": Odd()}).tools == {"odd": None}
+
+
+def test_handlers_and_agents_are_kept_as_they_were_given() -> None:
+    def notify() -> None: ...
+
+    later = functools.partial(search, limit=1)
+    capabilities = Capabilities(
+        handlers=[notify, LOOK, MAIL], agents={"writer": later, "facts": FACTS, "k": Mail}
+    )
+    assert capabilities.handlers == {"notify": notify, "look": LOOK, "mail": MAIL.as_tool}
+    assert capabilities.agents == {"writer": later, "facts": FACTS.as_tool, "k": Mail}
+
+
+def test_a_name_beside_the_tool_of_that_name_says_nothing_new() -> None:
+    assert Capabilities(tools=["look", LOOK, "look", LOOK]).tools == {"look": LOOK}
+
+
+def test_two_tools_of_one_name_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"^two tools are named look$"):
+        Capabilities(tools=[LOOK, Tool("look", "Another.", search)])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("search", "tools must be names or declarations, got a single text; write tools=['search']"),
+        (b"search", "tools must be names or declarations, got a single text; write tools=[b'search']"),
+        (5, "tools must be a registry, a toolbox, a mapping by name, names or declarations; got int"),
+        (LOOK, "tools must be a registry, a toolbox, a mapping by name, names or declarations; got Tool"),
+        (
+            search,
+            "tools must be a registry, a toolbox, a mapping by name, names or declarations; got function",
+        ),
+        ([""], "a name in tools is empty"),
+        ({" ": LOOK}, "a name in tools is empty"),
+        ({5: LOOK}, "the names of tools must be texts, got int"),
+        ({"a": 5}, "a must be a tool or something that can be called, got int"),
+        ([5], "a value of type int in tools has no name of its own; give a mapping from name to it"),
+        ([None], "a value of type NoneType in tools has no name of its own; give a mapping from name to it"),
+        (
+            [functools.partial(search)],
+            "a value of type partial in tools has no name of its own; give a mapping from name to it",
+        ),
+        ([lambda: None], "<lambda> in tools has no name of its own; give a mapping from name to it"),
+        ([Nameless()], "the names of tools must be texts, got NoneType"),
+        ([Mail], "Mail is the class Mail; write Mail()"),
+        ({"mail": Mail}, "mail is the class Mail; write Mail()"),
+    ],
+)
+def test_what_is_none_of_these_is_refused(given: Any, message: str) -> None:
+    with pytest.raises(TypeError) as refusal:
+        Capabilities(tools=given)
+    assert str(refusal.value) == message
+
+
+def test_a_registry_is_read_once() -> None:
+    registry = ToolRegistry([LOOK])
+    capabilities = Capabilities(tools=registry)
+    registry.register_tool(MAIL)
+    assert names(capabilities) == ["look"]
+
+
+def test_capabilities_cannot_be_changed() -> None:
+    given = {"look": LOOK}
+    capabilities = Capabilities(tools=given)
+    given["more"] = LOOK
+    assert names(capabilities) == ["look"]
+    with pytest.raises(TypeError):
+        capabilities.tools["more"] = LOOK  # type: ignore[index]  # that is what is tested
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        capabilities.tools = {}  # type: ignore[misc]  # as above
+
+
+def test_capabilities_can_be_made_of_others() -> None:
+    first = Capabilities(tools=["a", LOOK], handlers=None, agents=[search])
+    second = Capabilities(tools=first.tools, handlers=first.handlers, agents=first.agents)
+    assert (second.tools, second.handlers, second.agents) == (first.tools, None, first.agents)

@@ -1,0 +1,85 @@
+"""Graphs of steps: circles, and what depends on what."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planning.workflow.checks.graph import Graph
+
+Edges = list[list[int]]
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Edges:
+    size = draw(st.integers(0, 9))
+    nodes = range(size)
+    return [
+        draw(st.lists(st.sampled_from([n for n in nodes if n != node]))) if size > 1 else [] for node in nodes
+    ]
+
+
+def reachable(edges: Edges) -> list[set[int]]:
+    """What each node depends on, by going on until nothing is new."""
+    reached = [set(each) for each in edges]
+    for _ in edges:
+        reached = [each.union(*(reached[other] for other in each)) for each in reached]
+    return reached
+
+
+@given(graphs())
+def test_each_circle_goes_round_along_the_edges(edges: Edges) -> None:
+    for circle in Graph(edges).circles:
+        assert len(circle) > 1
+        assert all(after in edges[node] for node, after in zip(circle, [*circle[1:], circle[0]], strict=True))
+
+
+@given(graphs())
+def test_no_node_is_in_two_circles(edges: Edges) -> None:
+    nodes = [node for circle in Graph(edges).circles for node in circle]
+    assert len(nodes) == len(set(nodes))
+
+
+@given(graphs())
+def test_of_nodes_that_depend_on_each_other_some_are_in_a_circle(edges: Edges) -> None:
+    reached = reachable(edges)
+    told = {node for circle in Graph(edges).circles for node in circle}
+    for node, below in enumerate(reached):
+        together = {other for other in below if node in reached[other]}
+        assert not together or together & told
+
+
+@given(graphs())
+def test_who_depends_on_whom_is_what_going_on_until_nothing_is_new_finds(edges: Edges) -> None:
+    reached = reachable(edges)
+    pairs = [(node, other) for node in range(len(edges)) for other in range(len(edges)) if node != other]
+    assert Graph(edges).reaches(pairs) == [other in reached[node] for node, other in pairs]
+
+
+def test_a_long_circle_is_one_circle() -> None:
+    size = 10_000
+    assert Graph([[(node + 1) % size] for node in range(size)]).circles == [list(range(size))]
+
+
+def test_many_small_circles_are_all_told() -> None:
+    circles = Graph([[node ^ 1] for node in range(5_000)]).circles
+    assert circles == [[node, node + 1] for node in range(0, 5_000, 2)]
+
+
+def test_where_all_depend_on_all_each_is_told_once() -> None:
+    circles = Graph([[other for other in range(300) if other != node] for node in range(300)]).circles
+    assert sorted(node for circle in circles for node in circle) == list(range(300))
+
+
+def test_a_long_chain_has_no_circle_and_each_depends_on_all_before_it() -> None:
+    size = 100_000
+    graph = Graph([[node - 1] if node else [] for node in range(size)])
+    assert graph.circles == []
+    pairs = [(size - 1, node) for node in range(0, size - 1, 9)] + [
+        (node, size - 1) for node in range(0, size - 1, 9)
+    ]
+    assert graph.reaches(pairs) == [node == size - 1 for node, _ in pairs]
+
+
+def test_nothing_is_asked_of_a_graph_without_pairs() -> None:
+    assert Graph([[], [0]]).reaches([]) == []

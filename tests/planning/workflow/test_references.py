@@ -1,0 +1,199 @@
+"""The grammar of references."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planning.workflow.references import (
+    NoReference,
+    Reference,
+    StepIds,
+    find_plain,
+    parse_references,
+)
+
+IDS = StepIds(["fetch", "a.b", "a", "a.output", "a.output.b", "get.outputs", "", " ", "${", "}"])
+
+
+def whole(step_id: str | None, *path: str | int, text: str) -> list[Reference | NoReference]:
+    return [Reference(step_id, path, 0, len(text))]
+
+
+@pytest.mark.parametrize(
+    ("text", "step_id", "path"),
+    [
+        ("${user_prompt}", None, ()),
+        ("${fetch.output}", "fetch", ()),
+        ("${fetch.output.items}", "fetch", ("items",)),
+        ("${fetch.output.a.b[0][12].c}", "fetch", ("a", "b", 0, 12, "c")),
+        ("${fetch.output[007]}", "fetch", (7,)),
+        ("${fetch.output.two words}", "fetch", ("two words",)),
+        ("${fetch.output.output.output}", "fetch", ("output", "output")),
+        ("${fetch.output.0}", "fetch", ("0",)),
+        ("${a.b.output.x}", "a.b", ("x",)),
+        ("${a.output}", "a", ()),
+        ("${a.output.x}", "a", ("x",)),
+        ("${a.output.output.x}", "a.output", ("x",)),
+        ("${a.output.b.output.x}", "a.output.b", ("x",)),
+        ("${a.output.c.output.x}", "a", ("c", "output", "x")),
+        ("${.output.x}", "", ("x",)),
+        ("${ .output.x}", " ", ("x",)),
+        ("${${.output.x}", "${", ("x",)),
+        ("${nobody.output.output.x}", "nobody", ("output", "x")),
+        ("${user_prompt.output}", "user_prompt", ()),
+        ("${outputs.output}", "outputs", ()),
+        ("${get.outputs.output}", "get.outputs", ()),
+    ],
+)
+def test_a_reference_is_read(text: str, step_id: str | None, path: tuple[str | int, ...]) -> None:
+    assert parse_references(text, IDS) == whole(step_id, *path, text=text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "${}",
+        "${ }",
+        "${fetch}",
+        "${fetch.result}",
+        "${fetch.outputs}",
+        "${a.outputs.output}",
+        "${fetch.output.}",
+        "${fetch.output..a}",
+        "${fetch.output. .a}",
+        "${fetch.output[]}",
+        "${fetch.output[-1]}",
+        "${fetch.output[1.0]}",
+        "${fetch.output[1234567890123456]}",
+        "${fetch.output[\u0661]}",
+        "${fetch.output[0]x}",
+        "${fetch.output]}",
+        "${fetch.output{x}",
+        "${ user_prompt }",
+        "${ fetch.output}",
+        "${fetch.output }",
+        "${USER_PROMPT}",
+        "${\u3000.output}",
+    ],
+)
+def test_what_begins_as_a_reference_and_is_none_is_told(text: str) -> None:
+    assert parse_references(text, IDS) == [NoReference(0, len(text), is_closed=True)]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "$", "{", "$fetch.output", "{{fetch.output}}", "{fetch}", "$ {a}", "}$"]
+)
+def test_other_text_holds_no_reference(text: str) -> None:
+    assert parse_references(text, IDS) == []
+
+
+def test_several_references_in_one_text_have_their_places() -> None:
+    assert parse_references("$${fetch.output.a}, ${fetch} and ${user_prompt}} ${a.out", IDS) == [
+        Reference("fetch", ("a",), 1, 18),
+        NoReference(20, 28, is_closed=True),
+        Reference(None, (), 33, 47),
+        NoReference(49, 56, is_closed=False),
+    ]
+
+
+def test_an_unclosed_reference_ends_at_the_next_space() -> None:
+    assert parse_references("see ${fetch.output and more", IDS) == [NoReference(4, 18, is_closed=False)]
+
+
+def test_a_reference_within_another_is_read_on_its_own() -> None:
+    assert parse_references("${fetch.output.${a.output}}", IDS) == [
+        NoReference(0, 15, is_closed=True, is_nested=True),
+        Reference("a", (), 15, 26),
+    ]
+
+
+@pytest.mark.parametrize("ids", [{"a": 1}, {"a"}, frozenset({"a"}), ["a"], iter(["a"])])
+def test_ids_may_come_in_any_collection(ids: object) -> None:
+    assert "a" in StepIds(ids).all  # type: ignore[arg-type]  # any of these
+
+
+def test_ten_thousand_references_in_one_text_are_read() -> None:
+    read = parse_references("${fetch.output.x}" * 10_000, IDS)
+    assert read == [Reference("fetch", ("x",), at, at + 17) for at in range(0, 170_000, 17)]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("${" * 100_000, 1), ("${" * 100_000 + "}", 2), ("${" + ".output" * 100_000 + "!!}", 1)],
+)
+def test_hostile_texts_are_read_in_one_go(text: str, count: int) -> None:
+    assert len(parse_references(text, IDS)) == count
+
+
+PIECES = st.sampled_from(
+    [
+        "${",
+        "}",
+        "a",
+        "b",
+        ".output",
+        ".",
+        "[0]",
+        "[",
+        "]",
+        "[1",
+        "{",
+        " ",
+        "user_prompt",
+        "${a.output",
+        "x",
+        "$",
+    ]
+)
+TEXTS = st.lists(PIECES, max_size=12).map("".join)
+NAMES = st.lists(st.sampled_from(["a", "b", ".output", ".", "x"]), min_size=1, max_size=4).map("".join)
+_PATH = re.compile(r"(\.[^.\[\]{}]+|\[[0-9]{1,15}\])*")
+
+
+def closed_at(text: str, start: int, ids: set[str]) -> str | None:
+    """By the letter of the grammar: the step id of the reference that begins here, if one does."""
+    inner = text[start + 2 :].split("}", maxsplit=1)[0]
+    if inner == "user_prompt":
+        return ""
+    splits = [at for at in range(len(inner)) if inner.startswith(".output", at)]
+    valid = []
+    for at in splits:
+        path = inner[at + 7 :]
+        names = re.findall(r"\.([^.\[\]{}]+)", path)
+        if _PATH.fullmatch(path) and all(name.strip() for name in names):
+            valid.append(inner[:at])
+    known = [step_id for step_id in valid if step_id in ids]
+    if known:
+        return max(known, key=len)
+    first = inner[: splits[0]] if splits else ""
+    return first if first in valid and first.strip() == first != "" else None
+
+
+@given(TEXTS, st.frozensets(NAMES, max_size=4))
+def test_what_is_read_is_what_the_grammar_says_to_the_letter(text: str, ids: frozenset[str]) -> None:
+    for each in parse_references(text, StepIds(ids)):
+        expected = closed_at(text, each.start, set(ids)) if "}" in text[each.start :] else None
+        if isinstance(each, Reference):
+            assert expected == (each.step_id or "")
+            assert text[each.start : each.start + 2] == "${"
+            assert text[each.end - 1] == "}"
+        else:
+            assert expected is None
+
+
+@given(TEXTS, st.frozensets(NAMES.filter(lambda name: ".output" not in name), max_size=4))
+def test_the_fast_look_agrees_with_the_close_one(text: str, ids: frozenset[str]) -> None:
+    read = find_plain(text)
+    if len(read) == text.count("${"):
+        close = parse_references(text, StepIds(ids))
+        # Spaces around an id are known for a mistake by the close look alone: no such id is declared.
+        if all(isinstance(each, Reference) for each in close):
+            assert [each.step_id or "" for each in close if isinstance(each, Reference)] == [
+                target for target, _ in read
+            ]
+        else:
+            assert any(target != target.strip() for target, _ in read)

@@ -1,0 +1,51 @@
+"""The report as a value: what makes it pass, what it is compared by, what it shows of itself."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from report_samples import COMMENT, ONE_OF_EACH, TOOL, report
+
+from planning.workflow.model import Workflow
+from planning.workflow.recover.source import Source
+from planning.workflow.reports.report import Report
+
+
+def test_a_report_without_errors_is_ok() -> None:
+    assert Report().ok
+    assert report(COMMENT).ok
+    assert not report(COMMENT, TOOL).ok
+
+
+def test_a_report_cannot_be_changed() -> None:
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        report(TOOL).errors = ()  # type: ignore[misc]  # the refusal is what is tested
+
+
+def test_reports_are_compared_by_what_was_found_and_not_by_the_text() -> None:
+    assert report(TOOL, text="one") == report(TOOL, text="two")
+    assert report(TOOL) != report(COMMENT)
+    assert report(TOOL, parsed_plan=[1]) != report(TOOL, parsed_plan=[2])
+
+
+def test_reports_can_be_hashed_whatever_the_plan_holds() -> None:
+    parsed: list[object] = [{"step_id": "a"}]
+    first = Report((TOOL,), (), {"steps": parsed}, parsed)
+    assert len({first, Report((TOOL,), (), {"steps": parsed}, parsed), Report()}) == 2
+
+
+def test_the_text_is_not_in_the_reports_repr() -> None:
+    assert repr(Report((), (), Workflow(goal="g"), [], Source("the text"))) == (
+        "Report(errors=(), warnings=(), workflow=Workflow(goal='g', steps=(), status='pending',"
+        " created_at=None, completed_at=None, owner='agent', can_modify=True), parsed_plan=[])"
+    )
+
+
+def test_errors_of_every_category_stand_in_every_form() -> None:
+    made = report(*ONE_OF_EACH)
+    forms = (made.to_prompt(), made.render(), "\n".join(made.to_dict()["validation_errors"]))
+    for form in forms:
+        for finding in ONE_OF_EACH:
+            assert finding.message in form
+            assert finding.hint in form
+            assert finding.pointer in form

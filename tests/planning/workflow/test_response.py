@@ -1,0 +1,169 @@
+"""``Report.to_dict``: the response of the validation handler, its keys, counts and friendly text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from report_samples import COMMENT, FIELD, ITSELF, NAN, ONE_OF_EACH, REFERENCE, TOOL, at, report
+from syrupy.assertion import SnapshotAssertion
+
+from planning.workflow import response
+from planning.workflow.codes import CODES, Category, Severity
+from planning.workflow.findings import Finding
+
+KEYS = [
+    "success",
+    "error",
+    "validation_errors",
+    "validation_warnings",
+    "error_summary",
+    "user_friendly_error",
+    "parsed_plan",
+]
+SUMMARY_KEYS = [
+    "has_json_error",
+    "has_schema_error",
+    "has_tool_handler_error",
+    "has_dependency_error",
+    "has_input_reference_error",
+    "error_count",
+    "most_critical_error",
+    "example_errors",
+]
+SAID = {
+    TOOL: "line 5, column 50, step 1 'fetch', /steps/0/name: no tool is named 'serch'; did you mean search?",
+    NAN: "line 5, column 79, step 1 'fetch', /steps/0/inputs/limit: NaN is no JSON; write a number or null",
+    REFERENCE: "line 6, column 81, step 2 'sum', /steps/1/inputs/text: no step has the id 'nope';"
+    " refer to one of fetch, sum",
+    FIELD: "line 7, column 6, step 2 'sum', /steps/1/priority: a step has no field 'priority'; remove it",
+    ITSELF: "line 7, column 36, step 2 'sum', /steps/1/depends_on/0: the step depends on itself;"
+    " remove 'sum' from its depends_on",
+}
+
+
+def test_a_failing_report_is_the_whole_response() -> None:
+    steps: list[object] = [{"step_id": "fetch"}, {"step_id": "sum"}]
+    made = report(*ONE_OF_EACH, COMMENT, parsed_plan=steps).to_dict()
+    friendly = made.pop("user_friendly_error")
+    assert friendly.startswith("The plan cannot be used yet: it has 5 errors.\n")
+    assert made == {
+        "success": False,
+        "error": "Plan validation failed.",
+        "validation_errors": [SAID[each] for each in ONE_OF_EACH],
+        "validation_warnings": ["line 3, column 33: a comment was left out; send the plan without comments"],
+        "error_summary": {
+            "has_json_error": True,
+            "has_schema_error": True,
+            "has_tool_handler_error": True,
+            "has_dependency_error": True,
+            "has_input_reference_error": True,
+            "error_count": 5,
+            "most_critical_error": SAID[NAN],
+            "example_errors": [SAID[NAN], SAID[FIELD], SAID[TOOL]],
+        },
+        "parsed_plan": steps,
+    }
+
+
+def test_a_succeeding_report_has_the_same_keys() -> None:
+    made = report(COMMENT, parsed_plan=[{}]).to_dict()
+    assert made == {
+        "success": True,
+        "error": None,
+        "validation_errors": [],
+        "validation_warnings": ["line 3, column 33: a comment was left out; send the plan without comments"],
+        "error_summary": {
+            "has_json_error": False,
+            "has_schema_error": False,
+            "has_tool_handler_error": False,
+            "has_dependency_error": False,
+            "has_input_reference_error": False,
+            "error_count": 0,
+            "most_critical_error": None,
+            "example_errors": [],
+        },
+        "user_friendly_error": None,
+        "parsed_plan": [{}],
+    }
+
+
+@pytest.mark.parametrize("findings", [(), (COMMENT,), *((each,) for each in ONE_OF_EACH)], ids=len)
+def test_the_keys_are_the_same_on_every_path(findings: tuple[Finding, ...]) -> None:
+    made = report(*findings).to_dict()
+    assert list(made) == KEYS
+    assert list(made["error_summary"]) == SUMMARY_KEYS
+
+
+@pytest.mark.parametrize("finding", ONE_OF_EACH, ids=lambda each: each.code)
+def test_the_summary_says_which_kind_of_error_there_is(finding: Finding) -> None:
+    summary = report(finding).to_dict()["error_summary"]
+    flags = [key for key in SUMMARY_KEYS if summary[key] is True]
+    assert flags == [
+        {
+            Category.JSON: "has_json_error",
+            Category.SCHEMA: "has_schema_error",
+            Category.CAPABILITY: "has_tool_handler_error",
+            Category.DEPENDENCY: "has_dependency_error",
+            Category.REFERENCE: "has_input_reference_error",
+        }[finding.category]
+    ]
+    assert summary["error_count"] == 1
+    assert summary["most_critical_error"] == SAID[finding]
+    assert summary["example_errors"] == [SAID[finding]]
+
+
+def test_the_first_in_the_document_is_the_most_critical_of_its_category() -> None:
+    twice = at("missing_field", '"sum", "type"', "a step must have inputs", "add inputs")
+    summary = report(TOOL, twice, FIELD).to_dict()["error_summary"]
+    assert summary["most_critical_error"] == "line 6, column 17: a step must have inputs; add inputs"
+    assert summary["example_errors"] == [summary["most_critical_error"], SAID[FIELD], SAID[TOOL]]
+
+
+@pytest.mark.parametrize("finding", ONE_OF_EACH, ids=lambda each: each.category.value)
+def test_the_friendly_text_of_an_error_of_each_category(
+    finding: Finding, snapshot: SnapshotAssertion
+) -> None:
+    assert report(finding).to_dict()["user_friendly_error"] == snapshot
+
+
+@pytest.mark.parametrize("count", [3, 4, 5])
+def test_the_friendly_text_of_several_errors(count: int, snapshot: SnapshotAssertion) -> None:
+    assert report(*ONE_OF_EACH[:count]).to_dict()["user_friendly_error"] == snapshot
+
+
+def test_the_friendly_text_counts_each_category_by_itself(snapshot: SnapshotAssertion) -> None:
+    truncated = Finding("truncated", "the plan breaks off", "send the rest too", line=9, column=1)
+    found = (TOOL, FIELD, FIELD, truncated, REFERENCE, REFERENCE, REFERENCE)
+    assert report(*found).to_dict()["user_friendly_error"] == snapshot
+
+
+def test_a_suggestion_is_made_once() -> None:
+    friendly = report(*[ITSELF] * 9).to_dict()["user_friendly_error"]
+    assert friendly.count("Remove each step's own id from its 'depends_on'.") == 1
+
+
+def test_suggestions_are_for_errors_that_there_are() -> None:
+    assert set(response.SUGGESTIONS) <= {
+        code for code, kind in CODES.items() if kind.severity is Severity.ERROR
+    }
+
+
+HOSTILE: dict[str, list[Any]] = {
+    "lone surrogates": ["\ud800", {"\udfff": "\ud83d"}],
+    "python values": [None, True, 1.5, "x", [], {}, 10**400],
+}
+
+
+@pytest.mark.parametrize("parsed", HOSTILE.values(), ids=HOSTILE)
+def test_the_response_can_be_written_as_json(parsed: list[Any]) -> None:
+    odd = Finding("unknown_tool", "no tool is named '\ud800'", "\udfff", 0, "\ud800\n", "/\ud800")
+    made = report(odd, parsed_plan=parsed).to_dict()
+    assert json.loads(json.dumps(made)) == made
+
+
+def test_the_response_does_not_share_the_reports_list() -> None:
+    made = report(parsed_plan=[1])
+    made.to_dict()["parsed_plan"].append(2)
+    assert made.parsed_plan == [1]

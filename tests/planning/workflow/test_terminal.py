@@ -1,0 +1,216 @@
+"""``Report.render``: what a person reads in a terminal, whole."""
+
+from __future__ import annotations
+
+import re
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from report_samples import COMMENT, NAN, ONE_OF_EACH, REFERENCE, TOOL, report
+from syrupy.assertion import SnapshotAssertion
+
+from planning.workflow.findings import Finding
+from planning.workflow.model import Workflow, WorkflowStep
+from planning.workflow.recover.source import Source
+from planning.workflow.reports.report import Report
+
+ESCAPE = re.compile("\x1b\\[[0-9;]*m")
+
+
+def test_every_finding_is_shown_at_its_source_line(snapshot: SnapshotAssertion) -> None:
+    assert report(*ONE_OF_EACH, COMMENT).render(name="plan.json") == snapshot
+
+
+def test_colour_adds_escape_sequences_and_nothing_else(snapshot: SnapshotAssertion) -> None:
+    made = report(TOOL, COMMENT)
+    coloured = made.render(color=True, name="plan.json")
+    assert ESCAPE.sub("", coloured) == made.render(name="plan.json")
+    assert coloured.replace("\x1b", "<ESC>") == snapshot
+
+
+@pytest.mark.parametrize("width", [10, 40, 60, 80, 100, 200])
+def test_a_narrow_terminal_gets_shorter_lines(width: int, snapshot: SnapshotAssertion) -> None:
+    hint = "refer to one of fetch, sum, and_another_one, one_more, yet_one_more, so_many_of_them"
+    made = report(attrs.evolve(REFERENCE, hint=hint), COMMENT)
+    shown = made.render(name="plan.json", width=width)
+    assert max(map(len, shown.split("\n"))) <= max(width, 40)
+    assert shown == snapshot
+
+
+@pytest.mark.parametrize("color", [False, True])
+def test_wrapped_lines_have_the_same_words(color: bool) -> None:
+    made = report(*ONE_OF_EACH, COMMENT)
+    told = [line for line in made.render().split("\n") if " | " not in line]
+    narrow = [
+        line for line in ESCAPE.sub("", made.render(width=50, color=color)).split("\n") if " | " not in line
+    ]
+    assert " ".join(narrow).split() == " ".join(told).split()
+
+
+def test_a_word_as_wide_as_the_terminal_is_broken() -> None:
+    found = Finding("wrong_type", "m" * 40, " ", pointer="/" + "p" * 38)
+    assert report(found, text=None).render(width=40).split("\n") == [
+        f"error[wrong_type]: {'m' * 21}",
+        f"  {'m' * 19}",
+        " --> plan",
+        f"  = /{'p' * 35}",
+        f"    {'p' * 3}",
+        "  = help: ",
+        "",
+        "plan: 1 error",
+        f"most critical: {'m' * 25}",
+        f"  {'m' * 15}",
+    ]
+
+
+def test_a_plan_that_came_parsed_has_no_source_lines() -> None:
+    bare = attrs.evolve(TOOL, line=None, column=None)
+    assert report(bare, text=None).render() == (
+        "error[unknown_tool]: no tool is named 'serch'\n"
+        "  --> plan\n"
+        "  = step 1 'fetch', /steps/0/name\n"
+        "  = help: did you mean search?\n"
+        "\n"
+        "plan: 1 error\n"
+        "most critical: no tool is named 'serch'"
+    ).replace("  -->", " -->")
+
+
+def test_a_place_without_its_text_is_told_without_a_source_line() -> None:
+    assert report(NAN, text=None).render(name="plan.json").split("\n")[:4] == [
+        "error[not_a_number]: NaN is no JSON",
+        " --> plan.json:5:79",
+        "  = step 1 'fetch', /steps/0/inputs/limit",
+        "  = help: write a number or null",
+    ]
+
+
+def test_what_is_not_known_has_no_line() -> None:
+    made = report(Finding("no_json", "the text is empty", "", line=1, column=1), text="")
+    assert made.render() == (
+        "error[no_json]: the text is empty\n"
+        " --> plan:1:1\n"
+        "  |\n"
+        "1 |\n"
+        "  | ^\n"
+        "\n"
+        "plan: 1 error\n"
+        "most critical: 1:1: the text is empty"
+    )
+
+
+STEPS = tuple(WorkflowStep(step_id=name, description="") for name in "ab")
+
+
+@pytest.mark.parametrize(
+    ("made", "shown"),
+    [
+        (Report(workflow=Workflow(steps=STEPS)), "plan: valid, 2 steps"),
+        (Report(workflow=Workflow(steps=STEPS[:1])), "plan: valid, 1 step"),
+        (Report(workflow=Workflow()), "plan: valid, 0 steps"),
+        (Report(), "plan: valid"),
+    ],
+)
+def test_a_valid_plan_is_one_line(made: Report, shown: str) -> None:
+    assert made.render() == shown
+    assert made.render(color=True) == shown.replace("valid", "\x1b[1;32mvalid\x1b[0m")
+
+
+def test_a_valid_plan_with_warnings_ends_with_both(snapshot: SnapshotAssertion) -> None:
+    made = attrs.evolve(report(COMMENT), workflow=Workflow(steps=STEPS))
+    assert made.render() == snapshot
+    assert made.render().split("\n")[-1] == "plan: valid, 2 steps, 1 warning"
+
+
+def test_line_numbers_of_different_widths_share_a_gutter(snapshot: SnapshotAssertion) -> None:
+    text = "[\n" + "1,\n" * 997 + "nul,\n" + "nul\n"
+    found = [
+        Finding("unquoted_text", "'nul' is no JSON", "write null", line=line, column=1, length=3)
+        for line in (999, 1000)
+    ]
+    assert report(*found, text=text).render() == snapshot
+
+
+def test_a_place_of_several_lines_has_carets_on_the_first() -> None:
+    found = Finding("truncated", "the text breaks off", "close it", line=1, column=3, length=30)
+    assert report(found, text='[ "a\nb\nc').render().split("\n")[2:6] == [
+        "  |",
+        '1 | [ "a',
+        "  |   ^^",
+        "  = help: close it",
+    ]
+
+
+def test_nothing_in_a_plan_acts_on_the_terminal() -> None:
+    text = '["\x1b]0;owned\x07\x1b[2J\u202e\x9b1m\ud800", nul]'
+    found = Finding(
+        "unquoted_text",
+        "\x1b[31m\n is no JSON",
+        "\rwrite\x07 null",
+        0,
+        "\x1b[8m",
+        "/\x1b[1m",
+        line=1,
+        column=text.index("nul") + 1,
+        length=3,
+    )
+    assert report(found, text=text).render(name="\x1b[5m.json\n") == (
+        "error[unquoted_text]: \\x1b[31m\\n is no JSON\n"
+        " --> \\x1b[5m.json\\n:1:25\n"
+        "  |\n"
+        '1 | ["\\x1b]0;owned\\x07\\x1b[2J\\u202e\\x9b1m\\ud800", nul]\n'
+        "  |                                               ^^^\n"
+        "  = step 1 '\\x1b[8m', /\\x1b[1m\n"
+        "  = help: \\rwrite\\x07 null\n"
+        "\n"
+        "\\x1b[5m.json\\n: 1 error\n"
+        "most critical: 1:25: \\x1b[31m\\n is no JSON"
+    )
+
+
+def test_a_file_may_be_named_in_any_script() -> None:
+    assert report().render(name="plán-日本.json") == "plán-日本.json: valid"
+
+
+def test_a_line_of_a_megabyte_is_shown_around_each_place() -> None:
+    text = "[" + "nul," * 250_000 + "1]"
+    found = [
+        Finding("unquoted_text", "'nul' is no JSON", "write null", line=1, column=4 * number + 2, length=3)
+        for number in range(99)
+    ]
+    shown = report(*found, text=text).render()
+    assert max(map(len, shown.split("\n"))) == 100
+    assert shown.count("\n1 | ") == 99
+
+
+def numbered(code: str, count: int) -> list[Finding]:
+    return [Finding(code, f"problem {number}", "") for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("errors", "warnings", "more"),
+    [
+        (100, 0, []),
+        (101, 0, ["...and 1 more error"]),
+        (120, 3, ["...and 20 more errors and 3 more warnings"]),
+        (99, 3, ["...and 2 more warnings"]),
+        (0, 101, ["...and 1 more warning"]),
+    ],
+)
+def test_at_most_a_hundred_findings_are_shown(errors: int, warnings: int, more: list[str]) -> None:
+    found = [*numbered("wrong_type", errors), *numbered("comment", warnings)]
+    shown = report(*found, text=None).render().split("\n\n")
+    assert [block for block in shown if block.startswith("...")] == more
+    assert sum("]: problem" in block for block in shown) == 100
+
+
+@given(st.text(), st.text(), st.integers(1, 20), st.integers(1, 20), st.none() | st.integers(1, 90))
+def test_any_text_is_rendered_without_control_characters(
+    text: str, quoted: str, column: int, length: int, width: int | None
+) -> None:
+    lines = len(re.split(r"\r\n|\r|\n", text))
+    found = Finding("wrong_type", quoted, quoted, 0, quoted, quoted, lines, column, length)
+    shown = Report((found,), (), None, [], Source(text)).render(width=width, name=quoted)
+    assert shown.replace("\n", "").isprintable()

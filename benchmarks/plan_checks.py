@@ -1,4 +1,4 @@
-"""What checking a plan document costs: valid and broken ones, beside the straightforward way and json-repair."""
+"""What checking a plan document costs, beside the straightforward way and beside json-repair."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OURS, STRAIGHT, REPAIR = "session-planning", "jsonschema and a loop", "json-repa
 
 DOORS = {
     OURS: "validate_workflow, from the text to the report, with the tool's name known",
-    STRAIGHT: "json.loads, jsonschema.validate with the same schema, then ids, names, dependencies and references",
+    STRAIGHT: "json.loads, jsonschema.validate with the same schema, then ids, names and references",
     REPAIR: "json_repair.loads: a value, without places, schema or any further check",
 }
 

@@ -139,8 +139,11 @@ def _calls(calls: CallFigures) -> Iterator[str]:
 def _plans(plans: PlanFigures) -> Iterator[str]:
     yield from ("", "## One plan", "", PLANS, "")
     rows = [
-        [name, *(_milliseconds(plans.valid.get((name, steps))) for steps in (SMALL, LARGE))]
-        + [_milliseconds(plans.broken.get(name))]
+        [
+            name,
+            *(_milliseconds(plans.valid.get((name, steps))) for steps in (SMALL, LARGE)),
+            _milliseconds(plans.broken.get(name)),
+        ]
         for name in DOORS
     ]
     yield from _table(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from planning.errors import Problem, ToolValidationError, show
 from planning.tools.errors import PASSING, QueryTypeUnsupported
-from planning.workflow.findings import Found, Path
 from planning.workflow.checks.names import named, plain
-from planning.workflow.references import MARK
 from planning.workflow.checks.samples import KEEP, sample_of
+from planning.workflow.findings import Found, Path
+from planning.workflow.references import MARK
 
 if TYPE_CHECKING:
     from planning.tools.contract import Tool

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from planning.errors import show
-from planning.workflow.drafts import Draft
-from planning.workflow.findings import Found, Path
 from planning.workflow.checks.malformed import right_form
 from planning.workflow.checks.names import named
 from planning.workflow.checks.overview import Overview, found_at
+from planning.workflow.drafts import Draft
+from planning.workflow.findings import Found, Path
 from planning.workflow.references import MARK, NoReference, Reference, parse_references
 
 __all__ = ["ReferenceChecks"]

@@ -8,12 +8,12 @@ from typing import Any
 from planning.errors import show
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.checks.dependencies import circle_findings, dependency_findings
-from planning.workflow.checks.references import ReferenceChecks
-from planning.workflow.drafts import Draft
-from planning.workflow.findings import Found
 from planning.workflow.checks.inputs import DEEP, LITERAL, REFERRING, ToolInputs
 from planning.workflow.checks.names import named
 from planning.workflow.checks.overview import Overview, found_at
+from planning.workflow.checks.references import ReferenceChecks
+from planning.workflow.drafts import Draft
+from planning.workflow.findings import Found
 from planning.workflow.references import MARK, find_plain
 
 __all__ = ["check_steps"]

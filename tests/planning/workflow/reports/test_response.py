@@ -9,9 +9,9 @@ import pytest
 from report_samples import COMMENT, FIELD, ITSELF, NAN, ONE_OF_EACH, REFERENCE, TOOL, at, report
 from syrupy.assertion import SnapshotAssertion
 
-from planning.workflow import response
 from planning.workflow.codes import CODES, Category, Severity
 from planning.workflow.findings import Finding
+from planning.workflow.reports import response
 
 KEYS = [
     "success",

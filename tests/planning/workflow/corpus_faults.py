@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 __all__ = ["BASES", "FAULTS", "LAYOUTS", "Layout", "Token", "tokens"]
@@ -203,8 +204,7 @@ def _words(new: dict[str, str]) -> Callable[[str], Iterator[str]]:
 
 def _trailing_commas(text: str) -> Iterator[str]:
     """A comma before each closing bracket of something that is not empty."""
-    parts = tokens(text)
-    for before, each in zip(parts, parts[1:], strict=False):
+    for before, each in pairwise(tokens(text)):
         if each.kind in "]}" and before.kind not in "[{":
             yield text[: each.start] + "," + text[each.start :]
 

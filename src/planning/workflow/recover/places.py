@@ -101,7 +101,8 @@ class Places:
         self._strings: dict[
             int, list[int]
         ] = {}  # by its start, where each character of one with escapes starts
-        self._root = len(text) - len(text.lstrip())
+        start = len(text) - len(text.lstrip())
+        self._root = start, len(text.rstrip())
 
     def span(self, path: Path, *, at_key: bool = False) -> Span:
         """Where a value stands, or the name of its field.
@@ -110,7 +111,7 @@ class Places:
             path: Where it leads nowhere, the last value on it counts.
             at_key: Whether the name is meant.
         """
-        key = value = (self._root, self._end(self._root))
+        key = value = self._root
         for part in path:
             children = self._children(value[0])
             at = None if children is None else self._find(children, part)
@@ -139,7 +140,7 @@ class Places:
     def path(self, offset: int) -> Path:
         """The path of the innermost value that starts at an offset or before it, and ends behind it."""
         path: list[str | int] = []
-        start = self._root
+        start = self._root[0]
         while (children := self._children(start)) is not None:
             while (not children.values or children.values[-1][1] <= offset) and self._read(children):
                 pass
@@ -153,7 +154,7 @@ class Places:
     def repeated(self) -> list[tuple[Path, Span]]:
         """The fields that stand in one object a second time or more: paths, and the spans of the names."""
         found: list[tuple[Path, Span]] = []
-        todo: list[tuple[Path, int]] = [((), self._root)]
+        todo: list[tuple[Path, int]] = [((), self._root[0])]
         while todo:
             path, start = todo.pop()
             children = self._children(start)

@@ -48,8 +48,11 @@ def validate_workflow(source: object, capabilities: Capabilities | None = None) 
     shape = check_shape(form)
     found += [each for each in shape if not _follows(each, document)]
     drafts = draft_steps(form)
-    found += check_steps(drafts, capabilities)
-    if not form.steps and not shape:
+    checked = check_steps(drafts, capabilities)
+    if document.found and _is_a_step_lost(document, form, drafts):
+        checked = [each for each in checked if each.code not in {"unknown_dependency", "unknown_reference"}]
+    found += checked
+    if not form.steps and not shape and not document.is_broken(form.steps_path):
         told = "the plan has no steps"
         found.append(Found("empty_plan", told, "send the steps, if there is anything to do", form.steps_path))
     return _report(document, found, form, drafts, form.steps)
@@ -68,8 +71,16 @@ def _written(workflow: Workflow) -> object:
 
 
 def _follows(found: Found, document: Document) -> bool:
-    """Whether something is missing only because it could not be read."""
-    return found.code in {"missing_field", "conflicting_fields"} and document.is_broken(found.path)
+    """Whether something is wrong only because it, or what is around it, could not be read."""
+    path = found.path[:-1] if found.code == "unknown_field" else found.path
+    return document.is_broken(path)
+
+
+def _is_a_step_lost(document: Document, form: Form, drafts: list[Draft]) -> bool:
+    """Whether there may be steps whose ids could not be read."""
+    return document.is_broken(form.steps_path) or any(
+        draft.step_id is None and document.is_broken(draft.path) for draft in drafts
+    )
 
 
 def _report(

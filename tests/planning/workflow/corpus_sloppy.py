@@ -65,7 +65,9 @@ def _joined(draw: st.DrawFn, items: list[str]) -> str:
     for index, item in enumerate(items):
         text += item + _gap(draw)
         if index < len(items) - 1:
-            text += draw(st.sampled_from([",", ",", ",", "\n"])) + _gap(draw)
+            # A sign on the next line may as well go on with a sum.
+            between = [","] if items[index + 1][0] in "+-." else [",", ",", "\n"]
+            text += draw(st.sampled_from(between)) + _gap(draw)
         elif draw(st.integers(0, 3)) == 0:
             text += "," + _gap(draw)
     return text

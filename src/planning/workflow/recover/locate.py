@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import deque
-from typing import Final
 
 import attrs
 
 from planning.workflow.findings import Found
 from planning.workflow.recover import tokens
-from planning.workflow.recover.remarks import Notes, remarks
+from planning.workflow.recover.doubt import could_be_another
+from planning.workflow.recover.remarks import Notes, count, remarks
 from planning.workflow.recover.repair import Repaired, repair
 
 __all__ = ["Located", "locate"]
-
-_STARTS: Final = re.compile(r"[{\[](?=[ \t\n\r]*+(?:[\"'{\[\]}\-0-9/#]|[^\W\d][\w$-]*+[ \t\n\r]*+:|$))")
 
 
 @attrs.frozen
@@ -39,40 +36,50 @@ def locate(text: str) -> Located:
     if not plans:
         return Located(None, [_nothing(text)])
     chosen = plans[0]
-    errors = list(chosen.errors)
-    others = [each for each in plans[1:] if text[each.start : each.end] != text[chosen.start : chosen.end]]
+    errors, notes = list(chosen.errors), dict(chosen.notes)
+    others = [each for each in plans[1:] if _written(text, each) != _written(text, chosen)]
     if others:
-        second = others[0]
         told = f"the text holds {len(others) + 1} different plans"
-        errors.append(Found("several_documents", told, "send one", span=(second.start, second.start + 1)))
-    notes = dict(chosen.notes)
-    _look_around(text, chosen, notes, errors)
+        span = others[0].start, others[0].start + 1
+        errors.append(Found("several_documents", told, "send one", span=span))
+    _look_ahead(text, chosen, notes, errors)
+    _look_behind(text, chosen, notes, errors, {each.start: each for each in readings})
     return Located(chosen, errors + remarks(notes))
+
+
+def _written(text: str, reading: Repaired) -> str:
+    return text[reading.start : reading.end]
 
 
 def _readings(text: str) -> list[Repaired]:
     """Every value that may be a plan, in order; none overlaps another."""
+    start = _pass_comments(text, 0, {})
+    prose = tokens.PROSE.match(text, start)
+    is_prose = prose is not None and any(each.isalpha() for each in prose[0])
+    if text[start : start + 1] in ("[", "{") and not is_prose:
+        first = repair(text, start)
+        return [first, *_candidates(text, first.end)]
+    return _candidates(text, 0)
+
+
+def _candidates(text: str, pos: int) -> list[Repaired]:
+    """What may be a plan within prose, or in a fence."""
     readings: list[Repaired] = []
-    pos = _first(text)
+    fenced = tokens.FENCED.search(text, pos)
     while True:
-        found = _STARTS.match(text, pos) if not readings and pos == _first(text) else None
-        found = found or tokens.CANDIDATE.search(text, pos)
-        if found is None:
+        found = tokens.CANDIDATE.search(text, pos)
+        if fenced is not None and (found is None or fenced.end() <= found.start()):
+            start, fenced = fenced.end(), tokens.FENCED.search(text, fenced.end())
+            if start < pos:
+                continue
+        elif found is not None:
+            start = found.start()
+        else:
             return readings
-        reading = repair(text, found.start())
+        reading = repair(text, start)
         readings.append(reading)
-        failed = reading.fault is not None and not _is_plan(text, reading)
-        pos = max(found.end(), reading.fault or 0) if failed else reading.end
-
-
-def _first(text: str) -> int:
-    """The offset of the first thing that is neither space nor comment."""
-    pos = 0
-    while piece := tokens.SKIPPED.match(text, pos):
-        if piece["comment"] and piece["comment"].startswith("#"):
-            break  # prose may have a heading
-        pos = piece.end()
-    return pos
+        is_lost = reading.fault is not None and not _is_plan(text, reading)
+        pos = max(start + 1, reading.fault or 0) if is_lost else max(reading.end, start + 1)
 
 
 def _is_plan(text: str, reading: Repaired) -> bool:
@@ -92,25 +99,35 @@ def _nothing(text: str) -> Found:
     return Found("no_json", "the text holds no plan", hint, span=(0, 1))
 
 
-def _look_around(text: str, chosen: Repaired, notes: Notes, errors: list[Found]) -> None:
-    """Note what stands before and behind the plan."""
+def _look_ahead(text: str, chosen: Repaired, notes: Notes, errors: list[Found]) -> None:
+    """Note what stands before the plan."""
     before = _before(text, chosen.start, notes)
-    if text[:before].strip():
-        first = before - len(text[:before].lstrip())
-        notes["surrounding_text"] = (first, first + 1, 1)
-    pos = _behind(text, chosen.end, notes, errors)
-    if pos < len(text):
-        notes.setdefault("surrounding_text", (pos, pos + 1, 1))
+    ahead = text[:before].rstrip()
+    if not ahead:
+        return
+    is_open = any(ahead.count(opening) > ahead.count(closing) for opening, closing in ("[]", "{}"))
+    if ahead[-1] in "[{" or (ahead[-1] == "," and is_open):
+        told, span = "the plan's beginning cannot be read", (len(ahead) - 1, len(ahead))
+        errors.append(Found("syntax_error", told, "send one plan, as plain JSON", span=span))
+    first = before - len(text[:before].lstrip())
+    notes["surrounding_text"] = (first, first + 1, 1)
 
 
 def _before(text: str, start: int, notes: Notes) -> int:
     """Pass over the comments and the fence before the plan, backwards; gives where prose ends."""
+    if _pass_comments(text, 0, {}) >= start:
+        _pass_comments(text, 0, notes)
+        return 0
     fence = next(iter(deque(tokens.FENCE.finditer(text, 0, start), maxlen=1)), None)
-    if fence is not None and _pass_comments(text, fence.end(), {}) >= start:
-        notes["fenced"] = (fence.start(), fence.end(), 1)
-        _pass_comments(text, fence.end(), notes)
-        return fence.start()
-    return 0 if _pass_comments(text, 0, {}) >= start and _pass_comments(text, 0, notes) else start
+    if fence is None:
+        return start
+    line_end = text.find("\n", fence.end(), start)
+    inside = fence.end() if line_end < 0 else line_end
+    if _pass_comments(text, inside, {}) < start:
+        return start
+    notes["fenced"] = (fence.start(), fence.end(), 1)
+    _pass_comments(text, inside, notes)
+    return fence.start()
 
 
 def _pass_comments(text: str, pos: int, notes: Notes) -> int:
@@ -119,30 +136,53 @@ def _pass_comments(text: str, pos: int, notes: Notes) -> int:
         if piece["comment"]:
             if piece["comment"].startswith("#") and piece["comment"][1:2] in " #":
                 break
-            first, last, count = notes.get("comment", (pos, piece.end(), 0))
-            notes["comment"] = first, last, count + 1
+            count(notes, "comment", pos, piece.end())
         pos = piece.end()
     return pos
 
 
-def _behind(text: str, pos: int, notes: Notes, errors: list[Found]) -> int:
-    """Pass over what ends a plan; gives where prose starts, or the end of the text."""
+def _drop(text: str, pos: int, chosen: Repaired, notes: Notes, errors: list[Found]) -> None:
+    """Leave out a closing bracket behind the plan; an error where it may be another one."""
+    hint = "close every bracket once"
+    if any(each.code == "ambiguous_bracket" for each in errors):
+        return
+    if chosen.forced is not None:
+        told, span = "brackets are missing and too many", (chosen.forced, chosen.forced + 1)
+    elif text[pos] == text[chosen.end - 1] and could_be_another(
+        text, chosen.start, chosen.end, is_known=True
+    ):
+        told, span = "a closing bracket is too many, and which one is unknown", (pos, pos + 1)
+    else:
+        count(notes, "extra_bracket", pos, pos + 1)
+        return
+    errors.append(Found("ambiguous_bracket", told, hint, span=span))
+    notes.pop("missing_bracket", None)
+    notes.pop("extra_bracket", None)
+
+
+def _look_behind(
+    text: str, chosen: Repaired, notes: Notes, errors: list[Found], readings: dict[int, Repaired]
+) -> None:
+    """Note what stands behind the plan: what ends it, then other text."""
+    pos = chosen.end
     while (pos := _pass_comments(text, pos, notes)) < len(text):
         char = text[pos]
         if char in "`~" and (fence := tokens.FENCE.match(text, pos)):
-            return fence.end() + len(text[fence.end() :]) - len(text[fence.end() :].lstrip())
+            pos = fence.end() + len(text[fence.end() :]) - len(text[fence.end() :].lstrip())
+            break
         if char == "," and not text[pos + 1 :].strip("` \t\r\n"):
-            notes.setdefault("trailing_comma", (pos, pos + 1, 1))
+            count(notes, "trailing_comma", pos, pos + 1)
         elif char in "]}":
-            first, last, count = notes.get("extra_bracket", (pos, pos + 1, 0))
-            notes["extra_bracket"] = first, last, count + 1
+            _drop(text, pos, chosen, notes, errors)
         else:
-            if char in ',:"{[' and not any(each.code == "several_documents" for each in errors):
-                told = "the text goes on behind the plan's last bracket"
-                errors.append(
-                    Found("syntax_error", told, "send one plan, as plain JSON", span=(pos, pos + 1))
-                )
-                return len(text)
-            return pos
+            break
         pos += 1
-    return pos
+    if pos >= len(text) or any(each.code == "several_documents" for each in errors):
+        return
+    following = readings.get(pos)
+    is_json = following is not None and _written(text, following) != _written(text, chosen)
+    if text[pos] in ',:"' or is_json:
+        told = "the text goes on behind the plan's last bracket"
+        errors.append(Found("syntax_error", told, "send one plan, as plain JSON", span=(pos, pos + 1)))
+    elif "surrounding_text" not in notes:
+        notes["surrounding_text"] = (pos, pos + 1, 1)

@@ -1,86 +1,65 @@
-"""A value from Python -> plain JSON values, or what in it is none."""
+"""A value from Python -> plain JSON values, or what in it is none.
+
+Objects are asked nothing that their class may have rewritten: what they hold is read by the methods of
+``dict``, ``list`` and their like. Only another mapping must be asked, and it may fail.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, Final
 
-from planning.errors import show
 from planning.workflow.findings import Found, Path
 from planning.workflow.recover.repair import MOST_DEPTH
+from planning.workflow.recover.tokens import MOST_DIGITS
 
-__all__ = ["plain_value"]
+__all__ = ["MOST_VALUES", "kind_of", "plain_value"]
 
-_HINT = "use text, numbers, booleans, None, lists and mappings with text as names"
+MOST_VALUES: Final = 1_000_000
+_MOST_BITS: Final = int(MOST_DIGITS / math.log10(2))
+_MOST_SHOWN: Final = 40
+_HINT: Final = "use text, numbers, booleans, None, lists and mappings with text as names"
+_NAME_OF: Final = type.__dict__["__name__"].__get__  # a metaclass may have a __name__ of its own
+
+
+def kind_of(value: object) -> str:
+    """What a value is, for a message: never itself, and nothing that its class can make up."""
+    return f"a value of type {ascii(_NAME_OF(type(value))[:_MOST_SHOWN])[1:-1]}"
 
 
 def plain_value(given: object) -> tuple[Any, list[Found]]:
     """A copy in plain dicts and lists, with None for what JSON does not have; and what that was.
 
     Args:
-        given: A mapping or a sequence; it may hold itself, which is nested too deep.
+        given: Anything; it may hold itself, which is nested too deep, or be larger than is read.
     """
     found: list[Found] = []
-    made: list[Any] = []
+    made: list[Any] = [None]
     todo: list[tuple[Any, Any, str | int, Path]] = [(given, made, 0, ())]
-    made.append(None)
+    left = MOST_VALUES
     while todo:
         value, target, part, path = todo.pop()
         kind = type(value)
-        if kind is str or kind is int or kind is bool or value is None:
-            plain: Any = value
-            if kind is str and not value.isascii():
-                plain = _text(value, path, found)
-        elif isinstance(value, (Mapping, list, tuple)):
-            if len(path) >= MOST_DEPTH:
-                told = f"nested deeper than {MOST_DEPTH} levels"
-                found.append(Found("too_deep", told, "send flatter values", path))
-                plain = None
-            elif isinstance(value, Mapping):
-                plain = _fields(value, path, found)
-                todo += [(inner, plain, name, (*path, name)) for name, inner in plain.items()]
-            else:
-                plain = [None] * len(value)
-                todo += [(inner, plain, at, (*path, at)) for at, inner in enumerate(value)]
+        if (kind is str and value.isascii()) or kind is bool or value is None:
+            target[part] = value
+        elif not issubclass(kind, (Mapping, list, tuple)):
+            target[part] = _scalar(value, path, found)
+        elif len(path) >= MOST_DEPTH:
+            told = f"nested deeper than {MOST_DEPTH} levels"
+            found.append(Found("too_deep", told, "send flatter values", path))
         else:
-            plain = _scalar(value, path, found)
-        target[part] = plain
+            if issubclass(kind, Mapping):
+                target[part] = plain = dict.fromkeys(inner := _fields(value, path, found, left))
+                held = list(inner.items())
+            else:
+                held = list(enumerate(list.__iter__(value) if issubclass(kind, list) else tuple.__iter__(value)))
+                target[part] = plain = [None] * len(held)
+            left -= len(held)
+            if left < 0:
+                told = f"more than {MOST_VALUES} values, which is more than is read"
+                found.append(Found("too_long", told, "send a shorter plan"))
+                break
+            todo += [(each, plain, name, (*path, name)) for name, each in reversed(held)]
     return made[0], found
-
-
-def _fields(value: Mapping[Any, Any], path: Path, found: list[Found]) -> dict[str, Any]:
-    try:
-        fields = dict(value)
-    except Exception:  # noqa: BLE001 - a foreign mapping may fail in any way
-        found.append(Found("not_json", "a mapping that cannot be read", _HINT, path))
-        return {}
-    for name in [name for name in fields if type(name) is not str]:
-        del fields[name]
-        told = f"a field is named by {show(name)}, not by a text"
-        found.append(Found("not_json", told, _HINT, path))
-    return fields
-
-
-def _scalar(value: object, path: Path, found: list[Found]) -> Any:
-    if isinstance(value, str):
-        return _text(str.__str__(value), path, found)
-    if isinstance(value, int):
-        return int.__int__(value)
-    if isinstance(value, float):
-        number = float.__float__(value)
-        if math.isfinite(number):
-            return number
-        found.append(Found("not_a_number", f"{number} is no value of JSON", "send a number or null", path))
-    else:
-        found.append(Found("not_json", f"{show(value)} is no value of JSON", _HINT, path))
-    return None
-
-
-def _text(value: str, path: Path, found: list[Found]) -> str:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        found.append(Found("lone_surrogate", "half of a surrogate pair", "send the whole character", path))
-        return value.encode(errors="replace").decode()
-    return value

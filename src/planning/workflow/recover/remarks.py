@@ -7,7 +7,7 @@ from typing import Final
 
 from planning.workflow.findings import Found
 
-__all__ = ["Notes", "remarks"]
+__all__ = ["Notes", "count", "remarks"]
 
 Notes = dict[str, tuple[int, int, int]]
 """By code: where it stood first, as start and end, and how often it was found."""
@@ -74,6 +74,12 @@ _WORDS: Final[Mapping[str, tuple[str, str, str]]] = {
         "close every bracket once",
     ),
 }
+
+
+def count(notes: Notes, code: str, start: int, end: int) -> None:
+    """Count a repair, and keep the first place of its kind."""
+    first, last, times = notes.get(code, (start, end, 0))
+    notes[code] = (start, end, times + 1) if start < first else (first, last, times + 1)
 
 
 def remarks(notes: Notes) -> list[Found]:

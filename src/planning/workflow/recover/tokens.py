@@ -10,6 +10,7 @@ __all__ = [
     "COLON",
     "ESCAPE",
     "FENCE",
+    "FENCED",
     "FIRST_KEY",
     "ITEMS",
     "JSON_ESCAPE",
@@ -21,6 +22,7 @@ __all__ = [
     "OBJECT",
     "ODD_NUMBER",
     "PLAN_KEY",
+    "PROSE",
     "QUOTED",
     "SCALAR",
     "SKIPPED",
@@ -67,16 +69,24 @@ ESCAPE: Final = re.compile(r'\\(?s:.)|["\x00-\x1f]')
 """What in a string must be looked at: escapes, quotes, control characters."""
 JSON_ESCAPE: Final = re.compile(rf'\\(?:["\\/bfnrt]|{_UNICODE})')
 
-NAME: Final = re.compile(r"[^\W\d][\w$-]*+")
+_NAME = r"(?:[^\W\d]|\$)[\w$-]*+"
+NAME: Final = re.compile(_NAME)
 WORD: Final = re.compile(r"\w[^,:{}\[\]\"'/#\\\x00-\x1f]*+")
 NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
 ODD_NUMBER: Final = re.compile(r"[+-]?+(?:[0-9]|\.[0-9])[\w.+-]*+")
 
-FENCE: Final = re.compile(r"(?:`{3,}+|~{3,}+)[^\n\r`{\[]*+")
+_ANY_SPACE = r"[\s\u200b\ufeff]*+"
+_FENCE = r"(?:`{3,}+|~{3,}+)"
+
+FENCE: Final = re.compile(rf"{_FENCE}[\w+.-]*+")
 CANDIDATE: Final = re.compile(
-    r"\[(?=[ \t\n\r]*+[{\]])"
-    r"|\{(?=[ \t\n\r]*+(?:\"[^\"\n]*+\"|'[^'\n]*+'|[^\W\d][\w$-]*+)[ \t\n\r]*+:)"
+    rf"\[(?={_ANY_SPACE}[{{\]])"
+    rf"|\{{(?={_ANY_SPACE}(?:\"[^\"\n]*+\"|'[^'\n]*+'|{_NAME}){_ANY_SPACE}:)"
 )
 """Where within prose a plan may start: prose has brackets of its own."""
-PLAN_KEY: Final = re.compile(r"[\"']?\b(?:step_id|steps|schema_version|plan|workflow)[\"']?[ \t\n\r]*+:")
-FIRST_KEY: Final = re.compile(r"[ \t\n\r]*+[\"']?([^\W\d][\w$-]*+)[\"']?[ \t\n\r]*+:")
+FENCED: Final = re.compile(rf"{_FENCE}[^\n\r`]*+[\n\r]{_ANY_SPACE}(?=[\[{{])")
+"""A fence, up to the bracket that its text starts with."""
+PROSE: Final = re.compile(r"(?:\[[^{}\[\]\"':,]*+\]|\{[^{}\[\]\"':,]*+\})(?!\s*+$)")
+"""Words in brackets, with something behind them."""
+PLAN_KEY: Final = re.compile(rf"[\"']?\b(?:step_id|steps|schema_version|plan|workflow)[\"']?{_ANY_SPACE}:")
+FIRST_KEY: Final = re.compile(rf"{_ANY_SPACE}[\"']?({_NAME})[\"']?{_ANY_SPACE}:")

@@ -40,6 +40,7 @@ class ValueReader:
         edits: Replacements: start, end, and the text between them.
         errors: What was wrong.
         notes: What was repaired.
+        spoilt: Where something stands that is no value, or not the one that was meant.
         had_raw_control: Whether the last string held a raw line break or another control character.
     """
 
@@ -48,6 +49,7 @@ class ValueReader:
         self.edits: list[tuple[int, int, str]] = []
         self.errors: list[Found] = []
         self.notes: Notes = {}
+        self.spoilt: set[int] = set()
         self.had_raw_control = False
 
     def edit(self, start: int, end: int, replacement: str, code: str | None = None) -> None:
@@ -64,6 +66,7 @@ class ValueReader:
     def error(self, code: str, message: str, hint: str, start: int, end: int) -> None:
         """Keep an error behind which reading goes on."""
         self.errors.append(Found(code, message, hint, span=(start, end)))
+        self.spoilt.add(start)
 
     def is_over(self, pos: int) -> bool:
         """Whether the text ends there, or a fence closes it."""
@@ -77,6 +80,15 @@ class ValueReader:
         """
         end = len(self.text[:pos].rstrip())
         return Fault("truncated", "the text breaks off here", "send the whole plan", end, end)
+
+    def ends_too_early(self, pos: int) -> Fault:
+        """The error of a string that ends where it should not.
+
+        Args:
+            pos: Where what cannot follow it stands.
+        """
+        told = "a text ends too early: it has a quote in it, or lacks the closing one"
+        return Fault("unescaped_quote", told, 'write a quote in a text as \\"', pos)
 
     def shown(self, pos: int) -> str:
         """What stands there, for a message."""
@@ -128,6 +140,8 @@ class ValueReader:
         end = pos + is_signed + len(word)
         if word in _PYTHON and not is_signed:
             self.edit(pos, end, _PYTHON[word], "python_literal")
+        elif end >= len(self.text.rstrip()):
+            raise self.cut_off()
         elif word.casefold() in _NOT_NUMBERS:
             self.edit(pos, end, "null")
             told = f"{self.text[pos:end]} is no value of JSON"
@@ -171,15 +185,15 @@ class ValueReader:
             self.edit(pos, start, '"')
             self.note("single_quotes", pos, end + 1)
         while odd := tokens.ESCAPE.search(self.text, start, end):
-            start = self._in_string(odd[0], odd.start(), quote)
+            start = self._in_string(odd[0], odd.start())
         if quote == "'":
             self.edit(end, end + 1, '"')
         return end + 1
 
-    def _in_string(self, odd: str, pos: int, quote: str) -> int:
+    def _in_string(self, odd: str, pos: int) -> int:
         """One thing in a string that must be looked at; gives the offset behind it."""
         if odd[0] == "\\":
-            return self._escape(odd, pos, quote)
+            return self._escape(odd, pos)
         if odd == '"':  # only between single quotes
             self.edit(pos, pos, "\\")
         else:
@@ -187,13 +201,13 @@ class ValueReader:
             self.edit(pos, pos + 1, _CONTROLS.get(odd, f"\\u{ord(odd):04x}"), "raw_control")
         return pos + 1
 
-    def _escape(self, odd: str, pos: int, quote: str) -> int:
+    def _escape(self, odd: str, pos: int) -> int:
         text = self.text
         if valid := tokens.JSON_ESCAPE.match(text, pos):
             return valid.end()
         digits = text[pos + 2 : pos + 4]
         if odd == "\\'":
-            self.edit(pos, pos + 1, "", None if quote == "'" else "escape_form")
+            self.edit(pos, pos + 1, "", "escape_form")
             return pos + 2
         if odd == "\\x" and len(digits) == 2 and _is_hex(digits):
             self.edit(pos, pos + _HEX_ESCAPE, f"\\u00{digits}", "escape_form")

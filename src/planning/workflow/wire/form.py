@@ -17,6 +17,7 @@ _WRAPPERS: Final = ("plan", "workflow")
 _STEP_FIELDS: Final = frozenset(
     {"step_id", "description", "name", "inputs", "depends_on", "tool", "parameters"}
 )
+_OLDER_FIELDS: Final = frozenset({"type", "name"})  # a step of version 1 has them; a thinking step has not
 _MARKS: Final = 3
 _MOST_WRAPPERS: Final = 3
 
@@ -70,10 +71,11 @@ def form_of(value: Any) -> Form:
         return Form(1, value, path, [], path, found=found)
     if "schema_version" in value:
         return _of_version(value, path, found)
-    if "steps" not in value and len(_STEP_FIELDS & value.keys()) >= _MARKS:
+    if "steps" not in value and ("step_id" in value or len(_STEP_FIELDS & value.keys()) >= _MARKS):
         told = "a single step was read as a plan of one step"
         found += (Found("single_step", told, "send a list of steps", path),)
-        return attrs.evolve(_of_steps([value], path, found), is_single=True)
+        is_newer = not _OLDER_FIELDS & value.keys()
+        return attrs.evolve(_of_steps([value], path, found, is_newer=is_newer), is_single=True)
     steps = _list(value, "steps")
     if steps and not any(is_numbered(step) for step in steps):
         told = "the object says no schema_version; version 2 was assumed"
@@ -81,8 +83,8 @@ def form_of(value: Any) -> Form:
     return Form(2, {**value, "schema_version": 2}, path, steps, (*path, "steps"), found=found)
 
 
-def _of_steps(steps: list[Any], path: Path, found: tuple[Found, ...]) -> Form:
-    if any(is_numbered(step) for step in steps):
+def _of_steps(steps: list[Any], path: Path, found: tuple[Found, ...], *, is_newer: bool = False) -> Form:
+    if is_newer or any(is_numbered(step) for step in steps):
         document = {"schema_version": 2, "goal": "", "steps": steps}
         return Form(2, document, path, steps, path, found=found)
     return Form(1, steps, path, steps, path, found=found)

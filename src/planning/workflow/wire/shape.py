@@ -123,6 +123,8 @@ def _worded(error: jsonschema_rs.ValidationError, prefix: Path, version: int) ->
             for name in details["unexpected"]:
                 told = f"{show(name)} is no field of {'a step' if _is_step(known) else 'a plan'}"
                 yield Found("unknown_field", told, _meant(name, known), (*path, name), at_key=True)
+        case "enum" if not isinstance(error.instance, str):
+            pass  # that it is no text is said
         case "enum":
             options = ", ".join(map(str, details["options"]))
             yield Found("unknown_option", f"{field} is {show(error.instance)}", f"use one of {options}", path)

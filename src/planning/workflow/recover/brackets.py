@@ -1,0 +1,129 @@
+"""The containers that are open, and the brackets that close them: theirs, another's, or none."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from planning.workflow.recover.doubt import could_be_another, could_belong_outside
+from planning.workflow.recover.values import ValueReader
+
+__all__ = ["CLOSERS", "Brackets", "Frame"]
+
+CLOSERS: Final = {"{": "}", "[": "]"}
+
+
+class Frame:
+    """A container that is open.
+
+    Attributes:
+        start: The offset of its opening bracket.
+        closer: The bracket that closes it.
+        good: The offset behind the last thing in it that is complete.
+        last: The offsets of what is its last member, or its last item, when that is a container too.
+    """
+
+    __slots__ = ("closer", "good", "last", "start")
+
+    def __init__(self, start: int, closer: str) -> None:
+        self.start = start
+        self.closer = closer
+        self.good = start + 1
+        self.last: tuple[int, int] | None = None
+
+
+class Brackets(ValueReader):
+    """Keeps the containers that are open.
+
+    Attributes:
+        stack: The containers, the innermost last.
+        pos: Where reading goes on.
+        kept: How many of the edits stand before the last thing that is complete.
+        broken: Where containers start that lack something.
+        forced: Where it showed first that a bracket is missing.
+    """
+
+    def __init__(self, text: str, start: int) -> None:
+        super().__init__(text)
+        self.pos = start + 1
+        self.stack = [Frame(start, CLOSERS[text[start]])]
+        self.kept = 0
+        self.broken: set[int] = set()
+        self.forced: int | None = None
+        self._in_doubt: set[int] = set()  # where the containers start that this concerns
+
+    def look_behind(self, outermost: Frame) -> None:
+        """Called when the outermost container was closed."""
+
+    def close(self, char: str, pos: int) -> None:
+        """Take a closing bracket: of the innermost container, or of one around it, or of none."""
+        stack = self.stack
+        if stack[-1].closer != char:
+            if not self.can_close(char):
+                self._drop(pos)
+                return
+            while stack[-1].closer != char:
+                self.force(pos, pos + 1)
+        frame = stack.pop()
+        self.pos = pos + 1
+        if stack:
+            stack[-1].good = pos + 1
+            stack[-1].last = (frame.start, pos + 1)
+            self.kept = len(self.edits)
+        elif char == "}":
+            self.look_behind(frame)
+
+    def _drop(self, pos: int) -> None:
+        """Leave out a closing bracket without an opening one; an error where it may be another one."""
+        last, self.pos, self.stack[-1].last = self.stack[-1].last, pos + 1, None
+        if self.forced is not None:
+            self._doubt("brackets are missing and too many", self.forced, self.forced + 1, self._in_doubt)
+        elif last is not None and could_be_another(
+            self.text, *last, is_known=self._is_known(len(self.stack))
+        ):
+            self._doubt("a closing bracket is too many, and which one is unknown", pos, pos + 1, {last[0]})
+        else:
+            self.note("extra_bracket", pos, pos + 1)
+        self.edit(pos, pos + 1, "")
+
+    def _doubt(self, message: str, start: int, end: int, frames: set[int]) -> None:
+        """Keep the error of a bracket that can be meant in two ways, instead of a repair."""
+        if all(error.code != "ambiguous_bracket" for error in self.errors):
+            self.error("ambiguous_bracket", message, "close every bracket once", start, end)
+        self.broken |= frames
+
+    def can_close(self, char: str) -> bool:
+        """Whether a container is open that this bracket closes."""
+        return any(frame.closer == char for frame in self.stack)
+
+    def _is_known(self, depth: int) -> bool:
+        """Whether a container at a depth is a step or the document, whose fields are known."""
+        return depth <= self.level() + 1
+
+    def level(self) -> int:
+        """At which depth the steps' list stands; before the first one where there is none."""
+        return next((depth for depth, frame in enumerate(self.stack) if frame.closer == "]"), -1)
+
+    def force(self, start: int, end: int) -> None:
+        """Close the innermost container, which nothing closes; an error where it may have ended before.
+
+        Args:
+            start: Where that shows.
+            end: The end of that place.
+        """
+        is_known = self._is_known(len(self.stack) - 1)
+        frame = self.stack.pop()
+        doubtful = None
+        if frame.last is not None and self.text[frame.last[0]] == self.text[frame.start]:
+            doubtful = could_belong_outside(self.text, *frame.last, is_known=is_known)
+        if doubtful is None:
+            self.note("missing_bracket", start, end)
+            self.forced = start if self.forced is None else self.forced
+            self._in_doubt.update(each.start for each in (frame, *self.stack))
+        else:
+            told = "a bracket is missing, and what this belongs to is unknown"
+            start, end = (doubtful, doubtful + 1) if frame.closer == "}" else (start, end)
+            self._doubt(told, start, end, {frame.start})
+        self.edit(frame.good, frame.good, frame.closer)
+        if self.stack:
+            self.stack[-1].good = frame.good
+            self.stack[-1].last = (frame.start, frame.good)

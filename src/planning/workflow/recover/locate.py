@@ -65,21 +65,31 @@ def _readings(text: str) -> list[Repaired]:
 def _candidates(text: str, pos: int) -> list[Repaired]:
     """What may be a plan within prose, or in a fence."""
     readings: list[Repaired] = []
-    fenced = tokens.FENCED.search(text, pos)
     while True:
         found = tokens.CANDIDATE.search(text, pos)
-        if fenced is not None and (found is None or fenced.end() <= found.start()):
-            start, fenced = fenced.end(), tokens.FENCED.search(text, fenced.end())
-            if start < pos:
-                continue
-        elif found is not None:
-            start = found.start()
-        else:
-            return readings
+        bare = len(text) if found is None else found.start()
+        start = _fenced(text, pos, bare)
+        if start is None:
+            if found is None:
+                return readings
+            start = bare
         reading = repair(text, start)
         readings.append(reading)
         is_lost = reading.fault is not None and not _is_plan(text, reading)
         pos = max(start + 1, reading.fault or 0) if is_lost else max(reading.end, start + 1)
+
+
+def _fenced(text: str, pos: int, end: int) -> int | None:
+    """Where the text of the next fence starts with a bracket, at most at an end."""
+    while pos < end:
+        marks = [mark for mark in (text.find("```", pos, end), text.find("~~~", pos, end)) if mark >= 0]
+        if not marks:
+            return None
+        fenced = tokens.FENCED.match(text, min(marks))
+        if fenced is not None and fenced.end() <= end:
+            return fenced.end()
+        pos = min(marks) + 3
+    return None
 
 
 def _is_plan(text: str, reading: Repaired) -> bool:

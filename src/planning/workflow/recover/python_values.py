@@ -7,7 +7,8 @@ Objects are asked nothing that their class may have rewritten: what they hold is
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, Final
 
@@ -18,22 +19,22 @@ from planning.workflow.recover.tokens import MOST_DIGITS
 __all__ = ["MOST_VALUES", "kind_of", "plain_value"]
 
 MOST_VALUES: Final = 1_000_000
-_MOST_BITS: Final = int(MOST_DIGITS / math.log10(2))
 _MOST_SHOWN: Final = 40
+_BITS: Final = math.log2(10)
 _HINT: Final = "use text, numbers, booleans, None, lists and mappings with text as names"
-_NAME_OF: Final = type.__dict__["__name__"].__get__  # a metaclass may have a __name__ of its own
+_name_of: Final = type.__dict__["__name__"].__get__  # a metaclass may have a __name__ of its own
 
 
 def kind_of(value: object) -> str:
-    """What a value is, for a message: never itself, and nothing that its class can make up."""
-    return f"a value of type {ascii(_NAME_OF(type(value))[:_MOST_SHOWN])[1:-1]}"
+    """What a value is, for a message: nothing that its class can make up."""
+    return f"a value of type {ascii(_name_of(type(value))[:_MOST_SHOWN])[1:-1]}"
 
 
 def plain_value(given: object) -> tuple[Any, list[Found]]:
     """A copy in plain dicts and lists, with None for what JSON does not have; and what that was.
 
     Args:
-        given: Anything; it may hold itself, which is nested too deep, or be larger than is read.
+        given: Anything; it may hold itself, which is nested too deep, or more than is read.
     """
     found: list[Found] = []
     made: list[Any] = [None]
@@ -42,24 +43,89 @@ def plain_value(given: object) -> tuple[Any, list[Found]]:
     while todo:
         value, target, part, path = todo.pop()
         kind = type(value)
-        if (kind is str and value.isascii()) or kind is bool or value is None:
+        if kind is bool or value is None or (kind is str and value.isascii()):
             target[part] = value
-        elif not issubclass(kind, (Mapping, list, tuple)):
+            continue
+        is_mapping = issubclass(kind, Mapping)
+        if not is_mapping and not issubclass(kind, (list, tuple)):
             target[part] = _scalar(value, path, found)
-        elif len(path) >= MOST_DEPTH:
+            continue
+        if len(path) >= MOST_DEPTH:
             told = f"nested deeper than {MOST_DEPTH} levels"
             found.append(Found("too_deep", told, "send flatter values", path))
+            continue
+        if is_mapping:
+            fields = _fields(value, path, found, left + 1)
+            target[part] = plain = dict.fromkeys(fields)
+            held: list[tuple[Any, Any]] = list(fields.items())
         else:
-            if issubclass(kind, Mapping):
-                target[part] = plain = dict.fromkeys(inner := _fields(value, path, found, left))
-                held = list(inner.items())
-            else:
-                held = list(enumerate(list.__iter__(value) if issubclass(kind, list) else tuple.__iter__(value)))
-                target[part] = plain = [None] * len(held)
-            left -= len(held)
-            if left < 0:
-                told = f"more than {MOST_VALUES} values, which is more than is read"
-                found.append(Found("too_long", told, "send a shorter plan"))
-                break
-            todo += [(each, plain, name, (*path, name)) for name, each in reversed(held)]
+            items = list.__iter__(value) if issubclass(kind, list) else tuple.__iter__(value)
+            held = list(enumerate(islice(items, left + 1)))
+            target[part] = plain = [None] * len(held)
+        left -= len(held)
+        if left < 0:
+            told = f"the plan has more than {MOST_VALUES} values"
+            return None, [*found, Found("too_long", told, "send a shorter plan")]
+        held.reverse()  # for the first to be the next
+        todo += [(inner, plain, name, (*path, name)) for name, inner in held]
     return made[0], found
+
+
+def _fields(value: Any, path: Path, found: list[Found], most: int) -> dict[str, Any]:
+    """What a mapping holds, by names that are texts."""
+    pairs: Iterable[tuple[Any, Any]]
+    if issubclass(type(value), dict):
+        pairs = islice(dict.items(value), most)
+    else:
+        try:
+            pairs = [(name, value[name]) for name in islice(value, most)]
+        except Exception:  # noqa: BLE001 - a foreign mapping may fail in any way
+            found.append(Found("not_json", "a mapping that cannot be read", _HINT, path))
+            return {}
+    fields: dict[str, Any] = {}
+    for name, inner in pairs:
+        if not issubclass(type(name), str):
+            told = f"a field is named by {kind_of(name)}, not by a text"
+            found.append(Found("not_json", told, _HINT, path))
+            continue
+        plain = _text(name, path, found)
+        if plain in fields:  # two that are not the same in Python
+            told = "two fields have the same name"
+            found.append(Found("duplicate_key", told, "send each field once", (*path, plain)))
+        fields[plain] = inner
+    return fields
+
+
+def _scalar(value: Any, path: Path, found: list[Found]) -> Any:
+    kind = type(value)
+    if issubclass(kind, str):
+        return _text(value, path, found)
+    if issubclass(kind, int):
+        number = int.__int__(value)
+        if number.bit_length() <= most_digits() * _BITS:
+            return number
+        found.append(Found("bad_number", "a number that is too large to be kept", "send it as text", path))
+    elif issubclass(kind, float):
+        real = float.__float__(value)
+        if math.isfinite(real):
+            return real
+        found.append(Found("not_a_number", f"{real} is no value of JSON", "send a number or null", path))
+    else:
+        found.append(Found("not_json", f"{kind_of(value)} is no value of JSON", _HINT, path))
+    return None
+
+
+def most_digits() -> int:
+    """How many digits a whole number may have: as many as Python writes and reads, here and now."""
+    return min(MOST_DIGITS, sys.get_int_max_str_digits() or MOST_DIGITS)
+
+
+def _text(value: str, path: Path, found: list[Found]) -> str:
+    """A text in plain, in which no half of a surrogate pair is left."""
+    plain = str.__str__(value)
+    try:
+        plain.encode()
+    except UnicodeEncodeError:
+        found.append(Found("lone_surrogate", "half of a surrogate pair", "send the whole character", path))
+        return plain.encode(errors="replace").decode()
+    return plain

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -20,6 +20,8 @@ __all__ = ["MOST_VALUES", "kind_of", "plain_value"]
 
 MOST_VALUES: Final = 1_000_000
 _MOST_SHOWN: Final = 40
+_CONTAINERS: Final = (dict, list, tuple, Mapping)
+_SMALL: Final = 2**63
 _BITS: Final = math.log2(10)
 _HINT: Final = "use text, numbers, booleans, None, lists and mappings with text as names"
 _name_of: Final = type.__dict__["__name__"].__get__  # a metaclass may have a __name__ of its own
@@ -43,31 +45,33 @@ def plain_value(given: object) -> tuple[Any, list[Found]]:
     while todo:
         value, target, part, path = todo.pop()
         kind = type(value)
-        if kind is bool or value is None or (kind is str and value.isascii()):
-            target[part] = value
-            continue
-        is_mapping = issubclass(kind, Mapping)
-        if not is_mapping and not issubclass(kind, (list, tuple)):
+        if not issubclass(kind, _CONTAINERS):
             target[part] = _scalar(value, path, found)
             continue
         if len(path) >= MOST_DEPTH:
             told = f"nested deeper than {MOST_DEPTH} levels"
             found.append(Found("too_deep", told, "send flatter values", path))
             continue
-        if is_mapping:
-            fields = _fields(value, path, found, left + 1)
-            target[part] = plain = dict.fromkeys(fields)
-            held: list[tuple[Any, Any]] = list(fields.items())
-        else:
+        plain: Any
+        held: Sequence[tuple[Any, Any]]
+        if issubclass(kind, (list, tuple)):
             items = list.__iter__(value) if issubclass(kind, list) else tuple.__iter__(value)
             held = list(enumerate(islice(items, left + 1)))
-            target[part] = plain = [None] * len(held)
+            plain = [None] * len(held)
+        else:
+            held = list(_fields(value, path, found, left + 1).items())
+            plain = dict.fromkeys(name for name, _ in held)
+        target[part] = plain
         left -= len(held)
         if left < 0:
             told = f"the plan has more than {MOST_VALUES} values"
             return None, [*found, Found("too_long", told, "send a shorter plan")]
-        held.reverse()  # for the first to be the next
-        todo += [(inner, plain, name, (*path, name)) for name, inner in held]
+        for name, inner in reversed(held):  # so that the first is the next
+            kind = type(inner)
+            if (kind is str and inner.isascii()) or kind is bool or (kind is int and -_SMALL < inner < _SMALL):
+                plain[name] = inner
+            elif inner is not None:
+                todo.append((inner, plain, name, (*path, name)))
     return made[0], found
 
 
@@ -84,6 +88,9 @@ def _fields(value: Any, path: Path, found: list[Found], most: int) -> dict[str, 
             return {}
     fields: dict[str, Any] = {}
     for name, inner in pairs:
+        if type(name) is str and name.isascii() and name not in fields:
+            fields[name] = inner
+            continue
         if not issubclass(type(name), str):
             told = f"a field is named by {kind_of(name)}, not by a text"
             found.append(Found("not_json", told, _HINT, path))

@@ -128,7 +128,7 @@ class _Repairer(Brackets):
                     char = text[pos : pos + 1]
             if is_object and char == "{" and (flat := tokens.OBJECT.match(text, pos)):
                 frame.last = (pos, flat.end())
-                self.had_raw_control = False
+                self.had_line_break = False
                 self.pos = frame.good = flat.end()
                 self.kept = len(self.edits)
                 self._pass_after()
@@ -136,7 +136,7 @@ class _Repairer(Brackets):
             if char and char in "{[":
                 self._open(char, pos)
                 continue
-            self.had_raw_control = False
+            self.had_line_break = False
             self._item = pos
             scalar = tokens.SCALAR.match(text, pos)
             self.pos = frame.good = self.odd_value(pos) if scalar is None else scalar.end()
@@ -182,7 +182,7 @@ class _Repairer(Brackets):
             self._end(pos)
             return False
         is_apart = before in "}]" or re.search(r"[\n\r]", text[value_end:pos]) is not None
-        if is_apart and not self.had_raw_control and self._starts_item(pos):
+        if is_apart and not self.had_line_break and self._starts_item(pos):
             if not self._is_sequence or len(self.stack) > 1:
                 self.note("missing_comma", pos, pos + 1)
             self.edits.append((self.stack[-1].good, self.stack[-1].good, ","))
@@ -195,7 +195,7 @@ class _Repairer(Brackets):
 
     def _starts_item(self, pos: int) -> bool:
         if self.stack[-1].closer == "]":
-            return self.text[pos] in "{[\"'-0123456789" or tokens.SCALAR.match(self.text, pos) is not None
+            return self.text[pos] in "{[\"'-0123456789" or tokens.LITERAL.match(self.text, pos) is not None
         return self.text[pos] in "\"'" or tokens.NAME.match(self.text, pos) is not None
 
     def _odd_key(self, pos: int) -> int:

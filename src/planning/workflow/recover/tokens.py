@@ -15,6 +15,7 @@ __all__ = [
     "ITEMS",
     "JSON_ESCAPE",
     "KEY",
+    "LITERAL",
     "MEMBERS",
     "MOST_DIGITS",
     "NAME",
@@ -72,6 +73,7 @@ JSON_ESCAPE: Final = re.compile(rf'\\(?:["\\/bfnrt]|{_UNICODE})')
 _NAME = r"(?:[^\W\d]|\$)[\w$-]*+"
 NAME: Final = re.compile(_NAME)
 WORD: Final = re.compile(r"\w[^,:{}\[\]\"'/#\\\x00-\x1f]*+")
+LITERAL: Final = re.compile(r"(?:true|false|null|True|False|None)(?!\w)")
 NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
 ODD_NUMBER: Final = re.compile(r"[+-]?+(?:[0-9]|\.[0-9])[\w.+-]*+")
 

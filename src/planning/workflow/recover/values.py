@@ -41,7 +41,7 @@ class ValueReader:
         errors: What was wrong.
         notes: What was repaired.
         spoilt: Where something stands that is no value, or not the one that was meant.
-        had_raw_control: Whether the last string held a raw line break or another control character.
+        had_line_break: Whether the last string held a raw line break.
     """
 
     def __init__(self, text: str) -> None:
@@ -50,7 +50,7 @@ class ValueReader:
         self.errors: list[Found] = []
         self.notes: Notes = {}
         self.spoilt: set[int] = set()
-        self.had_raw_control = False
+        self.had_line_break = False
 
     def edit(self, start: int, end: int, replacement: str, code: str | None = None) -> None:
         """Replace a part of the text; with a code, note that this is a repair."""
@@ -120,7 +120,7 @@ class ValueReader:
             Fault: There is no value.
         """
         char = self.text[pos : pos + 1]
-        self.had_raw_control = False
+        self.had_line_break = False
         if self.is_over(pos):
             raise self.cut_off(pos)
         if char in "\"'":
@@ -179,7 +179,7 @@ class ValueReader:
         string = tokens.QUOTED[quote].match(self.text, pos)
         if string is None:
             raise self.cut_off()
-        self.had_raw_control = False
+        self.had_line_break = False
         start, end = pos + 1, string.end() - 1
         if quote == "'":
             self.edit(pos, start, '"')
@@ -197,7 +197,7 @@ class ValueReader:
         if odd == '"':  # only between single quotes
             self.edit(pos, pos, "\\")
         else:
-            self.had_raw_control = True
+            self.had_line_break = self.had_line_break or odd in "\n\r"
             self.edit(pos, pos + 1, _CONTROLS.get(odd, f"\\u{ord(odd):04x}"), "raw_control")
         return pos + 1
 

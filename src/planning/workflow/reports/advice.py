@@ -42,10 +42,12 @@ def prompt_text(errors: Sequence[Finding], warnings: Sequence[Finding]) -> str:
 
 
 def _lines(findings: Sequence[Finding]) -> Iterator[str]:
-    """A line for each problem; the same one at several places is written once, with all of them."""
+    """A line for each problem; the same one at several places, and several at one, are one line."""
     places: dict[tuple[str, str], list[str]] = {}
     for finding in findings:
         places.setdefault((finding.message, finding.hint), []).append(place(finding))
+    problems: dict[str, list[str]] = {}
     for words, found in places.items():
-        at = "; ".join(dict.fromkeys(filter(None, found)))
-        yield f"- {at}: {item(words)}" if at else f"- {item(words)}"
+        problems.setdefault("; ".join(dict.fromkeys(filter(None, found))), []).append(item(words))
+    for at, told in problems.items():
+        yield f"- {at}: {'. '.join(told)}" if at else f"- {'. '.join(told)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from types import MappingProxyType
 from typing import Final
 
@@ -49,13 +50,18 @@ def rendered(
     shown = [*errors[:_MOST], *warnings[: max(0, _MOST - len(errors))]]
     last = max((finding.line or 0 for finding in shown), default=0)
     view = _View(_lines(source, shown), _printable(name), color, width, " " * len(str(last)))
-    blocks = ["\n".join(view.block(finding)) for finding in shown]
+    blocks = ["\n".join(view.block(list(findings))) for _, findings in groupby(shown, key=_where)]
     left_errors = max(0, len(errors) - _MOST)
     left = listed(left_errors, len(errors) + len(warnings) - left_errors - len(shown), more="more ")
     if left:
         blocks.append(f"...and {left}")
     blocks.append("\n".join(view.summary(errors, warnings, steps)))
     return "\n\n".join(blocks)
+
+
+def _where(finding: Finding) -> tuple[object, ...]:
+    """What findings have in common that are shown under one source line."""
+    return finding.severity, finding.pointer, finding.line, finding.column, finding.length
 
 
 def _lines(source: Source | None, findings: Sequence[Finding]) -> dict[int, str]:
@@ -87,13 +93,15 @@ class _View:
     width: int | None
     margin: str
 
-    def block(self, finding: Finding) -> Iterator[str]:
-        """A finding with its source line."""
+    def block(self, findings: Sequence[Finding]) -> Iterator[str]:
+        """The findings at one place, with their source line."""
+        finding = findings[0]
         severity = _SGR[finding.severity]
-        label = f"{finding.severity}[{finding.code}]"
-        first, *more = self._wrapped(f"{label}: ", plain(finding.message), "  ")
-        yield self._paint(label, severity) + self._paint(first.removeprefix(label), _BOLD)
-        yield from (self._paint(line, _BOLD) for line in more)
+        for each in findings:
+            label = f"{each.severity}[{each.code}]"
+            first, *more = self._wrapped(f"{label}: ", plain(each.message), "  ")
+            yield self._paint(label, severity) + self._paint(first.removeprefix(label), _BOLD)
+            yield from (self._paint(line, _BOLD) for line in more)
         arrow = self._paint(f"{self.margin}-->", _DIM)
         if finding.line is None or finding.column is None:
             yield f"{arrow} {self.name}"
@@ -104,8 +112,8 @@ class _View:
         about = ", ".join(filter(None, (step(finding), short_pointer(finding.pointer))))
         if about:
             yield from self._note("", about, "")
-        if finding.hint:
-            yield from self._note("help: ", plain(finding.hint), _CYAN)
+        for hint in dict.fromkeys(each.hint for each in findings if each.hint):
+            yield from self._note("help: ", plain(hint), _CYAN)
 
     def summary(
         self, errors: Sequence[Finding], warnings: Sequence[Finding], steps: int | None

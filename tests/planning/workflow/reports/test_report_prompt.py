@@ -59,13 +59,13 @@ def test_the_same_problem_without_a_place_is_not_repeated() -> None:
 
 
 def numbered(code: str, count: int) -> list[Finding]:
-    return [Finding(code, f"problem {number}", "") for number in range(count)]
+    return [Finding(code, f"problem {number}", "", pointer=f"/{number}") for number in range(count)]
 
 
 @pytest.mark.parametrize(
     ("errors", "warnings", "last"),
     [
-        (40, 0, "- problem 39"),
+        (40, 0, "- /39: problem 39"),
         (41, 0, "...and 1 more error."),
         (52, 0, "...and 12 more errors."),
         (40, 1, "...and 1 more warning."),
@@ -77,7 +77,7 @@ def numbered(code: str, count: int) -> list[Finding]:
 def test_at_most_forty_findings_are_written_out(errors: int, warnings: int, last: str) -> None:
     found = [*numbered("wrong_type", errors), *numbered("comment", warnings)]
     lines = report(*found).to_prompt().split("\n")
-    assert sum(line.startswith("- problem") for line in lines) == 40
+    assert sum(": problem " in line for line in lines) == 40
     assert lines[-1] == last
     assert ("Warnings:" in lines) == (errors not in {0} and errors < 40 and warnings > 0)
 

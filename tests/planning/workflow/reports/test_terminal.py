@@ -186,7 +186,7 @@ def test_a_line_of_a_megabyte_is_shown_around_each_place() -> None:
 
 
 def numbered(code: str, count: int) -> list[Finding]:
-    return [Finding(code, f"problem {number}", "") for number in range(count)]
+    return [Finding(code, f"problem {number}", "", pointer=f"/{number}") for number in range(count)]
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,17 @@ def test_at_most_forty_findings_are_written_out(errors: int, warnings: int, last
     assert ("Warnings:" in lines) == (errors not in {0} and errors < 40 and warnings > 0)
 
 
+def test_what_is_wrong_at_one_place_stands_on_one_line() -> None:
+    found = [
+        Finding("missing_field", f"{name} is missing", f"add {name}: text", 0, "a", "/0", 2, 3)
+        for name in ("description", "name")
+    ]
+    assert report(*found).to_prompt().split("\n")[1:] == [
+        "- line 2, column 3, step 1 'a', /0: description is missing; add description: text. "
+        "name is missing; add name: text"
+    ]
+
+
 def test_names_cannot_break_out_of_their_line() -> None:
     hostile = Finding(
         "unknown_tool",

@@ -42,9 +42,9 @@ def _written(draw: st.DrawFn, value: Any) -> str:
             f"{_name(draw, key)}{_gap(draw)}:{_gap(draw)}{_written(draw, each)}"
             for key, each in value.items()
         ]
-        return "{" + _joined(draw, fields) + "}"
+        return "{" + _joined(draw, fields, list(value.values())) + "}"
     if isinstance(value, list):
-        return "[" + _joined(draw, [_written(draw, each) for each in value]) + "]"
+        return "[" + _joined(draw, [_written(draw, each) for each in value], value) + "]"
     if isinstance(value, str):
         return _string(draw, value)
     if isinstance(value, bool) or value is None:
@@ -55,22 +55,30 @@ def _written(draw: st.DrawFn, value: Any) -> str:
 def _gap(draw: st.DrawFn) -> str:
     """White space, and now and then a comment."""
     gap = draw(st.sampled_from(_SPACES))
-    if draw(st.integers(0, 9)) == 0:
+    if draw(st.integers(0, 9)) == 9:
         gap += draw(st.sampled_from(_COMMENTS)) + draw(st.sampled_from(_SPACES))
     return gap
 
 
-def _joined(draw: st.DrawFn, items: list[str]) -> str:
+def _joined(draw: st.DrawFn, items: list[str], values: list[Any]) -> str:
     text = _gap(draw)
     for index, item in enumerate(items):
         text += item + _gap(draw)
         if index < len(items) - 1:
-            # A sign on the next line may as well go on with a sum.
-            between = [","] if items[index + 1][0] in "+-." else [",", ",", "\n"]
-            text += draw(st.sampled_from(between)) + _gap(draw)
-        elif draw(st.integers(0, 3)) == 0:
+            text += draw(st.sampled_from(_between(values[index], items[index + 1]))) + _gap(draw)
+        elif draw(st.integers(0, 3)) == 3:
             text += "," + _gap(draw)
     return text
+
+
+def _between(before: Any, behind: str) -> list[str]:
+    """What may stand between two values; no comma is needed where it can be told that one is missing.
+
+    A sign on the next line may as well go on with a sum; and a string with a line break in it may as well
+    lack its quote.
+    """
+    is_broken = isinstance(before, str) and ("\n" in before or "\r" in before)
+    return [","] if is_broken or behind[0] in "+-." else [",", ",", "\n"]
 
 
 def _name(draw: st.DrawFn, name: str) -> str:

@@ -40,6 +40,7 @@ class Brackets(ValueReader):
         kept: How many of the edits stand before the last thing that is complete.
         broken: Where containers start that lack something.
         forced: Where it showed first that a bracket is missing.
+        is_ambiguous: Whether a bracket can be meant in two ways.
     """
 
     def __init__(self, text: str, start: int) -> None:
@@ -49,6 +50,7 @@ class Brackets(ValueReader):
         self.kept = 0
         self.broken: set[int] = set()
         self.forced: int | None = None
+        self.is_ambiguous = False
         self._in_doubt: set[int] = set()  # where the containers start that this concerns
 
     def look_behind(self, outermost: Frame) -> None:
@@ -65,6 +67,7 @@ class Brackets(ValueReader):
                 self.force(pos, pos + 1)
         frame = stack.pop()
         self.pos = pos + 1
+        self.had_line_break = False
         if stack:
             stack[-1].good = pos + 1
             stack[-1].last = (frame.start, pos + 1)
@@ -77,6 +80,7 @@ class Brackets(ValueReader):
         last, self.pos, self.stack[-1].last = self.stack[-1].last, pos + 1, None
         if self.forced is not None:
             self._doubt("brackets are missing and too many", self.forced, self.forced + 1, self._in_doubt)
+            self._in_doubt = set()
         elif last is not None and could_be_another(
             self.text, *last, is_known=self._is_known(len(self.stack))
         ):
@@ -87,8 +91,9 @@ class Brackets(ValueReader):
 
     def _doubt(self, message: str, start: int, end: int, frames: set[int]) -> None:
         """Keep the error of a bracket that can be meant in two ways, instead of a repair."""
-        if all(error.code != "ambiguous_bracket" for error in self.errors):
+        if not self.is_ambiguous:
             self.error("ambiguous_bracket", message, "close every bracket once", start, end)
+        self.is_ambiguous = True
         self.broken |= frames
 
     def can_close(self, char: str) -> bool:

@@ -38,6 +38,12 @@ class _Node:
         self.names: list[str] = []
         self.inner: list[_Node | None] = []
 
+    def add(self, offset: int, name: str) -> None:
+        """Begin a member or an item."""
+        self.offsets.append(offset)
+        self.names.append(name)
+        self.inner.append(None)
+
 
 def could_belong_outside(text: str, start: int, end: int, *, is_known: bool) -> int | None:
     """The first member that could stand in the container around instead, which lacks a bracket.
@@ -83,25 +89,23 @@ def could_be_another(text: str, start: int, end: int, *, is_known: bool) -> bool
 
 def _read(text: str, start: int, end: int) -> _Node:
     root = _Node(is_object=text[start] == "{")
-    stack, is_fresh = [root], True
+    stack, before = [root], start
     for token in _TOKEN.finditer(text, start + 1, end):
         char, node = token[0][0], stack[-1]
-        if char.isspace() or token[0].startswith(("//", "#", "/*")):
+        if char.isspace() or char == "," or token[0].startswith(("//", "#", "/*")):
             continue
-        if char == ",":
-            is_fresh = True
-        elif char in "}]":
-            if len(stack) > 1:
-                stack.pop()
-            is_fresh = False
-        else:
-            if is_fresh:
-                node.offsets.append(token.start())
-                node.names.append(token[0].strip("\"'"))
-                node.inner.append(None)
-            is_fresh = char in "{["
-            if is_fresh:
-                inner = _Node(is_object=char == "{")
+        if char in "}]":
+            del stack[max(len(stack) - 1, 1) :]
+        elif node.is_object and char == ":":
+            node.add(before, text[before : token.start()].strip(" \t\r\n\"'"))
+        elif char in "{[":
+            if not node.is_object:
+                node.add(token.start(), "")
+            inner = _Node(is_object=char == "{")
+            if node.inner:
                 node.inner[-1] = inner
-                stack.append(inner)
+            stack.append(inner)
+        elif not node.is_object:
+            node.add(token.start(), "")
+        before = token.start()
     return root

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
+from collections.abc import Iterator
+from heapq import merge
 
 import attrs
 
@@ -14,6 +17,9 @@ from planning.workflow.recover.remarks import Notes, count, remarks
 from planning.workflow.recover.repair import Repaired, repair
 
 __all__ = ["Located", "locate"]
+
+_NEAR = 300
+_FIELD_BEFORE = re.compile(r"""(?:^|[,{}\]\n])[ \t]*+(?:"[^"\n]*+"|'[^'\n]*+')\s*+:$""")
 
 
 @attrs.frozen
@@ -65,31 +71,34 @@ def _readings(text: str) -> list[Repaired]:
 def _candidates(text: str, pos: int) -> list[Repaired]:
     """What may be a plan within prose, or in a fence."""
     readings: list[Repaired] = []
-    while True:
-        found = tokens.CANDIDATE.search(text, pos)
-        bare = len(text) if found is None else found.start()
-        start = _fenced(text, pos, bare)
-        if start is None:
-            if found is None:
-                return readings
-            start = bare
-        reading = repair(text, start)
+    fences = merge(_fenced(text, "```", pos), _fenced(text, "~~~", pos))
+    fenced, bare = next(fences, len(text)), _bare(text, pos)
+    while min(fenced, bare) < len(text):
+        start = min(fenced, bare)
+        reading = repair(text, start, is_prose=True)
         readings.append(reading)
         is_lost = reading.fault is not None and not _is_plan(text, reading)
         pos = max(start + 1, reading.fault or 0) if is_lost else max(reading.end, start + 1)
+        while fenced < pos:
+            fenced = next(fences, len(text))
+        if bare < pos:  # otherwise it is not looked for again: it may be far away
+            bare = _bare(text, pos)
+    return readings
 
 
-def _fenced(text: str, pos: int, end: int) -> int | None:
-    """Where the text of the next fence starts with a bracket, at most at an end."""
-    while pos < end:
-        marks = [mark for mark in (text.find("```", pos, end), text.find("~~~", pos, end)) if mark >= 0]
-        if not marks:
-            return None
-        fenced = tokens.FENCED.match(text, min(marks))
-        if fenced is not None and fenced.end() <= end:
-            return fenced.end()
-        pos = min(marks) + 3
-    return None
+def _bare(text: str, pos: int) -> int:
+    """Where the next value that may be a plan starts within prose; the end of the text for none."""
+    found = tokens.CANDIDATE.search(text, pos)
+    return len(text) if found is None else found.start()
+
+
+def _fenced(text: str, fence: str, pos: int) -> Iterator[int]:
+    """Where the text of each fence of a kind starts with a bracket."""
+    while (start := text.find(fence, pos)) >= 0:
+        if fenced := tokens.FENCED.match(text, start):
+            yield fenced.end()
+        mark = tokens.FENCE.match(text, start)
+        pos = start + len(fence) if mark is None else mark.end()
 
 
 def _is_plan(text: str, reading: Repaired) -> bool:
@@ -116,7 +125,7 @@ def _look_ahead(text: str, chosen: Repaired, notes: Notes, errors: list[Found]) 
     if not ahead:
         return
     is_open = any(ahead.count(opening) > ahead.count(closing) for opening, closing in ("[]", "{}"))
-    if ahead[-1] in "[{" or (ahead[-1] == "," and is_open):
+    if ahead[-1] in "[{" or (ahead[-1] == "," and is_open) or _FIELD_BEFORE.search(ahead[-_NEAR:]):
         told, span = "the plan's beginning cannot be read", (len(ahead) - 1, len(ahead))
         errors.append(Found("syntax_error", told, "send one plan, as plain JSON", span=span))
     first = before - len(text[:before].lstrip())
@@ -151,21 +160,21 @@ def _pass_comments(text: str, pos: int, notes: Notes) -> int:
     return pos
 
 
-def _drop(text: str, pos: int, chosen: Repaired, notes: Notes, errors: list[Found]) -> None:
-    """Leave out a closing bracket behind the plan; an error where it may be another one."""
-    hint = "close every bracket once"
+def _drop(text: str, extra: list[int], chosen: Repaired, notes: Notes, errors: list[Found]) -> None:
+    """Leave out closing brackets behind the plan; an error where one may be another one."""
     if any(each.code == "ambiguous_bracket" for each in errors):
         return
+    alike = [pos for pos in extra if text[pos] == text[chosen.end - 1]]
     if chosen.forced is not None:
-        told, span = "brackets are missing and too many", (chosen.forced, chosen.forced + 1)
-    elif text[pos] == text[chosen.end - 1] and could_be_another(
-        text, chosen.start, chosen.end, is_known=True
-    ):
-        told, span = "a closing bracket is too many, and which one is unknown", (pos, pos + 1)
+        told, start = "brackets are missing and too many", chosen.forced
+    elif alike and could_be_another(text, chosen.start, chosen.end, is_known=True):
+        told, start = "a closing bracket is too many, and which one is unknown", alike[0]
     else:
-        count(notes, "extra_bracket", pos, pos + 1)
+        for pos in extra:
+            count(notes, "extra_bracket", pos, pos + 1)
         return
-    errors.append(Found("ambiguous_bracket", told, hint, span=span))
+    span = start, start + 1
+    errors.append(Found("ambiguous_bracket", told, "close every bracket once", span=span))
     notes.pop("missing_bracket", None)
     notes.pop("extra_bracket", None)
 
@@ -174,7 +183,7 @@ def _look_behind(
     text: str, chosen: Repaired, notes: Notes, errors: list[Found], readings: dict[int, Repaired]
 ) -> None:
     """Note what stands behind the plan: what ends it, then other text."""
-    pos = chosen.end
+    pos, extra = chosen.end, list[int]()
     while (pos := _pass_comments(text, pos, notes)) < len(text):
         char = text[pos]
         if char in "`~" and (fence := tokens.FENCE.match(text, pos)):
@@ -183,10 +192,12 @@ def _look_behind(
         if char == "," and not text[pos + 1 :].strip("` \t\r\n"):
             count(notes, "trailing_comma", pos, pos + 1)
         elif char in "]}":
-            _drop(text, pos, chosen, notes, errors)
+            extra.append(pos)
         else:
             break
         pos += 1
+    if extra:
+        _drop(text, extra, chosen, notes, errors)
     if pos >= len(text) or any(each.code == "several_documents" for each in errors):
         return
     following = readings.get(pos)

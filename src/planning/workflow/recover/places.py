@@ -59,7 +59,10 @@ class Edits:
             is_end: Whether it is the end of something: then what was put in behind does not count.
         """
         at = bisect_right(self._new, offset - is_end) - 1
-        return self._old[at] + (offset - self._new[at] if self._moves[at] else 0)
+        if self._moves[at]:
+            return self._old[at] + offset - self._new[at]
+        is_all = is_end and offset == self._new[at + 1]  # the end of the whole replacement
+        return self._old[at + 1 if is_all else at]
 
     def edited(self, offset: int) -> int:
         """The offset in the new text of an offset in the original."""

@@ -7,18 +7,17 @@ Objects are asked nothing that their class may have rewritten: what they hold is
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
 from planning.workflow.findings import Found, Path
 from planning.workflow.recover.repair import MOST_DEPTH
-from planning.workflow.recover.tokens import MOST_DIGITS
+from planning.workflow.recover.values import most_digits
 
 __all__ = ["MOST_VALUES", "kind_of", "plain_value"]
 
-MOST_VALUES: Final = 1_000_000
+MOST_VALUES: Final = 2_000_000
 _MOST_SHOWN: Final = 40
 _CONTAINERS: Final = (dict, list, tuple, Mapping)
 _SMALL: Final = 2**63
@@ -41,6 +40,7 @@ def plain_value(given: object) -> tuple[Any, list[Found]]:
     found: list[Found] = []
     made: list[Any] = [None]
     todo: list[tuple[Any, Any, str | int, Path]] = [(given, made, 0, ())]
+    around: list[int] = [0] * MOST_DEPTH  # which containers are around, by depth
     left = MOST_VALUES
     while todo:
         value, target, part, path = todo.pop()
@@ -48,10 +48,12 @@ def plain_value(given: object) -> tuple[Any, list[Found]]:
         if not issubclass(kind, _CONTAINERS):
             target[part] = _scalar(value, path, found)
             continue
-        if len(path) >= MOST_DEPTH:
-            told = f"nested deeper than {MOST_DEPTH} levels"
+        depth = len(path)
+        if depth >= MOST_DEPTH or id(value) in around[:depth]:
+            told = f"nested deeper than {MOST_DEPTH} levels" if depth >= MOST_DEPTH else "it holds itself"
             found.append(Found("too_deep", told, "send flatter values", path))
             continue
+        around[depth] = id(value)
         plain: Any
         held: Sequence[tuple[Any, Any]]
         if issubclass(kind, (list, tuple)):
@@ -68,7 +70,8 @@ def plain_value(given: object) -> tuple[Any, list[Found]]:
             return None, [*found, Found("too_long", told, "send a shorter plan")]
         for name, inner in reversed(held):  # so that the first is the next
             kind = type(inner)
-            if (kind is str and inner.isascii()) or kind is bool or (kind is int and -_SMALL < inner < _SMALL):
+            is_plain = inner.isascii() if kind is str else kind is int and -_SMALL < inner < _SMALL
+            if is_plain or kind is bool:
                 plain[name] = inner
             elif inner is not None:
                 todo.append((inner, plain, name, (*path, name)))
@@ -120,11 +123,6 @@ def _scalar(value: Any, path: Path, found: list[Found]) -> Any:
     else:
         found.append(Found("not_json", f"{kind_of(value)} is no value of JSON", _HINT, path))
     return None
-
-
-def most_digits() -> int:
-    """How many digits a whole number may have: as many as Python writes and reads, here and now."""
-    return min(MOST_DIGITS, sys.get_int_max_str_digits() or MOST_DIGITS)
 
 
 def _text(value: str, path: Path, found: list[Found]) -> str:

@@ -13,7 +13,7 @@ from planning.errors import show
 from planning.workflow.findings import Found, Path
 from planning.workflow.recover.locate import locate
 from planning.workflow.recover.places import Edits, Places
-from planning.workflow.recover.python_values import plain_value
+from planning.workflow.recover.python_values import kind_of, plain_value
 from planning.workflow.recover.repair import MOST_DEPTH, Repaired
 from planning.workflow.recover.source import Source
 
@@ -77,16 +77,18 @@ def read_document(given: object) -> Document:
     Args:
         given: Text or bytes of JSON or almost JSON, or the value that such a text would have.
     """
-    if isinstance(given, (bytes, bytearray, memoryview)):
-        return _read_bytes(bytes(given))
-    if isinstance(given, str):
+    kind = type(given)  # and not its __class__, which may be anything
+    if issubclass(kind, str):
         return _read_text(str.__str__(given), [])
-    if given is None:
-        return Document(None, None, [Found("not_text", "there is no plan", "send the plan as JSON")])
-    if isinstance(given, (Mapping, list, tuple)):
+    if issubclass(kind, (dict, list, tuple, Mapping)):
         value, found = plain_value(given)
         return Document(value, None, found)
-    told = f"expected a plan as text, got {show(given)}"
+    told = "there is no plan" if given is None else f"expected a plan as text, got {kind_of(given)}"
+    if issubclass(kind, (bytes, bytearray, memoryview)):
+        try:
+            return _read_bytes(memoryview(given).tobytes())  # type: ignore[arg-type] # they are bytes
+        except ValueError:
+            told = "the bytes cannot be read any more"  # of a view that was released
     return Document(None, None, [Found("not_text", told, "send the plan as JSON")])
 
 

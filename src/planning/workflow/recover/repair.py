@@ -25,7 +25,8 @@ MOST_DEPTH: Final = 64
 _AFTER = re.compile(r"[ \t\n\r]*+[,}\]]")
 _NEXT = re.compile(r"\s*+,?\s*+(?=\{)")
 _BRACKET = re.compile(r"[{}\[\]]")
-_LAST_WORD = re.compile(r"\b(?:depends_on|dependencies|steps)\b")  # what a step or a document may not lack
+_FIELD = re.compile(r"""["']?\b(\w++)["']?\s*+:""")
+_REQUIRED = frozenset({"step_id", "description", "type", "name", "inputs", "depends_on"})  # by version 1
 
 
 @attrs.frozen
@@ -53,20 +54,23 @@ class Repaired:
     forced: int | None
 
 
-def repair(text: str, start: int) -> Repaired:
+def repair(text: str, start: int, *, is_prose: bool = False) -> Repaired:
     """Read the value that starts with a bracket.
 
     Args:
         text: The text as a whole.
         start: The offset of the bracket.
+        is_prose: Whether it stands in other text, and may be no plan: then nothing is read behind what is
+            not JSON, before anything in it speaks of a plan.
     """
-    return _Repairer(text, start).read()
+    return _Repairer(text, start, is_prose=is_prose).read()
 
 
 class _Repairer(Brackets):
-    def __init__(self, text: str, start: int) -> None:
+    def __init__(self, text: str, start: int, *, is_prose: bool) -> None:
         super().__init__(text, start)
         self._start = start
+        self._is_prose = is_prose
         self._comma = -1  # where the comma stands behind which an item is expected
         self._is_sequence = False
         self._fault: int | None = None
@@ -78,7 +82,7 @@ class _Repairer(Brackets):
                 self._read()
             except Fault as fault:
                 self._resume(fault)
-        if any(error.code == "ambiguous_bracket" for error in self.errors):
+        if self.is_ambiguous:
             self.notes.pop("missing_bracket", None)
             self.notes.pop("extra_bracket", None)
         self.edits.sort(key=lambda edit: edit[:2])  # what is put in stands before what is taken out
@@ -273,8 +277,9 @@ class _Repairer(Brackets):
         depth, level = len(self.stack) - 1, self.level()
         if depth <= level:
             return True
-        started = self.text[self.stack[-1].start : self.stack[-1].good]
-        return depth == level + 1 and _LAST_WORD.search(started) is not None
+        fields = set(_FIELD.findall(self.text, self.stack[-1].start, self.stack[-1].good))
+        # A step of version 2 or with a number may go on with what it waits for, or where its output goes.
+        return depth == level + 1 and ("steps" in fields or (level < 1 and fields >= _REQUIRED))
 
     def _resume(self, fault: Fault) -> None:
         """Keep an error, and go on with the next step; without one, with nothing."""
@@ -287,7 +292,9 @@ class _Repairer(Brackets):
         self._comma = -1
         self.spoilt.add(self._item)
         level = next((place for place, frame in enumerate(stack) if frame.closer == "]"), None)
-        upcoming = self._next_step(level, start)
+        is_lost = self._is_prose and tokens.PLAN_KEY.search(self.text, self._start, start) is None
+        self._is_prose = False
+        upcoming = None if is_lost else self._next_step(level, start)
         good = stack[-1].good
         del self.edits[self.kept :]
         self.broken.update(frame.start for frame in stack[1 if level is None else level + 1 :])

@@ -86,7 +86,7 @@ CANDIDATE: Final = re.compile(
     rf"|\{{(?={_ANY_SPACE}(?:\"[^\"\n]*+\"|'[^'\n]*+'|{_NAME}){_ANY_SPACE}:)"
 )
 """Where within prose a plan may start: prose has brackets of its own."""
-FENCED: Final = re.compile(rf"{_FENCE}[^\n\r`]*+[\n\r]{_ANY_SPACE}(?=[\[{{])")
+FENCED: Final = re.compile(rf"{_FENCE}[^\n\r`~]*+[\n\r]{_ANY_SPACE}(?=[\[{{])")
 """A fence, up to the bracket that its text starts with."""
 PROSE: Final = re.compile(r"(?:\[[^{}\[\]\"':,]*+\]|\{[^{}\[\]\"':,]*+\})(?!\s*+$)")
 """Words in brackets, with something behind them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Final
 
 from planning.errors import show
@@ -10,7 +11,7 @@ from planning.workflow.findings import Found
 from planning.workflow.recover import tokens
 from planning.workflow.recover.remarks import Notes
 
-__all__ = ["Fault", "ValueReader"]
+__all__ = ["Fault", "ValueReader", "most_digits"]
 
 _PYTHON: Final = {"True": "true", "False": "false", "None": "null"}
 _NOT_NUMBERS: Final = {"nan", "infinity", "inf"}
@@ -78,7 +79,9 @@ class ValueReader:
         Args:
             pos: Where; at its end when left out.
         """
-        end = len(self.text[:pos].rstrip())
+        end = len(self.text) if pos is None else pos
+        while end and self.text[end - 1].isspace():
+            end -= 1
         return Fault("truncated", "the text breaks off here", "send the whole plan", end, end)
 
     def ends_too_early(self, pos: int) -> Fault:
@@ -207,7 +210,7 @@ class ValueReader:
             return valid.end()
         digits = text[pos + 2 : pos + 4]
         if odd == "\\'":
-            self.edit(pos, pos + 1, "", "escape_form")
+            self.edit(pos, pos + 2, "'", "escape_form")
             return pos + 2
         if odd == "\\x" and len(digits) == 2 and _is_hex(digits):
             self.edit(pos, pos + _HEX_ESCAPE, f"\\u00{digits}", "escape_form")
@@ -236,4 +239,9 @@ def _is_number(token: str) -> bool:
         return False
     if any(each in token for each in ".eE"):
         return math.isfinite(float(token))
-    return len(token) <= tokens.MOST_DIGITS
+    return len(token) <= most_digits()
+
+
+def most_digits() -> int:
+    """How many digits a whole number may have: Python may be told to read and write fewer."""
+    return min(tokens.MOST_DIGITS, sys.get_int_max_str_digits() or tokens.MOST_DIGITS)

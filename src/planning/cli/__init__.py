@@ -1,4 +1,4 @@
-"""The ``planning`` command: replay a transcript, print the prompt section and the tool definitions."""
+"""The ``planning`` command: check plans, replay transcripts, print schemas, prompts and tool definitions."""
 
 from __future__ import annotations
 

@@ -34,7 +34,9 @@ def describe(name: str, value: object) -> Iterator[str]:
             yield f"    .{member}"
 
 
-@pytest.mark.parametrize("module", ["session", "planning", "planning.prompt", "planning.tools"])
+@pytest.mark.parametrize(
+    "module", ["session", "planning", "planning.prompt", "planning.tools", "planning.workflow"]
+)
 def test_the_public_names_of_a_module_are_the_stored_ones(module: str, snapshot: SnapshotAssertion) -> None:
     loaded = importlib.import_module(module)
     lines = [line for name in loaded.__all__ for line in describe(name, getattr(loaded, name))]

@@ -15,7 +15,6 @@ __all__ = ["VERSIONS", "schema", "schema_text", "validator"]
 VERSIONS: Final = (1, 2)
 
 
-@cache
 def schema_text(version: int) -> str:
     """The schema file of a format.
 

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from threading import Thread
 from typing import Any
 
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.checks.steps import check_steps
-from planning.workflow.codes import Severity
+from planning.workflow.codes import CODES, Severity
 from planning.workflow.drafts import Draft
 from planning.workflow.findings import Finding, Found, Path, pointer_of
 from planning.workflow.model import Workflow
 from planning.workflow.recover.read import Document, read_document
 from planning.workflow.reports.report import Report
-from planning.workflow.wire.build import draft_steps, dump_workflow, make_workflow
+from planning.workflow.wire.build import document_of, draft_steps, dump_workflow, make_workflow
 from planning.workflow.wire.form import Form, form_of
 from planning.workflow.wire.shape import check_shape
 
 __all__ = ["MOST_STEPS", "validate_workflow"]
 
 MOST_STEPS = 100_000
-MOST_FINDINGS = 10_000
+MOST_ERRORS = 10_000
 
 
 def validate_workflow(source: object, capabilities: Capabilities | None = None) -> Report:
@@ -31,7 +31,18 @@ def validate_workflow(source: object, capabilities: Capabilities | None = None) 
             or the parsed value; or a ``Workflow``.
         capabilities: The tools, handlers and agents that exist. Without them no name is checked.
     """
-    if isinstance(source, Workflow):
+    try:
+        return _validated(source, capabilities)
+    except RecursionError:  # the caller is near the limit; a thread has a stack of its own
+        reports: list[Report] = []
+        thread = Thread(target=lambda: reports.append(_validated(source, capabilities)))
+        thread.start()
+        thread.join()
+        return reports[0]
+
+
+def _validated(source: object, capabilities: Capabilities | None) -> Report:
+    if issubclass(type(source), Workflow):
         source = _written(source)
     document = read_document(source)
     found = list(document.found)
@@ -58,16 +69,12 @@ def validate_workflow(source: object, capabilities: Capabilities | None = None) 
     return _report(document, found, form, drafts, form.steps)
 
 
-def _written(workflow: Workflow) -> object:
+def _written(workflow: Any) -> object:
     """A workflow as text; one that is no JSON as it is, for the reader to say what it cannot take."""
     try:
         return dump_workflow(workflow)
     except ValueError:
-        return {
-            "schema_version": 2,
-            "goal": workflow.goal,
-            "steps": [asdict(step) for step in workflow.steps],
-        }
+        return document_of(workflow)
 
 
 def _follows(found: Found, document: Document) -> bool:
@@ -88,9 +95,11 @@ def _report(
 ) -> Report:
     if not found and form is not None:
         return Report((), (), make_workflow(form, drafts), steps, document.source)
-    if len(found) > MOST_FINDINGS:
-        told = f"{len(found) - MOST_FINDINGS} findings more than are written out"
-        found = [*found[:MOST_FINDINGS], Found("too_many_errors", told, "mend the others first")]
+    wrong = [each for each in found if CODES[each.code].severity is Severity.ERROR]
+    if len(wrong) > MOST_ERRORS:
+        told = f"{len(wrong) - MOST_ERRORS} errors more than are written out"
+        found = [each for each in found if CODES[each.code].severity is Severity.WARNING]
+        found += [*wrong[:MOST_ERRORS], Found("too_many_errors", told, "mend the others first")]
     ids = {draft.number: draft.step_id for draft in drafts}
     placed = sorted(
         (_placed(each, document, form, ids) for each in found),

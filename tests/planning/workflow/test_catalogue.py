@@ -61,7 +61,8 @@ def test_the_catalogue_is_the_table_of_the_code() -> None:
 @pytest.mark.parametrize("code", CODES)
 def test_the_wrong_example_gives_its_code_and_no_other_of_its_severity(code: str) -> None:
     report = validate_workflow(EXAMPLES[code].wrong, CAPABILITIES)
-    alike = [each.code for each in (*report.errors, *report.warnings) if each.severity == CODES[code].severity]
+    findings = (*report.errors, *report.warnings)
+    alike = [each.code for each in findings if each.severity == CODES[code].severity]
     assert set(alike) == {code} | (FLOOD if code == "too_many_errors" else set())
     assert report.ok == (CODES[code].severity == "warning")
 

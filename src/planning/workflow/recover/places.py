@@ -160,9 +160,7 @@ class Places:
         todo: list[tuple[Path, int]] = [((), self._root[0])]
         while todo:
             path, start = todo.pop()
-            children = self._children(start)
-            if children is None:
-                continue
+            children = self._members(start)
             while self._read(children):
                 pass
             seen: set[str | int] = set()
@@ -179,8 +177,9 @@ class Places:
 
     def _children(self, start: int) -> _Children | None:
         """What a container holds; None where there is none."""
-        if self._text[start] not in "{[":
-            return None
+        return self._members(start) if self._text[start] in "{[" else None
+
+    def _members(self, start: int) -> _Children:
         children = self._known.get(start)
         if children is None:
             children = self._known[start] = _Children(self._pass(start + 1))

@@ -74,7 +74,7 @@ class _Repairer(Brackets):
         self._comma = -1  # where the comma stands behind which an item is expected
         self._is_sequence = False
         self._fault: int | None = None
-        self._item = start  # where the last scalar starts
+        self._item = -1  # where the scalar starts that was read last, if it was one
 
     def read(self) -> Repaired:
         while self.stack:
@@ -102,6 +102,7 @@ class _Repairer(Brackets):
         text, stack = self.text, self.stack
         members, items = tokens.MEMBERS.match, tokens.ITEMS.match
         while stack:
+            self._item = -1
             frame = stack[-1]
             is_object = frame.closer == "}"
             run = (members if is_object else items)(text, self.pos)

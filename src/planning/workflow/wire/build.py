@@ -7,16 +7,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from planning.workflow.drafts import Draft
-from planning.workflow.findings import Path
+from planning.workflow.findings import Path, pointer_of
 from planning.workflow.model import Workflow, WorkflowStep
+from planning.workflow.recover.python_values import plain_value
 from planning.workflow.wire.form import Form, is_numbered
 
-__all__ = ["draft_steps", "dump_workflow", "make_workflow"]
+__all__ = ["document_of", "draft_steps", "dump_workflow", "make_workflow"]
 
 _TYPES = frozenset({"tool", "handler"})
 _STATE = ("status", "completed_at", "skipped")
 _EXTRAS = ("expected_key", "done_check", *_STATE)
 _FURTHER = frozenset({*_EXTRAS, "output_path"})
+_NO_STEP = WorkflowStep(step_id="", description="")
+_NO_WORKFLOW = Workflow()
 _WHOLE = ("status", "created_at", "completed_at", "owner", "can_modify")
 
 
@@ -140,27 +143,32 @@ def dump_workflow(workflow: Workflow) -> str:
         workflow: What to write.
 
     Raises:
-        ValueError: The inputs hold something that JSON does not have.
+        ValueError: It holds something that JSON does not have.
     """
-    document: dict[str, Any] = {"schema_version": 2, "goal": workflow.goal}
-    document |= _said(workflow, Workflow(), _WHOLE)
-    document["steps"] = [_step(step) for step in workflow.steps]
-    try:
-        return json.dumps(document, indent=2, allow_nan=False) + "\n"
-    except (TypeError, RecursionError) as error:
-        raise ValueError(f"the inputs hold something that JSON does not have: {error}") from None
+    document, found = plain_value(document_of(workflow))
+    if found:
+        raise ValueError(f"{pointer_of(found[0].path)}: {found[0].message}")
+    return json.dumps(document, indent=2) + "\n"
+
+
+def document_of(workflow: Workflow) -> dict[str, Any]:
+    """The document of version 2 that says what a workflow says; its fields may hold anything."""
+    document = {"schema_version": 2, "goal": getattr(workflow, "goal", None)}
+    document |= _said(workflow, _NO_WORKFLOW, _WHOLE)
+    steps: Any = getattr(workflow, "steps", None)
+    if type(steps) in {tuple, list}:
+        steps = [_step(each) if issubclass(type(each), WorkflowStep) else each for each in steps]
+    return {**document, "steps": steps}
 
 
 def _step(step: WorkflowStep) -> dict[str, Any]:
-    written: dict[str, Any] = {"step_id": step.step_id, "description": step.description}
     names = ("type", "name", "agent", "inputs", "outputs", "depends_on", "expected_key", "output_path")
-    plain = WorkflowStep(step_id="", description="")
-    written |= _said(step, plain, (*names, "done_check", *_STATE))
-    return written
+    written = {name: getattr(step, name, None) for name in ("step_id", "description")}
+    return written | _said(step, _NO_STEP, (*names, "done_check", *_STATE))
 
 
 def _said(given: object, plain: object, names: tuple[str, ...]) -> dict[str, Any]:
     """The fields that differ from those of one that says nothing."""
-    values = {name: getattr(given, name) for name in names}
-    said = {name: value for name, value in values.items() if value != getattr(plain, name)}
-    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in said.items()}
+    values = {name: (getattr(given, name, None), getattr(plain, name)) for name in names}
+    # Of the same type first: what is of another may compare in any way.
+    return {name: is_ for name, (is_, was) in values.items() if type(is_) is not type(was) or is_ != was}

@@ -19,6 +19,7 @@ _STEP_FIELDS: Final = frozenset(
 )
 _OLDER_FIELDS: Final = frozenset({"type", "name"})  # a step of version 1 has them; a thinking step has not
 _MARKS: Final = 3
+_LARGE: Final = 1_000_000
 _MOST_WRAPPERS: Final = 3
 
 
@@ -53,7 +54,7 @@ def form_of(value: Any) -> Form:
     """Tell the format of a document by what it looks like.
 
     Args:
-        value: A JSON value.
+        value: A JSON array or object.
     """
     path: Path = ()
     found: tuple[Found, ...] = ()
@@ -67,8 +68,6 @@ def form_of(value: Any) -> Form:
         value = value[wrapper]
     if isinstance(value, list):
         return _of_steps(value, path, found)
-    if not isinstance(value, Mapping):
-        return Form(1, value, path, [], path, found=found)
     if "schema_version" in value:
         return _of_version(value, path, found)
     if "steps" not in value and ("step_id" in value or len(_STEP_FIELDS & value.keys()) >= _MARKS):
@@ -127,4 +126,6 @@ def _list(value: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def _spelled(value: object) -> str:
-    return str(value) if type(value) in {int, float} and abs(float(str(value)[:20])) < 1e6 else show(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) >= _LARGE:
+        return show(value)
+    return str(value)

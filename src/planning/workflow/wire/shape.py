@@ -116,7 +116,7 @@ def _worded(error: jsonschema_rs.ValidationError, prefix: Path, version: int) ->
             yield Found("conflicting_fields", told, f"add {missing}, or leave {present} out", path)
         case "required":
             missing = str(details["property"])
-            wanted = _wanted(version, _properties(version, place)[missing])
+            wanted = _wanted(_properties(version, place)[missing])
             yield Found("missing_field", f"{missing} is missing", f"add {missing}: {wanted}", path)
         case "additionalProperties":
             known = list(_properties(version, place))
@@ -151,14 +151,9 @@ def _properties(version: int, place: list[str]) -> Mapping[str, Any]:
     return properties
 
 
-def _wanted(version: int, node: Mapping[str, Any]) -> str:
-    if "$ref" in node:
-        node = schema(version)["$defs"][node["$ref"].rpartition("/")[2]]
-    if "enum" in node:
-        return f"one of {', '.join(node['enum'])}"
-    types = node.get("type", ())
-    words = [_WORDS[each] for each in ([types] if isinstance(types, str) else types)]
-    return " or ".join(words) or str(node["const"])
+def _wanted(node: Mapping[str, Any]) -> str:
+    """What a required field is to hold: they all say one type, or the options."""
+    return f"one of {', '.join(node['enum'])}" if "enum" in node else _WORDS[node["type"]]
 
 
 def _meant(name: str, known: list[str]) -> str:

@@ -1,0 +1,346 @@
+"""Whatever is handed over, the answer is a report, and each of its forms can be made."""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from hostile_values import (
+    Endless,
+    FailingBytes,
+    FailingDict,
+    FailingInt,
+    FailingList,
+    FailingMapping,
+    FailingObject,
+    FailingText,
+    LongList,
+    LyingClass,
+    Nameless,
+    NoClass,
+    ShortList,
+    holding_itself,
+    shared_by_all,
+)
+
+from planning.workflow import Capabilities, Report, Workflow, WorkflowStep, dump_workflow, validate_workflow
+from planning.workflow.recover import python_values
+
+STEP = {"step_id": "a", "description": "d", "type": "tool", "name": "search", "inputs": {}, "depends_on": []}
+TEXT = json.dumps([STEP])
+KNOWN = Capabilities(tools=["search"])
+
+
+def released() -> memoryview:
+    view = memoryview(b"[]")
+    view.release()
+    return view
+
+
+def deep(levels: int) -> list[Any]:
+    made: list[Any] = []
+    for _ in range(levels):
+        made = [made]
+    return made
+
+
+def step(**fields: Any) -> WorkflowStep:
+    return WorkflowStep(**{"step_id": "a", "description": "d", **fields})
+
+
+def workflow(**fields: Any) -> Workflow:
+    return Workflow(**fields)
+
+
+def with_input(value: object) -> list[dict[str, Any]]:
+    return [{**STEP, "inputs": {"x": value}}]
+
+
+def codes(report: Report) -> list[str]:
+    return [each.code for each in report.errors]
+
+
+def told(report: Report) -> list[tuple[str, str, str]]:
+    return [(each.code, each.pointer, each.message) for each in report.errors]
+
+
+def checked(source: object) -> Report:
+    """The report, when each of its forms could be made."""
+    report = validate_workflow(source, KNOWN)
+    assert isinstance(report, Report)
+    assert report.to_prompt().isascii()
+    assert report.render().isprintable() or "\n" in report.render()
+    assert json.loads(json.dumps(report.to_dict()))["success"] is report.ok
+    for each in report.errors + report.warnings:
+        assert (each.message + each.hint).isascii()
+        assert "\n" not in each.message + each.hint
+    return report
+
+
+ODD_NAME = type("Gr\u00f6\n" + "x" * 1000, (), {})
+SHOWN_NAME = "a value of type Gr\\xf6\\n" + "x" * 36
+
+REFUSED: dict[str, tuple[object, list[tuple[str, str, str]]]] = {
+    "nothing": (None, [("not_text", "", "there is no plan")]),
+    "a number": (3, [("not_text", "", "expected a plan as text, got a value of type int")]),
+    "no number": (float("nan"), [("not_text", "", "expected a plan as text, got a value of type float")]),
+    "a set": ({1}, [("not_text", "", "expected a plan as text, got a value of type set")]),
+    "a class with an odd name": (
+        ODD_NAME(),
+        [("not_text", "", f"expected a plan as text, got {SHOWN_NAME}")],
+    ),
+    "an object that fails": (
+        FailingObject(),
+        [("not_text", "", "expected a plan as text, got a value of type FailingObject")],
+    ),
+    "an object without a class": (
+        NoClass(),
+        [("not_text", "", "expected a plan as text, got a value of type NoClass")],
+    ),
+    "an object that says it is a text": (
+        LyingClass(str),
+        [("not_text", "", "expected a plan as text, got a value of type LyingClass")],
+    ),
+    "an object that says it is a list": (
+        LyingClass(list),
+        [("not_text", "", "expected a plan as text, got a value of type LyingClass")],
+    ),
+    "an object whose class has no name": (
+        Nameless(),
+        [("not_text", "", "expected a plan as text, got a value of type Nameless")],
+    ),
+    "bytes that were released": (released(), [("not_text", "", "the bytes cannot be read any more")]),
+    "a mapping that cannot be iterated": (
+        [FailingMapping("iter")],
+        [
+            ("not_json", "/0", "a mapping that cannot be read"),
+            *(
+                ("missing_field", "/0", f"{name} is missing")
+                for name in ("step_id", "description", "type", "name", "inputs", "depends_on")
+            ),
+        ],
+    ),
+    "a list that holds itself": (
+        with_input(holding_itself()),
+        [
+            ("too_deep", "/0/inputs/x/0", "it holds itself"),
+            ("too_deep", "/0/inputs/x/1", "it holds itself"),
+        ],
+    ),
+    "a list that is too deep": (
+        with_input(deep(100_000)),
+        [("too_deep", "/0/inputs/x" + "/0" * 61, "nested deeper than 64 levels")],
+    ),
+    "a number of ten thousand digits": (
+        with_input(10**10_000),
+        [("bad_number", "/0/inputs/x", "a number that is too large to be kept")],
+    ),
+    "a version of ten thousand digits": (
+        {"schema_version": 10**10_000},
+        [
+            ("bad_number", "/schema_version", "a number that is too large to be kept"),
+            ("unknown_version", "/schema_version", "schema version a value of type NoneType is unknown"),
+        ],
+    ),
+    "a number that is none": (
+        with_input(float("inf")),
+        [("not_a_number", "/0/inputs/x", "inf is no value of JSON")],
+    ),
+    "half a character in a text": (
+        with_input("\ud800"),
+        [("lone_surrogate", "/0/inputs/x", "half of a surrogate pair")],
+    ),
+    "half a character in a name": (
+        [{**STEP, "inputs": {"\ud800": 1}}],
+        [("lone_surrogate", "/0/inputs", "half of a surrogate pair")],
+    ),
+    "two names that are one": (
+        [{**STEP, "inputs": {"?": 1, "\ud800": 2}}],
+        [
+            ("lone_surrogate", "/0/inputs", "half of a surrogate pair"),
+            ("duplicate_key", "/0/inputs/?", "two fields have the same name"),
+        ],
+    ),
+    "a name that is no text": (
+        [{**STEP, 1: 2}],
+        [("not_json", "/0", "a field is named by a value of type int, not by a text")],
+    ),
+    "a set within": (
+        with_input({1}),
+        [("not_json", "/0/inputs/x", "a value of type set is no value of JSON")],
+    ),
+    "a class with an odd name within": (
+        with_input(ODD_NAME()),
+        [("not_json", "/0/inputs/x", f"{SHOWN_NAME} is no value of JSON")],
+    ),
+    "an object without a class within": (
+        with_input(NoClass()),
+        [("not_json", "/0/inputs/x", "a value of type NoClass is no value of JSON")],
+    ),
+    "a number of ten thousand digits in a text": (
+        TEXT.replace("{}", '{"x": %s}' % ("1" * 10_000)),
+        [("bad_number", "/0/inputs/x", f"'{'1' * 37}...' is no number that can be read")],
+    ),
+    "a large exponent": (
+        TEXT.replace("{}", '{"x": 1e999999999999}'),
+        [("bad_number", "/0/inputs/x", "'1e999999999999' is no number that can be read")],
+    ),
+    "a version with a large exponent": (
+        '{"schema_version": 1.2345678901234567e+300}',
+        [("unknown_version", "/schema_version", "schema version a value of type float is unknown")],
+    ),
+    "ten megabytes": (
+        "x" * 10_000_000,
+        [("too_long", "", "the text has 10000000 characters, at most 8000000 are read")],
+    ),
+    "ten thousand levels": ("[" * 10_000, [("too_deep", "/0" * 63, "nested deeper than 64 levels")]),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_no_plan_is_refused_in_words(what: str) -> None:
+    source, expected = REFUSED[what]
+    assert told(checked(source)) == expected
+
+
+TAKEN: dict[str, object] = {
+    "bytes": TEXT.encode(),
+    "bytes that fail": FailingBytes(TEXT.encode()),
+    "a bytearray": bytearray(TEXT.encode()),
+    "a memoryview": memoryview(TEXT.encode()),
+    "a memoryview with gaps": memoryview("".join(f"{each} " for each in TEXT).encode())[::2],
+    "a memoryview of numbers": memoryview((TEXT + " " * (-len(TEXT) % 4)).encode()).cast("I"),
+    "a text that fails": FailingText(TEXT),
+    "a list that fails": FailingList([STEP]),
+    "a list that says it is short": ShortList([STEP, {**STEP, "step_id": "b"}]),
+    "a list that says it is long": LongList([STEP]),
+    "a dict that fails": [FailingDict(STEP)],
+    "a mapping without a length": FailingMapping("len"),
+    "a mapping": [MappingProxyType(STEP)],
+    "a tuple": (STEP,),
+    "names that fail": [{FailingText(name): value for name, value in STEP.items()}],
+    "a text within that fails": [{**STEP, "description": FailingText("d")}],
+    "numbers within that fail": with_input([FailingInt(3), 2**64, -(2**64), 1.5, True, None, "é"]),
+    "a workflow with a mapping within its inputs": Workflow(
+        steps=(step(inputs={"x": MappingProxyType({"y": [1]})}),)
+    ),
+    "a workflow whose steps are a list": workflow(steps=[step()]),
+}
+
+
+@pytest.mark.parametrize("what", TAKEN)
+def test_what_can_be_read_is_read_however_it_behaves(what: str) -> None:
+    source = TAKEN[what]
+    expected = ["missing_field"] if what == "a mapping without a length" else []
+    assert codes(checked(source)) == expected
+
+
+BROKEN: dict[str, object] = {
+    "bytes of another encoding": TEXT.encode("utf-16"),
+    "bytes that are not UTF-8": b"\xff[{",
+    "bytes of four to a character": TEXT.encode("utf-32"),
+    "a bytearray that breaks off": bytearray(b"[{"),
+    "half a character, escaped": '[{"step_id": "\\ud800"}]',
+    "half a character": '[{"step_id": "\ud800", "\ud801": 1}]',
+    "NaN": "[NaN]",
+    "a field twice": '[{"a": 1, "a": 2}]',
+    "ten thousand levels that are closed": "[" * 10_000 + "]" * 10_000,
+    "ten thousand levels of objects": '{"a":' * 10_000,
+    "many small objects": "[" + "{}," * 10_000,
+    "a mapping that cannot be read": FailingMapping("getitem"),
+    "a mapping that cannot be iterated": FailingMapping("iter"),
+    "a generator": iter([STEP]),
+    "an object within whose class has no name": [Nameless()],
+    "steps that are nothing": workflow(steps=None),
+    "steps that are a number": workflow(steps=3),
+    "a step that is nothing": workflow(steps=(None,)),
+    "a step that is a text": workflow(steps=("a",)),
+    "steps that fail": workflow(steps=FailingList([1])),
+    "a step without a class": workflow(steps=(NoClass(),)),
+    "a goal that is a number": workflow(goal=3),
+    "a goal that fails": workflow(goal=FailingObject()),
+    "a goal that is half a character": workflow(goal="\ud800"),
+    "an id that is nothing": workflow(steps=(step(step_id=None),)),
+    "an id that fails": workflow(steps=(step(step_id=FailingObject()),)),
+    "inputs that are nothing": workflow(steps=(step(inputs=None),)),
+    "inputs that hold themselves": workflow(steps=(step(inputs={"x": holding_itself()}),)),
+    "inputs that are deep": workflow(steps=(step(inputs={"x": deep(100_000)}),)),
+    "inputs that are named by numbers": workflow(steps=(step(inputs={1: 2}),)),
+    "inputs that fail": workflow(steps=(step(inputs=FailingMapping("getitem")),)),
+    "an input that is large": workflow(steps=(step(inputs={"x": 10**10_000}),)),
+    "an input that is no number": workflow(steps=(step(inputs={"x": float("nan")}),)),
+    "an input that is a function": workflow(steps=(step(inputs={"x": print}),)),
+    "lists that are numbers": workflow(steps=(step(outputs=3, depends_on=None, output_path=4),)),
+    "a workflow that was never made": object.__new__(Workflow),
+    "a step that was never made": workflow(steps=(object.__new__(WorkflowStep),)),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_what_is_broken_has_errors(what: str) -> None:
+    assert not checked(BROKEN[what]).ok
+
+
+@pytest.mark.parametrize("what", [name for name in BROKEN if isinstance(BROKEN[name], Workflow)])
+def test_a_workflow_that_is_refused_cannot_be_written_so_that_it_is_taken(what: str) -> None:
+    source: Any = BROKEN[what]
+    try:
+        text = dump_workflow(source)
+    except ValueError as error:
+        assert str(error).isascii()
+    else:
+        assert not validate_workflow(text).ok
+
+
+@pytest.mark.parametrize("source", [Endless(), shared_by_all(60)], ids=["endless", "shared"])
+def test_what_never_ends_is_too_long(source: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(python_values, "MOST_VALUES", 1000)
+    assert told(checked(source)) == [("too_long", "", "the plan has more than 1000 values")]
+
+
+def test_ten_megabytes_of_bytes_are_too_long() -> None:
+    assert codes(checked(b"[" + b"{}," * 3_000_000)) == ["too_long"]
+
+
+@pytest.mark.parametrize("limit", [0, 640])
+def test_how_many_digits_python_reads_is_what_a_number_may_have(limit: int) -> None:
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(limit)
+    try:
+        for source in (TEXT.replace("{}", "{'x': %s}" % ("1" * 641)), with_input(10**640)):
+            expected = [] if limit == 0 else ["bad_number"]
+            assert codes(checked(source)) == expected
+    finally:
+        sys.set_int_max_str_digits(before)
+
+
+NEAR_THE_LIMIT: dict[str, object] = {
+    "a plan": TEXT,
+    "a plan as careless as can be": "```\n[{'step_id':'a',}, {]",
+    "a deep plan": json.dumps(with_input(deep(50))),
+    "a parsed plan": with_input(deep(50)),
+    "a workflow": Workflow(steps=(step(),)),
+    "no plan": "none",
+}
+
+
+@pytest.mark.parametrize("what", NEAR_THE_LIMIT)
+def test_the_report_is_the_same_near_the_recursion_limit(what: str) -> None:
+    source = NEAR_THE_LIMIT[what]
+    expected = validate_workflow(source, KNOWN)
+
+    def descend(levels: int) -> Report:
+        return descend(levels - 1) if levels else validate_workflow(source, KNOWN)
+
+    levels, reports = 0, list[Report]()
+    while True:  # until there is no room for a single call
+        try:
+            reports.append(descend(levels))
+        except RecursionError:
+            break
+        levels += 25 if levels < sys.getrecursionlimit() - 250 else 1
+    assert len(reports) > 50
+    assert all(each == expected for each in reports)

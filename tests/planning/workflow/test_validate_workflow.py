@@ -1,0 +1,129 @@
+"""The one door: every finding once, in order, with its place in text, document and plan."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import planning.workflow
+from planning.workflow import Finding, Report, Workflow, WorkflowStep, validate, validate_workflow
+from planning.workflow.codes import CODES, Category, Severity
+from planning.workflow.findings import pointer_of
+
+STEP = {"step_id": "a", "description": "d", "type": "tool", "name": "search", "inputs": {}, "depends_on": []}
+
+
+def codes(findings: tuple[Finding, ...]) -> list[str]:
+    return [each.code for each in findings]
+
+
+def test_a_valid_plan_is_a_workflow_and_nothing_else() -> None:
+    step = WorkflowStep(step_id="a", description="d", type="tool", name="search")
+    assert validate_workflow(json.dumps([STEP])) == Report(
+        errors=(), warnings=(), workflow=Workflow(steps=(step,)), parsed_plan=[STEP]
+    )
+
+
+def test_a_plan_with_warnings_is_a_workflow_all_the_same() -> None:
+    report = validate_workflow(json.dumps([STEP])[:-1] + ",]")
+    assert report.ok
+    assert codes(report.warnings) == ["trailing_comma"]
+    assert report.workflow == validate_workflow([STEP]).workflow
+
+
+def test_a_finding_has_its_place_in_the_text_in_the_document_and_in_the_plan() -> None:
+    text = (
+        '{"plan": [\n  {"step_id": "a", "description": "d", "type": "tool",\r\n'
+        '   "name": 7, "inputs": {}, "depends_on": []}]}'
+    )
+    (error,) = validate_workflow(text).errors
+    assert error == Finding(
+        code="wrong_type",
+        message="expected text, got a number",
+        hint="send text",
+        step_index=0,
+        step_id="a",
+        pointer="/plan/0/name",
+        line=3,
+        column=12,
+        length=1,
+    )
+    assert (error.category, error.severity) == (Category.SCHEMA, Severity.ERROR)
+
+
+def test_a_finding_of_the_text_has_the_step_that_it_stands_in() -> None:
+    text = json.dumps([STEP, {**STEP, "step_id": "b"}]).replace('"b"', "'b'")
+    (warning,) = validate_workflow(text).warnings
+    assert (warning.code, warning.step_index, warning.step_id) == ("single_quotes", 1, "b")
+    assert warning.pointer == "/1/step_id"
+
+
+def test_a_finding_about_a_single_step_has_the_number_0() -> None:
+    report = validate_workflow({**STEP, "description": 1})
+    assert [(each.code, each.step_index, each.pointer) for each in report.errors + report.warnings] == [
+        ("wrong_type", 0, "/description"),
+        ("single_step", 0, ""),
+    ]
+
+
+def test_what_is_missing_only_because_it_could_not_be_read_is_not_said() -> None:
+    text = '[{"step_id": "a", "description": @, "type": "tool"}, {"step_id": "b", "oops": 1}]'
+    report = validate_workflow(text)
+    assert codes(report.errors)[0] == "syntax_error"
+    assert {each.step_index for each in report.errors[1:]} == {1}
+
+
+def test_an_id_that_may_have_been_lost_is_not_said_to_be_unknown() -> None:
+    lost = '[{"step_id" "a", "description": "d"}, ' + json.dumps({**STEP, "depends_on": ["x"]}) + "]"
+    assert codes(validate_workflow(lost).errors) == ["syntax_error"]
+    kept = lost.replace('"step_id" "a", "description": "d"', '"step_id": "c", "description" "d"')
+    assert codes(validate_workflow(kept).errors) == ["syntax_error", "unknown_dependency"]
+
+
+def test_of_very_many_errors_the_first_are_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(validate, "MOST_ERRORS", 3)
+    source = [{**STEP, "step_id": str(number), "depends_on": ["x"]} for number in range(5)]
+    report = validate_workflow(source)
+    assert codes(report.errors) == ["unknown_dependency"] * 3 + ["too_many_errors"]
+    assert report.errors[-1].message == "2 errors more than are written out"
+    assert codes(validate_workflow(source[:3]).errors) == ["unknown_dependency"] * 3
+
+
+def test_however_many_warnings_there_are_they_fail_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(validate, "MOST_ERRORS", 3)
+    source: list[Any] = [STEP, {**STEP, "step_id": "b", "depends_on": ["a"] * 10}]
+    report = validate_workflow(source)
+    assert report.ok
+    assert codes(report.warnings) == ["repeated_dependency"] * 9
+
+
+def test_more_steps_than_are_read_are_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(validate, "MOST_STEPS", 2)
+    report = validate_workflow([{"anything": 1}] * 3)
+    assert [(each.code, each.message, each.pointer) for each in report.errors] == [
+        ("too_long", "the plan has 3 steps, at most 2 are read", "")
+    ]
+
+
+def test_a_plan_without_steps_is_a_warning_once_its_list_is_a_list() -> None:
+    assert codes(validate_workflow([]).warnings) == ["empty_plan"]
+    assert codes(validate_workflow({"schema_version": 2, "goal": "g", "steps": None}).warnings) == []
+    assert codes(validate_workflow("[@]").warnings) == []
+
+
+def test_every_name_of_the_package_can_be_had_and_no_other() -> None:
+    assert all(hasattr(planning.workflow, name) for name in planning.workflow.__all__)
+    with pytest.raises(AttributeError, match=r"^module 'planning.workflow' has no attribute 'nothing'$"):
+        planning.workflow.nothing  # noqa: B018 - asking is the test
+
+
+def test_a_pointer_escapes_what_has_a_meaning_in_it() -> None:
+    assert pointer_of(()) == ""
+    assert pointer_of(("steps", 0, "a/b~c", "")) == "/steps/0/a~1b~0c/"
+
+
+def test_every_code_says_what_it_means() -> None:
+    assert all(kind.meaning.endswith(".") for kind in CODES.values())
+    assert len({kind.meaning for kind in CODES.values()}) == len(CODES)

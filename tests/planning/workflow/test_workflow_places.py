@@ -1,0 +1,54 @@
+"""Every value of a document is found where it stands in the text, however that is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from naive_json import spans_of
+from workflow_strategies import Written, odd_texts, plain_values, written
+
+from planning.workflow.findings import Found
+from planning.workflow.recover.read import Document, read_document
+
+CONTAINERS = st.lists(plain_values(), max_size=4) | st.dictionaries(odd_texts, plain_values(), max_size=4)
+
+
+def read(text: str, value: Any) -> Document:
+    document = read_document(text)
+    assert repr(document.value) == repr(value)
+    return document
+
+
+def check_places(document: Document, made: Written) -> None:
+    for path, span in made.values.items():
+        assert document.span(Found("c", "m", "h", path)) == span
+        assert document.path_at(span[0]) == path
+        assert document.path_at(span[1] - 1) == path
+    for path, span in made.keys.items():
+        assert document.span(Found("c", "m", "h", path, at_key=True)) == span
+        assert document.path_at(span[0]) == path
+    for path, offsets in made.characters.items():
+        last = len(offsets) - 1
+        for part in {(0, last), (0, min(1, last)), (max(last - 1, 0), last), (last // 2, last // 2)}:
+            found = Found("c", "m", "h", path, within=part)
+            assert document.span(found) == (offsets[part[0]], offsets[part[1]])
+
+
+@given(st.data())
+def test_places_in_strict_json_are_those_of_a_naive_reader(data: st.DataObject) -> None:
+    value = data.draw(CONTAINERS)
+    made = data.draw(written(value, is_strict=True))
+    assert spans_of(made.text) == (
+        made.values,
+        {path: span for path, span in made.keys.items() if span != made.values[path]},
+    )
+    check_places(read(made.text, value), made)
+
+
+@given(st.data())
+def test_places_in_a_text_that_was_repaired_are_those_where_it_was_written(data: st.DataObject) -> None:
+    value = data.draw(CONTAINERS)
+    made = data.draw(written(value))
+    check_places(read(made.text, value), made)

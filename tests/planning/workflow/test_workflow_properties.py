@@ -1,0 +1,199 @@
+"""Laws of workflow documents: what is valid stays what it is, and what is broken is found where it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from workflow_mutations import AROUND, CHANGES, WRITINGS, base
+from workflow_strategies import documents, odd_texts, plain_values, workflows, written
+
+from planning.workflow import Capabilities, Report, Workflow, WorkflowStep, dump_workflow, validate_workflow
+from planning.workflow.recover.read import read_document
+
+few = settings(max_examples=20)  # of each kind: there are many kinds, and they share their plans
+FORMS = {"version 2": 2, "version 1": 1, "the older form": 0}
+
+
+@given(workflows())
+def test_a_workflow_that_is_written_reads_back_equal(workflow: Workflow) -> None:
+    text = dump_workflow(workflow)
+    report = validate_workflow(text)
+    assert (report.errors, report.warnings) == ((), ())
+    assert report.workflow == workflow
+    assert dump_workflow(report.workflow) == text
+    assert text.isascii()
+
+
+@given(workflows())
+def test_a_workflow_itself_is_checked_as_its_text_is(workflow: Workflow) -> None:
+    assert validate_workflow(workflow) == validate_workflow(dump_workflow(workflow))
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=list(FORMS))
+@settings(max_examples=50)
+@given(data=st.data())
+def test_a_document_of_each_form_means_the_workflow_that_it_says(form: int, data: st.DataObject) -> None:
+    workflow = data.draw(workflows(form))
+    value = documents(workflow, form)
+    for source in (value, json.dumps(value), data.draw(written(value, is_strict=True)).text):
+        report = validate_workflow(source)
+        assert (report.errors, report.warnings) == ((), ())
+        assert report.workflow == workflow
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=list(FORMS))
+@settings(max_examples=50)
+@given(data=st.data())
+def test_a_document_that_was_written_carelessly_means_the_same(form: int, data: st.DataObject) -> None:
+    workflow = data.draw(workflows(form))
+    report = validate_workflow(data.draw(written(documents(workflow, form))).text)
+    assert report.errors == ()
+    assert report.workflow == workflow
+
+
+def plan(goal: str) -> dict[str, Any]:
+    step = {"step_id": goal or "a", "description": goal, "inputs": {goal: [goal, {"x": goal}]}}
+    return {"schema_version": 2, "goal": goal, "steps": [step]}
+
+
+def in_single_quotes(text: str) -> str:
+    """A value as JSON with single quotes, as a careless model would write it."""
+    if '"' not in text.replace('\\"', ""):
+        return text
+    return text.replace("'", "\\'").replace('\\"', "\0").replace('"', "'").replace("\0", '"')
+
+
+WAYS: dict[str, Callable[[Any], str]] = {
+    "plain": json.dumps,
+    "in any script": lambda value: json.dumps(value, ensure_ascii=False),
+    "in single quotes": lambda value: in_single_quotes(json.dumps(value, ensure_ascii=False)),
+    "with line breaks as they are": lambda value: json.dumps(value, ensure_ascii=False).replace("\\n", "\n"),
+    "with tabs as they are": lambda value: json.dumps(value).replace("\\t", "\t"),
+    "as Python prints it": repr,
+    "in a fence": lambda value: f"Here's it:\n```json\n{json.dumps(value)}\n```\nThat isn't all.",
+    "in a fence and as Python prints it": lambda value: f"~~~python\n{value!r}\n~~~",
+    "between comments": lambda value: f"// it's\n{json.dumps(value)[:-1]}, /* '}} */ }} # \"",
+    "in lines of Windows": lambda value: json.dumps(value, indent=2).replace("\n", "\r\n")[:-1] + ",}",
+    "within tags": lambda value: f"<plan>\n{json.dumps(value, indent=1)}\n</plan>",
+}
+
+
+AMBIGUOUS = {"in single quotes", "with line breaks as they are", "with tabs as they are"}
+"""What may be another text than that of the value, for a string with a backslash in it."""
+
+
+@pytest.mark.parametrize("writing", WAYS)
+@given(goal=odd_texts.filter(lambda text: "${" not in text))
+def test_a_string_survives_every_repair_or_the_plan_is_refused(writing: str, goal: str) -> None:
+    text = WAYS[writing](plan(goal))
+    if validate_workflow(text).ok:
+        assert read_document(text).value == plan(goal)
+    else:
+        assert writing in AMBIGUOUS or "Python" in writing
+        assert not goal.isprintable() or "\\" in goal
+
+
+def test_a_workflow_that_json_cannot_say_is_not_written() -> None:
+    workflow = Workflow(steps=(WorkflowStep(step_id="a", description="d", inputs={"x": [{1}]}),))
+    with pytest.raises(ValueError, match=r"^/steps/0/inputs/x/0: a value of type set is no value of JSON$"):
+        dump_workflow(workflow)
+
+
+KNOWN = Capabilities(tools=["search"], handlers=["store"], agents=["researcher"])
+PLAIN_TEXTS = odd_texts.filter(lambda text: "${" not in text)
+
+
+def placed(report: Report) -> list[tuple[str, int | None, int | None]]:
+    """The findings as codes and places."""
+    return sorted((each.code, each.line, each.column) for each in report.errors + report.warnings)
+
+
+def place_of(text: str, offset: int) -> tuple[int, int]:
+    """The line and the column of an offset, counted in the plainest way."""
+    lines = (text[:offset] + ("\n" if text[offset - 1 : offset + 1] == "\r\n" else "")).replace("\r\n", "\n")
+    lines = lines.replace("\r", "\n")
+    return lines.count("\n") + 1, len(lines) - lines.rfind("\n")
+
+
+def expected(text: str, *found: tuple[str, int]) -> list[tuple[str, int, int]]:
+    return sorted((code, *place_of(text, offset)) for code, offset in found)
+
+
+@few
+@given(data=st.data())
+def test_a_plan_that_is_to_be_broken_is_valid(data: st.DataObject) -> None:
+    made = data.draw(written(base(data.draw(PLAIN_TEXTS), data.draw(plain_values())), is_strict=True))
+    assert placed(validate_workflow(made.text, KNOWN)) == []
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+@few
+@given(data=st.data())
+def test_a_change_of_one_kind_gives_its_code_at_that_very_place(kind: str, data: st.DataObject) -> None:
+    plan = base(data.draw(PLAIN_TEXTS), data.draw(plain_values()))
+    plan["steps"].append({"step_id": "d", "description": ""})
+    found = CHANGES[kind](plan)
+    made = data.draw(written(plan, is_strict=True))
+    places = [
+        made.keys[each.path][0]
+        if each.at_key
+        else made.values[each.path][0]
+        if each.offset is None
+        else made.characters[each.path][each.offset]
+        for each in found
+    ]
+    codes = [each.code for each in found]
+    assert placed(validate_workflow(made.text, KNOWN)) == expected(
+        made.text, *zip(codes, places, strict=True)
+    )
+
+
+@pytest.mark.parametrize("kind", WRITINGS)
+@few
+@given(data=st.data())
+def test_a_value_that_is_not_json_gives_its_code_at_that_very_place(kind: str, data: st.DataObject) -> None:
+    raw, code, offset = WRITINGS[kind]
+    made = data.draw(written(base(data.draw(PLAIN_TEXTS), data.draw(plain_values())), is_strict=True))
+    start, end = made.values["steps", 1, "inputs", "x"]
+    text = made.text[:start] + raw + made.text[end:]
+    assert placed(validate_workflow(text, KNOWN)) == expected(text, (code, start + offset))
+
+
+@pytest.mark.parametrize("kind", AROUND)
+@few
+@given(data=st.data())
+def test_what_stands_around_a_plan_gives_its_code_at_that_very_place(kind: str, data: st.DataObject) -> None:
+    before, behind, code, offset = AROUND[kind]
+    made = data.draw(written(base(data.draw(PLAIN_TEXTS), data.draw(plain_values())), is_strict=True))
+    text = before + made.text + behind
+    start = 0 if before else len(made.text)
+    assert placed(validate_workflow(text, KNOWN)) == expected(text, (code, start + offset))
+
+
+@few
+@given(data=st.data())
+def test_a_plan_that_breaks_off_in_a_string_is_cut_off_there(data: st.DataObject) -> None:
+    plan = base(data.draw(PLAIN_TEXTS), data.draw(plain_values()))
+    made = data.draw(written(plan, is_strict=True))
+    end = made.characters["steps", 2, "description"][-1]
+    text = made.text[:end]
+    report = validate_workflow(text, KNOWN)
+    assert placed(report) == expected(text, ("truncated", len(text.rstrip())))
+    assert report.parsed_plan[:2] == plan["steps"][:2]
+
+
+@few
+@given(data=st.data())
+def test_a_plan_without_its_last_bracket_gets_it_at_that_very_place(data: st.DataObject) -> None:
+    plan = base(data.draw(PLAIN_TEXTS), data.draw(plain_values()))
+    made = data.draw(written(plan, is_strict=True))
+    end = made.values[()][1] - 1
+    text = made.text[:end] + made.text[end + 1 :]
+    report = validate_workflow(text, KNOWN)
+    assert placed(report) == expected(text, ("missing_bracket", made.values["steps",][1]))
+    assert read_document(text).value == plan

@@ -1,0 +1,246 @@
+"""Workflows and their documents for hypothesis, and texts of them whose every place is known."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import attrs
+from hypothesis import strategies as st
+
+from planning.workflow import Workflow, WorkflowStep
+
+__all__ = ["Written", "documents", "odd_texts", "plain_values", "workflows", "written"]
+
+Path = tuple[str | int, ...]
+Span = tuple[int, int]
+
+odd_texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.text(
+    "\"'\\/ ,:[]{}#\n\r\t*`~\u00e9\u2028\U0001f600\x00au0x$", max_size=8
+)
+"""Any text, and one of characters that mean something somewhere."""
+
+_NUMBERS = st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False)
+_SCALARS = st.none() | st.booleans() | _NUMBERS | odd_texts.filter(lambda text: "${" not in text)
+
+
+def plain_values() -> st.SearchStrategy[Any]:
+    """Any JSON value of a few levels, without references."""
+    names = odd_texts
+    return st.recursive(
+        _SCALARS,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+        max_leaves=6,
+    )
+
+
+@st.composite
+def workflows(draw: st.DrawFn, form: int = 2) -> Workflow:
+    """A valid workflow without anything remarkable.
+
+    Args:
+        form: 2 for anything that version 2 can say, 1 for what version 1 can, 0 for the older form.
+    """
+    number = draw(st.integers(1, 4))
+    ids: list[str] = draw(
+        st.lists(st.integers(-9, 10**6).map(str), min_size=number, max_size=number, unique=True)
+        if form == 0
+        else st.lists(odd_texts.filter(bool), min_size=number, max_size=number, unique=True)
+    )
+    steps = tuple(draw(_steps(form, each, ids[:at])) for at, each in enumerate(ids))
+    if form == 1:
+        return Workflow(steps=steps)
+    return Workflow(
+        goal=draw(odd_texts),
+        steps=steps,
+        status=draw(st.sampled_from(["pending", "in_progress", "completed", "failed"])),
+        created_at=draw(st.none() | odd_texts),
+        completed_at=draw(st.none() | odd_texts),
+        owner=draw(odd_texts),
+        can_modify=draw(st.booleans()),
+    )
+
+
+@st.composite
+def _steps(draw: st.DrawFn, form: int, step_id: str, earlier: list[str]) -> WorkflowStep:
+    depends_on = draw(st.lists(st.sampled_from(earlier), unique=True)) if earlier else []
+    said: dict[str, Any] = {
+        "step_id": step_id,
+        "description": draw(odd_texts),
+        "depends_on": tuple(depends_on),
+    }
+    said["inputs"] = draw(st.dictionaries(odd_texts, plain_values() | _references(depends_on), max_size=3))
+    kinds = {0: ["tool", "agent", ""], 1: ["tool", "handler"], 2: ["tool", "handler", "agent", ""]}[form]
+    match draw(st.sampled_from(kinds)):
+        case "agent":
+            said["agent"] = draw(odd_texts.filter(bool))
+        case "tool" | "handler" as kind:
+            said |= {"type": kind, "name": draw(odd_texts.filter(bool))}
+    if form > 0:
+        said["outputs"] = draw(st.none() | st.just(("x", "é")))
+    if form != 1:
+        said |= draw(
+            st.fixed_dictionaries(
+                {},
+                optional={
+                    "expected_key": odd_texts.filter(bool),
+                    "output_path": st.lists(odd_texts, min_size=1, max_size=3).map(tuple),
+                    "done_check": odd_texts.filter(bool),
+                    "status": st.sampled_from(["pending", "in_progress", "completed", "failed"]),
+                    "completed_at": odd_texts,
+                    "skipped": st.booleans(),
+                },
+            )
+        )
+    return WorkflowStep(**said)
+
+
+def _references(ids: list[str]) -> st.SearchStrategy[str]:
+    """Texts with references to the prompt and to steps, but no others."""
+    named = [each for each in ids if re.fullmatch(r"[^.\[\]{}$\s]+", each)]
+    known = ["${user_prompt}", *(f"${{{each}.output.x}}" for each in named)]
+    return st.lists(st.sampled_from([*known, " and ", "$", "}"]), max_size=4).map("".join)
+
+
+def documents(workflow: Workflow, form: int) -> Any:
+    """What a document of a form says for a workflow, written in the plainest way."""
+    steps = [_document_of(step, form) for step in workflow.steps]
+    if form == 1:
+        return steps
+    kept = ("goal", "status", "created_at", "completed_at", "owner", "can_modify")
+    said = {name: getattr(workflow, name) for name in kept}
+    return {**({"schema_version": 2} if form == 2 else {}), **said, "steps": steps}
+
+
+def _document_of(step: WorkflowStep, form: int) -> dict[str, Any]:
+    said = {name: getattr(step, name) for name in WorkflowStep.__slots__}
+    said = {name: list(value) if isinstance(value, tuple) else value for name, value in said.items()}
+    if form == 0:
+        said["step_id"] = int(step.step_id)
+        said["dependencies"] = [int(each) for each in said.pop("depends_on")]
+        said["parameters"] = said.pop("inputs")
+        said["tool"] = said.pop("name")
+        return {name: value for name, value in said.items() if name not in {"type", "outputs"}}
+    if form == 1:
+        fields = ("step_id", "description", "type", "name", "inputs", "outputs", "depends_on")
+        said = {name: said[name] for name in fields}
+    optional = {"type", "name", "agent", "outputs"}
+    return {name: value for name, value in said.items() if value is not None or name not in optional}
+
+
+@attrs.frozen
+class Written:
+    """A text, and where everything stands in it.
+
+    Attributes:
+        text: The text.
+        values: By path, the span of a value.
+        keys: By path, the span of a field's name.
+        characters: By path, where each character of a string starts, and where the last ends.
+    """
+
+    text: str
+    values: dict[Path, Span]
+    keys: dict[Path, Span]
+    characters: dict[Path, list[int]]
+
+
+@st.composite
+def written(draw: st.DrawFn, value: Any, *, is_strict: bool = False) -> Written:
+    """A text that means a value and nothing else, spaced at random.
+
+    Args:
+        draw: Given by hypothesis.
+        value: Any JSON value.
+        is_strict: Whether the text is JSON; otherwise it may be as models write it.
+    """
+    return _Writer(draw, is_strict=is_strict).written(value)
+
+
+class _Writer:
+    def __init__(self, draw: st.DrawFn, *, is_strict: bool) -> None:
+        self.draw = draw
+        self.is_strict = is_strict
+        self.text = ""
+        self.made = Written("", {}, {}, {})
+
+    def written(self, value: Any) -> Written:
+        self.put(self.draw(st.sampled_from(["", "", "\n", " \r\n\t"])))
+        self.value(value, ())
+        self.put(self.draw(st.sampled_from(["", "", "\n", " \r\n"])))
+        return attrs.evolve(self.made, text=self.text)
+
+    def put(self, text: str) -> None:
+        self.text += text
+
+    def odds(self, of: int) -> bool:
+        """Now and then, where the text need not be strict."""
+        return not self.is_strict and self.draw(st.integers(1, of)) == 1
+
+    def gap(self) -> None:
+        self.put(self.draw(st.sampled_from(["", "", " ", "\n", "\r\n  ", "\t", "\r"])))
+        if self.odds(12):
+            self.put(
+                self.draw(st.sampled_from(["/* a, \"b' }] */", "// it's ] \"}\n", "# {'\r\n", "\u00a0"]))
+            )
+
+    def value(self, value: Any, path: Path) -> None:
+        start = len(self.text)
+        if isinstance(value, dict):
+            self.container("{}", [(name, each) for name, each in value.items()], path)
+        elif isinstance(value, list):
+            self.container("[]", list(enumerate(value)), path)
+        elif isinstance(value, str):
+            self.made.characters[path] = self.string(value)
+        else:
+            python = {True: "True", False: "False", None: "None"}
+            is_word = value is None or isinstance(value, bool)
+            self.put(python[value] if is_word and self.odds(3) else json.dumps(value))
+        self.made.values[path] = start, len(self.text)
+
+    def container(self, brackets: str, held: list[tuple[Any, Any]], path: Path) -> None:
+        self.put(brackets[0])
+        self.gap()
+        for at, (name, each) in enumerate(held):
+            start = len(self.text)
+            if brackets == "{}":
+                if self.odds(3) and re.fullmatch(r"[A-Za-z_]\w*", name):
+                    self.put(name)
+                else:
+                    self.string(name)
+                self.made.keys[(*path, name)] = start, len(self.text)
+                self.gap()
+                self.put(":")
+                self.gap()
+            self.value(each, (*path, name))
+            if brackets == "[]":
+                self.made.keys[(*path, name)] = self.made.values[(*path, name)]
+            self.gap()
+            if at < len(held) - 1 or self.odds(4):
+                self.put(",")
+                self.gap()
+        self.put(brackets[1])
+
+    def string(self, string: str) -> list[int]:
+        quote = "'" if self.odds(3) else '"'
+        self.put(quote)
+        offsets = []
+        for each in string:
+            offsets.append(len(self.text))
+            self.put(self.character(each, quote))
+        offsets.append(len(self.text))
+        self.put(quote)
+        return offsets
+
+    def character(self, each: str, quote: str) -> str:
+        plain = json.dumps(each)[1:-1]
+        if each in (quote, "\\"):
+            return "\\" + each
+        if each in "\"'/":
+            return each if each != "'" or self.is_strict or not self.odds(2) else "\\'"
+        if each < " ":
+            return each if self.odds(3) else plain
+        if ord(each) < 0x100 and self.odds(8):
+            return f"\\x{ord(each):02x}"
+        return plain if self.draw(st.booleans()) else each

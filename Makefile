@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench snapshots clean
+.PHONY: help demo test check format bench fuzz snapshots clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -34,6 +34,9 @@ snapshots: ## write the stored texts anew; then read the diff
 
 bench: $(VENV)/installed ## measure beside the peers and rewrite benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/run.py --write
+
+fuzz: ## look for plans that break the validator, for FUZZ_SECONDS (60)
+	@scripts/fuzz $(PYTHON)
 
 clean: ## remove what the other commands made
 	rm -rf $(VENV) .venvs dist build .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -25,6 +25,7 @@ __all__ = [
     "PLAN_KEY",
     "PROSE",
     "QUOTED",
+    "REST",
     "SCALAR",
     "SKIPPED",
     "WORD",
@@ -69,6 +70,9 @@ QUOTED: Final = {
 ESCAPE: Final = re.compile(r'\\(?s:.)|["\x00-\x1f]')
 """What in a string must be looked at: escapes, quotes, control characters."""
 JSON_ESCAPE: Final = re.compile(rf'\\(?:["\\/bfnrt]|{_UNICODE})')
+
+REST: Final = re.compile(r"\s*+\Z")
+"""The end of a text, with blanks before it."""
 
 _NAME = r"(?:[^\W\d]|\$)[\w$-]*+"
 NAME: Final = re.compile(_NAME)

@@ -143,7 +143,7 @@ class ValueReader:
         end = pos + is_signed + len(word)
         if word in _PYTHON and not is_signed:
             self.edit(pos, end, _PYTHON[word], "python_literal")
-        elif end >= len(self.text.rstrip()):
+        elif tokens.REST.match(self.text, end):
             raise self.cut_off()
         elif word.casefold() in _NOT_NUMBERS:
             self.edit(pos, end, "null")

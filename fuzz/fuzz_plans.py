@@ -15,9 +15,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "planning" / "workflow"
 WORDS = r"""
-``` ~~~ // /* */ ": " ", }] ${ null true None False NaN -Infinity 1e999 007 +1 .5 \u \ud83d\ude00 \ud800
-\x41 \' \d step_id description type tool name inputs depends_on outputs schema_version goal steps plan parameters agent
-${user_prompt} ${a.output} .output[0] {"step_id":"a" [{"step_id":"a","description":"d"}] Plan: ```json
+``` ~~~ // /* */ ": " ", }] ${ null true None False NaN -Infinity 1e999 007 +1 .5 \u \ud83d\ude00
+\ud800 \x41 \' \d step_id description type tool name inputs depends_on outputs schema_version goal
+steps plan parameters agent ${user_prompt} ${a.output} .output[0] {"step_id":"a"
+[{"step_id":"a","description":"d"}] Plan: ```json
 """
 TOKENS = (*"[]{},:\"'\\`/#*\n\r\t .-0$\u00a0\ufeff\u2028\u00e9\U0001f600", "\r\n", "},\n{", *WORDS.split())
 

@@ -15,7 +15,8 @@ from workflow_strategies import documents, odd_texts, plain_values, workflows, w
 from planning.workflow import Capabilities, Report, Workflow, WorkflowStep, dump_workflow, validate_workflow
 from planning.workflow.recover.read import read_document
 
-few = settings(max_examples=20)  # of each kind: there are many kinds, and they share their plans
+few = settings(max_examples=10)  # of each kind: there are many kinds, and they share their plans
+some = settings(max_examples=30)
 FORMS = {"version 2": 2, "version 1": 1, "the older form": 0}
 
 
@@ -29,13 +30,14 @@ def test_a_workflow_that_is_written_reads_back_equal(workflow: Workflow) -> None
     assert text.isascii()
 
 
+@some
 @given(workflows())
 def test_a_workflow_itself_is_checked_as_its_text_is(workflow: Workflow) -> None:
     assert validate_workflow(workflow) == validate_workflow(dump_workflow(workflow))
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=list(FORMS))
-@settings(max_examples=50)
+@some
 @given(data=st.data())
 def test_a_document_of_each_form_means_the_workflow_that_it_says(form: int, data: st.DataObject) -> None:
     workflow = data.draw(workflows(form))
@@ -47,7 +49,7 @@ def test_a_document_of_each_form_means_the_workflow_that_it_says(form: int, data
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=list(FORMS))
-@settings(max_examples=50)
+@some
 @given(data=st.data())
 def test_a_document_that_was_written_carelessly_means_the_same(form: int, data: st.DataObject) -> None:
     workflow = data.draw(workflows(form))
@@ -125,6 +127,7 @@ def expected(text: str, *found: tuple[str, int]) -> list[tuple[str, int, int]]:
 
 
 @few
+@some
 @given(data=st.data())
 def test_a_plan_that_is_to_be_broken_is_valid(data: st.DataObject) -> None:
     made = data.draw(written(base(data.draw(PLAIN_TEXTS), data.draw(plain_values())), is_strict=True))
@@ -176,6 +179,7 @@ def test_what_stands_around_a_plan_gives_its_code_at_that_very_place(kind: str, 
 
 
 @few
+@some
 @given(data=st.data())
 def test_a_plan_that_breaks_off_in_a_string_is_cut_off_there(data: st.DataObject) -> None:
     plan = base(data.draw(PLAIN_TEXTS), data.draw(plain_values()))
@@ -188,6 +192,7 @@ def test_a_plan_that_breaks_off_in_a_string_is_cut_off_there(data: st.DataObject
 
 
 @few
+@some
 @given(data=st.data())
 def test_a_plan_without_its_last_bracket_gets_it_at_that_very_place(data: st.DataObject) -> None:
     plan = base(data.draw(PLAIN_TEXTS), data.draw(plain_values()))

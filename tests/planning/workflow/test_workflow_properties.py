@@ -127,7 +127,6 @@ def expected(text: str, *found: tuple[str, int]) -> list[tuple[str, int, int]]:
 
 
 @few
-@some
 @given(data=st.data())
 def test_a_plan_that_is_to_be_broken_is_valid(data: st.DataObject) -> None:
     made = data.draw(written(base(data.draw(PLAIN_TEXTS), data.draw(plain_values())), is_strict=True))
@@ -179,7 +178,6 @@ def test_what_stands_around_a_plan_gives_its_code_at_that_very_place(kind: str, 
 
 
 @few
-@some
 @given(data=st.data())
 def test_a_plan_that_breaks_off_in_a_string_is_cut_off_there(data: st.DataObject) -> None:
     plan = base(data.draw(PLAIN_TEXTS), data.draw(plain_values()))
@@ -192,7 +190,6 @@ def test_a_plan_that_breaks_off_in_a_string_is_cut_off_there(data: st.DataObject
 
 
 @few
-@some
 @given(data=st.data())
 def test_a_plan_without_its_last_bracket_gets_it_at_that_very_place(data: st.DataObject) -> None:
     plan = base(data.draw(PLAIN_TEXTS), data.draw(plain_values()))

@@ -187,6 +187,25 @@ def test_a_bracket_too_many_behind_steps_that_could_not_be_read_is_looked_at() -
     assert document.value["steps"] == [{}, {"step_id": "b", "description": "d"}]
 
 
+# --- places that a repair must not move
+
+
+@pytest.mark.parametrize("value", ["None", "'x'", "''", "+1", "true", '"x"'])
+@pytest.mark.parametrize("gap", ["", " ", "/* c */", "\u00a0"])
+def test_a_value_ends_where_it_ends_whatever_was_repaired_in_it_and_behind_it(value: str, gap: str) -> None:
+    document = read_document(f"[{gap}{value}{gap},]")
+    start = 1 + len(gap)
+    assert document.span(Found("c", "m", "h", (0,))) == (start, start + len(value))
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_character_with_a_backslash_starts_at_the_backslash(quote: str) -> None:
+    document = read_document(f"[{quote}a\\'b{quote},]")
+    assert document.value == ["a'b"]
+    spans = [document.span(Found("c", "m", "h", (0,), within=(at, at + 1))) for at in range(3)]
+    assert spans == [(2, 3), (3, 5), (5, 6)]
+
+
 # --- what could not be read
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from planning.workflow.recover.doubt import could_be_another, could_belong_outside
+from planning.workflow.recover.doubt import could_be_another, could_belong_outside, last_object
 from planning.workflow.recover.values import ValueReader
 
 __all__ = ["CLOSERS", "Brackets", "Frame"]
@@ -118,8 +118,11 @@ class Brackets(ValueReader):
         is_known = self._is_known(len(self.stack) - 1)
         frame = self.stack.pop()
         doubtful = None
-        if frame.last is not None and self.text[frame.last[0]] == self.text[frame.start]:
-            doubtful = could_belong_outside(self.text, *frame.last, is_known=is_known)
+        last = frame.last
+        if last is None and frame.closer == "}":
+            last = last_object(self.text, frame.start, frame.good)
+        if last is not None and self.text[last[0]] == self.text[frame.start]:
+            doubtful = could_belong_outside(self.text, *last, is_known=is_known)
         if doubtful is None:
             self.note("missing_bracket", start, end)
             self.forced = start if self.forced is None else self.forced

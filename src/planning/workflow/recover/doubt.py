@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["could_be_another", "could_belong_outside"]
+__all__ = ["could_be_another", "could_belong_outside", "last_object"]
 
 _TOKEN: Final = re.compile(
     r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|(?://|\#)[^\n\r]*+|/\*(?:[^*]|\*(?!/))*+\*/|[^\s\"'/\#{}\[\],:]++|.",
@@ -63,6 +63,25 @@ def could_belong_outside(text: str, start: int, end: int, *, is_known: bool) -> 
         node = last if last is not None and last.is_object == node.is_object else None
         is_known = False
     return None
+
+
+def last_object(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """The offsets of the object that ends a part of an object; None where it ends with something else.
+
+    Args:
+        text: The text.
+        start: Where the object around starts.
+        end: Where the part of it ends.
+    """
+    end = len(text[start:end].rstrip()) + start
+    opened: list[int] = []
+    begun = start
+    for token in _TOKEN.finditer(text, start + 1, end):
+        if token[0] == "{":
+            opened.append(token.start())
+        elif token[0] == "}" and opened:
+            begun = opened.pop()
+    return (begun, end) if text[end - 1] == "}" and begun > start else None
 
 
 def could_be_another(text: str, start: int, end: int, *, is_known: bool) -> bool:

@@ -21,6 +21,7 @@ __all__ = ["MOST_CHARACTERS", "Document", "read_document"]
 
 MOST_CHARACTERS: Final = 8_000_000
 _ESCAPED_SURROGATES: Final = ("\\ud", "\\uD")
+_OPENING: Final = re.compile(r"[ \t\n\r]*+[\[{]")
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _MOST_SURROGATES: Final = 50
 
@@ -126,19 +127,12 @@ def _read_text(text: str, found: list[Found]) -> Document:
 
 def _made(source: Source, found: list[Found], repaired: Repaired, further: list[Found]) -> Document:
     edits = Edits(source.text, repaired.start, repaired.end, repaired.edits)
-    repeats = False
-
-    def keep(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal repeats
-        made = dict(pairs)
-        repeats = repeats or len(made) != len(pairs)
-        return made
-
-    value = json.loads(edits.text, object_pairs_hook=keep)
-    document = Document(value, source, found + further, edits, frozenset(repaired.broken))
-    if repeats:
-        document.found += [_repeated(path, key, edits) for path, key in Places(edits.text).repeated()]
-    return document
+    broken = frozenset(repaired.broken)
+    try:
+        return Document(_ONCE.decode(edits.text), source, found + further, edits, broken)
+    except _NotStrict:
+        repeated = [_repeated(path, key, edits) for path, key in Places(edits.text).repeated()]
+    return Document(json.loads(edits.text), source, found + further + repeated, edits, broken)
 
 
 def _repeated(path: Path, key: tuple[int, int], edits: Edits) -> Found:
@@ -169,12 +163,13 @@ def _no_constant(_name: str) -> NoReturn:
     raise _NotStrict
 
 
+_ONCE: Final = json.JSONDecoder(object_pairs_hook=_once)
 _STRICT: Final = json.JSONDecoder(object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_constant)
 
 
 def _read_strictly(text: str) -> Any:
     """The value of a text that is JSON and nothing else; None where it must be read with care."""
-    if any(each in text for each in _ESCAPED_SURROGATES):
+    if _OPENING.match(text) is None or any(each in text for each in _ESCAPED_SURROGATES):
         return None
     try:
         value = _STRICT.decode(text)

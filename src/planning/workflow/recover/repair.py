@@ -72,6 +72,8 @@ class _Repairer(Brackets):
         self._start = start
         self._is_prose = is_prose
         self._comma = -1  # where the comma stands behind which an item is expected
+        self._first_comma = -1
+        self._commas = 0  # how many commas were left out: the commonest repair, counted here
         self._is_sequence = False
         self._fault: int | None = None
         self._item = -1  # where the scalar starts that was read last, if it was one
@@ -82,6 +84,8 @@ class _Repairer(Brackets):
                 self._read()
             except Fault as fault:
                 self._resume(fault)
+        if self._commas:
+            self.notes["trailing_comma"] = self._first_comma, self._first_comma + 1, self._commas
         if self.is_ambiguous:
             self.notes.pop("missing_bracket", None)
             self.notes.pop("extra_bracket", None)
@@ -119,7 +123,7 @@ class _Repairer(Brackets):
                 char = text[pos : pos + 1]
             if char and (char == frame.closer or (char in "}]" and self.can_close(char))):
                 if self._comma >= 0:
-                    self.edit(self._comma, self._comma + 1, "", "trailing_comma")
+                    self._drop_comma(self._comma)
                     self._comma = -1
                 self.close(char, pos)
                 self._pass_after()
@@ -131,15 +135,11 @@ class _Repairer(Brackets):
                 if char in "/#" or char > "~":
                     pos = self.skip(pos)
                     char = text[pos : pos + 1]
-            if is_object and char == "{" and (flat := tokens.OBJECT.match(text, pos)):
-                frame.last = (pos, flat.end())
-                self.had_line_break = False
-                self.pos = frame.good = flat.end()
-                self.kept = len(self.edits)
-                self._pass_after()
-                continue
             if char and char in "{[":
-                self._open(char, pos)
+                if (char == "[" or is_object) and self._is_flat(char, pos, frame):
+                    self._pass_after()
+                else:
+                    self._open(char, pos)
                 continue
             self.had_line_break = False
             self._item = pos
@@ -148,6 +148,25 @@ class _Repairer(Brackets):
             frame.last = None
             self.kept = len(self.edits)
             self._pass_after()
+
+    def _drop_comma(self, pos: int) -> None:
+        self.edits.append((pos, pos + 1, ""))
+        if not self._commas:
+            self._first_comma = pos
+        self._commas += 1
+
+    def _is_flat(self, char: str, pos: int, frame: Frame) -> bool:
+        """Pass over a container of scalars at once; whether it is one."""
+        flat = (tokens.ARRAY if char == "[" else tokens.OBJECT).match(self.text, pos)
+        if flat is None or len(self.stack) >= MOST_DEPTH:
+            return False
+        if flat.lastindex == 1:
+            self._drop_comma(flat.start(1))
+        frame.last = (pos, flat.end())
+        self.had_line_break = False
+        self.pos = frame.good = flat.end()
+        self.kept = len(self.edits)
+        return True
 
     def _open(self, char: str, pos: int) -> None:
         if len(self.stack) >= MOST_DEPTH:

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 __all__ = [
+    "ARRAY",
     "CANDIDATE",
     "COLON",
     "ESCAPE",
@@ -46,11 +47,14 @@ _SCALAR = rf"(?:{_STRING}|{_NUMBER}|(?:true|false|null)(?!\w))"
 _ARRAY = rf"\[{_WS}(?:{_SCALAR}{_WS}(?:,{_WS}{_SCALAR}{_WS})*+)?+\]"
 _VALUE = rf"(?:{_SCALAR}|{_ARRAY})"
 _FIELD = rf"{_STRING}{_WS}:{_WS}{_VALUE}{_WS}"
+_OBJECT = rf"\{{{_WS}(?:{_FIELD}(?:,{_WS}{_FIELD})*+)?+\}}"
 
 SCALAR: Final = re.compile(_SCALAR)
-OBJECT: Final = re.compile(rf"\{{{_WS}(?:{_FIELD}(?:,{_WS}{_FIELD})*+)?+\}}")
+ARRAY: Final = re.compile(rf"\[{_WS}(?:{_SCALAR}{_WS}(,){_WS})*+(?:({_SCALAR}){_WS})?+\]")
+"""Where the first group matches and the second does not, a comma stands behind the last scalar."""
+OBJECT: Final = re.compile(_OBJECT)
 KEY: Final = re.compile(rf"{_STRING}{_WS}:{_WS}")
-MEMBERS: Final = re.compile(rf"(?:{_WS}{_FIELD}(,))*+{_WS}")
+MEMBERS: Final = re.compile(rf"(?:{_WS}{_STRING}{_WS}:{_WS}(?:{_SCALAR}|{_ARRAY}|{_OBJECT}){_WS}(,))*+{_WS}")
 ITEMS: Final = re.compile(rf"(?:{_WS}{_SCALAR}{_WS}(,))*+{_WS}")
 COLON: Final = re.compile(rf"{_WS}:{_WS}")
 

@@ -45,7 +45,7 @@ def _draft(index: int, path: Path, step: Mapping[str, Any]) -> Draft:
     inputs, outputs, depends = get("inputs"), get("outputs"), get("depends_on")
     if type(depends) is not list:
         depends = ()
-    elif not all(type(each) is str for each in depends):
+    elif _texts(depends) is None:
         depends = [each if isinstance(each, str) else None for each in depends]
     return Draft(
         index,
@@ -87,8 +87,11 @@ def _numbered(index: int, path: Path, step: Mapping[str, Any]) -> Draft:
 
 
 def _texts(value: object) -> list[str] | None:
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if type(value) is not list:
         return None
+    for each in value:  # faster than all() for a few
+        if type(each) is not str:
+            return None
     return value
 
 

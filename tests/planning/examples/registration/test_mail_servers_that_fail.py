@@ -22,7 +22,6 @@ from registration_runs import (
 from planning.examples.registration import RegistrationDesk, SendRegistrationEmail, create_database
 from planning.tools import StorageUnavailable
 
-ALL = ["badge", "invoice", "confirmation"]
 OUT_OF_REACH = {
     "success": False,
     "data": None,

@@ -21,15 +21,6 @@ from planning.examples.registration import create_database
 from planning.tools import RateLimiter
 
 ALL = ["badge", "invoice", "confirmation"]
-OUT_OF_REACH = {
-    "success": False,
-    "data": None,
-    "error": "Tool 'send_registration_email' encountered an error",
-    "user_message": "I ran into a problem with that. Could you try again?",
-    "code": "storage",
-}
-NOT_CONFIRMED = "the mail server did not confirm it: it may have gone out or not"
-NOT_REACHED = "the mail server could not be reached in time"
 
 
 @pytest.fixture

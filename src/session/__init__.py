@@ -7,7 +7,7 @@ Open a ``Session``, register reducers, publish events or dispatch values, and re
 from session.bus import EventBus, HandlerFailure, InProcessEventBus, PublishResult
 from session.errors import ReducerError, SessionError, SnapshotError, TransactionError
 from session.events import PromptExecuted, PromptRendered, SessionEvent, ToolFailed, ToolInvoked
-from session.reducers import Reducer, append, keep_last, replace_latest, upsert_by
+from session.reducers import Reducer, append, append_part, keep_last, replace_latest, upsert_by
 from session.selectors import select_all, select_latest, select_where
 from session.session import Session
 from session.snapshot import Snapshot
@@ -28,6 +28,7 @@ __all__ = [
     "PromptExecuted",
     "Reducer",
     "append",
+    "append_part",
     "keep_last",
     "upsert_by",
     "replace_latest",

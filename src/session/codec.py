@@ -7,7 +7,7 @@ import math
 import sys
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from functools import lru_cache
@@ -64,7 +64,10 @@ def encode(value: Any, place: str) -> Any:
         return {key: encode(item, f"{place}.{key}") for key, item in value.items()}
     kind: type = type(value)
     if _is_record(kind):
-        return {name: encode(getattr(value, name), f"{place}.{name}") for name in _fields(kind)}
+        return {
+            name: encode(field.written(getattr(value, name)), f"{place}.{name}")
+            for name, field in _fields(kind).items()
+        }
     raise SnapshotError(f"{place}: a {type(value).__name__} has no JSON form in a snapshot")
 
 
@@ -162,21 +165,38 @@ def _is_record(kind: type) -> bool:
 
 @attrs.frozen
 class _Field:
-    """A field of a record: its type hint, and the constructor's argument for it."""
+    """A field of a record.
+
+    Attributes:
+        hint: Its type hint.
+        argument: The constructor's argument for it.
+        written: What makes of its value the one to write: the ``snapshot`` of the field's metadata. A
+            record with such a field compares by what is written, or it does not read back equal.
+    """
 
     hint: Any
     argument: str
+    written: Callable[[Any], Any]
 
 
 @lru_cache(maxsize=256)
 def _fields(kind: type) -> dict[str, _Field]:
     """The fields that a record is made from, by name, in order."""
     hints = typing.get_type_hints(kind, include_extras=True)
-    if attrs.has(kind):
-        arguments = {each.name: each.alias or each.name for each in attrs.fields(kind) if each.init}
-    else:
-        arguments = {each.name: each.name for each in dataclasses.fields(kind) if each.init}
-    return {name: _Field(hints.get(name, Any), argument) for name, argument in arguments.items()}
+    fields: Any = attrs.fields(kind) if attrs.has(kind) else dataclasses.fields(kind)
+    return {
+        each.name: _Field(
+            hints.get(each.name, Any),
+            getattr(each, "alias", None) or each.name,
+            each.metadata.get("snapshot", _as_it_is),
+        )
+        for each in fields
+        if each.init
+    }
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _spell(hint: Any) -> str:

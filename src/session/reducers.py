@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 import attrs
 
-__all__ = ["Append", "Reducer", "append", "check_limit", "keep_last", "replace_latest", "upsert_by"]
+__all__ = ["Append", "Reducer", "append", "append_part", "check_limit", "keep_last", "replace_latest", "upsert_by"]
 
 S = TypeVar("S")
 
@@ -32,16 +32,18 @@ class Append:
 
     Attributes:
         limit: How many items stay; None for all.
+        part: What to add instead of the event itself: a function of the event; None for the event.
     """
 
     limit: int | None = None
+    part: Callable[[Any], Any] | None = None
 
     def __attrs_post_init__(self) -> None:
         check_limit("limit", self.limit)
 
     def __call__(self, slice_: tuple[S, ...], event: S, /) -> tuple[S, ...]:
         """Return the slice and the event behind it."""
-        grown = (*slice_, event)
+        grown = (*slice_, event if self.part is None else self.part(event))
         return grown if self.limit is None else grown[-self.limit :]
 
 
@@ -56,6 +58,11 @@ def check_limit(name: str, limit: object) -> None:
 
 
 append = Append()
+
+
+def append_part(part: Callable[[Any], Any]) -> Append:
+    """Append a part of the event, such as ``attrgetter("record")``, to a slice of the part's type."""
+    return Append(part=part)
 
 
 def keep_last(limit: int) -> Append:

@@ -40,7 +40,8 @@ class Route:
         """Return the next slice, the old one when the reducer gave the same tuple back."""
         reducer = self.reducer
         if type(reducer) is Append:
-            return (Log(old) if isinstance(old, tuple) else old).push(event, reducer.limit)
+            item = event if reducer.part is None else reducer.part(event)
+            return (Log(old) if isinstance(old, tuple) else old).push(item, reducer.limit)
         items = old if isinstance(old, tuple) else old.items
         reduced: object = reducer(items, event)
         if reduced is items:

@@ -31,6 +31,7 @@ class BaseTool(QueryResponses, ABC):
         requires_identifier: Whether the user must have said whom it is about.
         returns_private_data: Whether its arguments and results are private.
         rate_limit_key: The group of tools whose calls are limited together.
+        idempotent: Whether a call may be made once more when it is not known what came of the first.
     """
 
     name: str
@@ -46,6 +47,7 @@ class BaseTool(QueryResponses, ABC):
     timeout: float | None = None
     retry: Retry | None = None
     breaker: CircuitBreaker | None = None
+    idempotent: bool = True
     examples: tuple[ToolExample, ...] = ()
 
     @abstractmethod
@@ -101,6 +103,7 @@ class BaseTool(QueryResponses, ABC):
             timeout=self.timeout,
             retry=self.retry,
             breaker=self.breaker,
+            idempotent=self.idempotent,
         )
 
     def parameters_schema(self) -> dict[str, Any]:

@@ -139,6 +139,8 @@ class Tool(QueryResponses):
         retry: How often it is tried when it fails with an error that may pass.
         breaker: What leaves it alone for a while after it has failed several times in a row.
         blocking: Whether a plain function may take its time: then async callers run it in a thread.
+        idempotent: Whether a call may be made once more when it is not known what came of the first, as
+            after a worker died. A tool with effects that must not happen twice says False.
     """
 
     name: str = attrs.field(validator=_filled)
@@ -161,6 +163,7 @@ class Tool(QueryResponses):
     retry: Retry | None = _option(None)
     breaker: CircuitBreaker | None = _option(None)
     blocking: bool = _option(True)
+    idempotent: bool = _option(True)
     _signature: Signature = attrs.field(init=False, repr=False)
     is_unguarded: bool = attrs.field(init=False, repr=False)
     is_direct: bool = attrs.field(init=False, repr=False)
@@ -185,6 +188,8 @@ class Tool(QueryResponses):
     def __attrs_post_init__(self) -> None:
         if self.requires_identifier and not self.identifiers:
             raise ValueError("a tool that requires an identifier must name the arguments that can be one")
+        if self.retry is not None and self.retry.attempts > 1 and not self.idempotent:
+            raise ValueError("a tool that is not idempotent is never called twice: leave its retry out")
         if self.returns_private_data and (self.reduces or self.publishes):
             raise ValueError(
                 "a tool with private data neither reduces nor publishes: what it returns is in no event"

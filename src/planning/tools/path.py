@@ -6,7 +6,7 @@ exception here, and here alone an exception becomes a result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache, partial
 from time import perf_counter
 from types import ModuleType
@@ -30,7 +30,11 @@ if TYPE_CHECKING:
 
     from planning.tools.rate_limit import RateLimiter
 
-__all__ = ["Path"]
+__all__ = ["Path", "Runner"]
+
+Runner = Callable[[Tool, Any, float | None, Callable[[], Awaitable[Any]]], Awaitable[Any]]
+"""Runs a tool's function somewhere: given the tool, its parameters, the seconds that it has, and how it would
+be run here; returns what the function returns, and raises what it raises."""
 
 _DEBUG, _INFO, _ERROR = 10, 20, 40  # as in logging, which the first call loads
 
@@ -40,7 +44,7 @@ _NO_CONTEXT = ToolContext()
 class Path:
     """How calls are made: in whose name, under which limits."""
 
-    __slots__ = ("_limiter", "_timeout", "context")
+    __slots__ = ("_limiter", "_runner", "_timeout", "context")
 
     def __init__(
         self,
@@ -48,6 +52,7 @@ class Path:
         *,
         limiter: Callable[[], RateLimiter] | None = None,
         timeout: float | None = None,
+        runner: Runner | None = None,
     ) -> None:
         """Set out.
 
@@ -56,10 +61,12 @@ class Path:
             limiter: Gives the limiter for tools with a ``rate_limit_key``; the default registry's when
                 left out.
             timeout: The seconds that a tool has which sets no timeout itself; None for no limit.
+            runner: Where the functions of awaited calls are run; here when left out.
         """
         self.context = context
         self._limiter = limiter
         self._timeout = timeout
+        self._runner = runner
 
     def invoke(self, tool: Tool, arguments: object) -> ToolResult:
         """Make a call that raises when something is wrong.
@@ -105,6 +112,18 @@ class Path:
             return await self._awalk(tool, self._decode(tool, arguments), started)
         except BaseException as error:  # noqa: BLE001 - a tool may fail in any way; what must pass is raised again
             return self._answer(tool, error, started)
+
+    def attempt(self, tool: Tool, params: Any) -> Any:
+        """Run a tool's function, its timeout and its tries included, and nothing else of the path.
+
+        For the far end of an executor: everything else is done where the call was made.
+
+        Raises:
+            Exception: Whatever the tool itself raises.
+        """
+        if tool.is_async:
+            return _background().run_coroutine(partial(self._here, tool, params), tool.name)
+        return self._try(tool, params)
 
     def answer_unfound(self, name: str, error: ToolValidationError) -> ToolResult:
         """The result of a call to a tool that does not exist."""
@@ -165,7 +184,7 @@ class Path:
         return result if tool.publishes else self._publish(tool, params, result)
 
     async def _awalk(self, tool: Tool, params: Any, started: float) -> ToolResult:
-        if tool.is_direct:
+        if tool.is_direct and self._runner is None:
             seconds = self._timeout if tool.timeout is None else tool.timeout
             coroutine = tool.run(params, self.context)
             outcome = await (
@@ -237,6 +256,11 @@ class Path:
         return tool.run(params, self.context)
 
     async def _atry(self, tool: Tool, params: Any) -> Any:
+        if self._runner is None or tool.publishes:  # what publishes needs its session
+            return await self._here(tool, params)
+        return await self._runner(tool, params, self._seconds(tool), partial(self._here, tool, params))
+
+    async def _here(self, tool: Tool, params: Any) -> Any:
         seconds = self._seconds(tool)
         if tool.is_async:
             if tool.retry is None:

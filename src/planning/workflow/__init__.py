@@ -1,4 +1,4 @@
-"""Workflow documents: a model's plan, read from almost-JSON, checked as a compiler checks a program.
+"""Workflows: a model's plan, read from almost-JSON, checked as a compiler checks a program, and run.
 
 Every name is loaded when it is asked for.
 """
@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from planning.workflow.findings import Finding
     from planning.workflow.model import Workflow, WorkflowStep
     from planning.workflow.reports.report import Report
+    from planning.workflow.run.engine import arun_workflow, run_workflow
+    from planning.workflow.run.failures import StepError, WorkflowError, WorkflowLocked
+    from planning.workflow.run.memory import MemoryItem, extract_value
+    from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun
+    from planning.workflow.run.result import WorkflowResult
     from planning.workflow.validate import validate_workflow
     from planning.workflow.wire.build import dump_workflow
     from planning.workflow.wire.schemas import schema_text
@@ -27,6 +32,18 @@ __all__ = [
     "Severity",
     "dump_workflow",
     "schema_text",
+    "run_workflow",
+    "arun_workflow",
+    "WorkflowResult",
+    "StepError",
+    "WorkflowError",
+    "WorkflowLocked",
+    "extract_value",
+    "MemoryItem",
+    "StepRecord",
+    "WorkflowRun",
+    "StepChanged",
+    "RunChanged",
 ]
 
 _HOMES = {
@@ -40,6 +57,18 @@ _HOMES = {
     "Severity": "codes",
     "dump_workflow": "wire.build",
     "schema_text": "wire.schemas",
+    "run_workflow": "run.engine",
+    "arun_workflow": "run.engine",
+    "WorkflowResult": "run.result",
+    "StepError": "run.failures",
+    "WorkflowError": "run.failures",
+    "WorkflowLocked": "run.failures",
+    "extract_value": "run.memory",
+    "MemoryItem": "run.memory",
+    "StepRecord": "run.records",
+    "WorkflowRun": "run.records",
+    "StepChanged": "run.records",
+    "RunChanged": "run.records",
 }
 
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["StepType", "Workflow", "WorkflowStatus", "WorkflowStep"]
+__all__ = ["OnFailure", "StepType", "Workflow", "WorkflowStatus", "WorkflowStep"]
 
 StepType = Literal["tool", "handler"]
 WorkflowStatus = Literal["pending", "in_progress", "completed", "failed"]
+OnFailure = Literal["fail", "skip_dependents", "continue"]
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -31,6 +32,11 @@ class WorkflowStep:
         expected_key: The key in the memory under which its output is kept.
         output_path: The path to the value within its output that is kept.
         done_check: A condition on the memory; when it is true, the step is skipped.
+        timeout: After how many seconds an attempt is given up; None for what the run or the tool says.
+        retries: How often it is tried again after a failure that may pass by itself.
+        on_failure: What its failure means: ``fail``, the workflow fails and what depends on the step does
+            not run; ``skip_dependents``, what depends on it is left out; ``continue``, what depends on it
+            runs without its output. With the last two the workflow may complete nevertheless.
         status: How far it is.
         completed_at: When it was completed, as ISO 8601.
         skipped: Whether it was skipped.
@@ -47,6 +53,9 @@ class WorkflowStep:
     expected_key: str | None = None
     output_path: tuple[str, ...] | None = None
     done_check: str | None = None
+    timeout: float | None = None
+    retries: int = 0
+    on_failure: OnFailure = "fail"
     status: WorkflowStatus = "pending"
     completed_at: str | None = None
     skipped: bool = False

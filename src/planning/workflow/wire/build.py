@@ -16,7 +16,8 @@ __all__ = ["document_of", "draft_steps", "dump_workflow", "make_workflow"]
 
 _TYPES = frozenset({"tool", "handler"})
 _STATE = ("status", "completed_at", "skipped")
-_EXTRAS = ("expected_key", "done_check", *_STATE)
+_CARE = ("timeout", "retries", "on_failure")
+_EXTRAS = ("expected_key", "done_check", *_CARE, *_STATE)
 _FURTHER = frozenset({*_EXTRAS, "output_path"})
 _NO_STEP = WorkflowStep(step_id="", description="")
 _NO_WORKFLOW = Workflow()
@@ -123,6 +124,8 @@ def _made(draft: Draft) -> WorkflowStep:
         further = {name: fields[name] for name in _EXTRAS if name in fields}
         path = fields.get("output_path")
         further["output_path"] = None if path is None else tuple(path)
+        if "retries" in further:
+            further["retries"] = int(further["retries"])  # JSON does not tell 2 from 2.0
     return WorkflowStep(
         step_id=str(draft.step_id),
         description=fields["description"],
@@ -167,7 +170,7 @@ def document_of(workflow: Workflow) -> dict[str, Any]:
 def _step(step: WorkflowStep) -> dict[str, Any]:
     names = ("type", "name", "agent", "inputs", "outputs", "depends_on", "expected_key", "output_path")
     written = {name: getattr(step, name, None) for name in ("step_id", "description")}
-    return written | _said(step, _NO_STEP, (*names, "done_check", *_STATE))
+    return written | _said(step, _NO_STEP, (*names, "done_check", *_CARE, *_STATE))
 
 
 def _said(given: object, plain: object, names: tuple[str, ...]) -> dict[str, Any]:

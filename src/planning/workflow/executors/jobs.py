@@ -1,0 +1,235 @@
+"""A call as it travels to another process and back: bytes there, bytes here.
+
+Whatever cannot be pickled, on either side, becomes an error that can.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, Protocol
+
+import attrs
+
+from planning.tools.contract import Tool, ToolContext
+from planning.tools.errors import ErrorKind, ToolError, classify_error
+from planning.tools.guard import Retry
+from planning.tools.parameters.model import FreeModel
+from planning.tools.path import Path
+from planning.tools.result import safe_text
+from planning.tools.spec import ToolSpec
+from planning.workflow.run.failures import StepFailed, WorkerLost
+from planning.workflow.run.sizes import check_size
+
+__all__ = ["Claim", "RemoteError", "dumps", "pack", "run_job", "told_lost", "unpack"]
+
+Dumps = Callable[[Any], bytes]
+
+_LONGEST_REASON = 160
+
+
+class Claim(Protocol):
+    """The right to run a job, which is given once."""
+
+    def take(self) -> bool:
+        """Whether it is given now."""
+        ...
+
+
+class RemoteError(Exception):
+    """Stands for an exception that could not be brought back from another process.
+
+    Attributes:
+        kind: What sort of failure it was.
+    """
+
+    def __init__(self, text: str, kind: ErrorKind) -> None:
+        super().__init__(text, kind)
+        self.kind = kind
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+@attrs.frozen
+class _ByName:
+    """A function that is found in its module, where a ``Tool`` stands under its name."""
+
+    module: str
+    name: str
+
+    def function(self) -> Callable[..., Any]:
+        found: Any = import_module(self.module)
+        for part in self.name.split("."):
+            found = getattr(found, part)
+        return found.function if isinstance(found, Tool) else found
+
+
+@attrs.frozen
+class _Job:
+    """What is needed of a tool, and of one call of it, to run its function elsewhere.
+
+    Attributes:
+        shape: How the function takes its parameters: by ``name``, as one ``model``, or as a ``query``.
+    """
+
+    name: str
+    function: Callable[..., Any] | _ByName
+    shape: str
+    retry: Retry | None
+    params: Any
+    values: Mapping[str, Any]
+    seconds: float | None
+    claim: Claim | None
+
+    def run(self) -> Any:
+        if self.claim is not None and not self.claim.take():
+            raise WorkerLost(_once(self.name))
+        function = self.function.function() if isinstance(self.function, _ByName) else self.function
+        parameters = {"query": ToolSpec(self.name, {}, ""), "model": FreeModel()}.get(self.shape)
+        tool = Tool(self.name, "", function, parameters=parameters, timeout=self.seconds, retry=self.retry)
+        return Path(ToolContext(None, self.values)).attempt(tool, self.params)
+
+
+def pack(
+    tool: Tool,
+    params: Any,
+    values: Mapping[str, Any],
+    seconds: float | None,
+    *,
+    write: Dumps,
+    claim: Claim | None = None,
+) -> bytes:
+    """Write a call down.
+
+    Args:
+        tool: What is called.
+        params: With what, checked already.
+        values: What its context says.
+        seconds: How long it has, its retries included; None for no limit.
+        write: What pickles.
+        claim: Taken before the function runs, where the executor may run a job again by itself.
+
+    Raises:
+        StepFailed: Its function or its inputs cannot be pickled.
+    """
+    shape = "query" if isinstance(tool.parameters, ToolSpec) else "name" if tool.parameters is None else "model"
+    function = _carried(tool)
+    try:
+        write(function)
+    except Exception as error:
+        raise StepFailed(
+            f"{tool.name} cannot be sent to another process ({_reason(error)}); define its function at the top "
+            "of a module, or run it without an executor",
+            "not_sent",
+        ) from None
+    try:
+        return write(_Job(tool.name, function, shape, tool.retry, params, dict(values), seconds, claim))
+    except Exception as error:
+        raise StepFailed(
+            f"the inputs of {tool.name} cannot be sent to another process ({_reason(error)}); give it plain values",
+            "not_sent",
+        ) from None
+
+
+def told_lost(tool: Tool, losses: int = 1) -> str:
+    """What to say of a step whose worker is lost, or so many workers one after the other."""
+    if not tool.idempotent:
+        return _once(tool.name)
+    times = f"{losses} times" if losses > 1 else "while it ran"
+    return f"the worker that ran {tool.name} died {times}"
+
+
+def _once(name: str) -> str:
+    return f"the worker that ran {name} died; {name} may have taken effect, so it is not run again"
+
+
+def run_job(written: bytes) -> bytes:
+    """Run a call that was written down, and write down what comes of it; what workers run. Never raises."""
+    name = "the tool"
+    try:
+        try:
+            job: _Job = pickle.loads(written)  # noqa: S301 - the other end is the program that sent it
+        except Exception as error:
+            raise StepFailed(
+                f"a worker could not load what it is to run ({_reason(error)}); its modules must be installed "
+                "where the workers run",
+                "not_sent",
+            ) from None
+        name = job.name
+        value = job.run()
+        check_size(value, name)
+        try:
+            return b"V" + dumps(value)
+        except Exception as error:
+            raise StepFailed(
+                f"what {name} gave back cannot be sent ({_reason(error)}); let it give back plain values", "not_sent"
+            ) from None
+    except Exception as error:  # noqa: BLE001 - a tool may fail in any way
+        return b"E" + _written_error(error)
+    except BaseException as error:  # noqa: BLE001 - it would end the worker, or the program that waits for it
+        told = f"{name} ended with {type(error).__name__}"
+        return b"E" + _written_error(StepFailed(told, "interrupted"))
+
+
+def unpack(written: bytes) -> Any:
+    """What the call gave back.
+
+    Raises:
+        Exception: What it raised.
+    """
+    try:
+        found = pickle.loads(written[1:])  # noqa: S301 - a worker of the program's own wrote it
+    except Exception as error:
+        told = f"what came back cannot be read here ({_reason(error)}); let the tool give back plain values"
+        raise StepFailed(told, "not_sent") from None
+    if written[:1] == b"V":
+        return found
+    raise found
+
+
+def dumps(value: Any) -> bytes:
+    """Pickle a value; with cloudpickle, where it is installed, what pickle alone cannot."""
+    try:
+        return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    except Exception:
+        try:
+            import cloudpickle  # noqa: PLC0415 - of an extra, and not always needed
+        except ImportError:
+            cloudpickle = None
+        if cloudpickle is None:
+            raise
+    written: bytes = cloudpickle.dumps(value)
+    return written
+
+
+def _carried(tool: Tool) -> Callable[..., Any] | _ByName:
+    """A tool's function, by its name where the decorator put the tool in its place."""
+    function = tool.function
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
+    try:
+        found = _ByName(module, name).function() if module else None
+    except Exception:  # noqa: BLE001 - then it is none of these, or a module of one's own fails
+        found = None
+    same = found is function and found is not None
+    return _ByName(module, name) if same and module != "__main__" else function
+
+
+def _written_error(error: Exception) -> bytes:
+    """An exception as bytes; where it does not come back whole, another that says of it what can be said."""
+    try:
+        written = dumps(error)
+        back = pickle.loads(written)  # noqa: S301 - it was written one line before
+        if type(back) is type(error):
+            return written
+    except Exception:  # noqa: BLE001 - it cannot be pickled, or not read again
+        written = b""
+    if isinstance(error, ToolError):
+        return pickle.dumps(ToolError(safe_text(error.message)))
+    return pickle.dumps(RemoteError(f"{type(error).__name__}: {safe_text(error)}"[:1_000], classify_error(error)))
+
+
+def _reason(error: Exception) -> str:
+    text = " ".join(safe_text(error).split())
+    return ascii(text[:_LONGEST_REASON])[1:-1]

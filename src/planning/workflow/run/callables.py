@@ -1,0 +1,79 @@
+"""What steps call: tools, handlers and agents, each as a Tool on the one path of every call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from planning.errors import show
+from planning.tools.contract import Tool
+from planning.tools.errors import ErrorKind, nearest_tool
+from planning.tools.parameters.model import FreeModel
+from planning.tools.parameters.signature import read_signature
+from planning.tools.spec import ToolSpec
+from planning.workflow.capabilities import Capabilities
+from planning.workflow.model import WorkflowStep
+from planning.workflow.run.failures import StepFailed
+
+__all__ = ["Callables", "key_of"]
+
+_WHOLE = "inputs"
+
+
+class Callables:
+    """Finds what a step calls, and makes a Tool of it once."""
+
+    def __init__(self, capabilities: Capabilities) -> None:
+        """Take what exists."""
+        self._known: Mapping[str, Mapping[str, Any] | None] = {
+            "tool": capabilities.tools,
+            "handler": capabilities.handlers,
+            "agent": capabilities.agents,
+        }
+        self._found: dict[tuple[str, str, float | None], Tool] = {}
+
+    def find(self, step: WorkflowStep) -> Tool | None:
+        """What a step calls; None for a thinking step.
+
+        Raises:
+            StepFailed: It does not exist, or is known by its name alone.
+        """
+        kind, name = ("agent", step.agent) if step.agent is not None else (step.type, step.name)
+        if kind is None or name is None:
+            return None
+        key = (kind, name, step.timeout)
+        tool = self._found.get(key)
+        if tool is None:
+            tool = self._tool(kind, name)
+            if step.timeout is not None:
+                tool = attrs.evolve(tool, timeout=step.timeout)
+            self._found[key] = tool
+        return tool
+
+    def _tool(self, kind: str, name: str) -> Tool:
+        known = self._known[kind] or {}
+        what = known.get(name)
+        if name not in known:
+            told = f"no {kind} is named {show(name)}; {nearest_tool(name, known).replace('tools', f'{kind}s')}"
+            raise StepFailed(told, ErrorKind.UNKNOWN_TOOL)
+        if what is None:
+            told = f"{kind} {show(name)} is known by its name alone; give the capabilities what is to be called"
+            raise StepFailed(told, ErrorKind.UNKNOWN_TOOL)
+        return what if isinstance(what, Tool) else _made(name, what)
+
+
+def key_of(step: WorkflowStep, tool: Tool | None) -> str | None:
+    """The key under which a step's output is stored; None where it is not stored."""
+    if step.expected_key is not None or tool is None or not isinstance(tool.parameters, ToolSpec):
+        return step.expected_key
+    return tool.parameters.output_key or None
+
+
+def _made(name: str, function: Callable[..., Any]) -> Tool:
+    """A handler or an agent as a tool: called with the inputs by name, or, as ``inputs``, with all of them."""
+    parameters = list(read_signature(function).parameters)
+    if parameters[:1] == [_WHOLE]:
+        return Tool(name, "", function, parameters=FreeModel())
+    return Tool(name, "", function)

@@ -1,0 +1,199 @@
+"""Calling what a step names: attempts, timeouts, executors, and what is true when a call is cut short."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Executor, Future
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import attrs
+
+from planning.tools.contract import Tool, ToolContext
+from planning.tools.errors import PASSING, SORRY, CircuitOpen, ErrorKind, RateLimitExceeded
+from planning.tools.guard import Retry
+from planning.tools.outcome import failed
+from planning.tools.path import Path
+from planning.tools.result import ToolResult
+from planning.workflow.executors.jobs import RemoteError
+from planning.workflow.executors.places import ExecutorLost, run_on
+from planning.workflow.model import WorkflowStep
+from planning.workflow.run.failures import StepError, StepFailed
+from planning.workflow.run.sizes import check_size
+from session import Session
+
+__all__ = ["Call", "Caller", "Interrupted"]
+
+_MAY_PASS = frozenset({ErrorKind.STORAGE, ErrorKind.TIMEOUT, ErrorKind.RATE_LIMIT, ErrorKind.CIRCUIT_OPEN})
+
+
+class Interrupted(Exception):  # noqa: N818 - it is no error
+    """A call was cut short because the run is to stop."""
+
+
+class _Reported(Exception):  # noqa: N818 - the same
+    """A tool returned a failure instead of raising one."""
+
+    def __init__(self, result: ToolResult) -> None:
+        super().__init__(result.message)
+        self.result = result
+
+
+class _ReportedPassing(_Reported):
+    """One that may pass by itself."""
+
+
+@attrs.define
+class Call:
+    """One step's call, and how far it is.
+
+    Attributes:
+        step: The step.
+        tool: What it calls.
+        inputs: With what.
+        attempt: Which attempt it is, from 1; 0 before the first.
+        called: Whether the function was called, or may have been.
+        future: The job on an executor.
+    """
+
+    step: WorkflowStep
+    tool: Tool
+    inputs: dict[str, Any]
+    attempt: int = 0
+    called: bool = False
+    future: Future[Any] | None = None
+
+
+class Caller:
+    """Makes the calls of a run.
+
+    Attributes:
+        is_broken: Whether the executor runs nothing any more.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        executor: Executor | None,
+        timeout: float | None,
+        begin: Callable[[Call], None],
+        values: Mapping[str, Any],
+    ) -> None:
+        """Prepare.
+
+        Args:
+            session: Where calls are published.
+            executor: Where functions are run; None for here.
+            timeout: The seconds of an attempt, where neither the step nor its tool says.
+            begin: Told each time when a call is about to be made or made again: it records that.
+            values: What every context says.
+        """
+        self._session = session
+        self._executor = executor
+        self._timeout = timeout
+        self._begin = begin
+        self._values = values
+        self.is_broken = False
+
+    async def call(self, call: Call) -> ToolResult | StepError:
+        """Make a call, again where its failure may pass by itself and the step has retries.
+
+        Raises:
+            Interrupted: The run is to stop, and the call was cut short.
+        """
+        task = asyncio.current_task()
+        started = perf_counter()
+        try:
+            if call.tool.is_async and call.tool.idempotent and self._executor is None:
+                result = await self._tries(call)
+            else:
+                result = await self._to_its_end(call)
+            check_size(result.value, call.tool.name)
+        except _Reported as report:
+            return _error(report.result)
+        except StepFailed as error:
+            self.is_broken = self.is_broken or isinstance(error, ExecutorLost)
+            return error.error
+        except asyncio.CancelledError as error:
+            if task is not None and task.cancelling():
+                raise Interrupted from None
+            return _error(failed(call.tool.name, error, started))  # the tool cancelled itself
+        except PASSING:
+            raise
+        except RemoteError as error:
+            return _error(failed(call.tool.name, error, started, code=error.kind))
+        except BaseException as error:  # noqa: BLE001 - a tool may fail in any way
+            return _error(failed(call.tool.name, error, started, is_private=call.tool.returns_private_data))
+        return result
+
+    async def _to_its_end(self, call: Call) -> ToolResult:
+        """Make a call that is not cancelled when the run is to stop, but awaited.
+
+        A thread or a process cannot be stopped, and of a call that must not be made twice one wants to
+        know what came of it. A job that has not begun is withdrawn; a second cancelling gives up.
+        """
+        task = asyncio.ensure_future(self._tries(call))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.done():
+                raise
+            if call.future is not None:
+                call.future.cancel()
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait([task])
+            raise
+
+    async def _tries(self, call: Call) -> ToolResult:
+        retries = call.step.retries if call.tool.idempotent else 0
+        if not retries:
+            return await self._try(call)
+        on = (RateLimitExceeded, CircuitOpen, _ReportedPassing)
+        return await Retry(attempts=1 + retries, on=on).arun(partial(self._try, call), call.tool.name)
+
+    async def _try(self, call: Call) -> ToolResult:
+        call.attempt += 1
+        call.called = call.tool.idempotent  # of the others it is recorded when it is so
+        self._begin(call)
+        values = {**self._values, "step_id": call.step.step_id, "description": call.step.description}
+        context = ToolContext(self._session, values)
+        runner = None
+        if self._executor is not None or not call.tool.idempotent:
+            runner = partial(self._run, call, context)
+        result = await Path(context, timeout=self._timeout, runner=runner).ainvoke(call.tool, call.inputs)
+        if not result.success:
+            raise (_ReportedPassing if result.code in _MAY_PASS else _Reported)(result)
+        return result
+
+    async def _run(
+        self,
+        call: Call,
+        context: ToolContext,
+        tool: Tool,
+        params: Any,
+        seconds: float | None,
+        here: Callable[[], Awaitable[Any]],
+    ) -> Any:
+        """Run a function, and have it recorded that from now on it may have been called."""
+        if not call.called:
+            call.called = True
+            self._begin(call)
+        if self._executor is None:
+            return await here()
+
+        def begun(future: Future[Any]) -> None:
+            call.future = future
+
+        return await run_on(self._executor, tool, params, context, seconds, begun)
+
+
+def _error(result: ToolResult) -> StepError:
+    code = ErrorKind.UNKNOWN if result.code is None else result.code
+    cause = result.cause if result.cause != result.message else None
+    return StepError(result.message, result.user_message or SORRY, str(code), cause)

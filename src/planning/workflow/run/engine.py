@@ -1,0 +1,208 @@
+"""The engine: runs a workflow's steps when their dependencies are done, and keeps every change in the session."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from uuid import uuid4
+
+import attrs
+
+from planning.tools.contract import check_timeout
+from planning.workflow.capabilities import Capabilities
+from planning.workflow.executors.places import check_executor
+from planning.workflow.model import Workflow
+from planning.workflow.run.failures import WorkflowError
+from planning.workflow.run.records import RunChanged, StepRecord, WorkflowRun, now, register_workflow, states_of
+from planning.workflow.run.result import WorkflowResult
+from planning.workflow.run.steps import Steps
+from session import Session
+
+__all__ = ["MAX_PARALLEL", "arun_workflow", "run_workflow"]
+
+MAX_PARALLEL = 16
+
+
+def run_workflow(
+    workflow: Workflow,
+    capabilities: Capabilities,
+    *,
+    session: Session | None = None,
+    user_prompt: str = "",
+    inputs: Mapping[str, Any] | None = None,
+    executor: Executor | None = None,
+    max_parallel: int = MAX_PARALLEL,
+    timeout: float | None = None,
+) -> WorkflowResult:
+    """Run a workflow to its end; see ``arun_workflow``, which code in an event loop awaits instead.
+
+    Raises:
+        WorkflowError: See ``arun_workflow``; or there is a running event loop in this thread.
+        KeyboardInterrupt: Somebody pressed Ctrl-C: what ran was cancelled or awaited, and the session holds
+            what is needed to go on.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(
+            arun_workflow(
+                workflow,
+                capabilities,
+                session=session,
+                user_prompt=user_prompt,
+                inputs=inputs,
+                executor=executor,
+                max_parallel=max_parallel,
+                timeout=timeout,
+            )
+        )
+    raise WorkflowError("an event loop is running in this thread: await arun_workflow(...) instead")
+
+
+async def arun_workflow(
+    workflow: Workflow,
+    capabilities: Capabilities,
+    *,
+    session: Session | None = None,
+    user_prompt: str = "",
+    inputs: Mapping[str, Any] | None = None,
+    executor: Executor | None = None,
+    max_parallel: int = MAX_PARALLEL,
+    timeout: float | None = None,
+) -> WorkflowResult:
+    """Run a workflow: steps whose dependencies are done, several at a time.
+
+    A session that holds an unfinished run of the same workflow, with the same prompt and inputs, goes on
+    with it: what is done is not done again. So a run is resumed by rolling a session back to a snapshot
+    and running the workflow in it. What failed or was stopped is tried again, unless its tool is not
+    idempotent and may have been called.
+
+    When the task is cancelled, async tools are cancelled, everything else that runs is awaited, and the rest
+    is pending; a second cancelling waits for nothing.
+
+    Args:
+        workflow: What to run, from ``validate_workflow`` or made by hand.
+        capabilities: What its steps call. Tools are called with a step's inputs, handlers and agents
+            likewise by name, or, where their first parameter is called ``inputs``, with all of them.
+        session: Where the state is kept; a new one when left out. Its Plan mirrors the run.
+        user_prompt: What ``${user_prompt}`` stands for.
+        inputs: Values that the memory holds from the start, by key.
+        executor: Where tools run: a ``concurrent.futures.Executor``, ``executors.processes()``,
+            ``executors.dask(client)``. None for here: async tools in the event loop, others in threads.
+        max_parallel: How many steps run at the same time at most.
+        timeout: After how many seconds an attempt of a step is given up, where neither the step nor its
+            tool says; None for no limit.
+
+    Raises:
+        WorkflowError: The steps depend on each other in a circle or on one that does not exist, or an id
+            stands twice. Nothing was begun.
+        TypeError: An argument is of another type.
+        ValueError: ``max_parallel`` or ``timeout`` is out of range.
+        ImportError: A step has a ``done_check`` or retries, and the library for it is not installed.
+    """
+    _check(workflow, capabilities, user_prompt, executor, max_parallel, timeout)
+    session = Session() if session is None else session
+    register_workflow(session)
+    run, states = _found(session, workflow, user_prompt, dict(inputs or {}))
+    steps = Steps(run, capabilities, session, executor, timeout)
+    steps.begin(states)
+    await _Workers(steps, max_parallel).run()
+    return steps.end()
+
+
+def _check(
+    workflow: object,
+    capabilities: object,
+    user_prompt: object,
+    executor: object,
+    max_parallel: object,
+    timeout: object,
+) -> None:
+    if not isinstance(workflow, Workflow):
+        raise TypeError(
+            f"a Workflow is run, got {type(workflow).__name__}; of a document, validate_workflow(...).workflow"
+        )
+    if not isinstance(capabilities, Capabilities):
+        raise TypeError(f"write Capabilities(tools=[...]), got {type(capabilities).__name__}")
+    if not isinstance(user_prompt, str):
+        raise TypeError(f"user_prompt must be text, got {type(user_prompt).__name__}")
+    if type(max_parallel) is not int or max_parallel < 1:
+        raise ValueError(f"max_parallel must be a whole number of at least 1, got {max_parallel!r}")
+    if executor is not None:
+        check_executor(executor)
+    check_timeout(timeout)
+
+
+def _found(
+    session: Session, workflow: Workflow, user_prompt: str, inputs: dict[str, Any]
+) -> tuple[WorkflowRun, dict[str, StepRecord]]:
+    """The run to go on with, and its steps as they are; or a new run."""
+    new = WorkflowRun(
+        run_id=str(uuid4()), workflow=workflow, user_prompt=user_prompt, inputs=inputs, started_at=now()
+    )
+    old = session.select_latest(WorkflowRun)
+    if old is not None and old.status != "completed":
+        same = attrs.evolve(new, run_id=old.run_id, started_at=old.started_at, status=old.status)
+        if same == old:
+            return attrs.evolve(old, status="in_progress"), states_of(old.run_id, session.select_all(StepRecord))
+    return new, {}
+
+
+class _Workers:
+    """Tasks that take one ready step after the other, as many as there is work for."""
+
+    def __init__(self, steps: Steps, most: int) -> None:
+        self._steps = steps
+        self._most = most
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_stopping = False
+        self._error: BaseException | None = None
+        self._over = asyncio.get_running_loop().create_future()
+
+    async def run(self) -> None:
+        """Work until nothing is ready and nothing runs.
+
+        Raises:
+            CancelledError: The task was cancelled; what ran has ended.
+        """
+        self._hire(len(self._steps.ready))
+        if not self._tasks:
+            return
+        while not self._over.done():
+            try:
+                await asyncio.wait([self._over])
+            except asyncio.CancelledError as error:
+                self._error = self._error or error
+                self._stop()
+        if self._error is not None:
+            self._steps.stop()
+            raise self._error
+
+    def _hire(self, wanted: int) -> None:
+        for _ in range(min(wanted, self._most - len(self._tasks))):
+            task = asyncio.create_task(self._work())
+            self._tasks.add(task)
+            task.add_done_callback(self._ended)
+
+    async def _work(self) -> None:
+        steps = self._steps
+        while steps.ready and not self._is_stopping and not steps.is_broken:
+            await steps.run(steps.ready.popleft())
+            if len(steps.ready) > 1:
+                self._hire(len(steps.ready) - 1)
+            await asyncio.sleep(0)  # a tool that never waits would keep everybody else from running
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._error = self._error or error
+            self._stop()
+        if not self._tasks and not self._over.done():
+            self._over.set_result(None)
+
+    def _stop(self) -> None:
+        self._is_stopping = True
+        for task in self._tasks:
+            task.cancel()

@@ -1,0 +1,145 @@
+"""The memory of a session: what steps stored under their keys, and how a value is found in an output."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import attrs
+
+from planning.errors import show
+from planning.tools.result import plain
+from planning.workflow.run.failures import StepFailed
+
+__all__ = ["MemoryItem", "MemoryView", "MissingValue", "extract_value", "memory_of", "spell_path"]
+
+_LISTED = 8
+
+
+@attrs.frozen(kw_only=True)
+class MemoryItem:
+    """One entry of the memory: a slice that only grows. Of the values under one key the newest counts.
+
+    Attributes:
+        type: ``input``, what the run was given; ``step_result``, what a step stored; ``step_skipped``, a
+            step was skipped, and the value under its key stays as it was: the entry has none.
+        key: The name of the value; None where nothing is stored.
+        value: The value; in a snapshot's JSON, what JSON makes of it.
+        step_id: The step; None for an input.
+        created_at: When, as ISO 8601 in UTC.
+    """
+
+    type: Literal["input", "step_result", "step_skipped"]
+    key: str | None
+    value: Any = attrs.field(default=None, eq=plain, metadata={"snapshot": plain}, repr=False)
+    step_id: str | None = None
+    created_at: str = ""
+
+
+def memory_of(items: Iterable[MemoryItem]) -> dict[str, Any]:
+    """The newest value under each key."""
+    return {item.key: item.value for item in items if item.key is not None and item.type != "step_skipped"}
+
+
+class MemoryView(Mapping[str, Any]):
+    """The memory of a run as tools are given it: read-only, and always the newest."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        """Show a dict."""
+        self._values = values
+
+    def __getitem__(self, key: str) -> Any:
+        """The newest value under a key."""
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        """The keys of this moment: other threads may add some meanwhile."""
+        return iter(list(self._values))
+
+    def __len__(self) -> int:
+        """How many keys there are."""
+        return len(self._values)
+
+    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
+        return dict, (dict(self._values),)  # in another process it is what it was when it was sent
+
+
+class MissingValue(StepFailed, LookupError):
+    """A path leads to no value."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "missing_value")
+
+
+def extract_value(value: Any, path: Sequence[str | int], *, name: str = "the output") -> Any:
+    """The value that a path leads to.
+
+    Names lead into mappings and into the fields of dataclasses and attrs classes, numbers into lists and
+    tuples; a name of digits counts as a number there. A value that is there and None is a value.
+
+    Args:
+        value: Where the path begins.
+        path: Names and indexes, such as ``["data", "Revenue"]``.
+        name: What messages call the beginning.
+
+    Raises:
+        MissingValue: There is no such value; the message says what there is instead.
+    """
+    if isinstance(path, str):
+        raise TypeError(f"a path is a list of names, got a text; write [{path!r}]")
+    for depth, part in enumerate(path):
+        try:
+            value = _inside(value, part)
+        except (LookupError, TypeError):
+            whole = f"{name}{spell_path(path[: depth + 1])}"
+            raise MissingValue(f"{whole} is missing: {name}{spell_path(path[:depth])} {_there(value)}") from None
+    return value
+
+
+def spell_path(path: Iterable[str | int]) -> str:
+    """A path as references spell it: ``.data.items[0]``."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{show(part)[1:-1]}" for part in path)
+
+
+def _inside(value: Any, part: str | int) -> Any:
+    if isinstance(value, Mapping):
+        return value[part]
+    if isinstance(value, (list, tuple)):
+        index = int(part) if isinstance(part, str) and part.isascii() and part.isdigit() else part
+        if type(index) is not int or index < 0:
+            raise LookupError
+        return value[index]
+    if part in _fields(value):
+        return getattr(value, str(part))
+    raise LookupError
+
+
+def _fields(value: Any) -> Sequence[str]:
+    """The fields of a record: nothing else of an object can be reached."""
+    if isinstance(value, type):
+        return ()
+    if dataclasses.is_dataclass(value):
+        return [field.name for field in dataclasses.fields(value)]
+    if attrs.has(type(value)):
+        return [field.name for field in attrs.fields(type(value))]
+    fields = getattr(type(value), "model_fields", None)  # of pydantic models
+    return list(fields) if isinstance(fields, dict) else ()
+
+
+def _there(value: Any) -> str:
+    """What there is where a path goes wrong."""
+    if value is None:
+        return "is null"
+    if isinstance(value, (list, tuple)):
+        return f"has {len(value)} item{'' if len(value) == 1 else 's'}"
+    names = list(value) if isinstance(value, Mapping) else _fields(value)
+    if names:
+        listed = ", ".join(show(name)[1:-1] for name in names[:_LISTED])
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        return f"has {listed}{more}"
+    if isinstance(value, Mapping):
+        return "is empty"
+    return f"is {show(value) if isinstance(value, str) else type(value).__name__}"

@@ -1,0 +1,117 @@
+"""The session's Plan as the mirror of a run: set up and marked through the same commands as by anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from planning.commands import MarkStep, NewPlanStep, SetupPlan
+from planning.errors import ToolError
+from planning.model import Plan, StepStatus
+from planning.step_ids import format_id
+from planning.suite import planning_tools, register_plan
+from planning.text import DETAILS, NOTE, OBJECTIVE, TITLE, TextRule, ascii_spelling
+from planning.tools.contract import ToolContext
+from planning.workflow.model import Workflow, WorkflowStep
+from session import Session
+
+__all__ = ["PlanMirror", "fitted"]
+
+_STOPPED = "the plan was replaced by someone else while the workflow ran; it shows the run no more"
+
+
+class PlanMirror:
+    """Keeps a session's Plan in step with a run: one step of the plan for each step of the workflow.
+
+    When somebody puts another plan in its place, the mirror leaves that alone and says so.
+    """
+
+    def __init__(self, session: Session, workflow: Workflow, user_prompt: str) -> None:
+        """Take a workflow; nothing is changed yet."""
+        register_plan(session)
+        tools = {tool.name: tool for tool in planning_tools(session)}
+        self._session = session
+        self._setup = tools["planning_setup_plan"].run
+        self._mark = tools["planning_mark_step"].run
+        self._context = ToolContext(session)
+        self._objective = fitted(workflow.goal, OBJECTIVE) or fitted(user_prompt, OBJECTIVE) or "Run a workflow"
+        self._steps = tuple(map(_plan_step, workflow.steps))
+        self._ids = {step.step_id: format_id(number) for number, step in enumerate(workflow.steps, start=1)}
+        self._plan: Plan | None = None
+        self.warning: str | None = None
+
+    def begin(self, marks: Mapping[str, tuple[StepStatus, str | None]]) -> None:
+        """Set the plan up, or go on with the one that an earlier part of the run left.
+
+        Args:
+            marks: By id of a workflow step, the status and the note of those that are not pending.
+        """
+        plan = self._session.select_latest(Plan)
+        if plan is None or not self._is_own(plan):
+            self._setup(SetupPlan(self._objective, self._steps), self._context)
+            plan = None
+        self._plan = self._session.select_latest(Plan)
+        old = {} if plan is None else {step.step_id: step.status for step in plan.steps}
+        for step_id, plan_id in self._ids.items():
+            status, note = marks.get(step_id, ("pending", None))
+            if old.get(plan_id, "pending") != status:
+                self.mark(step_id, status, note)
+
+    def mark(self, step_id: str, status: StepStatus, note: str | None = None) -> None:
+        """Set the status of a step, and say what came of it."""
+        if self.warning is not None:
+            return
+        plan = self._session.select_latest(Plan)
+        if plan is not self._plan and not (plan and self._is_own(plan)):
+            self.warning = _STOPPED
+            return
+        told = None if note is None else fitted(note, NOTE)
+        try:
+            self._mark(MarkStep(self._ids[step_id], status, told or None), self._context)
+        except ToolError:  # cleared meanwhile, or its reducers are another's
+            self.warning = _STOPPED
+            return
+        self._plan = self._session.select_latest(Plan)
+
+    def mark_all(self, step_ids: Iterable[str], status: StepStatus, note: str) -> None:
+        """Set the status of several steps."""
+        for step_id in step_ids:
+            self.mark(step_id, status, note)
+
+    def _is_own(self, plan: Plan) -> bool:
+        """Whether a plan is the mirror, whatever else was added to it or marked in it."""
+        return (
+            plan.status != "abandoned"
+            and plan.objective == self._objective
+            and len(plan.steps) >= len(self._steps)
+            and all(
+                step.title == new.title and step.details == new.details
+                for step, new in zip(plan.steps, self._steps, strict=False)
+            )
+        )
+
+
+def _plan_step(step: WorkflowStep) -> NewPlanStep:
+    called = f", {step.type} {step.name}" if step.name else f", agent {step.agent}" if step.agent else ""
+    step_id = fitted(step.step_id, DETAILS) or "?"
+    title = fitted(step.description, TITLE) or fitted(step.step_id, TITLE) or "?"
+    return NewPlanStep(title, fitted(f"step {step_id}{called}", DETAILS))
+
+
+def fitted(text: str, rule: TextRule) -> str:
+    """A text as a plan may hold it: in ASCII, on one line, cut to its limit; maybe empty."""
+    if rule.keeps(text):
+        return text
+    if len(text) > 2 * rule.limit:
+        text = text[: 2 * rule.limit]
+    if not text.isascii():
+        text = "".join(
+            character if character.isascii() else _spelled(character) for character in text
+        )
+    text = "".join(character if character.isprintable() else " " for character in text)
+    text = " ".join(text.split())
+    return text if len(text) <= rule.limit else f"{text[: rule.limit - 3].rstrip()}..."
+
+
+def _spelled(character: str) -> str:
+    spelling = ascii_spelling(character)
+    return "?" if spelling is None else spelling

@@ -1,0 +1,150 @@
+"""What a session keeps of its runs: slices that change through events alone.
+
+``WorkflowRun`` says what is run and how far it is; ``StepRecord`` grows by one for each change of a step, so
+that the newest of a step is its state; ``MemoryItem`` is the memory. ``Workflow`` is a view of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from operator import attrgetter
+from typing import Any
+
+import attrs
+
+from planning.tools.result import plain
+from planning.workflow.run.failures import StepError
+from planning.workflow.run.memory import MemoryItem
+from planning.workflow.model import Workflow, WorkflowStatus
+from session import Session, append, append_part
+from session.events import SessionEvent
+
+__all__ = ["RunChanged", "StepChanged", "StepRecord", "WorkflowRun", "now", "register_workflow", "states_of", "workflow_of"]
+
+
+@attrs.frozen(kw_only=True)
+class WorkflowRun:
+    """One run of a workflow.
+
+    Attributes:
+        run_id: Its identity.
+        workflow: What is run, as it was given.
+        user_prompt: What ``${user_prompt}`` stands for.
+        inputs: What the memory was given at the start.
+        status: How far it is; ``in_progress`` also of a run that was stopped and can go on.
+        started_at: When it began, as ISO 8601 in UTC.
+        completed_at: When it was completed; None unless it was.
+    """
+
+    run_id: str
+    workflow: Workflow
+    user_prompt: str = ""
+    inputs: Mapping[str, Any] = attrs.field(factory=dict, eq=plain, metadata={"snapshot": plain}, repr=False)
+    status: WorkflowStatus = "in_progress"
+    started_at: str = ""
+    completed_at: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class StepRecord:
+    """A step changed.
+
+    Attributes:
+        run_id: In which run.
+        step_id: Which step.
+        status: How far it is now; ``pending`` after it was stopped, or where it is not to be run.
+        at: When, as ISO 8601 in UTC.
+        attempt: Which attempt, from 1; 0 where nothing is called.
+        called: Whether its tool was called, or may have been.
+        skipped: Whether it is left out: with the status ``completed`` because its ``done_check`` is true,
+            with ``pending`` because a step failed that it depends on.
+        output: What it gave; None where it gave nothing or may not be told. In a snapshot's JSON, what JSON
+            makes of it.
+        is_withheld: Whether the output is private, and not in the record.
+        error: Why it failed.
+        after: The step whose failure keeps it from running.
+    """
+
+    run_id: str
+    step_id: str
+    status: WorkflowStatus
+    at: str
+    attempt: int = 0
+    called: bool = False
+    skipped: bool = False
+    output: Any = attrs.field(default=None, eq=plain, metadata={"snapshot": plain}, repr=False)
+    is_withheld: bool = False
+    error: StepError | None = None
+    after: str | None = None
+
+
+@attrs.frozen
+class RunChanged(SessionEvent):
+    """A run began or ended.
+
+    Attributes:
+        run: As it is now.
+    """
+
+    run: WorkflowRun
+
+
+@attrs.frozen
+class StepChanged(SessionEvent):
+    """A step of a run changed.
+
+    Attributes:
+        record: What it is now.
+    """
+
+    record: StepRecord
+
+
+def register_workflow(session: Session) -> None:
+    """Register what keeps a session's runs; once or more often is the same."""
+    session.register_reducer(RunChanged, _keep_run, WorkflowRun)
+    session.register_reducer(StepChanged, _APPEND_RECORD, StepRecord)
+    session.register_reducer(MemoryItem, append)
+    session.register_view(Workflow, _latest_workflow)
+
+
+_APPEND_RECORD = append_part(attrgetter("record"))
+
+
+def _keep_run(runs: tuple[WorkflowRun, ...], event: RunChanged) -> tuple[WorkflowRun, ...]:
+    return (*(run for run in runs if run.run_id != event.run.run_id), event.run)
+
+
+def _latest_workflow(select: Callable[[type[Any]], tuple[Any, ...]]) -> tuple[Workflow, ...]:
+    runs = select(WorkflowRun)
+    return (workflow_of(runs[-1], states_of(runs[-1].run_id, select(StepRecord))),) if runs else ()
+
+
+def states_of(run_id: str, records: tuple[StepRecord, ...]) -> dict[str, StepRecord]:
+    """The newest record of each step of a run."""
+    return {record.step_id: record for record in records if record.run_id == run_id}
+
+
+def workflow_of(run: WorkflowRun, states: Mapping[str, StepRecord]) -> Workflow:
+    """The workflow with the statuses and times of a run."""
+    steps = []
+    for step in run.workflow.steps:
+        record = states.get(step.step_id)
+        if record is not None:
+            completed_at = record.at if record.status == "completed" else None
+            step = replace(step, status=record.status, completed_at=completed_at, skipped=record.skipped)  # noqa: PLW2901 - the step as it is now
+        steps.append(step)
+    return replace(
+        run.workflow,
+        steps=tuple(steps),
+        status=run.status,
+        created_at=run.workflow.created_at or run.started_at,
+        completed_at=run.completed_at,
+    )
+
+
+def now() -> str:
+    """The time, as ISO 8601 in UTC."""
+    return datetime.now(UTC).isoformat()

@@ -1,0 +1,70 @@
+"""What a run gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal
+
+import attrs
+
+from planning.tools.result import plain
+from planning.workflow.model import Workflow
+from planning.workflow.run.failures import StepError
+from planning.workflow.run.records import StepRecord, WorkflowRun, workflow_of
+from session import Session
+
+__all__ = ["WorkflowResult"]
+
+
+def _read_only(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    return MappingProxyType(dict(given))
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class WorkflowResult:
+    """What came of a run.
+
+    Attributes:
+        status: ``completed``, or ``failed`` when a step failed whose failure the workflow does not bear, or
+            when not every step could be run.
+        outputs: What each step gave that is done, by step id; a thinking step gives its description.
+        memory: The newest value under each key.
+        errors: Why steps failed, by step id, also those that the workflow bears.
+        warnings: What is odd and stopped nothing.
+        session: Where the state is: its snapshot continues the run.
+    """
+
+    status: Literal["completed", "failed"]
+    outputs: Mapping[str, Any] = attrs.field(converter=_read_only, repr=False)
+    memory: Mapping[str, Any] = attrs.field(converter=_read_only, repr=False)
+    errors: Mapping[str, StepError] = attrs.field(converter=_read_only)
+    warnings: tuple[str, ...] = ()
+    session: Session = attrs.field(repr=False)
+    _run: WorkflowRun = attrs.field(repr=False)
+    _states: Mapping[str, StepRecord] = attrs.field(repr=False)
+
+    @cached_property
+    def workflow(self) -> Workflow:
+        """The workflow with the statuses and times of its steps."""
+        return workflow_of(self._run, self._states)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain dictionaries and lists, ready for JSON."""
+        from planning.workflow.wire.build import document_of  # noqa: PLC0415 - it needs the readers of documents
+
+        errors = {
+            step_id: {"message": error.message, "user_message": error.user_message, "code": error.code}
+            for step_id, error in self.errors.items()
+        }
+        whole = {
+            "status": self.status,
+            "workflow": document_of(self.workflow),
+            "outputs": self.outputs,
+            "memory": self.memory,
+            "errors": errors,
+            "warnings": self.warnings,
+        }
+        told: dict[str, Any] = plain(whole)
+        return told

@@ -1,0 +1,76 @@
+"""The order of steps: which are ready, and what a failure keeps from running."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from graphlib import CycleError, TopologicalSorter
+
+from planning.errors import show
+from planning.workflow.run.failures import WorkflowError
+from planning.workflow.model import Workflow
+
+__all__ = ["Schedule"]
+
+_LISTED = 8
+
+
+class Schedule:
+    """Hands out the steps whose dependencies are done, in the order of the document."""
+
+    def __init__(self, workflow: Workflow) -> None:
+        """Take the steps.
+
+        Raises:
+            WorkflowError: An id stands twice, a step depends on one that does not exist, or steps depend
+                on each other in a circle.
+        """
+        ids = [step.step_id for step in workflow.steps]
+        known = set(ids)
+        if len(known) < len(ids):
+            twice = next(step_id for step_id, count in Counter(ids).items() if count > 1)
+            raise WorkflowError(f"two steps have the id {show(twice)}; give each an id of its own")
+        self._dependents: dict[str, list[str]] = {step_id: [] for step_id in ids}
+        self._sorter: TopologicalSorter[str] = TopologicalSorter()
+        for step in workflow.steps:
+            for other in step.depends_on:
+                if other not in known:
+                    raise WorkflowError(
+                        f"step {show(step.step_id)} depends on {show(other)}, which does not exist; add that step, "
+                        "or leave the dependency out"
+                    )
+                self._dependents[other].append(step.step_id)
+            self._sorter.add(step.step_id, *step.depends_on)
+        try:
+            self._sorter.prepare()
+        except CycleError as error:
+            raise WorkflowError(
+                f"the steps depend on each other in a circle: {_spell(error.args[1][::-1])}; leave one dependency out"
+            ) from None
+
+    def ready(self) -> tuple[str, ...]:
+        """The steps that have become ready since the last time."""
+        return self._sorter.get_ready()
+
+    def done(self, step_id: str) -> None:
+        """A step is done, or what depends on it runs without it."""
+        self._sorter.done(step_id)
+
+    def behind(self, step_id: str) -> Iterable[str]:
+        """All steps that depend on one, also through others, each once and nearest first."""
+        found = dict.fromkeys(self._dependents[step_id])
+        todo = list(found)
+        for each in todo:
+            for other in self._dependents[each]:
+                if other not in found:
+                    found[other] = None
+                    todo.append(other)
+        return todo
+
+
+def _spell(circle: Sequence[str]) -> str:
+    """A circle of steps, of a long one only its ends."""
+    names = [show(step_id)[1:-1] for step_id in circle]
+    if len(names) > _LISTED:
+        names = [*names[: _LISTED - 2], f"... ({len(names) - _LISTED} more)", *names[-2:]]
+    return " -> ".join(names)

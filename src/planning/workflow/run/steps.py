@@ -1,0 +1,348 @@
+"""The steps of one run: what becomes of each, recorded in the session and shown in its Plan."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from typing import Any, Literal
+
+import attrs
+
+from planning.model import StepStatus
+from planning.tools.contract import Tool
+from planning.tools.guard import Retry
+from planning.tools.result import ToolResult
+from planning.workflow.capabilities import Capabilities
+from planning.workflow.conditions import ConditionInvalid, is_done, require_conditions
+from planning.workflow.model import WorkflowStep
+from planning.workflow.references import StepIds
+from planning.workflow.run.callables import Callables, key_of
+from planning.workflow.run.calls import Call, Caller, Interrupted
+from planning.workflow.run.failures import StepError, StepFailed
+from planning.workflow.run.memory import MemoryItem, MemoryView, extract_value, memory_of
+from planning.workflow.run.mirror import PlanMirror
+from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, now
+from planning.workflow.run.resolve import Values
+from planning.workflow.run.result import WorkflowResult
+from planning.workflow.run.schedule import Schedule
+from session import Session
+
+__all__ = ["Steps"]
+
+_Earlier = Literal["done", "lost"]
+_SKIPPED = "Skipped: its done_check is true"
+_STOPPED = "Stopped before it was done"
+_MAYBE = StepError(
+    "it was stopped while it ran and may have taken effect, so it is not run again; look whether it did, and go on "
+    "without it",
+    code="interrupted",
+)
+
+
+class Steps:
+    """What is ready, what is done, and the one place where a step's state changes.
+
+    Attributes:
+        ready: The steps that can be run now, in the order in which they became so.
+    """
+
+    def __init__(
+        self,
+        run: WorkflowRun,
+        capabilities: Capabilities,
+        session: Session,
+        executor: Executor | None,
+        timeout: float | None,
+    ) -> None:
+        """Look at a workflow; nothing is changed yet.
+
+        Raises:
+            WorkflowError: Its steps can be brought into no order.
+            ImportError: A library is missing that a step needs.
+        """
+        workflow = run.workflow
+        self.ready: deque[WorkflowStep] = deque()
+        self._run = run
+        self._session = session
+        self._schedule = Schedule(workflow)
+        self._steps = {step.step_id: step for step in workflow.steps}
+        if any(step.done_check is not None for step in workflow.steps):
+            require_conditions()
+        if any(step.retries for step in workflow.steps):
+            Retry()
+        self._callables = Callables(capabilities)
+        self._mirror = PlanMirror(session, workflow, run.user_prompt)
+        self._handed_out: set[str] = set()
+        self._states: dict[str, StepRecord] = {}
+        self._outputs: dict[str, Any] = {}
+        self._memory: dict[str, Any] = {}
+        self._warnings: list[str] = []
+        self._values = Values(self._outputs, run.user_prompt, StepIds(self._steps))
+        told = {"goal": workflow.goal, "user_prompt": run.user_prompt, "memory": MemoryView(self._memory)}
+        self._caller = Caller(session, executor, timeout, self._begun, told)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the executor runs nothing any more."""
+        return self._caller.is_broken
+
+    # The run
+
+    def begin(self, states: Mapping[str, StepRecord]) -> None:
+        """Begin the run, or go on with it.
+
+        Args:
+            states: The newest record of each step, of a run that was begun before.
+        """
+        session, run = self._session, self._run
+        with session.transaction() as transaction:
+            transaction.publish(RunChanged(run, session_id=session.session_id))
+            if not states:
+                for key, value in run.inputs.items():
+                    transaction.dispatch(MemoryItem(type="input", key=key, value=value, created_at=now()))
+            self._memory.update(memory_of(session.select_all(MemoryItem)))
+            earlier = self._take_over(states)
+            self._mirror.begin(
+                {
+                    step_id: ("done", "Done before") if what == "done" else ("blocked", None)
+                    for step_id, what in earlier.items()
+                }
+            )
+            for step_id, what in earlier.items():
+                if what == "lost":
+                    self._fail(self._steps[step_id], self._error_of(step_id), called=True)
+        self._advance()
+
+    def stop(self) -> None:
+        """The run is cut short: what still counts as running is no longer so."""
+        for step_id, record in list(self._states.items()):
+            if record.status == "in_progress":
+                step = self._steps[step_id]
+                self._interrupted(step, self._tool_of(step), called=record.called)
+
+    def end(self) -> WorkflowResult:
+        """Close the run, and say what came of it."""
+        unborne = any(
+            record.status == "failed" and self._steps[step_id].on_failure == "fail"
+            for step_id, record in self._states.items()
+        )
+        failed = unborne or self.is_broken
+        if self.ready:
+            self._warnings.append(
+                f"the executor broke, and {len(self.ready)} steps that were ready were not run; run the workflow in "
+                "this session again, with another executor"
+            )
+        self._run = attrs.evolve(
+            self._run, status="failed" if failed else "completed", completed_at=None if failed else now()
+        )
+        self._session.publish(RunChanged(self._run, session_id=self._session.session_id))
+        if self._mirror.warning is not None:
+            self._warnings.append(self._mirror.warning)
+        return WorkflowResult(
+            status="failed" if failed else "completed",
+            outputs={step_id: self._outputs[step_id] for step_id in self._steps if step_id in self._outputs},
+            memory=self._memory,
+            errors={
+                step_id: self._states[step_id].error
+                for step_id in self._steps
+                if step_id in self._states and self._states[step_id].error is not None
+            },
+            warnings=tuple(self._warnings),
+            session=self._session,
+            run=self._run,
+            states=self._states,
+        )
+
+    # One step
+
+    async def run(self, step: WorkflowStep) -> None:
+        """Run a step that is ready, and make ready what waits for it."""
+        if not self._is_done(step):
+            try:
+                tool = self._callables.find(step)
+                inputs = self._values.resolve(step.inputs)
+            except StepFailed as error:
+                self._fail(step, error.error)
+            else:
+                if tool is None:
+                    self._complete(step, None, None, step.description, "Thought through")
+                else:
+                    await self._call(step, tool, inputs)
+        self._advance()
+
+    async def _call(self, step: WorkflowStep, tool: Tool, inputs: dict[str, Any]) -> None:
+        call = Call(step, tool, inputs)
+        try:
+            outcome = await self._caller.call(call)
+        except Interrupted:
+            self._interrupted(step, tool, called=call.called)
+            return
+        if isinstance(outcome, ToolResult):
+            self._complete(step, tool, call, outcome.value, "Done" if outcome.is_private else outcome.message)
+        else:
+            self._fail(step, outcome, attempt=call.attempt, called=call.called)
+
+    def _is_done(self, step: WorkflowStep) -> bool:
+        """Whether a step's own condition says that there is nothing to do; then it is skipped."""
+        if step.done_check is None:
+            return False
+        tool = self._tool_of(step)
+        key = key_of(step, tool)
+        try:
+            if not is_done(step.done_check, self._memory, key):
+                return False
+        except ConditionInvalid as error:
+            self._warnings.append(f"step {step.step_id}: its done_check was left out of account: {error}")
+            return False
+        item = MemoryItem(type="step_skipped", key=key, step_id=step.step_id, created_at=now())
+        remembered = self._remembered(step, key)
+        self._outputs |= remembered
+        output = remembered.get(step.step_id)
+        self._change(step, "completed", "done", _SKIPPED, item, skipped=True, output=output)
+        self._schedule.done(step.step_id)
+        return True
+
+    def _complete(
+        self, step: WorkflowStep, tool: Tool | None, call: Call | None, output: Any, note: str
+    ) -> None:
+        key = key_of(step, tool)
+        try:
+            stored = output if step.output_path is None else extract_value(output, step.output_path)
+        except StepFailed as error:
+            self._fail(step, error.error, attempt=call.attempt if call else 0, called=call is not None)
+            return
+        item = None
+        if key is not None:
+            self._memory[key] = stored
+            item = MemoryItem(
+                type="step_result", key=key, value=stored, step_id=step.step_id, created_at=now()
+            )
+        private = tool is not None and tool.returns_private_data
+        self._outputs[step.step_id] = output
+        self._change(
+            step,
+            "completed",
+            "done",
+            note,
+            item,
+            attempt=call.attempt if call else 0,
+            called=call is not None,
+            output=None if private else output,
+            is_withheld=private,
+        )
+        self._schedule.done(step.step_id)
+
+    def _fail(self, step: WorkflowStep, error: StepError, *, attempt: int = 0, called: bool = False) -> None:
+        with self._session.transaction():
+            self._change(
+                step, "failed", "blocked", f"Failed: {error}", attempt=attempt, called=called, error=error
+            )
+            if step.on_failure == "continue":
+                if step.step_id in self._handed_out:
+                    self._schedule.done(step.step_id)
+                return
+            skipped = step.on_failure == "skip_dependents"
+            note = f"{'Skipped' if skipped else 'Blocked'}: step {step.step_id} failed"
+            for step_id in self._schedule.behind(step.step_id):
+                known = self._states.get(step_id)
+                if known is None or (known.status == "pending" and known.after is None):
+                    self._change(
+                        self._steps[step_id], "pending", "blocked", note, skipped=skipped, after=step.step_id
+                    )
+
+    def _interrupted(self, step: WorkflowStep, tool: Tool | None, *, called: bool) -> None:
+        if called and tool is not None and not tool.idempotent:
+            self._fail(step, _MAYBE, called=True)
+        else:
+            self._change(step, "pending", "pending", _STOPPED)
+
+    def _begun(self, call: Call) -> None:
+        """A call is about to be made, or made again."""
+        note = f"Attempt {call.attempt}" if call.attempt > 1 else None
+        self._change(call.step, "in_progress", "in_progress", note, attempt=call.attempt, called=call.called)
+
+    def _change(
+        self,
+        step: WorkflowStep,
+        status: Literal["pending", "in_progress", "completed", "failed"],
+        mark: StepStatus,
+        note: str | None,
+        item: MemoryItem | None = None,
+        **fields: Any,
+    ) -> None:
+        """Record what a step is now, store what it remembers, and mark the plan, all as one."""
+        session = self._session
+        record = StepRecord(run_id=self._run.run_id, step_id=step.step_id, status=status, at=now(), **fields)
+        before = self._states.get(step.step_id)
+        with session.transaction() as transaction:
+            transaction.publish(StepChanged(record, session_id=session.session_id))
+            if item is not None:
+                transaction.dispatch(item)
+            if status != "in_progress" or before is None or before.status != status or note is not None:
+                self._mirror.mark(step.step_id, mark, note)
+        self._states[step.step_id] = record
+
+    # What was before
+
+    def _advance(self) -> None:
+        """Let what has become ready be run; what was done before is passed over."""
+        while found := self._schedule.ready():
+            self._handed_out.update(found)
+            for step_id in found:
+                step, record = self._steps[step_id], self._states.get(step_id)
+                if record is None or record.status == "pending":
+                    self.ready.append(step)
+                elif record.status == "completed" or step.on_failure == "continue":
+                    self._schedule.done(step_id)
+
+    def _take_over(self, states: Mapping[str, StepRecord]) -> dict[str, _Earlier]:
+        """Find out what is done already, and what must not be run again.
+
+        Args:
+            states: The newest record of each step; without one the workflow's own status counts.
+        """
+        earlier: dict[str, _Earlier] = {}
+        for step_id, step in self._steps.items():
+            record = states.get(step_id)
+            status = step.status if record is None else record.status
+            if status == "completed":
+                if record is None:
+                    record = StepRecord(
+                        run_id=self._run.run_id, step_id=step_id, status="completed", at=step.completed_at or now(),
+                        skipped=step.skipped,
+                    )  # fmt: skip
+                    self._session.publish(StepChanged(record, session_id=self._session.session_id))
+                    record = attrs.evolve(record, is_withheld=True)
+                self._states[step_id] = record
+                if record.is_withheld:
+                    self._outputs |= self._remembered(step, key_of(step, self._tool_of(step)))
+                else:
+                    self._outputs[step_id] = record.output
+                earlier[step_id] = "done"
+            elif status in {"failed", "in_progress"} and (record is None or record.called):
+                tool = self._tool_of(step)
+                if tool is not None and not tool.idempotent:
+                    earlier[step_id] = "lost"
+                    if record is not None:
+                        self._states[step_id] = record
+        return earlier
+
+    def _error_of(self, step_id: str) -> StepError:
+        record = self._states.get(step_id)
+        return _MAYBE if record is None or record.error is None else record.error
+
+    def _remembered(self, step: WorkflowStep, key: str | None) -> dict[str, Any]:
+        """By its id, the output of a step that is not run, as far as the memory has it: the value at its path."""
+        if key is None or key not in self._memory:
+            return {}
+        value = self._memory[key]
+        for part in reversed(step.output_path or ()):
+            value = {part: value}
+        return {step.step_id: value}
+
+    def _tool_of(self, step: WorkflowStep) -> Tool | None:
+        try:
+            return self._callables.find(step)
+        except StepFailed:
+            return None

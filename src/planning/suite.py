@@ -15,8 +15,9 @@ from planning.render import reply
 from planning.tools.contract import Tool, ToolContext, ToolExample
 from planning.tools.result import ToolResult
 from session import Session, ToolInvoked, replace_latest
+from session.transaction import Transaction
 
-__all__ = ["planning_tools", "register_plan"]
+__all__ = ["carry_out", "planning_tools", "register_plan"]
 
 Handler = Callable[[Any, Plan | None], Command]
 
@@ -122,6 +123,35 @@ def _diagnosis(
     return diagnose
 
 
+def carry_out(
+    transaction: Transaction, name: str, handler: Handler, command: Command
+) -> tuple[Command, Plan]:
+    """Check a command against the plan, and carry it out, within an open transaction.
+
+    Args:
+        transaction: The session's.
+        name: Who asks, for the message.
+        handler: The command's.
+        command: The command.
+
+    Returns:
+        The command as it was carried out, and the plan that it left.
+
+    Raises:
+        ToolValidationError: It is refused; nothing has changed.
+        ToolError: The session's reducers did not take it.
+    """
+    before = transaction.latest(Plan)
+    checked = handler(command, before)
+    transaction.dispatch(checked)
+    plan = transaction.latest(Plan)
+    # Reducers build a new plan for every command that a handler let through: the old one
+    # here means that something else answers for the plan, and nothing was carried out.
+    if plan is None or (plan is before) is not (handler is handlers.read_plan):
+        raise ToolError(f"{name} was not carried out: the session's reducers did not take it")
+    return checked, plan
+
+
 def _in_transaction(
     session: Session, name: str, handler: Handler
 ) -> Callable[[Command, ToolContext], ToolResult]:
@@ -134,14 +164,7 @@ def _in_transaction(
             raise ToolValidationError(_foreign(session, name, context))
         started = perf_counter()
         with session.transaction() as transaction:
-            before = transaction.latest(Plan)
-            command = handler(params, before)
-            transaction.dispatch(command)
-            plan = transaction.latest(Plan)
-            # Reducers build a new plan for every command that a handler let through: the old one
-            # here means that something else answers for the plan, and nothing was carried out.
-            if plan is None or (plan is before) is not reads:
-                raise ToolError(f"{name} was not carried out: the session's reducers did not take it")
+            command, plan = carry_out(transaction, name, handler, params)
             value = plan if reads else command
             result = ToolResult(True, reply(command, plan), value, None, None, perf_counter() - started)
             transaction.publish(ToolInvoked(name, params, result, command, session_id=session_id))

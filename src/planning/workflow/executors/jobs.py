@@ -114,21 +114,24 @@ def pack(
     Raises:
         StepFailed: Its function or its inputs cannot be pickled.
     """
-    shape = "query" if isinstance(tool.parameters, ToolSpec) else "name" if tool.parameters is None else "model"
+    shape = (
+        "query" if isinstance(tool.parameters, ToolSpec) else "name" if tool.parameters is None else "model"
+    )
     function = _carried(tool)
     try:
         write(function)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - pickling runs the code of whatever is pickled
         raise StepFailed(
-            f"{tool.name} cannot be sent to another process ({_reason(error)}); define its function at the top "
-            "of a module, or run it without an executor",
+            f"{tool.name} cannot be sent to another process ({_reason(error)}); define its function at the "
+            "top of a module, or run it without an executor",
             "not_sent",
         ) from None
     try:
         return write(_Job(tool.name, function, shape, tool.retry, params, dict(values), seconds, claim))
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the same
         raise StepFailed(
-            f"the inputs of {tool.name} cannot be sent to another process ({_reason(error)}); give it plain values",
+            f"the inputs of {tool.name} cannot be sent to another process ({_reason(error)}); give it plain "
+            "values",
             "not_sent",
         ) from None
 
@@ -151,10 +154,10 @@ def run_job(written: bytes) -> bytes:
     try:
         try:
             job: _Job = pickle.loads(written)  # noqa: S301 - the other end is the program that sent it
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - loading runs the code of whatever is loaded
             raise StepFailed(
-                f"a worker could not load what it is to run ({_reason(error)}); its modules must be installed "
-                "where the workers run",
+                f"a worker could not load what it is to run ({_reason(error)}); its modules must be "
+                "installed where the workers run",
                 "not_sent",
             ) from None
         name = job.name
@@ -162,9 +165,10 @@ def run_job(written: bytes) -> bytes:
         check_size(value, name)
         try:
             return b"V" + dumps(value)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - pickling runs the code of whatever is pickled
             raise StepFailed(
-                f"what {name} gave back cannot be sent ({_reason(error)}); let it give back plain values", "not_sent"
+                f"what {name} gave back cannot be sent ({_reason(error)}); let it give back plain values",
+                "not_sent",
             ) from None
     except Exception as error:  # noqa: BLE001 - a tool may fail in any way
         return b"E" + _written_error(error)
@@ -181,7 +185,7 @@ def unpack(written: bytes) -> Any:
     """
     try:
         found = pickle.loads(written[1:])  # noqa: S301 - a worker of the program's own wrote it
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - loading runs the code of whatever is loaded
         told = f"what came back cannot be read here ({_reason(error)}); let the tool give back plain values"
         raise StepFailed(told, "not_sent") from None
     if written[:1] == b"V":
@@ -207,13 +211,14 @@ def dumps(value: Any) -> bytes:
 def _carried(tool: Tool) -> Callable[..., Any] | _ByName:
     """A tool's function, by its name where the decorator put the tool in its place."""
     function = tool.function
-    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if not isinstance(module, str) or not isinstance(name, str) or module == "__main__":
+        return function
+    named = _ByName(module, name)
     try:
-        found = _ByName(module, name).function() if module else None
-    except Exception:  # noqa: BLE001 - then it is none of these, or a module of one's own fails
-        found = None
-    same = found is function and found is not None
-    return _ByName(module, name) if same and module != "__main__" else function
+        return named if named.function() is function else function
+    except Exception:  # noqa: BLE001 - it is none of its module's, or that fails in any way
+        return function
 
 
 def _written_error(error: Exception) -> bytes:
@@ -227,7 +232,9 @@ def _written_error(error: Exception) -> bytes:
         written = b""
     if isinstance(error, ToolError):
         return pickle.dumps(ToolError(safe_text(error.message)))
-    return pickle.dumps(RemoteError(f"{type(error).__name__}: {safe_text(error)}"[:1_000], classify_error(error)))
+    return pickle.dumps(
+        RemoteError(f"{type(error).__name__}: {safe_text(error)}"[:1_000], classify_error(error))
+    )
 
 
 def _reason(error: Exception) -> str:

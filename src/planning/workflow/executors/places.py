@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any
@@ -69,7 +69,9 @@ async def run_on(
             try:
                 return unpack(await _outcome(executor, begun, run_job, written))
             except ExecutorLost:
-                raise ExecutorLost(f"{told_lost(tool)}; the executor is broken, resume with another") from None
+                raise ExecutorLost(
+                    f"{told_lost(tool)}; the executor is broken, resume with another"
+                ) from None
             except WorkerLost:
                 losses += 1
                 if losses >= most:
@@ -84,7 +86,9 @@ def _takes_context(tool: Tool) -> bool:
     parameters = read_signature(tool.function).parameters
     if tool.parameters is None:
         return any("ToolContext" in str(each.annotation) for each in parameters.values())
-    return tool.returns_outcome or not parameters or len(parameters) > 1 + isinstance(tool.parameters, ToolSpec)
+    return (
+        tool.returns_outcome or not parameters or len(parameters) > 1 + isinstance(tool.parameters, ToolSpec)
+    )
 
 
 def _without_memory(values: Mapping[str, Any]) -> Mapping[str, Any]:

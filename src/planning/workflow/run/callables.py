@@ -56,10 +56,14 @@ class Callables:
         known = self._known[kind] or {}
         what = known.get(name)
         if name not in known:
-            told = f"no {kind} is named {show(name)}; {nearest_tool(name, known).replace('tools', f'{kind}s')}"
+            told = (
+                f"no {kind} is named {show(name)}; {nearest_tool(name, known).replace('tools', f'{kind}s')}"
+            )
             raise StepFailed(told, ErrorKind.UNKNOWN_TOOL)
         if what is None:
-            told = f"{kind} {show(name)} is known by its name alone; give the capabilities what is to be called"
+            told = (
+                f"{kind} {show(name)} is known by its name alone; give the capabilities what is to be called"
+            )
             raise StepFailed(told, ErrorKind.UNKNOWN_TOOL)
         return what if isinstance(what, Tool) else _made(name, what)
 
@@ -72,7 +76,7 @@ def key_of(step: WorkflowStep, tool: Tool | None) -> str | None:
 
 
 def _made(name: str, function: Callable[..., Any]) -> Tool:
-    """A handler or an agent as a tool: called with the inputs by name, or, as ``inputs``, with all of them."""
+    """A handler or an agent as a tool: called with its inputs by name, or with all as ``inputs``."""
     parameters = list(read_signature(function).parameters)
     if parameters[:1] == [_WHOLE]:
         return Tool(name, "", function, parameters=FreeModel())

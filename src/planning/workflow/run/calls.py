@@ -29,11 +29,11 @@ __all__ = ["Call", "Caller", "Interrupted"]
 _MAY_PASS = frozenset({ErrorKind.STORAGE, ErrorKind.TIMEOUT, ErrorKind.RATE_LIMIT, ErrorKind.CIRCUIT_OPEN})
 
 
-class Interrupted(Exception):  # noqa: N818 - it is no error
+class Interrupted(Exception):
     """A call was cut short because the run is to stop."""
 
 
-class _Reported(Exception):  # noqa: N818 - the same
+class _Reported(Exception):
     """A tool returned a failure instead of raising one."""
 
     def __init__(self, result: ToolResult) -> None:
@@ -195,5 +195,5 @@ class Caller:
 
 def _error(result: ToolResult) -> StepError:
     code = ErrorKind.UNKNOWN if result.code is None else result.code
-    cause = result.cause if result.cause != result.message else None
+    cause = None if result.cause is None or result.cause in result.message else result.cause
     return StepError(result.message, result.user_message or SORRY, str(code), cause)

@@ -1,10 +1,11 @@
-"""The engine: runs a workflow's steps when their dependencies are done, and keeps every change in the session."""
+"""The engine: runs steps when their dependencies are done, and keeps every change in the session."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
 from concurrent.futures import Executor
+from typing import Any
 from uuid import uuid4
 
 import attrs
@@ -14,7 +15,13 @@ from planning.workflow.capabilities import Capabilities
 from planning.workflow.executors.places import check_executor
 from planning.workflow.model import Workflow
 from planning.workflow.run.failures import WorkflowError
-from planning.workflow.run.records import RunChanged, StepRecord, WorkflowRun, now, register_workflow, states_of
+from planning.workflow.run.records import (
+    StepRecord,
+    WorkflowRun,
+    now,
+    register_workflow,
+    states_of,
+)
 from planning.workflow.run.result import WorkflowResult
 from planning.workflow.run.steps import Steps
 from session import Session
@@ -121,7 +128,7 @@ def _check(
 ) -> None:
     if not isinstance(workflow, Workflow):
         raise TypeError(
-            f"a Workflow is run, got {type(workflow).__name__}; of a document, validate_workflow(...).workflow"
+            f"a Workflow is run, got {type(workflow).__name__}; write validate_workflow(document).workflow"
         )
     if not isinstance(capabilities, Capabilities):
         raise TypeError(f"write Capabilities(tools=[...]), got {type(capabilities).__name__}")
@@ -145,7 +152,9 @@ def _found(
     if old is not None and old.status != "completed":
         same = attrs.evolve(new, run_id=old.run_id, started_at=old.started_at, status=old.status)
         if same == old:
-            return attrs.evolve(old, status="in_progress"), states_of(old.run_id, session.select_all(StepRecord))
+            return attrs.evolve(old, status="in_progress"), states_of(
+                old.run_id, session.select_all(StepRecord)
+            )
     return new, {}
 
 

@@ -49,7 +49,7 @@ class StepFailed(ToolError):
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
-        self.code = code
+        self.code = str(code)
 
     @property
     def error(self) -> StepError:

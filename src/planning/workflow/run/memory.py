@@ -95,7 +95,9 @@ def extract_value(value: Any, path: Sequence[str | int], *, name: str = "the out
             value = _inside(value, part)
         except (LookupError, TypeError):
             whole = f"{name}{spell_path(path[: depth + 1])}"
-            raise MissingValue(f"{whole} is missing: {name}{spell_path(path[:depth])} {_there(value)}") from None
+            raise MissingValue(
+                f"{whole} is missing: {name}{spell_path(path[:depth])} {_there(value)}"
+            ) from None
     return value
 
 
@@ -142,4 +144,8 @@ def _there(value: Any) -> str:
         return f"has {listed}{more}"
     if isinstance(value, Mapping):
         return "is empty"
+    if isinstance(value, bool):
+        return f"is {str(value).lower()}"
+    if isinstance(value, (int, float)):
+        return "is a number"
     return f"is {show(value) if isinstance(value, str) else type(value).__name__}"

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
+from planning import handlers
 from planning.commands import MarkStep, NewPlanStep, SetupPlan
 from planning.errors import ToolError
 from planning.model import Plan, StepStatus
 from planning.step_ids import format_id
-from planning.suite import planning_tools, register_plan
-from planning.text import DETAILS, NOTE, OBJECTIVE, TITLE, TextRule, ascii_spelling
-from planning.tools.contract import ToolContext
+from planning.suite import carry_out, register_plan
+from planning.text import DETAILS, OBJECTIVE, TITLE, TextRule, ascii_spelling
 from planning.workflow.model import Workflow, WorkflowStep
 from session import Session
+from session.transaction import Transaction
 
 __all__ = ["PlanMirror", "fitted"]
+
+OUTCOME = TextRule(limit=200)
+"""How much of a step's outcome its note tells: a model may read the plan."""
 
 _STOPPED = "the plan was replaced by someone else while the workflow ran; it shows the run no more"
 
@@ -22,60 +26,59 @@ _STOPPED = "the plan was replaced by someone else while the workflow ran; it sho
 class PlanMirror:
     """Keeps a session's Plan in step with a run: one step of the plan for each step of the workflow.
 
+    It gives the same commands as an agent's tools, through the same handlers, within the transaction in
+    which the step changes: that has an event of its own, so that a command has none.
+
     When somebody puts another plan in its place, the mirror leaves that alone and says so.
     """
 
     def __init__(self, session: Session, workflow: Workflow, user_prompt: str) -> None:
         """Take a workflow; nothing is changed yet."""
         register_plan(session)
-        tools = {tool.name: tool for tool in planning_tools(session)}
-        self._session = session
-        self._setup = tools["planning_setup_plan"].run
-        self._mark = tools["planning_mark_step"].run
-        self._context = ToolContext(session)
-        self._objective = fitted(workflow.goal, OBJECTIVE) or fitted(user_prompt, OBJECTIVE) or "Run a workflow"
+        self._objective = (
+            fitted(workflow.goal, OBJECTIVE) or fitted(user_prompt, OBJECTIVE) or "Run a workflow"
+        )
         self._steps = tuple(map(_plan_step, workflow.steps))
         self._ids = {step.step_id: format_id(number) for number, step in enumerate(workflow.steps, start=1)}
         self._plan: Plan | None = None
         self.warning: str | None = None
 
-    def begin(self, marks: Mapping[str, tuple[StepStatus, str | None]]) -> None:
+    def begin(self, transaction: Transaction, marks: Mapping[str, tuple[StepStatus, str | None]]) -> None:
         """Set the plan up, or go on with the one that an earlier part of the run left.
 
         Args:
+            transaction: The session's, open.
             marks: By id of a workflow step, the status and the note of those that are not pending.
         """
-        plan = self._session.select_latest(Plan)
+        plan = transaction.latest(Plan)
         if plan is None or not self._is_own(plan):
-            self._setup(SetupPlan(self._objective, self._steps), self._context)
+            command = SetupPlan(self._objective, self._steps)
+            _, self._plan = carry_out(transaction, "the workflow", handlers.setup_plan, command)
             plan = None
-        self._plan = self._session.select_latest(Plan)
+        else:
+            self._plan = plan
         old = {} if plan is None else {step.step_id: step.status for step in plan.steps}
         for step_id, plan_id in self._ids.items():
             status, note = marks.get(step_id, ("pending", None))
             if old.get(plan_id, "pending") != status:
-                self.mark(step_id, status, note)
+                self.mark(transaction, step_id, status, note)
 
-    def mark(self, step_id: str, status: StepStatus, note: str | None = None) -> None:
+    def mark(
+        self, transaction: Transaction, step_id: str, status: StepStatus, note: str | None = None
+    ) -> None:
         """Set the status of a step, and say what came of it."""
         if self.warning is not None:
             return
-        plan = self._session.select_latest(Plan)
+        plan = transaction.latest(Plan)
         if plan is not self._plan and not (plan and self._is_own(plan)):
             self.warning = _STOPPED
             return
-        told = None if note is None else fitted(note, NOTE)
+        told = None if note is None else fitted(note, OUTCOME) or None
+        command = MarkStep(self._ids[step_id], status, told)
         try:
-            self._mark(MarkStep(self._ids[step_id], status, told or None), self._context)
-        except ToolError:  # cleared meanwhile, or its reducers are another's
+            _, self._plan = carry_out(transaction, "the workflow", handlers.mark_step, command)
+        except ToolError:  # its reducers are another's
             self.warning = _STOPPED
-            return
-        self._plan = self._session.select_latest(Plan)
-
-    def mark_all(self, step_ids: Iterable[str], status: StepStatus, note: str) -> None:
-        """Set the status of several steps."""
-        for step_id in step_ids:
-            self.mark(step_id, status, note)
 
     def _is_own(self, plan: Plan) -> bool:
         """Whether a plan is the mirror, whatever else was added to it or marked in it."""
@@ -104,9 +107,7 @@ def fitted(text: str, rule: TextRule) -> str:
     if len(text) > 2 * rule.limit:
         text = text[: 2 * rule.limit]
     if not text.isascii():
-        text = "".join(
-            character if character.isascii() else _spelled(character) for character in text
-        )
+        text = "".join(character if character.isascii() else _spelled(character) for character in text)
     text = "".join(character if character.isprintable() else " " for character in text)
     text = " ".join(text.split())
     return text if len(text) <= rule.limit else f"{text[: rule.limit - 3].rstrip()}..."

@@ -15,13 +15,22 @@ from typing import Any
 import attrs
 
 from planning.tools.result import plain
+from planning.workflow.model import Workflow, WorkflowStatus
 from planning.workflow.run.failures import StepError
 from planning.workflow.run.memory import MemoryItem
-from planning.workflow.model import Workflow, WorkflowStatus
 from session import Session, append, append_part
 from session.events import SessionEvent
 
-__all__ = ["RunChanged", "StepChanged", "StepRecord", "WorkflowRun", "now", "register_workflow", "states_of", "workflow_of"]
+__all__ = [
+    "RunChanged",
+    "StepChanged",
+    "StepRecord",
+    "WorkflowRun",
+    "now",
+    "register_workflow",
+    "states_of",
+    "workflow_of",
+]
 
 
 @attrs.frozen(kw_only=True)

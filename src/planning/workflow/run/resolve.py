@@ -8,8 +8,8 @@ from typing import Any
 
 from planning.errors import show
 from planning.tools.result import plain
-from planning.workflow.run.memory import MissingValue, extract_value
 from planning.workflow.references import MARK, PROMPT, NoReference, Reference, StepIds, parse_references
+from planning.workflow.run.memory import MissingValue, extract_value
 
 __all__ = ["Values", "text_of"]
 
@@ -70,7 +70,8 @@ class Values:
             if reference.step_id not in self._ids.all:
                 raise MissingValue(f"{told} names no step of the workflow")
             raise MissingValue(
-                f"{told} has no value: step {step} has no output; let this step depend on {step}, and {step} succeed"
+                f"{told} has no value: step {step} gave no output; let this step depend on it, or leave the "
+                "reference out"
             )
         if not reference.path:
             return self._outputs[reference.step_id]
@@ -79,7 +80,7 @@ class Values:
 
 
 def _copied(value: Any) -> Any:
-    """A value with lists and dicts of its own: a tool that changes what it is given changes nobody's output."""
+    """A value with lists and dicts of its own: a tool may change what it is given."""
     root = [value]
     todo: list[Any] = [root]
     copies: dict[int, Any] = {}

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from planning.errors import show
-from planning.workflow.run.failures import WorkflowError
 from planning.workflow.model import Workflow
+from planning.workflow.run.failures import WorkflowError
 
 __all__ = ["Schedule"]
 
@@ -36,8 +36,8 @@ class Schedule:
             for other in step.depends_on:
                 if other not in known:
                     raise WorkflowError(
-                        f"step {show(step.step_id)} depends on {show(other)}, which does not exist; add that step, "
-                        "or leave the dependency out"
+                        f"step {show(step.step_id)} depends on {show(other)}, which does not exist; add that "
+                        "step, or leave the dependency out"
                     )
                 self._dependents[other].append(step.step_id)
             self._sorter.add(step.step_id, *step.depends_on)
@@ -45,7 +45,8 @@ class Schedule:
             self._sorter.prepare()
         except CycleError as error:
             raise WorkflowError(
-                f"the steps depend on each other in a circle: {_spell(error.args[1][::-1])}; leave one dependency out"
+                f"the steps depend on each other in a circle: {_spell(error.args[1][::-1])}; leave one "
+                "dependency out"
             ) from None
 
     def ready(self) -> tuple[str, ...]:

@@ -34,8 +34,8 @@ _Earlier = Literal["done", "lost"]
 _SKIPPED = "Skipped: its done_check is true"
 _STOPPED = "Stopped before it was done"
 _MAYBE = StepError(
-    "it was stopped while it ran and may have taken effect, so it is not run again; look whether it did, and go on "
-    "without it",
+    "it was stopped while it ran and may have taken effect, so it is not run again; look whether it did, "
+    "and go on without it",
     code="interrupted",
 )
 
@@ -104,10 +104,11 @@ class Steps:
             self._memory.update(memory_of(session.select_all(MemoryItem)))
             earlier = self._take_over(states)
             self._mirror.begin(
+                transaction,
                 {
                     step_id: ("done", "Done before") if what == "done" else ("blocked", None)
                     for step_id, what in earlier.items()
-                }
+                },
             )
             for step_id, what in earlier.items():
                 if what == "lost":
@@ -130,8 +131,8 @@ class Steps:
         failed = unborne or self.is_broken
         if self.ready:
             self._warnings.append(
-                f"the executor broke, and {len(self.ready)} steps that were ready were not run; run the workflow in "
-                "this session again, with another executor"
+                f"the executor broke, and {len(self.ready)} steps that were ready were not run; run the "
+                "workflow in this session again, with another executor"
             )
         self._run = attrs.evolve(
             self._run, status="failed" if failed else "completed", completed_at=None if failed else now()
@@ -280,7 +281,7 @@ class Steps:
             if item is not None:
                 transaction.dispatch(item)
             if status != "in_progress" or before is None or before.status != status or note is not None:
-                self._mirror.mark(step.step_id, mark, note)
+                self._mirror.mark(transaction, step.step_id, mark, note)
         self._states[step.step_id] = record
 
     # What was before
@@ -309,11 +310,14 @@ class Steps:
             if status == "completed":
                 if record is None:
                     record = StepRecord(
-                        run_id=self._run.run_id, step_id=step_id, status="completed", at=step.completed_at or now(),
+                        run_id=self._run.run_id,
+                        step_id=step_id,
+                        status="completed",
+                        at=step.completed_at or now(),
                         skipped=step.skipped,
-                    )  # fmt: skip
+                        is_withheld=True,
+                    )
                     self._session.publish(StepChanged(record, session_id=self._session.session_id))
-                    record = attrs.evolve(record, is_withheld=True)
                 self._states[step_id] = record
                 if record.is_withheld:
                     self._outputs |= self._remembered(step, key_of(step, self._tool_of(step)))

@@ -14,6 +14,7 @@ from typing import Annotated, Final
 import typer
 
 from planning.cli.definitions import FORMATS, Format
+from planning.cli.graph import GRAPH_HELP, graph
 from planning.cli.replay import replay
 from planning.cli.source import NoSourceError, SourceError, read_calls
 from planning.cli.validate import SCHEMA_HELP, VALIDATE_HELP, print_schema, validate
@@ -57,10 +58,11 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: no markup in it, none read into what a user typed
-    help="Planning for agents: check plans, replay transcripts, print prompts and tools.",
+    help="Planning for agents: check and draw plans, replay transcripts, print prompts and tools.",
     epilog="""\b
 Examples:
   planning validate plan.json --tools search,fetch
+  planning graph plan.json
   planning replay examples/triage.jsonl
   planning prompt --strategy par
   planning tools --format anthropic
@@ -70,7 +72,8 @@ Exit codes:
   0    done
   1    the plan has errors, the transcript cannot be replayed, or the
        output cannot be written
-  2    wrong usage; for validate also a file that cannot be read
+  2    wrong usage; for validate and graph also a file that cannot be
+       read
   130  interrupted
 """,
 )
@@ -94,6 +97,7 @@ def _options(
 
 
 app.command("validate", epilog=VALIDATE_HELP)(validate)
+app.command("graph", epilog=GRAPH_HELP)(graph)
 app.command("schema", epilog=SCHEMA_HELP)(print_schema)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from planning.workflow.capabilities import Capabilities
     from planning.workflow.codes import Category, Severity
+    from planning.workflow.edits import add_step, remove_step, replace_step
     from planning.workflow.findings import Finding
     from planning.workflow.model import Workflow, WorkflowStep
     from planning.workflow.reports.report import Report
@@ -44,6 +45,9 @@ __all__ = [
     "WorkflowRun",
     "StepChanged",
     "RunChanged",
+    "add_step",
+    "replace_step",
+    "remove_step",
 ]
 
 _HOMES = {
@@ -69,6 +73,9 @@ _HOMES = {
     "WorkflowRun": "run.records",
     "StepChanged": "run.records",
     "RunChanged": "run.records",
+    "add_step": "edits",
+    "replace_step": "edits",
+    "remove_step": "edits",
 }
 
 

@@ -337,7 +337,7 @@ class Steps:
         return _MAYBE if record is None or record.error is None else record.error
 
     def _remembered(self, step: WorkflowStep, key: str | None) -> dict[str, Any]:
-        """By its id, the output of a step that is not run, as far as the memory has it: the value at its path."""
+        """By its id, the output of a step that is not run: what the memory has of it, at its path."""
         if key is None or key not in self._memory:
             return {}
         value = self._memory[key]

@@ -1,0 +1,83 @@
+"""Edits of workflows: new ones come out, and a locked one takes none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from planning.workflow import (
+    Workflow,
+    WorkflowError,
+    WorkflowLocked,
+    WorkflowStep,
+    add_step,
+    remove_step,
+    replace_step,
+)
+
+A = WorkflowStep(step_id="a", description="First")
+B = WorkflowStep(step_id="b", description="Second", depends_on=("a",))
+C = WorkflowStep(step_id="c", description="Third", depends_on=("b",))
+AB = Workflow(goal="G", steps=(A, B))
+
+
+def test_a_step_is_added_at_the_end() -> None:
+    assert add_step(AB, C) == Workflow(goal="G", steps=(A, B, C))
+
+
+def test_a_step_is_replaced_where_it_stands() -> None:
+    changed = replace(A, description="Changed")
+    assert replace_step(AB, changed) == Workflow(goal="G", steps=(changed, B))
+
+
+def test_a_step_on_which_nothing_depends_is_removed() -> None:
+    assert remove_step(AB, "b") == Workflow(goal="G", steps=(A,))
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [lambda w: add_step(w, C), lambda w: replace_step(w, A), lambda w: remove_step(w, "b")],
+)
+def test_a_workflow_that_may_not_be_changed_refuses_every_edit(
+    edit: Callable[[Workflow], Workflow],
+) -> None:
+    locked = replace(AB, can_modify=False)
+    with pytest.raises(WorkflowLocked) as refused:
+        edit(locked)
+    assert str(refused.value) == (
+        "the workflow may not be changed: its can_modify is False; make one of your own"
+    )
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda w: add_step(w, A), "there is a step 'a' already; give the new one another id"),
+        (lambda w: remove_step(w, "z"), "there is no step 'z'; the steps are a, b"),
+        (lambda w: replace_step(Workflow(), A), "there is no step 'a'; the steps are none"),
+        (
+            lambda w: remove_step(w, "a"),
+            "step 'b' depends on 'a', which would not exist; change 'b' first",
+        ),
+        (
+            lambda w: add_step(w, replace(C, depends_on=("x",))),
+            "step 'c' depends on 'x', which would not exist; change 'c' first",
+        ),
+        (
+            lambda w: replace_step(w, replace(A, depends_on=("a",))),
+            "step 'a' depends on itself; leave that out",
+        ),
+        (
+            lambda w: replace_step(replace(w, steps=(replace(A, status="completed"), B)), A),
+            "step 'a' is completed; add another step instead",
+        ),
+    ],
+)
+def test_an_edit_that_would_break_the_workflow_is_refused(
+    edit: Callable[[Workflow], Workflow], message: str
+) -> None:
+    with pytest.raises(WorkflowError) as refused:
+        edit(AB)
+    assert str(refused.value) == message

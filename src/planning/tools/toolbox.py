@@ -79,6 +79,11 @@ class Toolbox:
         """Where calls are published."""
         return self._path.context.session
 
+    @property
+    def limiter(self) -> Callable[[], RateLimiter] | None:
+        """Gives what counts the calls of tools with a ``rate_limit_key``; None for the default registry's."""
+        return self._limiter
+
     def invoke(
         self, name: str, params: object = None, *, context: Mapping[str, Any] | None = None
     ) -> ToolResult:

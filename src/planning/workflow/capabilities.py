@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -14,6 +14,9 @@ from planning.tools.registry import ToolRegistry, as_tool
 from planning.tools.spec import ToolSpec
 from planning.tools.toolbox import Toolbox
 from planning.workflow.checks.inputs import ToolInputs
+
+if TYPE_CHECKING:
+    from planning.tools.rate_limit import RateLimiter
 
 __all__ = ["Capabilities", "Known"]
 
@@ -62,8 +65,21 @@ class Capabilities:
     tools: Mapping[str, Tool | None] | None = attrs.field(default=_NONE, converter=_tools)
     handlers: Mapping[str, Callable[..., Any] | None] | None = attrs.field(default=_NONE, converter=_handlers)
     agents: Mapping[str, Callable[..., Any] | None] | None = attrs.field(default=_NONE, converter=_agents)
+    limiter: Callable[[], RateLimiter] | None = attrs.field(init=False, repr=False)
+    """Gives the limiter of the registry that the tools are from; None where they are from none."""
     inputs: Mapping[str, ToolInputs] = attrs.field(init=False, repr=False)
     """By name of a tool, what inputs of it are checked against: not for bare names."""
+
+    def __attrs_pre_init__(
+        self, tools: Known = _NONE, handlers: Known = _NONE, agents: Known = _NONE
+    ) -> None:
+        del handlers, agents
+        limiter = None
+        if isinstance(tools, ToolRegistry):
+            limiter = lambda: tools.limiter  # noqa: E731 - made when it is first needed
+        elif isinstance(tools, Toolbox):
+            limiter = tools.limiter
+        object.__setattr__(self, "limiter", limiter)  # frozen, and the registry is not kept
 
     @inputs.default
     def _inputs(self) -> Mapping[str, ToolInputs]:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Executor, Future
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -23,6 +23,9 @@ from planning.workflow.model import WorkflowStep
 from planning.workflow.run.failures import StepError, StepFailed
 from planning.workflow.run.sizes import check_size
 from session import Session
+
+if TYPE_CHECKING:
+    from planning.tools.rate_limit import RateLimiter
 
 __all__ = ["Call", "Caller", "Interrupted"]
 
@@ -56,6 +59,7 @@ class Call:
         attempt: Which attempt it is, from 1; 0 before the first.
         called: Whether the function was called, or may have been.
         future: The job on an executor.
+        is_stopping: Whether no further attempt is to be made.
     """
 
     step: WorkflowStep
@@ -64,6 +68,7 @@ class Call:
     attempt: int = 0
     called: bool = False
     future: Future[Any] | None = None
+    is_stopping: bool = False
 
 
 class Caller:
@@ -80,6 +85,7 @@ class Caller:
         timeout: float | None,
         begin: Callable[[Call], None],
         values: Mapping[str, Any],
+        limiter: Callable[[], RateLimiter] | None,
     ) -> None:
         """Prepare.
 
@@ -89,12 +95,14 @@ class Caller:
             timeout: The seconds of an attempt, where neither the step nor its tool says.
             begin: Told each time when a call is about to be made or made again: it records that.
             values: What every context says.
+            limiter: Gives the limiter of the tools' registry; the default registry's when None.
         """
         self._session = session
         self._executor = executor
         self._timeout = timeout
         self._begin = begin
         self._values = values
+        self._limiter = limiter
         self.is_broken = False
 
     async def call(self, call: Call) -> ToolResult | StepError:
@@ -111,6 +119,8 @@ class Caller:
             else:
                 result = await self._to_its_end(call)
             check_size(result.value, call.tool.name)
+        except Interrupted:
+            raise
         except _Reported as report:
             return _error(report.result)
         except StepFailed as error:
@@ -140,8 +150,9 @@ class Caller:
         except asyncio.CancelledError:
             if task.done():
                 raise
-            if call.future is not None:
-                call.future.cancel()
+            call.is_stopping = True
+            if call.future is not None and call.future.cancel() and not call.tool.idempotent:
+                call.called = False
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -158,6 +169,8 @@ class Caller:
         return await Retry(attempts=1 + retries, on=on).arun(partial(self._try, call), call.tool.name)
 
     async def _try(self, call: Call) -> ToolResult:
+        if call.is_stopping:
+            raise Interrupted
         call.attempt += 1
         call.called = call.tool.idempotent  # of the others it is recorded when it is so
         self._begin(call)
@@ -166,7 +179,9 @@ class Caller:
         runner = None
         if self._executor is not None or not call.tool.idempotent:
             runner = partial(self._run, call, context)
-        result = await Path(context, timeout=self._timeout, runner=runner).ainvoke(call.tool, call.inputs)
+        result = await Path(context, limiter=self._limiter, timeout=self._timeout, runner=runner).ainvoke(
+            call.tool, call.inputs
+        )
         if not result.success:
             raise (_ReportedPassing if result.code in _MAY_PASS else _Reported)(result)
         return result

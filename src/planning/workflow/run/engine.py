@@ -108,7 +108,7 @@ async def arun_workflow(
         ValueError: ``max_parallel`` or ``timeout`` is out of range.
         ImportError: A step has a ``done_check`` or retries, and the library for it is not installed.
     """
-    _check(workflow, capabilities, user_prompt, executor, max_parallel, timeout)
+    _check(workflow, capabilities, user_prompt, inputs, executor, max_parallel, timeout)
     session = Session() if session is None else session
     register_workflow(session)
     run, states = _found(session, workflow, user_prompt, dict(inputs or {}))
@@ -122,6 +122,7 @@ def _check(
     workflow: object,
     capabilities: object,
     user_prompt: object,
+    inputs: object,
     executor: object,
     max_parallel: object,
     timeout: object,
@@ -134,6 +135,10 @@ def _check(
         raise TypeError(f"write Capabilities(tools=[...]), got {type(capabilities).__name__}")
     if not isinstance(user_prompt, str):
         raise TypeError(f"user_prompt must be text, got {type(user_prompt).__name__}")
+    if inputs is not None and not (
+        isinstance(inputs, Mapping) and all(isinstance(key, str) for key in inputs)
+    ):
+        raise TypeError("inputs must be a mapping from keys of the memory, which are texts, to values")
     if type(max_parallel) is not int or max_parallel < 1:
         raise ValueError(f"max_parallel must be a whole number of at least 1, got {max_parallel!r}")
     if executor is not None:

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Executor
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import attrs
 
+from planning.errors import show, unknown_option
 from planning.model import StepStatus
-from planning.tools.contract import Tool
+from planning.tools.contract import Tool, check_timeout
 from planning.tools.guard import Retry
 from planning.tools.result import ToolResult
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.conditions import ConditionInvalid, is_done, require_conditions
-from planning.workflow.model import WorkflowStep
+from planning.workflow.model import OnFailure, WorkflowStep
 from planning.workflow.references import StepIds
 from planning.workflow.run.callables import Callables, key_of
 from planning.workflow.run.calls import Call, Caller, Interrupted
-from planning.workflow.run.failures import StepError, StepFailed
+from planning.workflow.run.failures import StepError, StepFailed, WorkflowError
 from planning.workflow.run.memory import MemoryItem, MemoryView, extract_value, memory_of
 from planning.workflow.run.mirror import PlanMirror
 from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, now
@@ -31,6 +32,7 @@ from session import Session
 __all__ = ["Steps"]
 
 _Earlier = Literal["done", "lost"]
+_ON_FAILURE = get_args(OnFailure)
 _SKIPPED = "Skipped: its done_check is true"
 _STOPPED = "Stopped before it was done"
 _MAYBE = StepError(
@@ -58,7 +60,7 @@ class Steps:
         """Look at a workflow; nothing is changed yet.
 
         Raises:
-            WorkflowError: Its steps can be brought into no order.
+            WorkflowError: Its steps can be brought into no order, or one says something impossible.
             ImportError: A library is missing that a step needs.
         """
         workflow = run.workflow
@@ -67,20 +69,23 @@ class Steps:
         self._session = session
         self._schedule = Schedule(workflow)
         self._steps = {step.step_id: step for step in workflow.steps}
+        for step in workflow.steps:
+            _check_step(step)
         if any(step.done_check is not None for step in workflow.steps):
             require_conditions()
         if any(step.retries for step in workflow.steps):
-            Retry()
+            Retry()  # it says what to install
         self._callables = Callables(capabilities)
         self._mirror = PlanMirror(session, workflow, run.user_prompt)
         self._handed_out: set[str] = set()
         self._states: dict[str, StepRecord] = {}
         self._outputs: dict[str, Any] = {}
         self._memory: dict[str, Any] = {}
+        self._recalled = 0
         self._warnings: list[str] = []
         self._values = Values(self._outputs, run.user_prompt, StepIds(self._steps))
         told = {"goal": workflow.goal, "user_prompt": run.user_prompt, "memory": MemoryView(self._memory)}
-        self._caller = Caller(session, executor, timeout, self._begun, told)
+        self._caller = Caller(session, executor, timeout, self._begun, told, capabilities.limiter)
 
     @property
     def is_broken(self) -> bool:
@@ -101,7 +106,7 @@ class Steps:
             if not states:
                 for key, value in run.inputs.items():
                     transaction.dispatch(MemoryItem(type="input", key=key, value=value, created_at=now()))
-            self._memory.update(memory_of(session.select_all(MemoryItem)))
+            self._recall()
             earlier = self._take_over(states)
             self._mirror.begin(
                 transaction,
@@ -129,6 +134,7 @@ class Steps:
             for step_id, record in self._states.items()
         )
         failed = unborne or self.is_broken
+        self._recall()
         if self.ready:
             self._warnings.append(
                 f"the executor broke, and {len(self.ready)} steps that were ready were not run; run the "
@@ -188,8 +194,8 @@ class Steps:
         """Whether a step's own condition says that there is nothing to do; then it is skipped."""
         if step.done_check is None:
             return False
-        tool = self._tool_of(step)
-        key = key_of(step, tool)
+        key = key_of(step, self._tool_of(step))
+        self._recall()
         try:
             if not is_done(step.done_check, self._memory, key):
                 return False
@@ -336,6 +342,15 @@ class Steps:
         record = self._states.get(step_id)
         return _MAYBE if record is None or record.error is None else record.error
 
+    def _recall(self) -> None:
+        """Read what was stored in the memory since the last time, by whomever."""
+        items = self._session.select_all(MemoryItem)
+        if len(items) < self._recalled:  # rolled back
+            self._memory.clear()
+            self._recalled = 0
+        self._memory.update(memory_of(items[self._recalled :]))
+        self._recalled = len(items)
+
     def _remembered(self, step: WorkflowStep, key: str | None) -> dict[str, Any]:
         """By its id, the output of a step that is not run: what the memory has of it, at its path."""
         if key is None or key not in self._memory:
@@ -350,3 +365,19 @@ class Steps:
             return self._callables.find(step)
         except StepFailed:
             return None
+
+
+def _check_step(step: WorkflowStep) -> None:
+    """Refuse what a workflow that was made by hand may say, and a document cannot."""
+    if step.on_failure not in _ON_FAILURE:
+        told = unknown_option(step.on_failure, _ON_FAILURE)
+    elif type(step.retries) is not int or step.retries < 0:
+        told = f"retries must be a whole number of at least 0, got {step.retries!r}"
+    else:
+        try:
+            check_timeout(step.timeout)
+        except ValueError as error:
+            told = str(error)
+        else:
+            return
+    raise WorkflowError(f"step {show(step.step_id)}: {told}")

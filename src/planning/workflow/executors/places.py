@@ -9,10 +9,9 @@ from contextvars import copy_context
 from typing import Any
 
 from planning.tools.contract import Tool, ToolContext
-from planning.tools.parameters.signature import read_signature
 from planning.tools.path import Path
-from planning.tools.spec import ToolSpec
 from planning.workflow.executors.jobs import dumps, pack, run_job, told_lost, unpack
+from planning.workflow.run.callables import takes_context
 from planning.workflow.run.failures import WorkerLost
 
 __all__ = ["ExecutorLost", "check_executor", "run_on"]
@@ -60,7 +59,7 @@ async def run_on(
     if isinstance(executor, ThreadPoolExecutor):
         path = Path(context, timeout=seconds)
         return await _outcome(executor, begun, copy_context().run, path.attempt, tool, params)
-    values = context.values if _takes_context(tool) else _without_memory(context.values)
+    values = context.values if takes_context(tool) else _without_memory(context.values)
     claim = executor.new_claim() if not tool.idempotent and hasattr(executor, "new_claim") else None
     written = pack(tool, params, values, seconds, write=getattr(executor, "write", dumps), claim=claim)
     losses, most = 0, getattr(executor, "most_losses", 1) if tool.idempotent else 1
@@ -79,16 +78,6 @@ async def run_on(
     finally:
         if claim is not None:
             await asyncio.shield(asyncio.to_thread(executor.drop_claim, claim))  # type: ignore[attr-defined] # it gave the claim
-
-
-def _takes_context(tool: Tool) -> bool:
-    """Whether a tool's function may look at its context; when in doubt, yes."""
-    parameters = read_signature(tool.function).parameters
-    if tool.parameters is None:
-        return any("ToolContext" in str(each.annotation) for each in parameters.values())
-    return (
-        tool.returns_outcome or not parameters or len(parameters) > 1 + isinstance(tool.parameters, ToolSpec)
-    )
 
 
 def _without_memory(values: Mapping[str, Any]) -> Mapping[str, Any]:

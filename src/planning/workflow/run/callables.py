@@ -17,7 +17,7 @@ from planning.workflow.capabilities import Capabilities
 from planning.workflow.model import WorkflowStep
 from planning.workflow.run.failures import StepFailed
 
-__all__ = ["Callables", "key_of"]
+__all__ = ["Callables", "key_of", "takes_context"]
 
 _WHOLE = "inputs"
 
@@ -81,3 +81,13 @@ def _made(name: str, function: Callable[..., Any]) -> Tool:
     if parameters[:1] == [_WHOLE]:
         return Tool(name, "", function, parameters=FreeModel())
     return Tool(name, "", function)
+
+
+def takes_context(tool: Tool) -> bool:
+    """Whether a tool's function may look at its context; when in doubt, yes."""
+    parameters = read_signature(tool.function).parameters
+    if tool.parameters is None:
+        return any("ToolContext" in str(each.annotation) for each in parameters.values())
+    return (
+        tool.returns_outcome or not parameters or len(parameters) > 1 + isinstance(tool.parameters, ToolSpec)
+    )

@@ -20,6 +20,7 @@ from planning.tools.result import ToolResult
 from planning.workflow.executors.jobs import RemoteError
 from planning.workflow.executors.places import ExecutorLost, run_on
 from planning.workflow.model import WorkflowStep
+from planning.workflow.run.callables import takes_context
 from planning.workflow.run.failures import StepError, StepFailed
 from planning.workflow.run.sizes import check_size
 from session import Session
@@ -103,6 +104,8 @@ class Caller:
         self._begin = begin
         self._values = values
         self._limiter = limiter
+        self._plain = Path(ToolContext(session, values), limiter=limiter, timeout=timeout)
+        self._is_plain: dict[Tool, bool] = {}
         self.is_broken = False
 
     async def call(self, call: Call) -> ToolResult | StepError:
@@ -114,7 +117,7 @@ class Caller:
         task = asyncio.current_task()
         started = perf_counter()
         try:
-            if call.tool.is_async and call.tool.idempotent and self._executor is None:
+            if self._executor is None and _can_be_cancelled(call.tool):
                 result = await self._tries(call)
             else:
                 result = await self._to_its_end(call)
@@ -149,7 +152,7 @@ class Caller:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             if task.done():
-                raise
+                return await task
             call.is_stopping = True
             if call.future is not None and call.future.cancel() and not call.tool.idempotent:
                 call.called = False
@@ -174,17 +177,26 @@ class Caller:
         call.attempt += 1
         call.called = call.tool.idempotent  # of the others it is recorded when it is so
         self._begin(call)
-        values = {**self._values, "step_id": call.step.step_id, "description": call.step.description}
-        context = ToolContext(self._session, values)
-        runner = None
-        if self._executor is not None or not call.tool.idempotent:
-            runner = partial(self._run, call, context)
-        result = await Path(context, limiter=self._limiter, timeout=self._timeout, runner=runner).ainvoke(
-            call.tool, call.inputs
-        )
+        result = await self._path(call).ainvoke(call.tool, call.inputs)
         if not result.success:
             raise (_ReportedPassing if result.code in _MAY_PASS else _Reported)(result)
         return result
+
+    def _path(self, call: Call) -> Path:
+        """The path of a call; all that need nothing of their own share one."""
+        tool = call.tool
+        is_plain = self._is_plain.get(tool)
+        if is_plain is None:
+            is_plain = self._executor is None and tool.idempotent and not takes_context(tool)
+            self._is_plain[tool] = is_plain
+        if is_plain:
+            return self._plain
+        values = {**self._values, "step_id": call.step.step_id, "description": call.step.description}
+        context = ToolContext(self._session, values)
+        runner = None
+        if self._executor is not None or not tool.idempotent:
+            runner = partial(self._run, call, context)
+        return Path(context, limiter=self._limiter, timeout=self._timeout, runner=runner)
 
     async def _run(
         self,
@@ -206,6 +218,11 @@ class Caller:
             call.future = future
 
         return await run_on(self._executor, tool, params, context, seconds, begun)
+
+
+def _can_be_cancelled(tool: Tool) -> bool:
+    """Whether a call of a tool ends when it is cancelled, and may be made again."""
+    return tool.idempotent and (tool.is_async or not (tool.blocking or tool.timeout))
 
 
 def _error(result: ToolResult) -> StepError:

@@ -29,6 +29,7 @@ from session import Session
 __all__ = ["MAX_PARALLEL", "arun_workflow", "run_workflow"]
 
 MAX_PARALLEL = 16
+_IN_A_ROW = 8
 
 
 def run_workflow(
@@ -200,12 +201,14 @@ class _Workers:
             task.add_done_callback(self._ended)
 
     async def _work(self) -> None:
-        steps = self._steps
+        steps, done = self._steps, 0
         while steps.ready and not self._is_stopping and not steps.is_broken:
             await steps.run(steps.ready.popleft())
             if len(steps.ready) > 1:
                 self._hire(len(steps.ready) - 1)
-            await asyncio.sleep(0)  # a tool that never waits would keep everybody else from running
+            done += 1
+            if not done % _IN_A_ROW:
+                await asyncio.sleep(0)  # tools that never wait would keep everybody else from running
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

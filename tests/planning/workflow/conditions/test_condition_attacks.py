@@ -1,0 +1,153 @@
+"""No attack runs, reads outside the memory, changes it, or takes long."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+
+import pytest
+from condition_attacks import ATTACKS
+from condition_canaries import canary, hostile_memory, shape
+from syrupy.assertion import SnapshotAssertion
+
+from planning.workflow.conditions import ConditionInvalid, is_done
+
+ALL = [attack for attacks in ATTACKS.values() for attack in attacks]
+SECONDS = 0.05
+SHOWN = 90
+
+
+def outcome(attack: str, memory: dict[str, object]) -> str:
+    """What becomes of an attack: refused, and why, or evaluated."""
+    try:
+        return str(is_done(attack, memory, "x"))
+    except ConditionInvalid as refusal:
+        return str(refusal)
+
+
+@pytest.fixture(scope="module")
+def calls() -> list[str]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def memory(calls: list[str]) -> dict[str, object]:
+    return hostile_memory(calls)
+
+
+@pytest.mark.parametrize("kind", ATTACKS)
+def test_each_attack_is_refused_or_not_done(
+    kind: str, memory: dict[str, object], snapshot: SnapshotAssertion
+) -> None:
+    lines = []
+    for attack in ATTACKS[kind]:
+        shown = ascii(attack[:SHOWN])[1:-1]
+        if len(attack) > SHOWN:
+            shown += f" ... ({len(attack)} characters)"
+        found = outcome(attack, memory)
+        assert found != "True", attack
+        lines.append(f"{shown}\n    {found}\n")
+    assert "".join(lines) == snapshot
+
+
+def test_there_are_attacks_of_many_kinds_and_none_twice() -> None:
+    assert len(ALL) == len(set(ALL)) >= 80
+
+
+@pytest.mark.parametrize("kind", ATTACKS)
+def test_no_attack_changes_the_memory_or_calls_what_is_in_it(
+    kind: str, memory: dict[str, object], calls: list[str]
+) -> None:
+    before = shape(memory)
+    calls.clear()
+    for attack in ATTACKS[kind]:
+        outcome(attack, memory)
+        assert (attack, calls) == (attack, [])
+    assert shape(memory) == before
+
+
+def test_a_canary_tells_when_it_is_asked_anything() -> None:
+    calls: list[str] = []
+    bird = canary(calls)
+    _ = (len(bird), bird == 1, bird(), bird.name, isinstance(bird, dict))
+    assert calls == ["__len__", "__eq__", "__call__", "__getattribute__", "__getattribute__"]
+
+
+@pytest.fixture
+def untraced() -> Iterator[None]:
+    """Without what counts the lines that are run: it takes several times as long as they do."""
+    trace = sys.gettrace()
+    sys.settrace(None)
+    yield
+    sys.settrace(trace)
+
+
+@pytest.mark.usefixtures("untraced")
+def test_no_attack_takes_longer_than_50_ms(memory: dict[str, object]) -> None:
+    slow = []
+    for attack in ALL:
+        taken = []
+        for _ in range(3):
+            begin = time.process_time()
+            outcome(attack, memory)
+            taken.append(time.process_time() - begin)
+        if min(taken) > SECONDS:
+            slow.append((attack[:SHOWN], min(taken)))
+    assert slow == []
+
+
+def test_no_attack_warns_or_writes_anything(
+    memory: dict[str, object], capfd: pytest.CaptureFixture[str]
+) -> None:
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        for attack in ALL:
+            outcome(attack, memory)
+    assert (list(warned), capfd.readouterr()) == ([], ("", ""))
+
+
+def test_an_evaluation_leaves_the_warning_filters_of_the_process_alone() -> None:
+    before = (warnings.filters, list(warnings.filters))
+    with warnings.catch_warnings():
+        inside = warnings.filters
+        assert is_done("True", {})
+        assert warnings.filters is inside
+    assert (warnings.filters, list(warnings.filters)) == before
+
+
+def test_messages_are_one_line_of_ascii_with_a_remedy_and_never_long(
+    memory: dict[str, object],
+) -> None:
+    for attack in ALL:
+        message = outcome(attack, memory)
+        if message != "False":
+            assert message.isascii(), attack
+            assert message.isprintable(), attack
+            assert "; " in message, attack
+            assert len(message) <= 140, attack
+            assert message[0].islower() or message.startswith("None"), attack
+
+
+@pytest.mark.parametrize("room", [20, 40, 60, 80])
+def test_near_the_end_of_the_stack_the_answer_is_no_or_a_refusal(room: int) -> None:
+    condition = "not " * room + "memory['x'] == [[[[1]]]]"
+
+    def dive(depth: int) -> str:
+        return outcome(condition, {"x": [[[[2]]]]}) if depth == 0 else dive(depth - 1)
+
+    frame, depth = sys._getframe(), 0
+    while frame.f_back:
+        frame, depth = frame.f_back, depth + 1
+    assert dive(sys.getrecursionlimit() - depth - room) in {
+        "False",
+        "the condition is nested too deep; shorten it",
+    }
+
+
+def test_what_is_no_value_of_a_condition_is_never_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    condition = "memory['x'] != 1"
+    assert is_done(condition, {"x": 2})
+    monkeypatch.setattr("planning.workflow.conditions.evaluate.wrap", lambda value, _budget: value)
+    assert not is_done(condition, {"x": 2})

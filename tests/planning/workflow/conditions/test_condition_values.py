@@ -1,0 +1,190 @@
+"""What a condition sees of values that are not plain JSON, or are large."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections import ChainMap, OrderedDict, UserDict, defaultdict
+from collections.abc import Mapping
+from datetime import date
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, ClassVar, NamedTuple
+
+import attrs
+import pytest
+
+from planning.workflow.conditions import is_done
+
+
+@dataclasses.dataclass(eq=False)
+class Fact:
+    name: str
+    value: float = 1.5
+    unit: ClassVar[str] = "USD"
+
+    @property
+    def secret(self) -> str:
+        raise AssertionError("a property is not read")
+
+    def __getattr__(self, name: str) -> str:
+        raise AssertionError("nothing is asked")
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError("nothing is compared")
+
+    __hash__ = object.__hash__
+
+
+@dataclasses.dataclass(slots=True, frozen=True)
+class Slotted:
+    name: str
+    tags: list[str]
+
+
+class Derived(Slotted):
+    """Says no fields of its own."""
+
+
+@attrs.frozen
+class Part:
+    name: str
+    parts: tuple[str, ...] = ()
+
+
+@attrs.define(slots=False)
+class Open:
+    name: str
+
+
+class Shadowed(Open):
+    @property
+    def name(self) -> str:
+        raise AssertionError("a property is not read")
+
+    @name.setter
+    def name(self, value: str) -> None:
+        """Keeps nothing."""
+
+
+class Pretender:
+    __dataclass_fields__ = "name"
+    __attrs_attrs__ = ("name",)
+    name = "x"
+
+
+class Colour(enum.StrEnum):
+    RED = "red"
+
+
+class Colourful(str):
+    __slots__ = ()
+
+
+class Number(enum.IntEnum):
+    ONE = 1
+
+
+class Reading(float):
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError("nothing is compared")
+
+    __hash__ = float.__hash__
+
+
+class Pair(NamedTuple):
+    a: int
+    b: int
+
+
+class Counting(Mapping[str, int]):
+    def __getitem__(self, key: str) -> int:
+        return {"a": 1}[key]
+
+    def __len__(self) -> int:
+        return 1
+
+    def __iter__(self) -> Any:
+        return iter(["a"])
+
+
+def nested(depth: int) -> list[Any]:
+    """A list in a list, and so on."""
+    return [nested(depth - 1)] if depth else []
+
+
+LONG = "a" * 10_000_000
+MANY = list(range(1_000_000))
+
+
+@pytest.mark.parametrize(
+    ("value", "condition", "done"),
+    [
+        ([Fact("a")], "x[0]['name'] == 'a' and x[0].get('value') == 1.5 and len(x[0]) == 2", True),
+        ([Fact("a")], "'secret' in x[0] or 'unit' in x[0] or '__class__' in x[0] or 1 in x[0]", False),
+        ([Fact("a")], "x[0]['secret'] is None", False),
+        ([Fact("a")] * 2, "x[0] == x[1]", True),
+        (Slotted("a", ["t"]), "x['name'] == 'a' and x['tags'] == ['t']", True),
+        (Derived("a", ["t"]), "x['name'] == 'a' and len(x) == 2", True),
+        (Shadowed("a"), "x['name'] is not None and x['name'] != 'a'", True),
+        ([Slotted("a", []), Part("a"), Slotted("a", [])], "x[0] == x[2] and x[0] != x[1]", True),
+        (Part("a", ("b",)), "x['name'] == 'a' and x['parts'] == ['b'] and len(x) == 2", True),
+        (Open("a"), "x['name'] == 'a'", True),
+        (Open, "x is not None and x != 1", True),
+        (Pretender(), "x['name'] == 'x'", False),
+        (Colour.RED, "x == 'red' and x.upper() == 'RED' and len(x) == 3", True),
+        (Number.ONE, "x == 1 and x + 1 == 2", True),
+        (Reading(1.5), "x == 1.5 and x < 2", True),
+        (Pair(1, 2), "x[0] == 1 and x == [1, 2] and len(x) == 2", True),
+        (OrderedDict(a=1), "x['a'] == 1 and 'b' not in x", True),
+        (UserDict(a=1), "x['a'] == 1 and x.get('b') is None and len(x) == 1", True),
+        (ChainMap({"a": 1}), "x['a'] == 1", True),
+        (MappingProxyType({"a": 1}), "x['a'] == 1 and len(x) == 1", True),
+        ([MappingProxyType({"a": 1}), Counting(), {"a": 1}], "x[0] == x[1] and x[1] == x[2]", True),
+        ([{"a": 1}, {"b": 1}], "x[0] == x[1]", False),
+        ([{date(2024, 1, 1): 1}, {date(2024, 1, 1): 1}], "x[0] == x[1]", False),
+        (date(2024, 1, 1), "x is not None and x != 1 and x != None and not x == x", True),
+        (date(2024, 1, 1), "x is None or x == 1", False),
+        (b"bytes", "x == 'bytes'", False),
+        ({1, 2}, "1 in x", False),
+        (SimpleNamespace(name="a"), "x['name'] == 'a'", False),
+        (10**101, "x is not None and x != 1", True),
+        (10**101, "x > 1", False),
+        (-(10**100), "x < 1 and x == -1 * x * -1", True),
+        (10**100, "x + 1 > 1", False),
+        (float("nan"), "x != x and x in [x] and [x] == [x]", True),
+        (float("inf"), "x > 1 and x == x + 1", True),
+        ("a" * 100_000, "x.isalpha() and len(x) == 100000", True),
+        ("a" * 100_001, "x.isalpha()", False),
+        (Colourful("a" * 100_000), "x.isalpha()", True),
+        (Colourful("a" * 100_001), "x is not None and x != 'a'", True),
+        (Colourful("a" * 100_001), "x.isalpha()", False),
+        (LONG, "x.startswith('aa') and x.endswith('a') and len(x) == 10000000 and x[5] == 'a'", True),
+        (LONG, "x != 'b' and x[-3:] == 'aaa' and x > 'b' or x < 'b'", True),
+        (list(range(10_000)), "9999 in x and max(x) == 9999", True),
+        (list(range(10_001)), "9999 in x", False),
+        (MANY, "len(x) == 1000000 and x[-1] == 999999 and x[:2] == [0, 1] and x != [1]", True),
+        ([[[[]]]], "x == [[[[]]]]", True),
+        ([nested(40), nested(40)], "x[0] == x[1]", True),
+        ([nested(60), nested(60)], "x[0] == x[1]", False),
+        ([[nested(2)] * 60, [nested(2)] * 60], "x[0] == x[1]", True),
+        ([Colourful("a" * 50_000)] * 3, "'b' not in x", True),
+        ([Colourful("a" * 50_000)] * 7, "'b' not in x", False),
+    ],
+)  # fmt: skip
+def test_values_are_seen_as_what_they_hold(value: Any, condition: str, done: bool) -> None:
+    assert is_done(condition, {"x": value}, "x") is done
+
+
+def test_a_memory_of_any_mapping_is_read() -> None:
+    assert is_done("memory['a'] == 1 and a == 1 and len(memory) == 1", Counting(), "a")
+    nothing: Any = None
+    assert not is_done("memory['a'] == 1", nothing)
+
+
+def test_a_missing_key_makes_no_default() -> None:
+    counted: defaultdict[str, list[int]] = defaultdict(list)
+    memory = {"a": counted, "b": MappingProxyType(counted)}
+    assert not is_done("memory['a']['x'] == []", memory)
+    assert not is_done("memory['b']['x'] == []", memory)
+    assert not is_done("'x' in memory['a'] or 'x' in memory['b']", memory)
+    assert counted == {}

@@ -1,0 +1,353 @@
+"""What conditions say of a memory."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import weakref
+from typing import Any
+
+import pytest
+
+from planning.workflow.conditions import ConditionInvalid, check_condition, is_done, require_conditions
+
+MEMORY: dict[str, Any] = {
+    "count": 3,
+    "none": None,
+    "yes": True,
+    "no": False,
+    "ratio": 0.5,
+    "name": "Acme Corp",
+    "list": [3, 1, 2],
+    "empty": [],
+    "texts": ["b", "a"],
+    "flags": [True, True, False],
+    "rows": [{"id": 1, "tags": ["x"]}, {"id": 2, "tags": []}],
+    "map": {"a": 1, "b": {"c": [1, 2]}, "": 0, "none": None},
+    "same": {"b": {"c": (1, 2)}, "a": 1, "": 0, "none": None},
+    "other": {"a": 1, "b": {"c": [1, 3]}, "": 0, "none": None},
+    "keys": {1: "one", None: "none", 2.5: "two"},
+}
+DONE = """
+True
+memory['yes']
+memory['yes'] is True
+memory['no'] is not True
+memory.get('count') is not None
+memory.get('absent') is None
+memory.get('absent', 7) == 7
+memory.get('absent', [])  == []
+memory['none'] is None
+memory['none'] == None
+None == memory['none']
+'count' in memory
+'absent' not in memory
+'none' in memory
+not memory['empty']
+not not memory['list']
+memory['count'] == 3 and memory['name'] != 'x'
+memory['count'] == 4 or memory['count'] == 3
+memory['count'] == 3.0
+1 < memory['count'] <= 3
+memory['count'] + 1 == 4
+memory['count'] - 1 * 2 == 1
+memory['count'] / 2 == 1.5
+memory['count'] // 2 == 1
+memory['count'] % 2 == 1
+-memory['count'] == +(-3)
+True + 1 == 2
+1e3 == 1000.0
+.5 == memory['ratio']
+count == 3
+count is not None
+len(memory) == 15
+len(memory['name']) == 9
+len(memory['list']) > 2
+len(memory['map']) == 4
+len([]) == 0
+min(memory['list']) == 1
+max(memory['list']) == 3
+min(3, 1.5) == 1.5
+max(memory['texts']) == 'b'
+min('b', 'a') == 'a'
+sum(memory['list']) == 6
+sum(memory['flags']) == 2
+sum([1, 2], 3) == 6
+sum((1, 2)) == 3
+abs(-3) == 3
+all_of(memory['yes'], count == 3)
+all_of(memory['list'])
+all_of(memory['yes'])
+all_of([memory['yes'], True])
+all_of()
+all_of(memory['rows'])
+any_of(memory['no'], count == 3)
+any_of(memory['flags'])
+not any_of()
+not any_of(memory['empty'])
+memory['list'][0] == 3
+memory['list'][-1] == 2
+memory['list'][1:] == [1, 2]
+memory['list'][::-1] == [2, 1, 3]
+memory['rows'][1]['id'] == 2
+memory['rows'][0]['tags'] == ['x']
+memory['rows'][0]['tags'][0] == 'x'
+memory['map']['b']['c'] == [1, 2]
+memory['map']['b'].get('c') == (1, 2)
+memory['map'] == memory['same']
+memory['map'] != memory['other']
+memory['map'] != memory['list']
+memory['map'] != memory['keys']
+memory['rows'] == [memory['rows'][0], memory['rows'][1]]
+memory['list'] != [3, 1]
+memory['list'] != [3, 1, 2.5]
+memory['list'] != 'list'
+memory['name'] != ['Acme Corp']
+memory['keys'][1] == 'one'
+memory['keys'][None] == 'none'
+memory['keys'][2.5] == 'two'
+1 in memory['list']
+5 not in memory['list']
+[1, 2] in [[1, 2], 3]
+memory['count'] in (1, 2, 3)
+memory['name'] in ['x', 'Acme Corp']
+'Corp' in memory['name']
+'corp' not in memory['name']
+'a' in memory['map']
+memory['name'].lower() == 'acme corp'
+memory['name'].startswith('Acme')
+memory['name'].endswith('Corp')
+memory['name'].startswith('Corp', 5)
+memory['name'].lower().upper().casefold().strip() == 'acme corp'
+'xxaxx'.strip('x') == 'a'
+' a'.lstrip() == 'a'
+'a '.rstrip() == 'a'
+memory['name'].count('c') == 1
+memory['name'].find('Corp') == 5
+memory['name'].rfind('absent') == -1
+'12'.isdigit() and not 'a1'.isalpha()
+memory['name'][0] == 'A'
+memory['name'][:4] == 'Acme'
+'a' < 'b' <= 'b'
+'b' > 'a' >= 'a'
+memory['name'] == 'Acme Corp' if memory['yes'] else False
+'a # b = c' == 'a # b = c'
+"1or it's" != '1or'
+'caf\u00e9 \u4e2d' == 'caf\u00e9 ' '\u4e2d'
+'a' in'abc'
+"""
+NOT_DONE = """
+False
+memory['no']
+memory['yes'] is not True
+memory['absent']
+memory['absent'] is None
+memory['map']['absent'] is None
+memory['list'][3] == 1
+memory['list']['a'] == 1
+memory['name'][20] == 'a'
+memory['name']['a'] == 'a'
+memory['count'][0] == 1
+memory['count'] < 'a'
+memory['list'] < [4]
+memory['none'] > 1
+len(memory['count']) == 1
+len(memory['none']) == 0
+min(memory['empty']) == 1
+min(1, 'a') == 1
+max(memory['rows']) == 1
+sum(memory['texts']) == 1
+sum(memory['name']) == 1
+sum(1, 2) == 3
+sum([1], 'a') == 1
+abs('a') == 1
+all_of(memory['flags'])
+all_of(memory['map'])
+any_of(memory['keys'])
+all_of(memory['yes'], memory['absent'])
+1 / 0 == 1
+1 % 0 == 1
+1 == '1'
+True == 'True'
+None == False
+memory['name'] + '' == 'Acme Corp'
+memory['name'] % 1 == 'Acme Corp'
+-memory['name'] == 1
+memory['count'] in 5
+5 in memory['name']
+[1] in memory['map']
+memory[[1]] is None
+memory['map'].lower() == 'x'
+memory['name'].get('x') is None
+memory['count'].get('x') is None
+memory['name'].strip(1) == ''
+memory['name'].lower(1) == ''
+memory['name'].find() == 1
+memory['name'].startswith() == 1
+memory['name'].startswith(('Acme', 'x'))
+memory['list'].count(1) == 1
+memory['map'].get() is None
+memory['map'].get('a', 1, 2) == 1
+unknown is None
+list == [3, 1, 2]
+len is not None
+"""
+
+
+@pytest.mark.parametrize("condition", DONE.strip().splitlines())
+def test_a_true_condition_is_done(condition: str) -> None:
+    assert is_done(condition, MEMORY, "count") is True
+
+
+@pytest.mark.parametrize("condition", NOT_DONE.strip().splitlines())
+def test_a_false_or_failing_condition_is_not_done(condition: str) -> None:
+    assert is_done(condition, MEMORY, "count") is False
+
+
+@pytest.mark.parametrize(
+    ("condition", "kind"),
+    [
+        ("memory['name']", "a text"),
+        ("memory['count']", "a number"),
+        ("memory['ratio']", "a number"),
+        ("memory['none']", "nothing"),
+        ("memory.get('absent')", "nothing"),
+        ("memory['list']", "a list or a mapping or another object"),
+        ("memory", "a list or a mapping or another object"),
+        ("memory['empty'] or 1", "a number"),
+    ],
+)
+def test_a_result_that_is_no_bool_is_invalid(condition: str, kind: str) -> None:
+    check_condition(condition)
+    with pytest.raises(ConditionInvalid) as refused:
+        is_done(condition, MEMORY)
+    assert (
+        str(refused.value)
+        == f"the condition gave {kind}; write a comparison, such as memory.get('key') is not None"
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "key", "memory", "done"),
+    [
+        ("revenue == 5", "revenue", {"revenue": 5}, True),
+        ("revenue == 5", None, {"revenue": 5}, False),
+        ("revenue is None", "revenue", {}, False),
+        ("cost == 5", "revenue", {"revenue": 1, "cost": 5}, False),
+        ("memory['memory'] == 5 and 'x' in memory", "memory", {"memory": 5, "x": 1}, True),
+        ("memory == 5", "memory", {"memory": 5}, False),
+        ("None is None", "None", {"None": 5}, True),
+        ("memory['not a name'] == 5", "not a name", {"not a name": 5}, True),
+        ("sum > 3 and sum([sum]) > 3", "sum", {"sum": 4}, True),
+        ("match == 1", "match", {"match": 1}, True),
+    ],
+)
+def test_the_key_of_the_step_is_a_name(condition: str, key: str, memory: dict[str, Any], done: bool) -> None:
+    assert is_done(condition, memory, key) is done
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("memory['x'] = 5", "an assignment is not allowed in a condition; compare with =="),
+        ("[x for x in memory] == 1", "a comprehension is not allowed in a condition; use len, min, max, sum, "
+         "all_of or any_of"),
+        ("2 ** 3 == 8", "a power (**) is not allowed in a condition; write the number out"),
+        ("memory.x == 1", "an attribute is not allowed in a condition; read a key, such as memory['key']"),
+        ("print(1)", "the condition calls print; use len, min, max, sum, abs, all_of, any_of"),
+        ("a" * 41 + "()", "the condition calls an unknown function; use len, min, max, sum, abs, all_of, "
+         "any_of"),
+        ("'{}'.format(1) == '1'", "the condition calls format; use get of a mapping, or a plain method of "
+         "a text, such as startswith"),
+        ("memory.\u00e9() == 1", "the condition calls an unknown method; use get of a mapping, or a plain "
+         "method of a text, such as startswith"),
+        ("memory.get(key='x')", "a keyword argument is not allowed in a condition; give the value alone"),
+        ("1 is memory['x']", "is compares with None, True and False alone; write == or !="),
+        ("", "the condition is blank; write a comparison, such as memory.get('key') is not None"),
+        ("True and", "the condition is no expression; write a comparison, such as memory.get('key') is not "
+         "None"),
+        ("a && b", "the condition has an operator of another language; write and, or, not"),
+        ("true", "true is no name in a condition; write True"),
+        ("9" * 101 + " > 1", "a number in the condition is too large; write one of at most 100 digits"),
+        ("'" + "x" * 499 + "'", "the condition has 501 characters, at most 500; shorten it"),
+        (" or ".join(["x"] * 100), "the condition has 101 parts, at most 100; shorten it"),
+    ],
+)  # fmt: skip
+def test_what_is_not_allowed_is_named_with_what_to_write(condition: str, message: str) -> None:
+    for ask in (check_condition, lambda text: is_done(text, {})):
+        with pytest.raises(ConditionInvalid) as refused:
+            ask(condition)
+        assert str(refused.value) == message
+
+
+def test_what_just_keeps_the_limits_is_allowed() -> None:
+    assert is_done("'" + "x" * 492 + "' != ''", {})
+    assert is_done("not " + "not " * 97 + "True", {})
+    assert is_done("9" * 100 + " > 1", {})
+
+
+@pytest.mark.parametrize("failure", [RecursionError, MemoryError])
+def test_what_the_parser_has_no_room_for_is_refused(
+    failure: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_given: object, **_named: object) -> None:
+        raise failure
+
+    monkeypatch.setattr("ast.parse", fail)
+    with pytest.raises(ConditionInvalid) as refused:
+        check_condition("'never seen before' == 1")
+    assert str(refused.value) == "the condition is nested too deep; shorten it"
+
+
+def test_a_condition_that_is_no_text_is_refused() -> None:
+    nothing: Any = None
+    with pytest.raises(ConditionInvalid) as refused:
+        check_condition(nothing)
+    assert str(refused.value) == "a condition is a text; write one, such as \"memory.get('key') is not None\""
+
+
+def test_a_condition_of_several_lines_is_read_as_one() -> None:
+    assert is_done("\n  memory['x'] == 1\n\tand memory['y'] == 2\r\n", {"x": 1, "y": 2})
+
+
+def test_checking_evaluates_nothing_and_does_not_need_simpleeval(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "simpleeval", None)
+    check_condition("memory['x'] / 0 == 1")
+    message = "done_check needs simpleeval: pip install 'session-planning[workflow]'"
+    for ask in (require_conditions, lambda: is_done("True", {})):
+        with pytest.raises(ImportError) as missing:
+            ask()
+        assert str(missing.value) == message
+
+
+def test_an_evaluation_keeps_nothing_of_the_memory() -> None:
+    class Kept(dict[str, int]):
+        """A mapping that can be watched."""
+
+    memory = Kept(a=1)
+    watched = weakref.ref(memory)
+    gc.disable()
+    try:
+        assert is_done("memory['a'] == 1 and [memory] != []", memory)
+        assert not is_done("memory['b'] == 1", memory)
+        del memory
+        assert watched() is None
+    finally:
+        gc.enable()
+
+
+def test_many_threads_ask_at_once() -> None:
+    wrong: list[int] = []
+
+    def ask(number: int) -> None:
+        for _ in range(200):
+            if not is_done(f"memory['x'] == {number} and x + 1 == {number + 1}", {"x": number}, "x"):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []

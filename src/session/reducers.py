@@ -7,7 +7,16 @@ from typing import Any, Protocol, TypeVar
 
 import attrs
 
-__all__ = ["Append", "Reducer", "append", "append_part", "check_limit", "keep_last", "replace_latest", "upsert_by"]
+__all__ = [
+    "Append",
+    "Reducer",
+    "append",
+    "append_part",
+    "check_limit",
+    "keep_last",
+    "replace_latest",
+    "upsert_by",
+]
 
 S = TypeVar("S")
 

@@ -13,8 +13,10 @@ BIN := $(VENV)/bin
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
-demo: $(VENV)/installed ## set up .venv and replay an agent's transcript
+demo: $(VENV)/installed ## set up .venv, replay an agent's transcript and run a workflow
 	@$(BIN)/planning replay examples/triage.jsonl
+	@echo
+	@$(BIN)/python examples/filings/answer.py
 
 test: ## run the tests against the built wheel, on every Python with CI=true
 	@scripts/test-wheel $(PYTHONS)
@@ -48,7 +50,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: $(VENV)/bin/python pyproject.toml $(SOURCES)
-	@$(BIN)/python -m pip install --quiet '.[cli]'
+	@$(BIN)/python -m pip install --quiet '.[cli,workflow]'
 	@$(BIN)/python -m pip install --quiet --force-reinstall --no-deps .
 	@touch $@
 

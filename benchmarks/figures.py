@@ -15,6 +15,8 @@ from benchmarks.plan_checks import OURS as OUR_CHECK
 from benchmarks.session_costs import EventFigure, MemoryFigure
 from benchmarks.tool_calls import BARE, LANGCHAIN, PYDANTIC_AI, PYDANTIC_AI_TOOLSET, CallFigures
 from benchmarks.tool_calls import OURS as OUR_CALL
+from benchmarks.workflow_runs import ENGINE, FEW, LANGGRAPH, MANY, PREFECT, SHAPES, WorkflowFigures
+from benchmarks.workflow_runs import OURS as OUR_RUN
 
 __all__ = ["OURS", "NEAREST_PEER", "Check", "Figures"]
 
@@ -39,6 +41,11 @@ LARGE_MILLISECONDS = 150.0
 TIMES_STRAIGHT = 5.0
 TIMES_REPAIR = 3.0
 LINEAR = 2.0
+STEP_MICROSECONDS = 60.0
+TIMES_LANGGRAPH = 5.0
+TIMES_PREFECT = 20.0
+MANY_SECONDS = 2.0
+TIMES_TWO_PROCESSES = 1.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,7 @@ class Figures:
     memory: MemoryFigure | None = None
     imports: ImportFigure | None = None
     conversations: list[Conversation] = field(default_factory=list)
+    workflows: WorkflowFigures | None = None
 
     def mark(self, name: str, takes: Takes, steps: int) -> MarkFigure:
         """The figure of one door at one size."""
@@ -112,6 +120,8 @@ class Figures:
             )
         if self.conversations:
             yield from self._character_checks()
+        if self.workflows is not None:
+            yield from self._workflow_checks(self.workflows)
 
     def _mark_checks(self) -> Iterator[Check]:
         for steps in sorted({figure.steps for figure in self.marks}):
@@ -198,6 +208,41 @@ class Figures:
                     share <= SHARE_OF_LANGCHAIN,
                 )
 
+    def _workflow_checks(self, workflows: WorkflowFigures) -> Iterator[Check]:
+        ours = workflows.step[OUR_RUN]
+        yield Check(
+            f"overhead of a step among {FEW:,}, async tool, under {STEP_MICROSECONDS:g} microseconds",
+            f"{ours:.1f} microseconds",
+            ours < STEP_MICROSECONDS,
+        )
+        prefect = min(PREFECT, key=workflows.step.__getitem__)
+        for peer, least in ((LANGGRAPH, TIMES_LANGGRAPH), (prefect, TIMES_PREFECT)):
+            times = workflows.step[peer] / ours
+            yield Check(
+                f"overhead of a step at least {least:g} times less than {peer}",
+                f"{times:.2f} times",
+                times >= least,
+            )
+        for shape in SHAPES:
+            seconds = workflows.shapes[shape, MANY]
+            yield Check(
+                f"{MANY:,} steps in a {shape} under {MANY_SECONDS:g} s",
+                f"{seconds:.2f} s",
+                seconds < MANY_SECONDS,
+            )
+            growth = seconds / MANY / (workflows.shapes[shape, FEW] / FEW)
+            yield Check(
+                f"a step among {MANY:,} in a {shape} at most {LINEAR:g} times one among {FEW:,}",
+                f"{growth:.2f} times",
+                growth <= LINEAR,
+            )
+        times = workflows.work[ENGINE, 1] / workflows.work[ENGINE, 2]
+        yield Check(
+            f"two seconds of work at least {TIMES_TWO_PROCESSES:g} times faster on two processes than on one",
+            f"{times:.2f} times",
+            times >= TIMES_TWO_PROCESSES,
+        )
+
     def as_json(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
@@ -269,4 +314,16 @@ class Figures:
                 }
                 for talk in self.conversations
             ],
+            "workflows": None
+            if self.workflows is None
+            else {
+                "step_microseconds": self.workflows.step,
+                "prefect_steps": self.workflows.prefect_steps,
+                "shapes_seconds": {
+                    f"{shape}, {size}": seconds for (shape, size), seconds in self.workflows.shapes.items()
+                },
+                "work_seconds": {
+                    f"{what}, {count}": seconds for (what, count), seconds in self.workflows.work.items()
+                },
+            },
         }

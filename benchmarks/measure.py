@@ -17,9 +17,10 @@ from benchmarks.plan_checks import measure_plans
 from benchmarks.report import render
 from benchmarks.session_costs import measure_events, measure_memory, measure_select_latest
 from benchmarks.tool_calls import measure_calls
+from benchmarks.workflow_runs import measure_workflows
 
 RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
-PARTS = ("marks", "calls", "plans", "session", "import", "characters")
+PARTS = ("marks", "calls", "plans", "session", "import", "characters", "workflows")
 
 
 def main() -> int:
@@ -30,6 +31,7 @@ def main() -> int:
         "pydantic-ai-slim",
         "jsonschema",
         "json-repair",
+        "prefect",
     }
     figures = Figures(machine=describe_machine(packages), quick=options.quick)
     if "marks" in parts:
@@ -59,6 +61,15 @@ def main() -> int:
     if "characters" in parts:
         _tell("characters")
         figures.conversations = hold_conversations()
+    if "workflows" in parts:
+        # The last part: a peer's threads stay behind.
+        _tell("workflows")
+        figures.workflows = measure_workflows(
+            rounds=3 if options.quick else 9,
+            shape_rounds=3 if options.quick else 5,
+            work_rounds=3 if options.quick else 5,
+            prefect_steps=200 if options.quick else 1_000,
+        )
     report = render(figures)
     print(report, end="")
     if options.json:

@@ -9,6 +9,9 @@ from benchmarks.figures import OURS, Figures
 from benchmarks.marks import MarkFigure
 from benchmarks.plan_checks import CYCLE, DOORS, LARGE, SMALL, PlanFigures
 from benchmarks.tool_calls import DESCRIPTIONS, CallFigures
+from benchmarks.workflow_runs import BARE, ENGINE, FEW, MANY, PREFECT, SHAPES, WorkflowFigures
+from benchmarks.workflow_runs import DESCRIPTIONS as RUN_DESCRIPTIONS
+from benchmarks.workflow_runs import OURS as OUR_RUN
 
 __all__ = ["render"]
 
@@ -40,6 +43,21 @@ LANGCHAIN = """\
 LangChain is given its thriftiest way: one rewrite finishes a step and starts the next. With a rewrite for
 each change, its calls and results would about double."""
 
+WORKFLOWS = """\
+Microseconds for each step of a run of independent steps that do nothing: the time of the whole run by the
+number of its steps. Every round visits all once, after a run that is not counted; a figure is the median of
+the rounds, with the garbage collector off as in timeit. After each run it is checked that every step was
+done."""
+
+SETTLING = """\
+Prefect runs against a server of its own, a second process on a temporary database. Its flow is over before
+the server has recorded it: the clock stops with the flow, and the next run waits for the record."""
+
+WORK = """\
+Seconds of eight pieces of work of a quarter of a second each, in pure Python, on worker processes that were
+started by a run before. The pool alone shows what the machine allows: another that works on it takes a
+processor away."""
+
 
 def render(figures: Figures) -> str:
     """Write the whole report."""
@@ -58,6 +76,8 @@ def render(figures: Figures) -> str:
         lines += ["", "## Import", "", *_import(figures)]
     if figures.conversations:
         lines += ["", "## Characters", "", *_characters(figures)]
+    if figures.workflows is not None:
+        lines += _workflows(figures.workflows)
     return "\n".join(lines) + "\n"
 
 
@@ -217,6 +237,53 @@ def _characters(figures: Figures) -> Iterator[str]:
     )
     yield ""
     yield LANGCHAIN
+
+
+def _workflows(workflows: WorkflowFigures) -> Iterator[str]:
+    yield from ("", "## One workflow", "", WORKFLOWS, "")
+    ours = workflows.step[OUR_RUN]
+    yield from _table(
+        ["contestant", "steps", "microseconds a step", "times ours"],
+        [
+            [
+                name,
+                f"{workflows.prefect_steps if name in PREFECT else FEW:,}",
+                f"{time:,.1f}",
+                f"{time / ours:,.2f}",
+            ]
+            for name, time in workflows.step.items()
+        ],
+    )
+    yield ""
+    yield from (f"- {name}: {RUN_DESCRIPTIONS[name]}." for name in workflows.step)
+    yield from ("", SETTLING, "")
+    yield "Seconds of a run of ours that does nothing, and in parentheses the microseconds of a step:"
+    yield ""
+    yield from _table(
+        ["shape", *(f"{size:,} steps" for size in (FEW, MANY))],
+        [
+            [
+                f"a {shape}",
+                *(
+                    f"{seconds:.3f} ({seconds / size * 1e6:.1f})"
+                    for size in (FEW, MANY)
+                    for seconds in [workflows.shapes[shape, size]]
+                ),
+            ]
+            for shape in SHAPES
+        ],
+    )
+    yield ""
+    yield WORK
+    yield ""
+    work = workflows.work
+    yield from _table(
+        ["handed out by", "one process", "two processes", "times faster"],
+        [
+            [what, f"{work[what, 1]:.2f}", f"{work[what, 2]:.2f}", f"{work[what, 1] / work[what, 2]:.2f}"]
+            for what in (ENGINE, BARE)
+        ],
+    )
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -106,6 +106,7 @@ CODES: Final[dict[str, Kind]] = {
         single_step="A single step was read as a plan of one step.",
         wrapped_plan="The plan stood within another object; its other fields were passed over.",
         assumed_version="The object says no schema version; version 2 was assumed.",
+        bad_condition="A done_check that can never be evaluated; the step would always run.",
     ),
     **_kinds(
         Category.CAPABILITY,

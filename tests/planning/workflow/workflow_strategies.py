@@ -86,7 +86,10 @@ def _steps(draw: st.DrawFn, form: int, step_id: str, earlier: list[str]) -> Work
                 optional={
                     "expected_key": odd_texts.filter(bool),
                     "output_path": st.lists(odd_texts, min_size=1, max_size=3).map(tuple),
-                    "done_check": odd_texts.filter(bool),
+                    "done_check": st.sampled_from(["True", "len(memory) > 0", "memory.get('x') == 'é'"]),
+                    "timeout": st.none() | st.floats(0.001, 1_000_000),
+                    "retries": st.integers(0, 100),
+                    "on_failure": st.sampled_from(["fail", "skip_dependents", "continue"]),
                     "status": st.sampled_from(["pending", "in_progress", "completed", "failed"]),
                     "completed_at": odd_texts,
                     "skipped": st.booleans(),

@@ -7,6 +7,7 @@ from typing import Any
 
 from planning.errors import show
 from planning.workflow.capabilities import Capabilities
+from planning.workflow.checks.conditions import condition_findings
 from planning.workflow.checks.dependencies import circle_findings, dependency_findings
 from planning.workflow.checks.inputs import DEEP, LITERAL, REFERRING, ToolInputs
 from planning.workflow.checks.names import named
@@ -86,6 +87,8 @@ class _Look:
             if texts and not self._is_plain(draft, texts, declared):
                 self._referring.append(at)
 
+        if "done_check" in draft.fields:
+            self._found += condition_findings(draft)
         known = self._kinds.get(kind)
         if known is not None and name:
             if name not in known:

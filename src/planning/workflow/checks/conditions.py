@@ -1,0 +1,24 @@
+"""A step's ``done_check``: whether it can be evaluated at all. What it says is asked when the step runs."""
+
+from __future__ import annotations
+
+from planning.workflow.checks.overview import found_at
+from planning.workflow.conditions import ConditionInvalid, check_condition
+from planning.workflow.drafts import Draft
+from planning.workflow.findings import Found
+
+__all__ = ["condition_findings"]
+
+
+def condition_findings(draft: Draft) -> list[Found]:
+    """What is wrong with a step's condition."""
+    condition = draft.fields.get("done_check")
+    if not isinstance(condition, str) or not condition:  # that it is no text, the schema says
+        return []
+    try:
+        check_condition(condition)
+    except ConditionInvalid as error:
+        what, _, hint = str(error).partition("; ")
+        told = f"done_check is left out of account: {what}"
+        return [found_at(draft, "bad_condition", told, hint, ("done_check",))]
+    return []

@@ -15,6 +15,7 @@ __all__ = [
     "ClearPlan",
     "Command",
     "MarkStep",
+    "MarkSteps",
     "NewPlanStep",
     "ReadPlan",
     "SetupPlan",
@@ -65,6 +66,13 @@ class MarkStep:
     step_id: str = field(metadata=_STEP_ID)
     status: StepStatus
     note: str | None = field(default=None, metadata=NOTE.about("What was observed"))
+
+
+@dataclass(slots=True, frozen=True)
+class MarkSteps:
+    """Several marks as one change: for programs that mark many steps; no tool of a model's sends it."""
+
+    marks: tuple[MarkStep, ...]
 
 
 @dataclass(slots=True, frozen=True)

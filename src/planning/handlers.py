@@ -13,6 +13,7 @@ from planning.commands import (
     ClearPlan,
     Command,
     MarkStep,
+    MarkSteps,
     NewPlanStep,
     ReadPlan,
     SetupPlan,
@@ -23,7 +24,16 @@ from planning.lifecycle import allows, refusal
 from planning.model import STEP_STATUSES, Plan, StepStatus, index_of
 from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
 
-__all__ = ["add_step", "clear_plan", "diagnose", "mark_step", "read_plan", "setup_plan", "update_step"]
+__all__ = [
+    "add_step",
+    "clear_plan",
+    "diagnose",
+    "mark_step",
+    "mark_steps",
+    "read_plan",
+    "setup_plan",
+    "update_step",
+]
 
 
 def setup_plan(command: SetupPlan, plan: Plan | None) -> SetupPlan:
@@ -87,6 +97,15 @@ def mark_step(command: MarkStep, plan: Plan | None) -> MarkStep:
     assert status is not None  # noqa: S101 - refused a line ago; tells the type checker
     note = None if command.note is None else _clean(NOTE, command.note)
     return MarkStep(_clean(STEP_ID, command.step_id), status, note)
+
+
+def mark_steps(command: MarkSteps, plan: Plan | None) -> MarkSteps:
+    """Check several marks, each by itself.
+
+    Raises:
+        ToolValidationError: The first that is refused.
+    """
+    return MarkSteps(tuple([mark_step(mark, plan) for mark in command.marks]))
 
 
 def clear_plan(command: ClearPlan, plan: Plan | None) -> ClearPlan:

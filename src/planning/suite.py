@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from planning import handlers
-from planning.commands import AddStep, ClearPlan, Command, MarkStep, ReadPlan, SetupPlan, UpdateStep
+from planning.commands import (
+    AddStep,
+    ClearPlan,
+    Command,
+    MarkStep,
+    MarkSteps,
+    ReadPlan,
+    SetupPlan,
+    UpdateStep,
+)
 from planning.errors import Problem, ToolError, ToolValidationError
 from planning.model import Plan
-from planning.reducers import REDUCERS
+from planning.reducers import REDUCERS, mark_steps
 from planning.render import reply
 from planning.tools.contract import Tool, ToolContext, ToolExample
 from planning.tools.result import ToolResult
@@ -19,7 +28,8 @@ from session.transaction import Transaction
 
 __all__ = ["carry_out", "planning_tools", "register_plan"]
 
-Handler = Callable[[Any, Plan | None], Command]
+C = TypeVar("C")
+Handler = Callable[[Any, Plan | None], Any]
 
 
 def register_plan(session: Session) -> None:
@@ -27,6 +37,7 @@ def register_plan(session: Session) -> None:
     session.register_reducer(Plan, replace_latest)
     for command, reducer in REDUCERS.items():
         session.register_reducer(command, reducer, Plan)
+    session.register_reducer(MarkSteps, mark_steps, Plan)
 
 
 def planning_tools(session: Session) -> tuple[Tool, ...]:
@@ -123,9 +134,7 @@ def _diagnosis(
     return diagnose
 
 
-def carry_out(
-    transaction: Transaction, name: str, handler: Handler, command: Command
-) -> tuple[Command, Plan]:
+def carry_out(transaction: Transaction, name: str, handler: Handler, command: C) -> tuple[C, Plan]:
     """Check a command against the plan, and carry it out, within an open transaction.
 
     Args:

@@ -180,8 +180,8 @@ class Transaction:
     """
 
     __slots__ = (
-        "_deliver", "_dispatched", "_entered", "_outer", "_recorded", "_reducing", "_store", "_task",
-        "_thread", "_told", "published", "slices",
+        "_deliver", "_dispatched", "_entered", "_is_own", "_outer", "_recorded", "_reducing", "_store",
+        "_task", "_thread", "_told", "published", "slices",
     )  # fmt: skip
 
     slices: Slices
@@ -190,6 +190,7 @@ class Transaction:
     _recorded: tuple[SessionEvent, ...]
     _told: tuple[SessionEvent, ...]
     _dispatched: object
+    _is_own: bool
     _reducing: bool
     _thread: int
     _task: object
@@ -218,6 +219,7 @@ class Transaction:
         self._recorded = self._told = ()
         self._dispatched = None if outer is None else outer._dispatched
         self._reducing = False
+        self._is_own = False  # the slices are another's until the first change
         self._thread = get_ident()
         self._task = _running_task()
         self.published = None
@@ -236,6 +238,7 @@ class Transaction:
             if kind is None:
                 if outer is not None:
                     outer.slices = self.slices
+                    outer._is_own = outer._is_own or self._is_own
                     outer._dispatched = self._dispatched
                     outer._recorded += self._recorded
                     outer._told += self._told
@@ -299,17 +302,28 @@ class Transaction:
             raise TransactionError(f"the event belongs to another session, {event.session_id}")
         routing = store.routings.get(type(event)) or store.routing(type(event))
         if routing.routes:
-            slices = self.slices.copy()
             self._reducing = True
             try:
-                for route in routing.routes:
-                    slices[route.slice_type] = route.apply(slices.get(route.slice_type, ()), event)
+                self._reduce(routing.routes, event)
             finally:
                 self._reducing = False
-            self.slices = slices
         if routing.logged and isinstance(event, SessionEvent):
             self._recorded += (event,)
         self._dispatched = event
+
+    def _reduce(self, routes: tuple[Route, ...], event: object) -> None:
+        """Run reducers, all or none."""
+        if len(routes) == 1:
+            route = routes[0]
+            reduced = route.apply(self.slices.get(route.slice_type, ()), event)
+            if not self._is_own:
+                self.slices, self._is_own = self.slices.copy(), True
+            self.slices[route.slice_type] = reduced
+            return
+        slices = self.slices.copy()
+        for route in routes:
+            slices[route.slice_type] = route.apply(slices.get(route.slice_type, ()), event)
+        self.slices, self._is_own = slices, True
 
     def publish(self, event: SessionEvent) -> None:
         """Reduce the event now, and tell the bus once the transaction is committed.
@@ -325,6 +339,7 @@ class Transaction:
             self.dispatch(event)
         else:
             before, recorded = self.slices, self._recorded
+            self._is_own = False
             try:
                 self.dispatch(value)
                 self.dispatch(event)
@@ -341,7 +356,7 @@ class Transaction:
         """
         if self._store.open is not self or self._reducing or not self.is_held():
             raise TransactionError(_NOT_HERE)
-        self.slices = slices
+        self.slices, self._is_own = slices, False
         self._dispatched = None
 
     def _tell(self) -> None:

@@ -44,7 +44,7 @@ _NO_CONTEXT = ToolContext()
 class Path:
     """How calls are made: in whose name, under which limits."""
 
-    __slots__ = ("_limiter", "_runner", "_timeout", "context")
+    __slots__ = ("_limiter", "_runner", "_tell", "_timeout", "context")
 
     def __init__(
         self,
@@ -53,6 +53,7 @@ class Path:
         limiter: Callable[[], RateLimiter] | None = None,
         timeout: float | None = None,
         runner: Runner | None = None,
+        tell: Callable[[ToolInvoked], object] | None = None,
     ) -> None:
         """Set out.
 
@@ -62,11 +63,13 @@ class Path:
                 left out.
             timeout: The seconds that a tool has which sets no timeout itself; None for no limit.
             runner: Where the functions of awaited calls are run; here when left out.
+            tell: Takes the event of a call that was made, to publish it; done at once when left out.
         """
         self.context = context
         self._limiter = limiter
         self._timeout = timeout
         self._runner = runner
+        self._tell = tell
 
     def invoke(self, tool: Tool, arguments: object) -> ToolResult:
         """Make a call that raises when something is wrong.
@@ -143,7 +146,7 @@ class Path:
         if type(arguments) is tool.parameters:
             check_identifiers(tool, {name: getattr(arguments, name, None) for name in tool.identifiers})
             return arguments
-        if arguments is not None and not isinstance(arguments, Mapping):
+        if type(arguments) is not dict and arguments is not None and not isinstance(arguments, Mapping):
             told = f"{tool.name} takes {tool.model.name}, got {type(arguments).__name__}"
             raise ToolValidationError(Problem(told, tells=False))
         return self._decode(tool, arguments)
@@ -290,8 +293,12 @@ class Path:
         if session is not None:
             told, shown = (redacted(tool.name, result), None) if result.is_private else (result, params)
             value = result.value if tool.reduces and result.success else None
-            with session.transaction() as transaction:
-                transaction.publish(ToolInvoked(tool.name, shown, told, value, session_id=session.session_id))
+            event = ToolInvoked(tool.name, shown, told, value, session_id=session.session_id)
+            if self._tell is None:
+                with session.transaction() as transaction:
+                    transaction.publish(event)
+            else:
+                self._tell(event)
         if _logger().isEnabledFor(_DEBUG):
             self._log(_DEBUG, "tool_called", tool.name, result)
         return result

@@ -23,13 +23,14 @@ from planning.workflow.model import WorkflowStep
 from planning.workflow.run.callables import takes_context
 from planning.workflow.run.failures import StepError, StepFailed
 from planning.workflow.run.sizes import check_size
-from session import Session
+from session import Session, ToolInvoked
 
 if TYPE_CHECKING:
     from planning.tools.rate_limit import RateLimiter
 
 __all__ = ["Call", "Caller", "Interrupted"]
 
+_QUICK = 0.0005
 _MAY_PASS = frozenset({ErrorKind.STORAGE, ErrorKind.TIMEOUT, ErrorKind.RATE_LIMIT, ErrorKind.CIRCUIT_OPEN})
 
 
@@ -84,9 +85,11 @@ class Caller:
         session: Session,
         executor: Executor | None,
         timeout: float | None,
-        begin: Callable[[Call], None],
         values: Mapping[str, Any],
         limiter: Callable[[], RateLimiter] | None,
+        *,
+        begin: Callable[[Call], None],
+        tell: Callable[[ToolInvoked], None],
     ) -> None:
         """Prepare.
 
@@ -94,9 +97,10 @@ class Caller:
             session: Where calls are published.
             executor: Where functions are run; None for here.
             timeout: The seconds of an attempt, where neither the step nor its tool says.
-            begin: Told each time when a call is about to be made or made again: it records that.
             values: What every context says.
             limiter: Gives the limiter of the tools' registry; the default registry's when None.
+            begin: Told each time when a call is about to be made or made again: it records that.
+            tell: Publishes the event of a call in its turn.
         """
         self._session = session
         self._executor = executor
@@ -104,8 +108,9 @@ class Caller:
         self._begin = begin
         self._values = values
         self._limiter = limiter
-        self._plain = Path(ToolContext(session, values), limiter=limiter, timeout=timeout)
+        self._plain = Path(ToolContext(session, values), limiter=limiter, timeout=timeout, tell=tell)
         self._is_plain: dict[Tool, bool] = {}
+        self._quick: set[Tool] = set()
         self.is_broken = False
 
     async def call(self, call: Call) -> ToolResult | StepError:
@@ -118,7 +123,8 @@ class Caller:
         started = perf_counter()
         try:
             if self._executor is None and _can_be_cancelled(call.tool):
-                result = await self._tries(call)
+                result = await (self._tries(call) if call.step.retries else self._try(call))
+                self._time(call.tool, result.elapsed)
             else:
                 result = await self._to_its_end(call)
             check_size(result.value, call.tool.name)
@@ -182,12 +188,29 @@ class Caller:
             raise (_ReportedPassing if result.code in _MAY_PASS else _Reported)(result)
         return result
 
+    def is_quick(self, tool: Tool) -> bool:
+        """Whether a tool looks at nothing and answered at once the last time.
+
+        Then that its call begins need not be written before it is made: it is over before anybody sees it.
+        """
+        return tool in self._quick
+
+    def _time(self, tool: Tool, elapsed: float) -> None:
+        if elapsed < _QUICK and self._is_plain[tool]:
+            self._quick.add(tool)
+        else:
+            self._quick.discard(tool)
+
     def _path(self, call: Call) -> Path:
         """The path of a call; all that need nothing of their own share one."""
         tool = call.tool
         is_plain = self._is_plain.get(tool)
         if is_plain is None:
-            is_plain = self._executor is None and tool.idempotent and not takes_context(tool)
+            is_plain = (
+                self._executor is None
+                and tool.idempotent
+                and not (tool.reduces or tool.publishes or takes_context(tool))
+            )
             self._is_plain[tool] = is_plain
         if is_plain:
             return self._plain

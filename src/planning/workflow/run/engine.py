@@ -29,7 +29,6 @@ from session import Session
 __all__ = ["MAX_PARALLEL", "arun_workflow", "run_workflow"]
 
 MAX_PARALLEL = 16
-_IN_A_ROW = 8
 
 
 def run_workflow(
@@ -201,14 +200,15 @@ class _Workers:
             task.add_done_callback(self._ended)
 
     async def _work(self) -> None:
-        steps, done = self._steps, 0
+        steps = self._steps
+        turns = steps.turns
         while steps.ready and not self._is_stopping and not steps.is_broken:
             await steps.run(steps.ready.popleft())
             if len(steps.ready) > 1:
                 self._hire(len(steps.ready) - 1)
-            done += 1
-            if not done % _IN_A_ROW:
+            if steps.turns != turns:
                 await asyncio.sleep(0)  # tools that never wait would keep everybody else from running
+                turns = steps.turns
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from planning import handlers
-from planning.commands import MarkStep, NewPlanStep, SetupPlan
+from planning.commands import MarkStep, MarkSteps, NewPlanStep, SetupPlan
 from planning.errors import ToolError
 from planning.model import Plan, StepStatus
 from planning.step_ids import format_id
@@ -15,7 +15,10 @@ from planning.workflow.model import Workflow, WorkflowStep
 from session import Session
 from session.transaction import Transaction
 
-__all__ = ["PlanMirror", "fitted"]
+__all__ = ["Mark", "PlanMirror", "fitted"]
+
+Mark = tuple[str, StepStatus, str | None]
+"""A workflow step's id, its status in the plan, and a note."""
 
 OUTCOME = TextRule(limit=200)
 """How much of a step's outcome its note tells: a model may read the plan."""
@@ -58,25 +61,28 @@ class PlanMirror:
         else:
             self._plan = plan
         old = {} if plan is None else {step.step_id: step.status for step in plan.steps}
-        for step_id, plan_id in self._ids.items():
-            status, note = marks.get(step_id, ("pending", None))
-            if old.get(plan_id, "pending") != status:
-                self.mark(transaction, step_id, status, note)
+        found = ((step_id, *marks.get(step_id, ("pending", None))) for step_id in self._ids)
+        self.mark(transaction, [mark for mark in found if old.get(self._ids[mark[0]], "pending") != mark[1]])
 
-    def mark(
-        self, transaction: Transaction, step_id: str, status: StepStatus, note: str | None = None
-    ) -> None:
-        """Set the status of a step, and say what came of it."""
+    def mark(self, transaction: Transaction, marks: Iterable[Mark]) -> None:
+        """Set the statuses of steps, and say what came of them, as one change."""
         if self.warning is not None:
             return
         plan = transaction.latest(Plan)
         if plan is not self._plan and not (plan and self._is_own(plan)):
             self.warning = _STOPPED
             return
-        told = None if note is None else fitted(note, OUTCOME) or None
-        command = MarkStep(self._ids[step_id], status, told)
+        ids = self._ids
+        told = tuple(
+            [
+                MarkStep(ids[step_id], status, None if note is None else fitted(note, OUTCOME) or None)
+                for step_id, status, note in marks
+            ]
+        )
+        if not told:
+            return
         try:
-            _, self._plan = carry_out(transaction, "the workflow", handlers.mark_step, command)
+            _, self._plan = carry_out(transaction, "the workflow", handlers.mark_steps, MarkSteps(told))
         except ToolError:  # its reducers are another's
             self.warning = _STOPPED
 
@@ -95,9 +101,8 @@ class PlanMirror:
 
 def _plan_step(step: WorkflowStep) -> NewPlanStep:
     called = f", {step.type} {step.name}" if step.name else f", agent {step.agent}" if step.agent else ""
-    step_id = fitted(step.step_id, DETAILS) or "?"
     title = fitted(step.description, TITLE) or fitted(step.step_id, TITLE) or "?"
-    return NewPlanStep(title, fitted(f"step {step_id}{called}", DETAILS))
+    return NewPlanStep(title, fitted(f"step {step.step_id}{called}", DETAILS))
 
 
 def fitted(text: str, rule: TextRule) -> str:

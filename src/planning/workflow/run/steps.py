@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Executor
+from functools import partial
 from typing import Any, Literal, get_args
 
 import attrs
@@ -16,14 +17,15 @@ from planning.tools.guard import Retry
 from planning.tools.result import ToolResult
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.conditions import ConditionInvalid, is_done, require_conditions
-from planning.workflow.model import OnFailure, WorkflowStep
+from planning.workflow.model import OnFailure, WorkflowStatus, WorkflowStep
 from planning.workflow.references import StepIds
 from planning.workflow.run.callables import Callables, key_of
 from planning.workflow.run.calls import Call, Caller, Interrupted
 from planning.workflow.run.failures import StepError, StepFailed, WorkflowError
+from planning.workflow.run.journal import Change, Journal
 from planning.workflow.run.memory import MemoryItem, MemoryView, extract_value, memory_of
 from planning.workflow.run.mirror import PlanMirror
-from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, now
+from planning.workflow.run.records import RunChanged, StepRecord, WorkflowRun, now
 from planning.workflow.run.resolve import Values
 from planning.workflow.run.result import WorkflowResult
 from planning.workflow.run.schedule import Schedule
@@ -77,6 +79,7 @@ class Steps:
             Retry()  # it says what to install
         self._callables = Callables(capabilities)
         self._mirror = PlanMirror(session, workflow, run.user_prompt)
+        self._journal = Journal(session, self._mirror)
         self._handed_out: set[str] = set()
         self._states: dict[str, StepRecord] = {}
         self._outputs: dict[str, Any] = {}
@@ -85,12 +88,25 @@ class Steps:
         self._warnings: list[str] = []
         self._values = Values(self._outputs, run.user_prompt, StepIds(self._steps))
         told = {"goal": workflow.goal, "user_prompt": run.user_prompt, "memory": MemoryView(self._memory)}
-        self._caller = Caller(session, executor, timeout, self._begun, told, capabilities.limiter)
+        self._caller = Caller(
+            session, executor, timeout, told, capabilities.limiter, begin=self._begun, tell=self._journal.tell
+        )
 
     @property
     def is_broken(self) -> bool:
         """Whether the executor runs nothing any more."""
         return self._caller.is_broken
+
+    @property
+    def turns(self) -> int:
+        """How often changes were written; when that goes up, the event loop is to have its turn.
+
+        Raises:
+            Exception: They could not be written.
+        """
+        if self._journal.failure is not None:
+            raise self._journal.failure
+        return self._journal.turns
 
     # The run
 
@@ -105,7 +121,9 @@ class Steps:
             transaction.publish(RunChanged(run, session_id=session.session_id))
             if not states:
                 for key, value in run.inputs.items():
-                    transaction.dispatch(MemoryItem(type="input", key=key, value=value, created_at=now()))
+                    transaction.dispatch(
+                        MemoryItem(type="input", key=key, value=value, created_at=self._journal.now())
+                    )
             self._recall()
             earlier = self._take_over(states)
             self._mirror.begin(
@@ -118,17 +136,21 @@ class Steps:
             for step_id, what in earlier.items():
                 if what == "lost":
                     self._fail(self._steps[step_id], self._error_of(step_id), called=True)
+            self._journal.write()
         self._advance()
 
     def stop(self) -> None:
         """The run is cut short: what still counts as running is no longer so."""
+        self._journal.write()
         for step_id, record in list(self._states.items()):
             if record.status == "in_progress":
                 step = self._steps[step_id]
                 self._interrupted(step, self._tool_of(step), called=record.called)
+        self._journal.write()
 
     def end(self) -> WorkflowResult:
         """Close the run, and say what came of it."""
+        self._journal.write()
         unborne = any(
             record.status == "failed" and self._steps[step_id].on_failure == "fail"
             for step_id, record in self._states.items()
@@ -195,6 +217,7 @@ class Steps:
         if step.done_check is None:
             return False
         key = key_of(step, self._tool_of(step))
+        self._journal.write()
         self._recall()
         try:
             if not is_done(step.done_check, self._memory, key):
@@ -202,7 +225,7 @@ class Steps:
         except ConditionInvalid as error:
             self._warnings.append(f"step {step.step_id}: its done_check was left out of account: {error}")
             return False
-        item = MemoryItem(type="step_skipped", key=key, step_id=step.step_id, created_at=now())
+        item = MemoryItem(type="step_skipped", key=key, step_id=step.step_id, created_at=self._journal.now())
         remembered = self._remembered(step, key)
         self._outputs |= remembered
         output = remembered.get(step.step_id)
@@ -223,7 +246,11 @@ class Steps:
         if key is not None:
             self._memory[key] = stored
             item = MemoryItem(
-                type="step_result", key=key, value=stored, step_id=step.step_id, created_at=now()
+                type="step_result",
+                key=key,
+                value=stored,
+                step_id=step.step_id,
+                created_at=self._journal.now(),
             )
         private = tool is not None and tool.returns_private_data
         self._outputs[step.step_id] = output
@@ -241,14 +268,12 @@ class Steps:
         self._schedule.done(step.step_id)
 
     def _fail(self, step: WorkflowStep, error: StepError, *, attempt: int = 0, called: bool = False) -> None:
-        with self._session.transaction():
-            self._change(
-                step, "failed", "blocked", f"Failed: {error}", attempt=attempt, called=called, error=error
-            )
-            if step.on_failure == "continue":
-                if step.step_id in self._handed_out:
-                    self._schedule.done(step.step_id)
-                return
+        note = f"Failed: {error}"
+        self._change(step, "failed", "blocked", note, attempt=attempt, called=called, error=error)
+        if step.on_failure == "continue":
+            if step.step_id in self._handed_out:
+                self._schedule.done(step.step_id)
+        else:
             skipped = step.on_failure == "skip_dependents"
             note = f"{'Skipped' if skipped else 'Blocked'}: step {step.step_id} failed"
             for step_id in self._schedule.behind(step.step_id):
@@ -257,38 +282,48 @@ class Steps:
                     self._change(
                         self._steps[step_id], "pending", "blocked", note, skipped=skipped, after=step.step_id
                     )
+        self._journal.write()
 
     def _interrupted(self, step: WorkflowStep, tool: Tool | None, *, called: bool) -> None:
         if called and tool is not None and not tool.idempotent:
             self._fail(step, _MAYBE, called=True)
         else:
             self._change(step, "pending", "pending", _STOPPED)
+            self._journal.write()
 
     def _begun(self, call: Call) -> None:
         """A call is about to be made, or made again."""
         note = f"Attempt {call.attempt}" if call.attempt > 1 else None
-        self._change(call.step, "in_progress", "in_progress", note, attempt=call.attempt, called=call.called)
+        fields: dict[str, Any] = {"attempt": call.attempt, "called": call.called}
+        change = partial(self._changed, call.step, "in_progress", "in_progress", note, **fields)
+        if self._caller.is_quick(call.tool):
+            self._journal.begin(call.step.step_id, change)
+        else:
+            self._journal.change(change())
+            self._journal.write()
 
-    def _change(
+    def _change(self, step: WorkflowStep, *change: Any, **fields: Any) -> None:
+        """Write a change of a step; see ``_changed``."""
+        self._journal.change(self._changed(step, *change, **fields))
+
+    def _changed(
         self,
         step: WorkflowStep,
-        status: Literal["pending", "in_progress", "completed", "failed"],
+        status: WorkflowStatus,
         mark: StepStatus,
         note: str | None,
         item: MemoryItem | None = None,
         **fields: Any,
-    ) -> None:
-        """Record what a step is now, store what it remembers, and mark the plan, all as one."""
-        session = self._session
-        record = StepRecord(run_id=self._run.run_id, step_id=step.step_id, status=status, at=now(), **fields)
-        before = self._states.get(step.step_id)
-        with session.transaction() as transaction:
-            transaction.publish(StepChanged(record, session_id=session.session_id))
-            if item is not None:
-                transaction.dispatch(item)
-            if status != "in_progress" or before is None or before.status != status or note is not None:
-                self._mirror.mark(transaction, step.step_id, mark, note)
-        self._states[step.step_id] = record
+    ) -> Change:
+        """Say what a step is now: its record, what it remembers and its mark in the plan are one change."""
+        step_id = step.step_id
+        record = StepRecord(
+            run_id=self._run.run_id, step_id=step_id, status=status, at=self._journal.now(), **fields
+        )
+        before = self._states.get(step_id)
+        is_known = status == "in_progress" and note is None and before is not None and before.status == status
+        self._states[step_id] = record
+        return Change(record, None if is_known else mark, note, item)
 
     # What was before
 
@@ -323,7 +358,7 @@ class Steps:
                         skipped=step.skipped,
                         is_withheld=True,
                     )
-                    self._session.publish(StepChanged(record, session_id=self._session.session_id))
+                    self._journal.change(Change(record, None))
                 self._states[step_id] = record
                 if record.is_withheld:
                     self._outputs |= self._remembered(step, key_of(step, self._tool_of(step)))

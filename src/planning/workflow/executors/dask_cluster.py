@@ -68,6 +68,8 @@ class DaskExecutor(Executor):
         Raises:
             BrokenExecutor: The cluster cannot be reached.
         """
+        if self._client.status != "running":
+            raise BrokenExecutor(f"the Dask client is {self._client.status}")
         try:
             inner = self._executor.submit(fn, *args, **kwargs)
         except Exception as error:

@@ -5,15 +5,18 @@ Whatever cannot be pickled, on either side, becomes an error that can.
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 from collections.abc import Callable, Mapping
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
+from functools import partial
 from importlib import import_module
 from typing import Any, Protocol
 
 import attrs
 
 from planning.tools.contract import Tool, ToolContext
-from planning.tools.errors import ErrorKind, ToolError, classify_error
+from planning.tools.errors import ErrorKind, StorageUnavailable, ToolError, classify_error
 from planning.tools.guard import Retry
 from planning.tools.parameters.model import FreeModel
 from planning.tools.path import Path
@@ -22,11 +25,13 @@ from planning.tools.spec import ToolSpec
 from planning.workflow.run.failures import StepFailed, WorkerLost
 from planning.workflow.run.sizes import check_size
 
-__all__ = ["Claim", "RemoteError", "dumps", "pack", "run_job", "told_lost", "unpack"]
+__all__ = ["Claim", "NotStarted", "RemoteError", "dumps", "pack", "reason", "run_job", "told_lost", "unpack"]
 
 Dumps = Callable[[Any], bytes]
 
 _LONGEST_REASON = 160
+_TRANSIENT = (StorageUnavailable, ConnectionError, TimeoutError)
+_HOME = __name__.partition(".")[0]
 
 
 class Claim(Protocol):
@@ -35,6 +40,10 @@ class Claim(Protocol):
     def take(self) -> bool:
         """Whether it is given now."""
         ...
+
+
+class NotStarted(BrokenExecutor):
+    """No worker could be started: the job did not begin."""
 
 
 class RemoteError(Exception):
@@ -50,6 +59,10 @@ class RemoteError(Exception):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class _RemotePassing(RemoteError, ConnectionError):
+    """Stands for one that may pass by itself, so that it is tried again as the other would be."""
 
 
 @attrs.frozen
@@ -89,7 +102,19 @@ class _Job:
         function = self.function.function() if isinstance(self.function, _ByName) else self.function
         parameters = {"query": ToolSpec(self.name, {}, ""), "model": FreeModel()}.get(self.shape)
         tool = Tool(self.name, "", function, parameters=parameters, timeout=self.seconds, retry=self.retry)
-        return Path(ToolContext(None, self.values)).attempt(tool, self.params)
+        attempt = partial(Path(ToolContext(None, self.values)).attempt, tool, self.params)
+        if not (tool.is_async and _in_loop()):
+            return attempt()
+        with ThreadPoolExecutor(1) as thread:  # an executor that runs its jobs where they are handed in
+            return thread.submit(attempt).result()
+
+
+def _in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def pack(
@@ -122,7 +147,7 @@ def pack(
         write(function)
     except Exception as error:  # noqa: BLE001 - pickling runs the code of whatever is pickled
         raise StepFailed(
-            f"{tool.name} cannot be sent to another process ({_reason(error)}); define its function at the "
+            f"{tool.name} cannot be sent to another process ({reason(error)}); define its function at the "
             "top of a module, or run it without an executor",
             "not_sent",
         ) from None
@@ -130,7 +155,7 @@ def pack(
         return write(_Job(tool.name, function, shape, tool.retry, params, dict(values), seconds, claim))
     except Exception as error:  # noqa: BLE001 - the same
         raise StepFailed(
-            f"the inputs of {tool.name} cannot be sent to another process ({_reason(error)}); give it plain "
+            f"the inputs of {tool.name} cannot be sent to another process ({reason(error)}); give it plain "
             "values",
             "not_sent",
         ) from None
@@ -150,13 +175,20 @@ def _once(name: str) -> str:
 
 def run_job(written: bytes) -> bytes:
     """Run a call that was written down, and write down what comes of it; what workers run. Never raises."""
+    try:
+        return _carried_out(written)
+    except BaseException as error:  # noqa: BLE001 - an exception may fail in any way when it is written down
+        return _ended("the tool", error)
+
+
+def _carried_out(written: bytes) -> bytes:
     name = "the tool"
     try:
         try:
             job: _Job = pickle.loads(written)  # noqa: S301 - the other end is the program that sent it
         except Exception as error:  # noqa: BLE001 - loading runs the code of whatever is loaded
             raise StepFailed(
-                f"a worker could not load what it is to run ({_reason(error)}); its modules must be "
+                f"a worker could not load what it is to run ({reason(error)}); its modules must be "
                 "installed where the workers run",
                 "not_sent",
             ) from None
@@ -167,14 +199,17 @@ def run_job(written: bytes) -> bytes:
             return b"V" + dumps(value)
         except Exception as error:  # noqa: BLE001 - pickling runs the code of whatever is pickled
             raise StepFailed(
-                f"what {name} gave back cannot be sent ({_reason(error)}); let it give back plain values",
+                f"what {name} gave back cannot be sent ({reason(error)}); let it give back plain values",
                 "not_sent",
             ) from None
     except Exception as error:  # noqa: BLE001 - a tool may fail in any way
         return b"E" + _written_error(error)
     except BaseException as error:  # noqa: BLE001 - it would end the worker, or the program that waits for it
-        told = f"{name} ended with {type(error).__name__}"
-        return b"E" + _written_error(StepFailed(told, "interrupted"))
+        return _ended(name, error)
+
+
+def _ended(name: str, error: BaseException) -> bytes:
+    return b"E" + pickle.dumps(StepFailed(f"{name} ended with {type(error).__name__}", "interrupted"))
 
 
 def unpack(written: bytes) -> Any:
@@ -186,7 +221,7 @@ def unpack(written: bytes) -> Any:
     try:
         found = pickle.loads(written[1:])  # noqa: S301 - a worker of the program's own wrote it
     except Exception as error:  # noqa: BLE001 - loading runs the code of whatever is loaded
-        told = f"what came back cannot be read here ({_reason(error)}); let the tool give back plain values"
+        told = f"what came back cannot be read here ({reason(error)}); let the tool give back plain values"
         raise StepFailed(told, "not_sent") from None
     if written[:1] == b"V":
         return found
@@ -231,12 +266,23 @@ def _written_error(error: Exception) -> bytes:
     except Exception:  # noqa: BLE001 - it cannot be pickled, or not read again
         written = b""
     if isinstance(error, ToolError):
-        return pickle.dumps(ToolError(safe_text(error.message)))
-    return pickle.dumps(
-        RemoteError(f"{type(error).__name__}: {safe_text(error)}"[:1_000], classify_error(error))
-    )
+        return pickle.dumps(_bare(error))
+    stands = _RemotePassing if isinstance(error, _TRANSIENT) else RemoteError
+    return pickle.dumps(stands(f"{type(error).__name__}: {safe_text(error)}"[:1_000], classify_error(error)))
 
 
-def _reason(error: Exception) -> str:
+def _bare(error: ToolError) -> ToolError:
+    """An error of the nearest type of this package's own, with what is text or a number in it."""
+    kinds = (each for each in type(error).__mro__ if issubclass(each, ToolError))
+    kind: type[ToolError] = next(each for each in kinds if each.__module__.partition(".")[0] == _HOME)
+    message = safe_text(getattr(error, "message", error))
+    bare = ToolError.__new__(kind, message)
+    plain = {name: value for name, value in vars(error).items() if isinstance(value, (str, int, float))}
+    bare.__dict__.update(plain, message=message, details={})
+    return bare
+
+
+def reason(error: BaseException) -> str:
+    """What an exception says, as it may stand in a message: short, in ASCII, on one line."""
     text = " ".join(safe_text(error).split())
     return ascii(text[:_LONGEST_REASON])[1:-1]

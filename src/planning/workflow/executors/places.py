@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 from planning.tools.contract import Tool, ToolContext
+from planning.tools.errors import ToolTimeout
 from planning.tools.path import Path
-from planning.workflow.executors.jobs import dumps, pack, run_job, told_lost, unpack
+from planning.workflow.executors.jobs import NotStarted, dumps, pack, reason, run_job, told_lost, unpack
 from planning.workflow.run.callables import takes_context
-from planning.workflow.run.failures import WorkerLost
+from planning.workflow.run.failures import StepFailed, WorkerLost
 
 __all__ = ["ExecutorLost", "check_executor", "run_on"]
+
+_GRACE = 1.0
+"""The seconds that a worker has beyond those of its job, which it gives up itself if it can."""
 
 
 class ExecutorLost(WorkerLost):
@@ -58,36 +64,96 @@ async def run_on(
     """
     if isinstance(executor, ThreadPoolExecutor):
         path = Path(context, timeout=seconds)
-        return await _outcome(executor, begun, copy_context().run, path.attempt, tool, params)
+        call = partial(executor.submit, copy_context().run, _caught, path, tool, params)
+        return (await _outcome(call, tool, begun))()
     values = context.values if takes_context(tool) else _without_memory(context.values)
     claim = executor.new_claim() if not tool.idempotent and hasattr(executor, "new_claim") else None
     written = pack(tool, params, values, seconds, write=getattr(executor, "write", dumps), claim=claim)
-    losses, most = 0, getattr(executor, "most_losses", 1) if tool.idempotent else 1
     try:
-        while True:
-            try:
-                return unpack(await _outcome(executor, begun, run_job, written))
-            except ExecutorLost:
-                raise ExecutorLost(
-                    f"{told_lost(tool)}; the executor is broken, resume with another"
-                ) from None
-            except WorkerLost:
-                losses += 1
-                if losses >= most:
-                    raise WorkerLost(told_lost(tool, getattr(executor, "most_losses", 1))) from None
+        return unpack(await _answer(executor, tool, written, seconds, begun))
     finally:
         if claim is not None:
-            await asyncio.shield(asyncio.to_thread(executor.drop_claim, claim))  # type: ignore[attr-defined] # it gave the claim
+            await asyncio.shield(asyncio.to_thread(_drop, executor, claim))
+
+
+async def _answer(
+    executor: Executor,
+    tool: Tool,
+    written: bytes,
+    seconds: float | None,
+    begun: Callable[[Future[Any]], object],
+) -> bytes:
+    """What a worker writes back; another is asked where one died and a second call does no harm."""
+    submit = executor.submit
+    if seconds is not None and hasattr(executor, "submit_within"):
+        submit = partial(executor.submit_within, seconds + _GRACE)
+    lost, most = 0, getattr(executor, "most_losses", 1)
+    while True:
+        try:
+            answer: bytes = await _outcome(partial(submit, run_job, written), tool, begun)
+        except ExecutorLost:
+            raise
+        except WorkerLost:
+            lost += 1
+            if lost >= most or not tool.idempotent:
+                raise WorkerLost(told_lost(tool, most)) from None
+        except TimeoutError:
+            told = f"{tool.name} took longer than {seconds:g} s and was given up"
+            raise ToolTimeout(f"{told}; call it again, or go on without it") from None
+        else:
+            return answer
+
+
+def _drop(executor: Any, claim: object) -> None:
+    with suppress(Exception):  # there may be nobody left who knows of it
+        executor.drop_claim(claim)
 
 
 def _without_memory(values: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in values.items() if name != "memory"}
 
 
-async def _outcome(executor: Executor, begun: Callable[[Future[Any]], object], *call: Any) -> Any:
+async def _outcome(
+    submit: Callable[[], Future[Any]], tool: Tool, begun: Callable[[Future[Any]], object]
+) -> Any:
+    """What comes of a job that raises nothing itself: all that is raised here is the executor's.
+
+    Raises:
+        ExecutorLost: It runs nothing any more.
+        WorkerLost: The worker died.
+        TimeoutError: The worker hung, and was ended.
+        StepFailed: The executor cannot run such a job.
+    """
     try:
-        future = executor.submit(*call)
-        begun(future)
+        future = submit()
+    except Exception as error:  # noqa: BLE001 - an executor may refuse in any way
+        _refused(tool, error)
+    begun(future)
+    try:
         return await asyncio.wrap_future(future)
-    except BrokenExecutor as error:
-        raise ExecutorLost from error
+    except NotStarted as error:
+        _refused(tool, error)
+    except BrokenExecutor:
+        raise ExecutorLost(f"{told_lost(tool)}; the executor is broken, resume with another") from None
+    except (WorkerLost, TimeoutError):
+        raise
+    except Exception as error:  # noqa: BLE001 - an executor may fail in any way
+        raise StepFailed(f"the executor could not run {tool.name} ({reason(error)})", "not_sent") from None
+
+
+def _refused(tool: Tool, error: Exception) -> NoReturn:
+    told = f"{tool.name} was not run: the executor takes no jobs ({reason(error)}); resume with another"
+    raise ExecutorLost(told) from None
+
+
+def _caught(path: Path, tool: Tool, params: Any) -> Callable[[], Any]:
+    """What came of a call, apart from what its thread pool raises: a tool may have a pool of its own."""
+    try:
+        outcome = path.attempt(tool, params)
+    except BaseException as error:  # noqa: BLE001 - it is raised again where the call was made
+        return partial(_raise, error)
+    return lambda: outcome
+
+
+def _raise(error: BaseException) -> NoReturn:
+    raise error

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import atexit
 import multiprocessing
 import os
 import pickle
 import signal
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from contextlib import suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from planning.workflow.executors.jobs import dumps
+from planning.tools.result import safe_text
+from planning.workflow.executors.jobs import NotStarted, dumps
 from planning.workflow.run.failures import WorkerLost
 
 __all__ = ["WorkerProcesses", "processes"]
 
 T = TypeVar("T")
-_Call = tuple["Future[Any]", bytes]
+
+_UNSTARTED = (
+    "a worker process ended before it was ready; let a script do its work under if __name__ == '__main__':"
+)
+
+
+class _Call(NamedTuple):
+    future: Future[Any]
+    written: bytes
+    seconds: float | None
 
 
 def processes(workers: int | None = None) -> WorkerProcesses:
@@ -53,11 +67,15 @@ class WorkerProcesses(Executor):
         if type(workers) is not int or workers < 1:
             raise ValueError(f"workers must be a whole number of at least 1, got {workers!r}")
         self._most = workers
-        self._jobs: SimpleQueue[_Call | None] = SimpleQueue()
         self._lock = threading.Lock()
+        self._jobs = _Jobs()
         self._workers: list[_Worker] = []
-        self._unfinished = 0
         self._is_over = False
+        # The workers know the jobs, not the executor: one that nobody uses any more lets them go.
+        weakref.finalize(self, _dismiss, self._jobs, self._workers).atexit = False
+        # Before multiprocessing ends what is left at exit: it and the workers' threads would do so at once.
+        self._at_exit = partial(_end_now, self._jobs, self._workers)
+        atexit.register(self._at_exit)
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         """Let a worker call a function; it, its arguments and its outcome must be picklable.
@@ -66,15 +84,22 @@ class WorkerProcesses(Executor):
             RuntimeError: The executor was shut down.
             Exception: The call cannot be pickled.
         """
-        written = dumps((fn, args, kwargs))
-        future: Future[T] = Future()
+        return self._submit(None, dumps((fn, args, kwargs)))
+
+    def submit_within(self, seconds: float, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """The same with a limit: a worker that is not done so many seconds after it began is ended.
+
+        The future then fails with ``TimeoutError``, and another worker takes the place of the one.
+        """
+        return self._submit(seconds, dumps((fn, args, kwargs)))
+
+    def _submit(self, seconds: float | None, written: bytes) -> Future[Any]:
+        future: Future[Any] = Future()
         with self._lock:
             if self._is_over:
                 raise RuntimeError("the worker processes were shut down; make new ones")
-            self._unfinished += 1
-            if self._unfinished > len(self._workers) < self._most:
-                self._workers.append(_Worker(self._jobs, self._finished))
-            self._jobs.put((future, written))
+            if self._jobs.put(_Call(future, written, seconds)) > len(self._workers) < self._most:
+                self._workers.append(_Worker(self._jobs))
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as in the base class
@@ -85,51 +110,84 @@ class WorkerProcesses(Executor):
             cancel_futures: Whether what has not begun is cancelled.
         """
         with self._lock:
-            first, self._is_over = not self._is_over, True
+            self._is_over = True
             if cancel_futures:
-                self._cancel_waiting()
-            for _ in self._workers if first else ():
-                self._jobs.put(None)
+                self._jobs.cancel()
+            _dismiss(self._jobs, self._workers)
         if wait:
             for worker in self._workers:
                 worker.join()
+            atexit.unregister(self._at_exit)
 
     def kill(self) -> None:
         """End the workers at once: what has not begun is cancelled, what runs fails with ``WorkerLost``."""
         with self._lock:
             self._is_over = True
-            self._cancel_waiting()
-            for worker in self._workers:
-                worker.kill()
-                self._jobs.put(None)
-        for worker in self._workers:
-            worker.join()
+        _end_now(self._jobs, self._workers)  # without the lock: who hears of a lost job may submit another
+        atexit.unregister(self._at_exit)
 
-    def _finished(self) -> None:
+
+class _Jobs:
+    """The jobs of an executor: those that wait, and how many are not finished."""
+
+    def __init__(self) -> None:
+        self._waiting: SimpleQueue[_Call | None] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._unfinished = 0
+
+    def put(self, call: _Call) -> int:
+        """Add a job, and say how many are unfinished now."""
+        with self._lock:
+            self._unfinished += 1
+            self._waiting.put(call)
+            return self._unfinished
+
+    def get(self) -> _Call | None:
+        """The next job, as soon as there is one; None for a worker that is to end."""
+        return self._waiting.get()
+
+    def finished(self) -> None:
+        """One is no longer unfinished."""
         with self._lock:
             self._unfinished -= 1
 
-    def _cancel_waiting(self) -> None:
-        try:
+    def end(self) -> None:
+        """Let a worker end once it has done what was put before."""
+        self._waiting.put(None)
+
+    def cancel(self) -> None:
+        """Cancel all that wait; the workers have to be told again to end."""
+        with suppress(Empty):
             while True:
-                job = self._jobs.get_nowait()
-                if job is not None:
-                    job[0].cancel()
-                    job[0].set_running_or_notify_cancel()
-                    self._unfinished -= 1
-        except Empty:
-            return
+                call = self._waiting.get_nowait()
+                if call is not None:
+                    call.future.cancel()
+                    call.future.set_running_or_notify_cancel()
+                    self.finished()
+
+
+def _dismiss(jobs: _Jobs, workers: list[_Worker]) -> None:
+    for _ in workers:  # one that is told twice has ended by then
+        jobs.end()
+
+
+def _end_now(jobs: _Jobs, workers: list[_Worker]) -> None:
+    jobs.cancel()
+    for worker in workers:
+        worker.kill()
+    _dismiss(jobs, workers)
+    for worker in workers:
+        worker.join()
 
 
 class _Worker:
     """A process, and the thread that hands jobs to it."""
 
-    def __init__(self, jobs: SimpleQueue[_Call | None], finished: Callable[[], None]) -> None:
+    def __init__(self, jobs: _Jobs) -> None:
         self._jobs = jobs
-        self._finished = finished
         self._process: BaseProcess | None = None
         self._connection: Connection | None = None
-        self._is_killed = False
+        self._killed = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="workflow worker", daemon=True)
         self._thread.start()
 
@@ -137,87 +195,109 @@ class _Worker:
         self._thread.join()
 
     def kill(self) -> None:
-        self._is_killed = True
+        self._killed.set()
         process = self._process
         if process is not None:
-            process.kill()
+            with suppress(ValueError):  # it has just ended by itself
+                process.kill()
 
     def _serve(self) -> None:
         while (job := self._jobs.get()) is not None:
-            future, written = job
             try:
-                if future.set_running_or_notify_cancel():
-                    self._carry_out(future, written)
+                if job.future.set_running_or_notify_cancel():
+                    self._carry_out(job)
             finally:
-                self._finished()
-            del job, future, written  # not to be held while waiting for the next
+                self._jobs.finished()
+            del job  # not to be held while waiting for the next
         self._end()
 
-    def _carry_out(self, future: Future[Any], written: bytes) -> None:
+    def _carry_out(self, job: _Call) -> None:
         try:
-            succeeded, outcome = self._ask(written)
-        except (EOFError, OSError):
-            self._end()
-            future.set_exception(WorkerLost())
-        except Exception as error:  # noqa: BLE001 - what comes back may fail to be read in any way
-            future.set_exception(error)
+            answer = self._ask(job)
+        except (EOFError, OSError) as error:
+            self._end(kill=True)
+            job.future.set_exception(error if isinstance(error, TimeoutError) else WorkerLost())
+            return
+        except NotStarted as error:
+            self._end(kill=True)
+            job.future.set_exception(error)
+            return
+        try:
+            succeeded, outcome = pickle.loads(answer)  # noqa: S301 - a process of our own wrote it
+        except BaseException as error:  # noqa: BLE001 - what comes back may fail to be read in any way
+            succeeded, outcome = False, error
+        if succeeded:
+            job.future.set_result(outcome)
         else:
-            if succeeded:
-                future.set_result(outcome)
-            else:
-                future.set_exception(outcome)
+            job.future.set_exception(outcome)
 
-    def _ask(self, written: bytes) -> tuple[bool, Any]:
-        if self._is_killed:
-            raise EOFError
-        if self._connection is None:
-            self._start()
-        connection = self._connection
-        if connection is None:
-            raise EOFError
-        connection.send_bytes(written)
-        answer: tuple[bool, Any] = pickle.loads(connection.recv_bytes())  # noqa: S301 - a process of our own wrote it
-        return answer
+    def _ask(self, job: _Call) -> bytes:
+        """Have a job done by the process, a new one where there is none that lives."""
+        if self._process is not None and not self._process.is_alive():
+            self._end()
+        connection = self._connection or self._start()
+        connection.send_bytes(job.written)
+        if job.seconds is not None and not connection.poll(job.seconds):
+            raise TimeoutError(f"the worker took longer than {job.seconds:g} s and was ended")
+        return connection.recv_bytes()
 
-    def _start(self) -> None:
+    def _start(self) -> Connection:
+        """Start the process, and wait until it is ready.
+
+        Raises:
+            EOFError: It was killed meanwhile.
+            NotStarted: It could not be.
+        """
+        if self._killed.is_set():
+            raise EOFError
         # A fresh interpreter: a fork would copy the locks that other threads hold.
         context = multiprocessing.get_context("spawn")
-        self._connection, theirs = context.Pipe()
-        process = context.Process(target=_work, args=(theirs,), name="workflow worker", daemon=True)
-        process.start()
-        self._process = process
-        theirs.close()  # so that the end of the process is the end of the connection
-        if self._is_killed:
-            process.kill()
+        try:
+            self._connection, theirs = context.Pipe()
+            with theirs:  # closed here, so that the end of the process is the end of the connection
+                process = context.Process(target=_work, args=(theirs,), name="workflow worker", daemon=True)
+                process.start()
+            self._process = process
+            if self._killed.is_set():
+                process.kill()
+            self._connection.recv_bytes()
+        except Exception as error:  # noqa: BLE001 - it is told whoever waits for the job
+            if self._killed.is_set():
+                raise EOFError from None
+            raise NotStarted(safe_text(error) or _UNSTARTED) from None
+        return self._connection
 
-    def _end(self) -> None:
+    def _end(self, *, kill: bool = False) -> None:
         connection, process = self._connection, self._process
         self._connection = self._process = None
         if connection is not None:
             connection.close()
         if process is not None:
+            if kill:
+                process.kill()
             process.join()
             process.close()
 
 
 def _work(connection: Connection) -> None:
     """What a worker does: one job after the other, until nobody is there to give any."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program, which ends its workers itself
-    while True:
-        try:
-            written = connection.recv_bytes()
-        except (EOFError, OSError):
-            return
-        connection.send_bytes(_outcome(written))
+    with suppress(ValueError):  # not the main thread
+        signal.signal(
+            signal.SIGINT, signal.SIG_IGN
+        )  # Ctrl-C is for the program, which ends its workers itself
+    with suppress(EOFError, OSError):
+        connection.send_bytes(b"ready")
+        while True:
+            connection.send_bytes(_outcome(connection.recv_bytes()))
 
 
 def _outcome(written: bytes) -> bytes:
     try:
         function, args, kwargs = pickle.loads(written)  # noqa: S301 - the program that started this process wrote it
         return dumps((True, function(*args, **kwargs)))
-    except Exception as error:  # noqa: BLE001 - a job may fail in any way
+    except BaseException as error:  # noqa: BLE001 - a job may fail in any way
         try:
             pickle.loads(back := dumps((False, error)))  # noqa: S301 - it was written here
-        except Exception:  # noqa: BLE001 - not every exception can be pickled
-            back = dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
+        except BaseException:  # noqa: BLE001 - not every exception can be pickled, and some run code then
+            back = dumps((False, RuntimeError(f"{type(error).__name__}: {safe_text(error)}")))
         return back

@@ -1,0 +1,385 @@
+"""Tools that worker processes find by their names, and what else the tests of executors share."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from planning.tools import BaseTool, StorageUnavailable, Tool, ToolContext, ToolError, ToolSpec, tool
+from planning.tools.errors import UserInputNeeded
+from planning.workflow import Capabilities, Workflow, WorkflowStep
+from planning.workflow.run.failures import StepError
+
+SORRY = "I ran into a problem with that. Could you try again?"
+
+
+class Inline(Executor):
+    """An executor as anybody may write one: it does what it is given at once, where it stands."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - as in any executor
+            future.set_exception(error)
+        return future
+
+
+def spawned(workers: int = 2) -> ProcessPoolExecutor:
+    """The pool of the standard library, with fresh interpreters."""
+    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+
+
+def step(
+    step_id: str, tool: str, *depends_on: str, inputs: Mapping[str, Any] | None = None, **fields: Any
+) -> Any:
+    """A step that calls a tool."""
+    return WorkflowStep(
+        step_id=step_id,
+        description=f"Do {step_id}",
+        type="tool",
+        name=tool,
+        inputs=inputs or {},
+        depends_on=depends_on,
+        **fields,
+    )
+
+
+def flow(*steps: WorkflowStep) -> Workflow:
+    """A workflow of these steps."""
+    return Workflow(goal="Find it out", steps=steps)
+
+
+def capable(*tools: Any) -> Capabilities:
+    """Capabilities with these tools."""
+    return Capabilities(tools=tools)
+
+
+def failure(message: str, code: str = "unknown", cause: str | None = None, user_message: str = SORRY) -> Any:
+    """The error of a step."""
+    return StepError(message, user_message, code, cause)
+
+
+def note(path: str) -> None:
+    """Count a call, where it happens: one letter more in a file."""
+    with Path(path).open("a") as file:
+        file.write("x")
+
+
+def count(path: Path) -> int:
+    """How many calls were counted."""
+    return len(path.read_text()) if path.exists() else 0
+
+
+# Tools that work
+
+
+@tool
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+@tool
+def total(parts: list[int]) -> int:
+    return sum(parts)
+
+
+@tool
+async def add_later(a: int, b: int) -> int:
+    return a + b
+
+
+def times(a: int, b: int = 2) -> int:
+    return a * b
+
+
+twice: Callable[[int], int] = lambda a: 2 * a  # noqa: E731 - a function without a name of its own
+
+
+@dataclass(frozen=True)
+class Pair:
+    a: int
+    b: int
+
+
+def add_pair(pair: Pair) -> int:
+    return pair.a + pair.b
+
+
+ADD_PAIR = Tool("add_pair", "", add_pair, parameters=Pair)
+
+
+def look_up(query_type: str, parameters: Any, context: ToolContext) -> Any:
+    return [query_type, parameters.a, context.values["trace"]]
+
+
+FACTS = ToolSpec("facts", {"pair": Pair}, "facts", function=look_up)
+
+
+class Greet(BaseTool):
+    name = "greet"
+    description = "Greet."
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+
+    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
+        return {"success": True, "data": f"{self.word} {args['who']}"}
+
+
+class Outer:
+    @staticmethod
+    def inner(a: int) -> int:
+        return a
+
+
+@tool
+def seen(context: ToolContext) -> list[str]:
+    return sorted(context.values)
+
+
+@tool
+def where(path: str = "") -> int:
+    if path:
+        note(path)
+    return os.getpid()
+
+
+@tool(idempotent=False)
+def once(path: str) -> str:
+    note(path)
+    return "done"
+
+
+@tool
+def noted(path: str) -> str:
+    note(path)
+    return "noted"
+
+
+# Tools that fail
+
+
+class Unreached(ConnectionError):
+    """It may pass by itself, and cannot be written down."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(f"{host} does not answer")
+        self.lock = threading.Lock()
+
+
+class Sealed(Exception):
+    """It cannot be written down."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, threading.Lock())
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+@tool
+def refuse() -> None:
+    raise StorageUnavailable("the archive is closed")
+
+
+@tool
+def reach() -> None:
+    raise Unreached("archive")
+
+
+@tool
+def refuse_sealed() -> None:
+    raise Sealed("nobody can carry this")
+
+
+@tool(returns_private_data=True)
+def refuse_private() -> None:
+    raise Sealed("the secret is 42")
+
+
+@tool(returns_private_data=True)
+def give_private_lock() -> Any:
+    return Unwritable("the secret is 42")
+
+
+@tool
+def stop_iteration() -> None:
+    raise StopIteration
+
+
+@tool
+def broken_inside() -> None:
+    raise BrokenProcessPool("a pool of the tool's own")
+
+
+@tool
+def leave() -> None:
+    raise SystemExit("good bye")
+
+
+@tool
+def ask() -> None:
+    question = UserInputNeeded("the account is missing", "Which account?")
+    question.details["lock"] = threading.Lock()
+    raise question
+
+
+class NeverMade(ToolError):
+    """It never called its base's constructor, and cannot be written down."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+class Unwritable:
+    """A value that cannot be pickled."""
+
+    def __init__(self, text: str = "this stays here") -> None:
+        self.text = text
+
+    def __reduce__(self) -> Any:
+        raise ValueError(self.text)
+
+
+class Unreadable:
+    """A value that cannot be read again."""
+
+    def __reduce__(self) -> Any:
+        return _unread, ()
+
+
+def _unread() -> None:
+    raise ValueError("this does not come back")
+
+
+@tool
+def give_lock() -> Any:
+    return Unwritable()
+
+
+@tool
+def give_unreadable() -> Any:
+    return Unreadable()
+
+
+@tool
+def give_much() -> str:
+    return "x" * 100_000_000
+
+
+@tool
+def hang() -> None:
+    time.sleep(3)
+
+
+async def hang_async() -> None:
+    await asyncio.sleep(3)
+
+
+@tool
+def hang_hard() -> bool:
+    """Within one instruction, so that no other thread of the process ever runs."""
+    return re.match("(a+)+$", "a" * 60 + "b") is not None
+
+
+@tool
+def die(path: str) -> None:
+    note(path)
+    os._exit(3)
+
+
+@tool(idempotent=False)
+def die_once(path: str) -> None:
+    note(path)
+    os._exit(3)
+
+
+@tool
+def die_first(path: str) -> int:
+    """Die where nobody has died yet."""
+    note(path)
+    if count(Path(path)) == 1:
+        os._exit(3)
+    return count(Path(path))
+
+
+def wait_to_be_killed(path: str) -> None:
+    """Say which process this is; the first one to come here then waits for its end."""
+    other = Path(path)
+    if not other.exists():
+        draft = other.with_suffix(".draft")
+        draft.write_text(str(os.getpid()))
+        draft.rename(other)
+        time.sleep(30)
+
+
+@tool
+def killed_first(path: str) -> str:
+    wait_to_be_killed(path)
+    return "survived"
+
+
+@tool(idempotent=False)
+def killed_once(path: str, calls: str) -> str:
+    note(calls)
+    wait_to_be_killed(path)
+    return "survived"
+
+
+def fail_with(kind: type[BaseException], text: str) -> None:
+    """Raise this."""
+    raise kind(text)
+
+
+def marked() -> object:
+    """What another process put on a function, if this is the same."""
+    return times.__dict__.get("mark")
+
+
+class Ending:
+    """A value that ends the program that reads it."""
+
+    def __reduce__(self) -> Any:
+        return sys.exit, ()
+
+
+class Talking(Exception):
+    """An exception of which whatever is asked ends the program."""
+
+    def __reduce__(self) -> Any:
+        raise SystemExit
+
+    def __str__(self) -> str:
+        raise SystemExit
+
+
+def nap() -> str:
+    """Sleep a little."""
+    time.sleep(0.2)
+    return "slept"
+
+
+@tool
+def slow(path: str) -> str:
+    note(path)
+    time.sleep(0.5)
+    return "slow"
+
+
+@tool(idempotent=False)
+def slow_once(path: str) -> str:
+    note(path)
+    time.sleep(0.5)
+    return "slow"

@@ -1,0 +1,335 @@
+"""Workflows on a real Dask cluster: worker processes, some of which are killed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor, Future
+from pathlib import Path
+from typing import Any
+
+import executor_tools as tools
+import pytest
+from distributed import Client, LocalCluster
+from executor_tools import capable, failure, flow, step
+
+from planning.tools import tool
+from planning.workflow import Workflow, WorkflowResult, arun_workflow, run_workflow
+from planning.workflow.executors import dask
+from planning.workflow.executors.dask_cluster import DaskClaim, DaskExecutor
+from session import Session, Snapshot
+
+LOST = "the worker that ran {0} died; {0} may have taken effect, so it is not run again"
+BROKEN = "; the executor is broken, resume with another"
+
+
+@tool
+def here(a: int) -> int:
+    """A tool of the test's own module."""
+    return a + 1
+
+
+def cluster_of(workers: int) -> LocalCluster:
+    """A cluster of worker processes."""
+    options = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0"}
+    return LocalCluster(n_workers=workers, **options)  # type: ignore[no-untyped-call]  # of distributed
+
+
+def client_of(where: Any, **options: Any) -> Client:
+    """A client of a cluster, or of the one that another client knows."""
+    address = where.scheduler.address if isinstance(where, Client) else where  # type: ignore[union-attr]  # it is connected
+    return Client(address, **options)  # type: ignore[no-untyped-call]  # of distributed
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quiet() -> Iterator[None]:
+    """Dask writes of every worker that dies, and these tests kill some."""
+    logger = logging.getLogger("distributed")
+    before, logger.level = logger.level, logging.CRITICAL
+    yield
+    logger.level = before
+
+
+@pytest.fixture(scope="module")
+def client(_quiet: None) -> Iterator[Client]:
+    """A client of a cluster with two workers; nothing is left of them afterwards."""
+    before = set(multiprocessing.active_children())
+    with cluster_of(2) as cluster, client_of(cluster) as made:
+        yield made
+    end = time.monotonic() + 10
+    while time.monotonic() < end and set(multiprocessing.active_children()) - before:
+        time.sleep(0.05)
+    assert set(multiprocessing.active_children()) - before == set()
+
+
+@pytest.fixture
+def executor(client: Client) -> DaskExecutor:
+    """The cluster as an executor."""
+    return dask(client)
+
+
+def kill_when_told(path: Path) -> threading.Thread:
+    """Kill the process whose number a step writes to a file, as soon as it does."""
+
+    def watch() -> None:
+        end = time.monotonic() + 20
+        while not path.exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        os.kill(int(path.read_text()), signal.SIGKILL)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    return thread
+
+
+def test_steps_run_on_the_workers_of_the_cluster(executor: DaskExecutor) -> None:
+    steps = flow(
+        step("1", "add", inputs={"a": 1, "b": 2}),
+        step("2", "add_later", "1", inputs={"a": "${1.output}", "b": 1}),
+        step("3", "here", "2", inputs={"a": "${2.output}"}),
+        step("4", "greet", inputs={"who": "Ann"}),
+        step("5", "times", inputs={"a": 4}),
+        step("6", "where"),
+    )
+    result = run_workflow(
+        steps,
+        capable(tools.add, tools.add_later, here, tools.Greet("Hello"), tools.times, tools.where),
+        executor=executor,
+    )
+    pid = result.outputs["6"]
+    assert (result.errors, result.outputs) == (
+        {},
+        {"1": 3, "2": 4, "3": 5, "4": "Hello Ann", "5": 8, "6": pid},
+    )
+    assert pid != os.getpid()
+
+
+def test_two_equal_calls_are_two_calls(executor: DaskExecutor, tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    steps = flow(*(step(each, "noted", inputs={"path": str(calls)}) for each in "123"))
+    result = run_workflow(steps, capable(tools.noted), executor=executor)
+    assert (result.status, tools.count(calls)) == ("completed", 3)
+
+
+def test_failures_are_told_as_without_a_cluster(executor: DaskExecutor) -> None:
+    steps = flow(
+        step("1", "refuse"),
+        step("2", "refuse_sealed"),
+        step("3", "give_lock"),
+        step("4", "hang", timeout=0.05),
+        step("5", "leave"),
+        step("6", "give_much"),
+    )
+    result = run_workflow(
+        steps,
+        capable(tools.refuse, tools.refuse_sealed, tools.give_lock, tools.hang, tools.leave, tools.give_much),
+        executor=executor,
+    )
+    assert {step_id: error.message for step_id, error in result.errors.items()} == {
+        "1": "the archive is closed",
+        "2": "refuse_sealed failed. Call it again, or go on without it.",
+        "3": "what give_lock gave back cannot be sent (this stays here); let it give back plain values",
+        "4": "hang took longer than 0.05 s and was given up; call it again, or go on without it",
+        "5": "leave ended with SystemExit",
+        "6": "give_much gave more than 32 MB, which is not kept; let it store that itself, and give back "
+        "where it is",
+    }
+
+
+def test_a_workflow_survives_a_worker_that_is_killed(executor: DaskExecutor, tmp_path: Path) -> None:
+    told, calls, after = tmp_path / "pid", tmp_path / "calls", tmp_path / "after"
+    steps = flow(
+        step("1", "once", inputs={"path": str(calls)}),
+        step("2", "killed_first", "1", inputs={"path": str(told)}),
+        step("3", "once", "2", inputs={"path": str(after)}),
+    )
+    killing = kill_when_told(told)
+    result = run_workflow(steps, capable(tools.once, tools.killed_first), executor=executor)
+    killing.join()
+    assert (result.status, result.outputs) == ("completed", {"1": "done", "2": "survived", "3": "done"})
+    assert (tools.count(calls), tools.count(after)) == (1, 1)
+
+
+def test_a_non_idempotent_step_on_a_killed_worker_is_not_run_again(
+    executor: DaskExecutor, tmp_path: Path
+) -> None:
+    told, calls = tmp_path / "pid", tmp_path / "calls"
+    steps = flow(
+        step("1", "killed_once", inputs={"path": str(told), "calls": str(calls)}),
+        step("2", "add", "1", inputs={"a": 1, "b": 2}),
+        step("3", "add", inputs={"a": 1, "b": 2}),
+        step("4", "add", "3", inputs={"a": "${3.output}", "b": 2}),
+    )
+    killing = kill_when_told(told)
+    result = run_workflow(steps, capable(tools.killed_once, tools.add), executor=executor)
+    killing.join()
+    assert (result.outputs, tools.count(calls)) == ({"3": 3, "4": 5}, 1)
+    assert result.errors == {"1": failure(LOST.format("killed_once"), "worker_lost")}
+    assert result.workflow.steps[1].status == "pending"
+    again = run_workflow(steps, capable(tools.killed_once, tools.add), session=result.session)
+    assert (again.errors, tools.count(calls)) == (result.errors, 1)
+
+
+def test_a_worker_that_dies_each_time_fails_its_own_step_alone(
+    executor: DaskExecutor, tmp_path: Path
+) -> None:
+    calls = tmp_path / "calls"
+    steps = flow(
+        step("1", "die", inputs={"path": str(calls)}),
+        step("2", "add", inputs={"a": 1, "b": 2}),
+        step("3", "add", "2", inputs={"a": "${2.output}", "b": 2}),
+    )
+    result = run_workflow(steps, capable(tools.die, tools.add), executor=executor)
+    assert (result.outputs, tools.count(calls)) == ({"2": 3, "3": 5}, 4)
+    assert result.errors == {"1": failure("the worker that ran die died while it ran", "worker_lost")}
+
+
+def test_a_loop_goes_on_while_the_cluster_works(executor: DaskExecutor, tmp_path: Path) -> None:
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await asyncio.sleep(0.005)
+
+    async def both() -> WorkflowResult:
+        ticking = asyncio.create_task(tick())
+        steps = flow(step("1", "nap"), step("2", "once", inputs={"path": str(tmp_path / "calls")}))
+        result = await arun_workflow(steps, capable(tools.nap, tools.once), executor=executor)
+        ticking.cancel()
+        return result
+
+    assert asyncio.run(both()).outputs == {"1": "slept", "2": "done"}
+    assert ticks >= 5
+
+
+# Clusters that are closed
+
+
+def closing_in_the_middle(what: str, steps: Workflow, capabilities: Any, begun: Path) -> WorkflowResult:
+    """A run whose cluster or client is closed as soon as a step says that it runs."""
+    with cluster_of(1) as cluster, client_of(cluster) as made:
+
+        def close() -> None:
+            end = time.monotonic() + 20
+            while not begun.exists() and time.monotonic() < end:
+                time.sleep(0.01)
+            (made if what == "client" else cluster).close()
+
+        closing = threading.Thread(target=close)
+        closing.start()
+        result = run_workflow(steps, capabilities, executor=dask(made))
+        closing.join()
+    return result
+
+
+@pytest.mark.parametrize("what", ["client", "cluster"])
+def test_a_run_whose_cluster_is_closed_goes_on_elsewhere(what: str, tmp_path: Path) -> None:
+    calls, begun = tmp_path / "calls", tmp_path / "begun"
+    steps = flow(
+        step("1", "once", inputs={"path": str(calls)}),
+        step("2", "slow", "1", inputs={"path": str(begun)}),
+        step("3", "add", "1", "2", inputs={"a": 1, "b": 2}),
+    )
+    capabilities = capable(tools.once, tools.slow, tools.add)
+    broken = closing_in_the_middle(what, steps, capabilities, begun)
+    told = f"the worker that ran slow died while it ran{BROKEN}"
+    assert (broken.errors, broken.outputs) == ({"2": failure(told, "worker_lost")}, {"1": "done"})
+    session = Session()
+    session.rollback(Snapshot.from_json(broken.session.snapshot().to_json()))
+    whole = run_workflow(steps, capabilities, session=session)
+    assert (whole.status, whole.outputs) == ("completed", {"1": "done", "2": "slow", "3": 3})
+    assert tools.count(calls) == 1
+
+
+def test_a_non_idempotent_step_of_a_closed_cluster_may_have_taken_effect(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    steps = flow(step("1", "slow_once", inputs={"path": str(begun)}))
+    broken = closing_in_the_middle("cluster", steps, capable(tools.slow_once), begun)
+    told = LOST.format("slow_once") + BROKEN
+    assert broken.errors == {"1": failure(told, "worker_lost")}
+    assert tools.count(begun) == 1
+
+
+def test_a_client_that_was_closed_takes_nothing(client: Client) -> None:
+    with client_of(client) as other:
+        executor = dask(other)
+    result = run_workflow(
+        flow(step("1", "add", inputs={"a": 1, "b": 2})), capable(tools.add), executor=executor
+    )
+    told = "add was not run: the executor takes no jobs (the Dask client is closed); resume with another"
+    assert result.errors == {"1": failure(told, "worker_lost")}
+
+
+# The executor itself
+
+
+def test_it_is_an_executor_as_any_other(client: Client, executor: DaskExecutor) -> None:
+    assert executor.submit(divmod, 7, 2).result() == (3, 1)
+    error = executor.submit(int, "x").exception()
+    assert (type(error), str(error)) == (ValueError, "invalid literal for int() with base 10: 'x'")
+    executor.shutdown()
+    with pytest.raises(BrokenExecutor, match=r"^the Dask cluster takes no more tasks$"):
+        executor.submit(int)
+    assert client.submit(abs, -1).result() == 1  # it stays open
+
+
+def test_a_claim_is_given_once(client: Client, executor: DaskExecutor) -> None:
+    claim, other = executor.new_claim(), executor.new_claim()
+    assert [client.submit(DaskClaim.take, each, pure=False).result() for each in (claim, claim, other)] == [
+        True,
+        False,
+        True,
+    ]
+    executor.drop_claim(claim)
+    assert client.submit(DaskClaim.take, claim, pure=False).result() is True
+    assert executor.new_claim() != claim
+
+
+def test_a_claim_is_taken_in_this_process_too(client: Client, executor: DaskExecutor) -> None:
+    with client.as_current():
+        claim = executor.new_claim()
+        assert (claim.take(), claim.take()) == (True, False)
+
+
+def test_only_a_client_is_taken() -> None:
+    with pytest.raises(TypeError, match=r"^dask\(\) takes a distributed.Client, got str$"):
+        dask("tcp://127.0.0.1:8786")  # type: ignore[arg-type]  # the wrong type is the test
+
+
+def test_a_client_for_async_code_is_refused(client: Client) -> None:
+    async def make() -> None:
+        async with client_of(client, asynchronous=True) as other:
+            with pytest.raises(
+                TypeError, match=r"^dask\(\) takes a Client that was made without asynchronous"
+            ):
+                dask(other)
+
+    asyncio.run(make())
+
+
+def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ImportError) as caught:
+        dask(None)  # type: ignore[arg-type]  # it does not come so far
+    assert str(caught.value) == "steps on Dask need it: pip install 'session-planning[distributed]'"
+
+
+def test_a_task_that_the_cluster_cancels_breaks_the_executor() -> None:
+    from planning.workflow.executors.dask_cluster import _settle
+
+    done: Future[int] = Future()
+    future: Future[int] = Future()
+    done.cancel()
+    done.set_running_or_notify_cancel()
+    _settle(done, future)
+    error = future.exception()
+    assert (type(error), str(error)) == (BrokenExecutor, "the Dask cluster gave the task up")

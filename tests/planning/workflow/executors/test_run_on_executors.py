@@ -1,0 +1,336 @@
+"""Workflows on executors: the same outputs as without one, and failures that stay with their step."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import executor_tools as tools
+import pytest
+from executor_tools import Inline, capable, failure, flow, spawned, step
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planning.tools import Tool
+from planning.workflow import Workflow, arun_workflow, run_workflow
+from planning.workflow.executors import processes
+from session import Session, Snapshot
+
+TOO_LARGE = (
+    "give_much gave more than 32 MB, which is not kept; let it store that itself, and give back where it is"
+)
+FAILED = "{} failed. Call it again, or go on without it."
+
+
+@pytest.fixture(scope="module")
+def kept() -> Iterator[dict[str, Executor | None]]:
+    """One executor of each kind."""
+    with ThreadPoolExecutor(2) as threads, spawned() as pool, processes(2) as workers:
+        yield {"none": None, "threads": threads, "pool": pool, "processes": workers, "inline": Inline()}
+
+
+KINDS = ["none", "threads", "pool", "processes", "inline"]
+
+
+@pytest.fixture(params=KINDS)
+def executor(kept: dict[str, Executor | None], request: pytest.FixtureRequest) -> Executor | None:
+    """An executor of a kind, or none."""
+    return kept[request.param]
+
+
+ELSEWHERE = pytest.mark.parametrize("executor", ["pool", "processes", "inline"], indirect=True)
+
+
+@st.composite
+def sums(draw: st.DrawFn) -> Workflow:
+    """Steps that add up what earlier ones gave."""
+    steps = []
+    for at in range(draw(st.integers(1, 6))):
+        before = draw(st.lists(st.integers(0, at - 1), unique=True, max_size=3)) if at else []
+        parts = [f"${{s{each}.output}}" for each in before] + [draw(st.integers(-9, 9))]
+        steps.append(step(f"s{at}", "total", *(f"s{each}" for each in before), inputs={"parts": parts}))
+    return flow(*draw(st.permutations(steps)))
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+@settings(max_examples=15, deadline=None)
+@given(workflow=sums())
+def test_the_outputs_are_those_of_a_run_without_an_executor(
+    kept: dict[str, Executor | None], kind: str, workflow: Workflow
+) -> None:
+    capabilities = capable(tools.total)
+    result = run_workflow(workflow, capabilities, executor=kept[kind])
+    assert (result.status, result.outputs) == (
+        "completed",
+        run_workflow(workflow, capabilities).outputs,
+    )
+
+
+def test_tools_of_every_form_run(executor: Executor | None) -> None:
+    steps = flow(
+        step("1", "add", inputs={"a": 1, "b": 2}),
+        step("2", "times", "1", inputs={"a": "${1.output}"}),
+        step("3", "add_pair", "2", inputs={"a": "${2.output}", "b": 1}),
+        step("4", "greet", inputs={"who": "Ann"}),
+    )
+    result = run_workflow(
+        steps, capable(tools.add, tools.times, tools.ADD_PAIR, tools.Greet("Hello")), executor=executor
+    )
+    assert (result.errors, result.outputs) == ({}, {"1": 3, "2": 6, "3": 7, "4": "Hello Ann"})
+
+
+def test_a_tool_is_told_the_same_context(executor: Executor | None) -> None:
+    result = run_workflow(flow(step("1", "seen")), capable(tools.seen), executor=executor)
+    assert result.outputs == {"1": ["description", "goal", "memory", "step_id", "user_prompt"]}
+
+
+def test_a_tool_that_hangs_is_given_up(executor: Executor | None) -> None:
+    steps = flow(step("1", "hang", timeout=0.05), step("2", "add", inputs={"a": 1, "b": 2}))
+    result = run_workflow(steps, capable(tools.hang, tools.add), executor=executor)
+    assert result.outputs == {"2": 3}
+    told = "hang took longer than 0.05 s and was given up; call it again, or go on without it"
+    assert result.errors == {"1": failure(told, "timeout")}
+
+
+def test_a_worker_that_hangs_whole_is_ended_and_the_run_goes_on(tmp_path: Path) -> None:
+    with processes(1) as workers:
+        steps = flow(step("1", "hang_hard", timeout=0.1), step("2", "add", inputs={"a": 1, "b": 2}))
+        result = run_workflow(steps, capable(tools.hang_hard, tools.add), executor=workers)
+    assert result.outputs == {"2": 3}
+    told = "hang_hard took longer than 0.1 s and was given up; call it again, or go on without it"
+    assert result.errors == {"1": failure(told, "timeout")}
+
+
+def test_a_huge_result_is_an_error_of_its_step(executor: Executor | None) -> None:
+    steps = flow(step("1", "give_much"), step("2", "add", inputs={"a": 1, "b": 2}))
+    result = run_workflow(steps, capable(tools.give_much, tools.add), executor=executor)
+    assert (result.outputs, result.errors) == ({"2": 3}, {"1": failure(TOO_LARGE, "too_large")})
+
+
+@ELSEWHERE
+def test_what_cannot_be_pickled_is_an_error_of_its_step(executor: Executor) -> None:
+    steps = flow(
+        step("1", "give_lock"), step("2", "refuse_sealed"), step("3", "add", inputs={"a": 1, "b": 2})
+    )
+    result = run_workflow(steps, capable(tools.give_lock, tools.refuse_sealed, tools.add), executor=executor)
+    told = "what give_lock gave back cannot be sent (this stays here); let it give back plain values"
+    assert result.outputs == {"3": 3}
+    assert result.errors == {
+        "1": failure(told, "not_sent"),
+        "2": failure(FAILED.format("refuse_sealed"), cause="Sealed: nobody can carry this"),
+    }
+
+
+@ELSEWHERE
+def test_nothing_of_a_private_tools_error_is_told(executor: Executor) -> None:
+    steps = flow(step("1", "refuse_private"), step("2", "give_private_lock"))
+    session = Session()
+    result = run_workflow(
+        steps, capable(tools.refuse_private, tools.give_private_lock), executor=executor, session=session
+    )
+    assert result.errors == {
+        "1": failure(FAILED.format("refuse_private")),
+        "2": failure(FAILED.format("give_private_lock"), "tool"),
+    }
+    assert "secret" not in session.snapshot().to_json()
+
+
+def test_errors_are_told_as_without_an_executor(executor: Executor | None) -> None:
+    names = ("refuse", "reach", "ask", "stop_iteration", "broken_inside")
+    steps = flow(*(step(name, name) for name in names))
+    result = run_workflow(steps, capable(*(getattr(tools, name) for name in names)), executor=executor)
+    told = {name: (error.message, error.user_message, error.code) for name, error in result.errors.items()}
+    no_data = "reach cannot reach its data now. Try again later, or go on without it."
+    assert told == {
+        "refuse": ("the archive is closed", "the archive is closed", "storage"),
+        "reach": (no_data, tools.SORRY, "storage"),
+        "ask": ("the account is missing", "Which account?", "needs_user_input"),
+        "stop_iteration": (FAILED.format("stop_iteration"), tools.SORRY, "unknown"),
+        "broken_inside": (FAILED.format("broken_inside"), tools.SORRY, "unknown"),
+    }
+    assert result.warnings == ()
+
+
+def test_a_step_is_tried_again_whatever_its_error_looks_like_elsewhere(executor: Executor | None) -> None:
+    import stamina
+
+    with stamina.set_testing(True, attempts=3):
+        steps = flow(step("1", "reach", retries=2))
+        result = run_workflow(steps, capable(tools.reach), executor=executor)
+    assert result.errors["1"].code == "storage"
+    record = result.session.snapshot().to_json()
+    assert '"attempt":3' in record.replace(" ", "")
+
+
+@ELSEWHERE
+def test_a_non_idempotent_tool_runs_once_and_only_once(executor: Executor, tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    steps = flow(step("1", "once", inputs={"path": str(calls)}, retries=3))
+    result = run_workflow(steps, capable(tools.once), executor=executor)
+    assert (result.outputs, tools.count(calls)) == ({"1": "done"}, 1)
+
+
+# Workers that die
+
+
+def test_a_worker_that_dies_once_costs_nothing_but_a_second_call(tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    with processes(1) as workers:
+        steps = flow(step("1", "die_first", inputs={"path": str(calls)}))
+        result = run_workflow(steps, capable(tools.die_first), executor=workers)
+    assert (result.status, result.outputs) == ("completed", {"1": 2})
+
+
+def test_a_worker_that_dies_each_time_fails_its_own_step_alone(tmp_path: Path) -> None:
+    always, never = tmp_path / "always", tmp_path / "never"
+    steps = flow(
+        step("1", "die", inputs={"path": str(always)}),
+        step("2", "die_once", inputs={"path": str(never)}),
+        step("3", "add", "1", inputs={"a": 1, "b": 2}),
+        step("4", "add", inputs={"a": 1, "b": 2}),
+        step("5", "add", "4", inputs={"a": "${4.output}", "b": 2}),
+    )
+    with processes(2) as workers:
+        result = run_workflow(steps, capable(tools.die, tools.die_once, tools.add), executor=workers)
+    assert (tools.count(always), tools.count(never), result.outputs) == (3, 1, {"4": 3, "5": 5})
+    assert result.errors == {
+        "1": failure("the worker that ran die died 3 times", "worker_lost"),
+        "2": failure(
+            "the worker that ran die_once died; die_once may have taken effect, so it is not run again",
+            "worker_lost",
+        ),
+    }
+    assert [each.status for each in result.workflow.steps] == [
+        "failed",
+        "failed",
+        "pending",
+        "completed",
+        "completed",
+    ]
+
+
+def test_a_broken_pool_leaves_the_rest_for_another(tmp_path: Path) -> None:
+    first, once = tmp_path / "first", tmp_path / "once"
+    deadly = tmp_path / "deadly"
+    steps = flow(
+        step("1", "noted", inputs={"path": str(first)}),
+        step("2", "once", "1", inputs={"path": str(once)}),
+        step("3", "die_first", "2", inputs={"path": str(deadly)}),
+        step("4", "add", "2", inputs={"a": 1, "b": 2}),
+    )
+    capabilities = capable(tools.noted, tools.once, tools.die_first, tools.add)
+    with spawned(1) as pool:
+        broken = run_workflow(steps, capabilities, executor=pool, max_parallel=1)
+    assert (broken.status, broken.outputs) == ("failed", {"1": "noted", "2": "done"})
+    assert broken.errors == {
+        "3": failure(
+            "the worker that ran die_first died while it ran; the executor is broken, resume with another",
+            "worker_lost",
+        )
+    }
+    assert broken.warnings == (
+        "the executor broke, and 1 steps that were ready were not run; run the workflow in this session "
+        "again, with another executor",
+    )
+    session = Session()
+    session.rollback(Snapshot.from_json(broken.session.snapshot().to_json()))
+    with processes(1) as workers:
+        whole = run_workflow(steps, capabilities, executor=workers, session=session)
+    assert (whole.status, whole.outputs) == ("completed", {"1": "noted", "2": "done", "3": 2, "4": 3})
+    assert [tools.count(path) for path in (first, once, deadly)] == [1, 1, 2]
+
+
+# Executors that refuse
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda: ThreadPoolExecutor(1), "cannot schedule new futures after shutdown"),
+        (lambda: processes(1), "the worker processes were shut down; make new ones"),
+    ],
+    ids=["threads", "processes"],
+)
+def test_an_executor_that_was_shut_down_runs_nothing(make: Callable[[], Executor], why: str) -> None:
+    executor = make()
+    executor.shutdown()
+    steps = flow(*(step(each, "add", inputs={"a": 1, "b": 2}) for each in "12"))
+    result = run_workflow(steps, capable(tools.add), executor=executor, max_parallel=1)
+    told = f"add was not run: the executor takes no jobs ({why}); resume with another"
+    assert result.errors == {"1": failure(told, "worker_lost")}
+    assert (result.status, len(result.warnings)) == ("failed", 1)
+    whole = run_workflow(steps, capable(tools.add), session=result.session)
+    assert (whole.status, whole.outputs) == ("completed", {"1": 3, "2": 3})
+
+
+def test_workers_that_cannot_be_started_break_the_executor(monkeypatch: pytest.MonkeyPatch) -> None:
+    from planning.workflow.executors import workers
+
+    monkeypatch.setattr(workers, "_work", None)
+    with processes(1) as executor:
+        steps = flow(step("1", "add", inputs={"a": 1, "b": 2}))
+        result = run_workflow(steps, capable(tools.add), executor=executor)
+    told = (
+        "add was not run: the executor takes no jobs (a worker process ended before it was ready; let a "
+        "script do its work under if __name__ == '__main__':); resume with another"
+    )
+    assert result.errors == {"1": failure(told, "worker_lost")}
+
+
+class Confused(Executor):
+    """An executor that fails in a way of its own."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_exception(LookupError("no such module there"))
+        return future
+
+
+def test_what_an_executor_fails_with_is_told_as_its_own() -> None:
+    steps = flow(step("1", "add", inputs={"a": 1, "b": 2}))
+    result = run_workflow(steps, capable(tools.add), executor=Confused())
+    told = "the executor could not run add (no such module there)"
+    assert result.errors == {"1": failure(told, "not_sent")}
+
+
+@pytest.mark.parametrize("wrong", [3, "threads", object()])
+def test_what_is_no_executor_is_refused(wrong: Any) -> None:
+    with pytest.raises(TypeError) as caught:
+        run_workflow(flow(), capable(), executor=wrong)
+    assert str(caught.value) == (
+        f"executor must be a concurrent.futures.Executor, got {type(wrong).__name__}; write "
+        "planning.workflow.executors.dask(client) for a Dask client"
+    )
+
+
+def test_a_loop_goes_on_while_workers_work() -> None:
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await asyncio.sleep(0.005)
+
+    async def both() -> Any:
+        ticking = asyncio.create_task(tick())
+        with processes(1) as workers:
+            steps = flow(step("1", "nap"))
+            result = await arun_workflow(steps, capable(Tool("nap", "", tools.nap)), executor=workers)
+        ticking.cancel()
+        return result
+
+    assert asyncio.run(both()).outputs == {"1": "slept"}
+    assert ticks >= 5
+
+
+def test_a_module_without_such_a_name_says_so() -> None:
+    from planning.workflow import executors
+
+    with pytest.raises(
+        AttributeError, match=r"^module 'planning\.workflow\.executors' has no attribute 'magic'$"
+    ):
+        executors.magic  # noqa: B018 - it is looked up

@@ -16,6 +16,7 @@ import typer
 from planning.cli.definitions import FORMATS, Format
 from planning.cli.graph import GRAPH_HELP, graph
 from planning.cli.replay import replay
+from planning.cli.run import RUN_HELP, run
 from planning.cli.source import NoSourceError, SourceError, read_calls
 from planning.cli.validate import SCHEMA_HELP, VALIDATE_HELP, print_schema, validate
 from planning.cli.view_plain import show_plain
@@ -63,6 +64,7 @@ app = typer.Typer(
 Examples:
   planning validate plan.json --tools search,fetch
   planning graph plan.json
+  planning run plan.json --tools my_app:tools
   planning replay examples/triage.jsonl
   planning prompt --strategy par
   planning tools --format anthropic
@@ -98,6 +100,7 @@ def _options(
 
 app.command("validate", epilog=VALIDATE_HELP)(validate)
 app.command("graph", epilog=GRAPH_HELP)(graph)
+app.command("run", epilog=RUN_HELP)(run)
 app.command("schema", epilog=SCHEMA_HELP)(print_schema)
 
 

@@ -63,7 +63,9 @@ def test_the_version_is_the_distributions() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [["--help"], ["replay", "--help"], ["prompt", "--help"], ["tools", "--help"]], ids=" ".join
+    "command",
+    [["--help"], ["replay", "--help"], ["prompt", "--help"], ["tools", "--help"], ["run", "--help"]],
+    ids=" ".join,
 )
 def test_help_says_how_each_command_is_used(command: list[str], snapshot: SnapshotAssertion) -> None:
     assert run(*command) == snapshot

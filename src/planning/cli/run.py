@@ -1,0 +1,216 @@
+"""The command that runs a workflow and shows it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from planning.cli.source import NoSourceError, SourceError, read_bytes
+
+if TYPE_CHECKING:
+    from planning.workflow.capabilities import Capabilities
+    from planning.workflow.model import Workflow
+
+__all__ = ["RUN_HELP", "run"]
+
+# \b keeps a paragraph as it is written.
+RUN_HELP: Final = """\b
+Examples:
+  planning run plan.json --tools my_app.tools:registry
+  planning run plan.json --tools my_app:tools --var year=2022
+  planning run plan.json --tools my_app:tools --executor processes
+  planning run plan.json --tools my_app:tools --json > result.json
+  planning run plan.json --tools my_app:tools --resume plan.snapshot.json
+
+\b
+Values:
+  --var year=2022 puts 2022 into the memory as "year", where a
+  done_check and the tools find it. What is JSON is taken as JSON (a
+  number, true, null, a list, an object, a text in quotes), everything
+  else as text. --var user_prompt=TEXT is the same as --prompt TEXT.
+
+\b
+Stopping and going on:
+  Ctrl-C lets what runs come to its end, and once more does not wait
+  for it. A run that was stopped, or that failed, is kept in a
+  snapshot: in the file of --save, or in a new file in this folder,
+  PLAN.snapshot.json. The last line says how to go on from there: what
+  is done is not done again, what failed is tried again.
+
+\b
+Exit codes:
+  0    the workflow is completed
+  1    a step failed, or the plan has errors, or an output cannot be
+       written
+  2    nothing was run: wrong usage, or a file, an object that was
+       named, a snapshot or the executor cannot be used
+  130  stopped by Ctrl-C
+  143  stopped by a termination signal
+"""
+_OBJECT: Final = "MODULE:OBJECT"
+_MOST_PARALLEL: Final = 16
+
+
+def run(
+    plan: Annotated[
+        str | None,
+        typer.Argument(metavar="PLAN", help="A file, or - for standard input.", show_default=False),
+    ] = None,
+    *,
+    tools: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar=_OBJECT,
+            help="The tools: an object in a Python module, which is a registry, a toolbox, a mapping or a"
+            " list, or a function that makes one. May be given more than once.",
+            show_default=False,
+        ),
+    ] = None,
+    handlers: Annotated[
+        list[str] | None,
+        typer.Option(metavar=_OBJECT, help="The handlers, in the same way.", show_default=False),
+    ] = None,
+    agents: Annotated[
+        list[str] | None,
+        typer.Option(metavar=_OBJECT, help="The agents, in the same way.", show_default=False),
+    ] = None,
+    prompt: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="What ${user_prompt} stands for.", show_default=False),
+    ] = None,
+    var: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="A value for the memory, see below. May be given more than once.",
+            show_default=False,
+        ),
+    ] = None,
+    executor: Annotated[
+        str | None,
+        typer.Option(
+            metavar="threads|processes|dask://HOST:PORT",
+            help="Where tools run; left out, in this process: async tools in one thread, others in"
+            " threads of their own.",
+            show_default=False,
+        ),
+    ] = None,
+    max_parallel: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many steps run at the same time at most.")
+    ] = _MOST_PARALLEL,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="After how long an attempt of a step is given up, where neither the step nor its tool"
+            " says; left out, never.",
+            show_default=False,
+        ),
+    ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(metavar="SNAPSHOT", help="Go on with the run in this file.", show_default=False),
+    ] = None,
+    save: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SNAPSHOT",
+            help="Keep the run in this file, also when it is completed; it is replaced where it exists.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, nothing else.")] = False,
+) -> None:
+    """Run a plan: call its tools, several at a time, and show how far it is.
+
+    The plan is checked first, as 'planning validate' does it; one with errors is not run.
+    """
+    from planning.cli import run_executors, run_options  # noqa: PLC0415 - the other commands need none of the engine
+    from planning.cli.run_keep import KeepError  # noqa: PLC0415 - as above
+    from planning.cli.run_session import NothingRun, Order, run_order  # noqa: PLC0415 - as above
+    from planning.tools.contract import check_timeout  # noqa: PLC0415 - as above
+
+    try:
+        given = run_options.given(prompt, var or ())
+    except run_options.OptionError as error:
+        raise typer.BadParameter(str(error), param_hint="'--var'") from None
+    try:
+        run_executors.check_executor_name(executor)
+    except run_options.OptionError as error:
+        raise typer.BadParameter(str(error), param_hint="'--executor'") from None
+    try:
+        check_timeout(timeout)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="'--timeout'") from None
+    workflow, capabilities = _checked(plan, tools, handlers, agents)
+    line = run_options.command_line(
+        plan or "-",
+        [
+            ("--tools", tools),
+            ("--handlers", handlers),
+            ("--agents", agents),
+            ("--executor", executor),
+            ("--max-parallel", None if max_parallel == _MOST_PARALLEL else max_parallel),
+            ("--timeout", timeout),
+            ("--save", save),
+            ("--json", as_json),
+        ],
+    )
+    order = Order(
+        workflow=workflow,
+        capabilities=capabilities,
+        given=given,
+        file=plan if plan != "-" else None,
+        executor=executor,
+        max_parallel=max_parallel,
+        timeout=timeout,
+        resume=resume,
+        save=save,
+        is_json=as_json,
+        line=line,
+    )
+    try:
+        code = run_order(order)
+    except (NothingRun, KeepError, run_executors.ExecutorError) as error:
+        raise _nothing_run(error) from None
+    if code:
+        raise typer.Exit(code)
+
+
+def _checked(
+    plan: str | None, tools: list[str] | None, handlers: list[str] | None, agents: list[str] | None
+) -> tuple[Workflow, Capabilities]:
+    """The workflow and what it calls; its warnings are told, and with errors it ends here."""
+    from planning.cli.capabilities import CapabilitiesError, capabilities_of  # noqa: PLC0415 - as above
+    from planning.workflow.capabilities import Capabilities  # noqa: PLC0415 - as above
+    from planning.workflow.validate import validate_workflow  # noqa: PLC0415 - as above
+
+    try:
+        source = read_bytes(plan)
+    except SourceError as error:
+        raise _nothing_run(error) from None
+    except NoSourceError:
+        raise typer.BadParameter("give a file, or pipe one in", param_hint="'PLAN'") from None
+    try:
+        capabilities = capabilities_of(tools=tools, handlers=handlers, agents=agents)
+    except CapabilitiesError as error:
+        raise _nothing_run(error) from None
+    report = validate_workflow(source, capabilities)
+    if report.errors or report.warnings:
+        is_terminal = sys.stderr is not None and sys.stderr.isatty()
+        color = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        width = shutil.get_terminal_size().columns if is_terminal else None
+        name = "<stdin>" if plan in (None, "-") else str(plan)
+        typer.echo(report.render(color=color, name=name, width=width), err=True, color=color)
+    if not report.ok:
+        raise typer.Exit(1)
+    return report.workflow, capabilities or Capabilities(tools=None, handlers=None, agents=None)
+
+
+def _nothing_run(error: Exception) -> typer.Exit:
+    typer.echo(f"planning: {error}", err=True)
+    return typer.Exit(2)

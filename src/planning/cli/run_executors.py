@@ -1,0 +1,84 @@
+"""The executors that a run may be given by name, and their end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+from planning.cli.printable import printable
+from planning.cli.run_options import OptionError
+from planning.errors import show
+
+__all__ = ["ExecutorError", "check_executor_name", "executor_of"]
+
+_DASK: Final = re.compile(r"dask://(?P<address>[^\s/]+:\d{1,5})/?")
+_CONNECT: Final = 5.0  # seconds
+_CLOSE: Final = 2.0
+
+
+class ExecutorError(Exception):
+    """An executor cannot be had; the text says why, on one line."""
+
+
+def check_executor_name(name: str | None) -> None:
+    """Refuse what names no executor.
+
+    Raises:
+        OptionError: It does not.
+    """
+    if name not in {None, "threads", "processes"} and not _DASK.fullmatch(name or ""):
+        raise OptionError(f"{show(name)} is none of threads, processes, dask://HOST:PORT")
+
+
+@contextmanager
+def executor_of(name: str | None, max_parallel: int) -> Iterator[Executor | None]:
+    """The executor of a name, which is ended after the block, with whatever still runs there.
+
+    Raises:
+        ExecutorError: It cannot be had.
+    """
+    match name:
+        case None:
+            yield None
+        case "threads":
+            threads = ThreadPoolExecutor(max_parallel, "run")
+            try:
+                yield threads
+            finally:
+                threads.shutdown(wait=False, cancel_futures=True)
+        case "processes":
+            from planning.workflow.executors import processes  # noqa: PLC0415 - only who asks for it pays for it
+
+            workers = processes()
+            try:
+                yield workers
+            finally:
+                workers.kill()
+        case _:
+            yield from _on_dask(name.removeprefix("dask://").rstrip("/"))
+
+
+def _on_dask(address: str) -> Iterator[Executor]:
+    try:
+        from distributed import Client  # noqa: PLC0415 - of an extra
+
+        from planning.workflow.executors import dask  # noqa: PLC0415 - as above
+    except ImportError:
+        raise ExecutorError(
+            "--executor dask:// needs Dask; run pip install 'session-planning[distributed]'"
+        ) from None
+    try:
+        client: Any = Client(f"tcp://{address}", timeout=_CONNECT, set_as_default=False)  # type: ignore[no-untyped-call] # it has type hints for some of what it does
+    except Exception as error:  # noqa: BLE001 - it may fail in any way
+        told = f"it answers nothing within {_CONNECT:g} s" if isinstance(error, TimeoutError) else str(error)
+        raise ExecutorError(
+            f"--executor dask://{printable(address)} cannot be reached: {printable(' '.join(told.split()))}"
+        ) from None
+    try:
+        yield dask(client)
+    finally:
+        with suppress(Exception):  # the cluster may be gone by now
+            client.close(timeout=_CLOSE)

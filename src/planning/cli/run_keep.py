@@ -1,0 +1,199 @@
+"""Keeping a run in a file, and going on with one that was kept."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from planning.cli.printable import printable
+from planning.cli.source import SourceError, read_bytes
+from planning.errors import show
+from planning.model import Plan
+from planning.tools.result import plain
+from planning.workflow.model import Workflow
+from planning.workflow.run.failures import StepError
+from planning.workflow.run.memory import MemoryItem, memory_of
+from planning.workflow.run.records import StepRecord, WorkflowRun, states_of
+from planning.workflow.run.result import WorkflowResult
+from session import Session, Snapshot, SnapshotError
+
+__all__ = ["KeepError", "check_target", "kept_run", "past_result", "read_snapshot", "write_snapshot"]
+
+_TYPES = (WorkflowRun, StepRecord, MemoryItem, Plan)
+
+
+class KeepError(Exception):
+    """A snapshot cannot be read, written, or gone on with; the text says why, on one line."""
+
+
+def read_snapshot(path: str) -> Snapshot:
+    """The snapshot in a file.
+
+    Raises:
+        KeepError: There is none, or one that this release does not read.
+    """
+    try:
+        return Snapshot.from_json(read_bytes(path), types=_TYPES)
+    except SourceError as error:
+        raise KeepError(str(error)) from None
+    except (SnapshotError, UnicodeDecodeError) as error:
+        raise KeepError(f"{_shown(path)} is no snapshot of a run: {_line(error)}") from None
+
+
+def kept_run(
+    snapshot: Snapshot, path: str, workflow: Workflow, prompt: str | None, given: Mapping[str, Any]
+) -> WorkflowRun:
+    """The run in a snapshot, which must be of this workflow, with this prompt and these values.
+
+    Args:
+        snapshot: The snapshot.
+        path: Its file.
+        workflow: The workflow that is to be run.
+        prompt: The prompt, where one was given.
+        given: The values that were given.
+
+    Raises:
+        KeepError: It holds no run, or that of something else.
+    """
+    run = snapshot.select_latest(WorkflowRun)
+    if run is None:
+        raise KeepError(f"{_shown(path)} holds no run of a workflow")
+    if run.workflow != workflow:
+        raise KeepError(
+            f"{_shown(path)} is of another version of the workflow: {_difference(run.workflow, workflow)};"
+            " leave --resume out to begin anew"
+        )
+    if prompt is not None and prompt != run.user_prompt:
+        raise KeepError(
+            f"{_shown(path)} is of a run with another prompt: {_short(run.user_prompt)}; leave the prompt out"
+            " to go on with that, or leave --resume out to begin anew"
+        )
+    for name, value in given.items():
+        if name not in run.inputs or plain(run.inputs[name]) != plain(value):
+            was = f"has {_short(run.inputs[name])}" if name in run.inputs else "was not given it"
+            raise KeepError(
+                f"{_shown(path)} is of a run that {was} for {show(name)}; leave --var {printable(name)} out"
+                " to go on with that, or leave --resume out to begin anew"
+            )
+    return run
+
+
+def _difference(old: Workflow, new: Workflow) -> str:
+    """The first thing in which two workflows differ."""
+    before, now = ({step.step_id: step for step in each.steps} for each in (old, new))
+    for step_id, step in now.items():
+        if step_id not in before:
+            return f"step {show(step_id)} is not in the snapshot"
+        if before[step_id] != step:
+            return f"step {show(step_id)} differs"
+    for step_id in before:
+        if step_id not in now:
+            return f"step {show(step_id)} is in the snapshot only"
+    if list(before) != list(now):
+        return "the steps stand in another order"
+    return "its goal or another field of the whole differs"
+
+
+def past_result(session: Session, run: WorkflowRun) -> WorkflowResult:
+    """What came of a run that was completed before."""
+    states = states_of(run.run_id, session.select_all(StepRecord))
+    done = {step_id: record for step_id, record in states.items() if record.status == "completed"}
+    errors: dict[str, StepError] = {
+        step_id: record.error for step_id, record in states.items() if record.error is not None
+    }
+    return WorkflowResult(
+        status="completed",
+        outputs={step_id: record.output for step_id, record in done.items() if not record.is_withheld},
+        memory=memory_of(session.select_all(MemoryItem)),
+        errors=errors,
+        session=session,
+        run=run,
+        states=states,
+    )
+
+
+def check_target(path: str) -> None:
+    """Refuse a file that cannot be written, before anything is run.
+
+    Raises:
+        KeepError: It is none, or in no folder.
+    """
+    target = Path(path)
+    if target.exists() and not target.is_file():
+        raise KeepError(f"--save {_shown(path)} is no regular file; name another")
+    if not target.resolve().parent.is_dir():
+        raise KeepError(f"--save {_shown(path)} is in no folder that exists; make the folder first")
+
+
+def write_snapshot(session: Session, path: str | None, name: str) -> str:
+    """Write the state of a session to a file, whole or not at all.
+
+    Args:
+        session: The session.
+        path: The file, which is replaced where it exists; None for a new one in the current folder.
+        name: What a new one is called after.
+
+    Returns:
+        The file.
+
+    Raises:
+        KeepError: It cannot be written.
+    """
+    try:
+        text = session.snapshot().to_json() + "\n"
+        if path is None:
+            return _write_new(text, name)
+        _write(text, Path(path).resolve())
+    except SnapshotError as error:
+        raise KeepError(f"the snapshot cannot be written: {_line(error)}") from None
+    except OSError as error:
+        raise KeepError(f"the snapshot cannot be written: {error.strerror or _line(error)}") from None
+    return path
+
+
+def _write_new(text: str, name: str) -> str:
+    number = 1
+    while True:
+        target = Path(f"{name}.snapshot{'' if number == 1 else f'-{number}'}.json")
+        try:
+            target.touch(exist_ok=False)  # from here on the name is taken
+        except FileExistsError:
+            number += 1
+            continue
+        try:
+            _write(text, target)
+        except BaseException:
+            with suppress(OSError):
+                target.unlink()
+            raise
+        return str(target)
+
+
+def _write(text: str, target: Path) -> None:
+    number, path = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(path).replace(target)
+    except BaseException:
+        with suppress(OSError):
+            Path(path).unlink()
+        raise
+
+
+def _shown(path: str) -> str:
+    return f"'{printable(path)}'"
+
+
+def _short(value: object) -> str:
+    return show(value) if isinstance(value, str) else printable(f"{value!r}"[:80])
+
+
+def _line(error: Exception) -> str:
+    return printable(" ".join(str(error).split()))

@@ -1,0 +1,202 @@
+"""``planning run``: keeping a run in a file, and going on with it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cli_runs import run
+from run_folders import FAILING, FINE, TOOLS, calls, plan, step, thought, timeless
+
+from planning.workflow.run.records import WorkflowRun
+from session import Session, Snapshot
+
+WITH = ("--tools", "step_tools:tools")
+RESUME = ("--resume", "failing.snapshot.json")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Run in a folder with plans and tools, and forget the tools afterwards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "fine.json").write_text(FINE)
+    (tmp_path / "failing.json").write_text(FAILING)
+    (tmp_path / "step_tools.py").write_text(TOOLS)
+    yield tmp_path
+    sys.modules.pop("step_tools", None)
+
+
+@pytest.fixture
+def failed(folder: Path) -> None:
+    """A run that has failed, and was kept."""
+    run("run", "failing.json", *WITH, "--prompt", "larks", "--var", "year=2022")
+    assert calls(folder) == ["fail", "find"]
+
+
+def told(*arguments: str) -> str:
+    """The one line that a run says which is refused."""
+    code, _, line = run("run", *arguments).splitlines()
+    assert code == "exit code 2"
+    return line.removeprefix("planning: ")
+
+
+@pytest.mark.usefixtures("failed")
+def test_a_failed_run_goes_on_where_it_failed(folder: Path) -> None:
+    (folder / "mended").touch()
+    assert timeless(run("run", "failing.json", *WITH, *RESUME)) == (
+        "exit code 0\n--- stdout\n"
+        "Look into it (4 steps, 2 done before)\n"
+        "running   fail   Call fail\n"
+        "done      fail   0.0 s  better now\n"
+        "done      right  Thought through\n"
+        "completed: 4 of 4 done, in 0.0 s\n"
+    )
+    assert calls(folder) == ["fail", "fail", "find"]
+
+
+@pytest.mark.usefixtures("failed")
+def test_the_prompt_and_the_values_are_those_of_the_snapshot(folder: Path) -> None:
+    (folder / "mended").touch()
+    shown = run("run", "failing.json", *WITH, *RESUME, "--json", "--prompt", "larks", "--var", "year=2022")
+    result = json.loads(shown.split("--- stdout\n")[1])
+    assert result["outputs"]["find"] == {"topic": "larks", "pages": 3}
+    assert result["memory"] == {"year": 2022, "found": 3}
+
+
+@pytest.mark.usefixtures("failed")
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            ["--prompt", "owls"],
+            "'failing.snapshot.json' is of a run with another prompt: 'larks'; leave the prompt out to go on"
+            " with that, or leave --resume out to begin anew",
+        ),
+        (
+            ["--var", "year=2023"],
+            "'failing.snapshot.json' is of a run that has 2022 for 'year'; leave --var year out to go on with"
+            " that, or leave --resume out to begin anew",
+        ),
+        (
+            ["--var", "month=1"],
+            "'failing.snapshot.json' is of a run that was not given it for 'month'; leave --var month out to"
+            " go on with that, or leave --resume out to begin anew",
+        ),
+    ],
+)
+def test_another_prompt_or_value_is_refused(arguments: list[str], line: str, folder: Path) -> None:
+    assert told("failing.json", *WITH, *RESUME, *arguments) == line
+    assert calls(folder) == ["fail", "find"]
+
+
+FIRST = json.loads(FAILING)["steps"]
+
+
+@pytest.mark.usefixtures("failed")
+@pytest.mark.parametrize(
+    ("document", "difference"),
+    [
+        (plan(FIRST[0] | {"description": "Else"}, *FIRST[1:]), "step 'find' differs"),
+        (plan(*FIRST, thought("new")), "step 'new' is not in the snapshot"),
+        (plan(*FIRST[:-1]), "step 'right' is in the snapshot only"),
+        (plan(*FIRST[:2], FIRST[3], FIRST[2]), "the steps stand in another order"),
+        (plan(*FIRST, goal="Else"), "its goal or another field of the whole differs"),
+    ],
+    ids=["changed", "added", "taken out", "order", "goal"],
+)
+def test_another_version_of_the_workflow_is_refused(document: str, difference: str, folder: Path) -> None:
+    (folder / "other.json").write_text(document)
+    assert told("other.json", *WITH, *RESUME) == (
+        f"'failing.snapshot.json' is of another version of the workflow: {difference};"
+        " leave --resume out to begin anew"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "a snapshot must be JSON text: Expecting value: line 1 column 1 (char 0)"),
+        ("[]", "a snapshot must be a JSON object"),
+        ('{"version": 2}', "snapshot version 2 is not known; this release reads 1"),
+        ('{"version": 1}', "slices: expected dict[str, list[Any]], got None"),
+    ],
+)
+def test_what_is_no_snapshot_is_refused(text: str, reason: str, folder: Path) -> None:
+    (folder / "bad.json").write_text(text)
+    assert told("fine.json", *WITH, "--resume", "bad.json") == (
+        f"'bad.json' is no snapshot of a run: {reason}"
+    )
+
+
+def test_a_snapshot_without_a_run_is_refused(folder: Path) -> None:
+    (folder / "empty.json").write_text(Session().snapshot().to_json())
+    assert told("fine.json", *WITH, "--resume", "empty.json") == "'empty.json' holds no run of a workflow"
+
+
+def test_a_completed_run_is_kept_where_that_is_asked_for_and_shown_again(folder: Path) -> None:
+    assert run("run", "fine.json", *WITH, "--save", "kept.json").startswith("exit code 0\n--- stdout\n")
+    saved = Snapshot.from_json((folder / "kept.json").read_text(), types=[WorkflowRun])
+    assert [each.status for each in saved.select_all(WorkflowRun)] == ["completed"]
+    first = run("run", "fine.json", *WITH, "--json", "--save", "again.json")
+    shown = run("run", "fine.json", "--json", "--resume", "again.json")
+    nothing = "planning: 'again.json' is of a completed run: there is nothing left to do\n"
+    assert shown == first.replace("--- stdout\n", f"--- stderr\n{nothing}--- stdout\n")
+    assert calls(folder) == ["find", "find"]
+
+
+def test_a_new_snapshot_takes_the_place_of_no_other_file(folder: Path) -> None:
+    (folder / "failing.snapshot.json").write_text("mine")
+    for _ in range(2):
+        run("run", "failing.json", *WITH)
+    assert (folder / "failing.snapshot.json").read_text() == "mine"
+    assert sorted(path.name for path in folder.glob("*.snapshot*")) == [
+        "failing.snapshot-2.json",
+        "failing.snapshot-3.json",
+        "failing.snapshot.json",
+    ]
+
+
+def test_the_line_to_go_on_with_is_quoted_for_a_shell(folder: Path) -> None:
+    (folder / "it's mine.json").write_text(FAILING)
+    options = ("--max-parallel", "2", "--timeout", "1.5", "--executor", "threads", "--save", "a b.json")
+    shown = run("run", "it's mine.json", *WITH, *options)
+    assert (
+        "planning: failed; to try again what failed: planning run 'it'\"'\"'s mine.json'"
+        " --tools step_tools:tools --executor threads --max-parallel 2 --timeout 1.5 --save 'a b.json'"
+        " --resume 'a b.json'\n"
+    ) in shown
+    assert json.loads((folder / "a b.json").read_text())["version"] == 1
+
+
+def test_a_snapshot_that_cannot_be_written_fails_a_run_that_was_fine(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(number: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    (folder / "kept.json").write_text("before")
+    shown = run("run", "fine.json", *WITH, "--save", "kept.json")
+    assert shown.startswith(
+        "exit code 1\n--- stderr\nplanning: the snapshot cannot be written: No space left on device\n---"
+    )
+    assert (folder / "kept.json").read_text() == "before"
+    shown = run("run", "failing.json", *WITH)
+    assert shown.startswith(
+        "exit code 1\n--- stderr\nplanning: the snapshot cannot be written: No space left on device; the run"
+        " cannot be resumed\n"
+    )
+    assert {path.name for path in folder.iterdir() if path.is_file()} == {
+        "calls.txt", "failing.json", "fine.json", "kept.json", "step_tools.py"
+    }  # fmt: skip
+
+
+def test_a_step_that_is_done_needs_no_tool_any_more(folder: Path) -> None:
+    (folder / "two.json").write_text(plan(step("find", inputs={"topic": "x"}), step("fail", "find")))
+    run("run", "two.json", *WITH, "--save", "two.snapshot.json")
+    line = told("two.json", "--tools", "find,fail", "--resume", "two.snapshot.json")
+    assert line.startswith("step 'fail' calls the tool 'fail', which is given by its name alone;")

@@ -259,7 +259,7 @@ class Path:
         return tool.run(params, self.context)
 
     async def _atry(self, tool: Tool, params: Any) -> Any:
-        if self._runner is None or tool.publishes:  # what publishes needs its session
+        if self._runner is None:
             return await self._here(tool, params)
         return await self._runner(tool, params, self._seconds(tool), partial(self._here, tool, params))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from enum import Enum
+from math import isfinite
 from typing import Any
 
 import attrs
@@ -15,6 +16,7 @@ __all__ = ["ToolResult", "plain", "safe_text"]
 
 _DEEPEST = 100
 _PLAIN = (bool, int, float, str)
+_MOST_BITS = 10_000  # of more than some 4,300 digits Python itself writes no number
 
 
 @attrs.frozen(repr=False)
@@ -96,7 +98,7 @@ def safe_text(value: object) -> str:
 def _plain(value: Any, around: tuple[int, ...], *, strict: bool) -> Any:
     kind = type(value)
     if value is None or kind in _PLAIN:
-        return value
+        return value if kind is str or kind is bool or value is None else _number(value)
     if id(value) in around or len(around) >= _DEEPEST:
         return "..."
     try:
@@ -107,12 +109,19 @@ def _plain(value: Any, around: tuple[int, ...], *, strict: bool) -> Any:
         return f"<{kind.__name__}>"
 
 
+def _number(value: int | float) -> int | float | str:
+    """A number, or as text where JSON has no such number, or nobody reads one of so many digits."""
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    return value if value.bit_length() < _MOST_BITS else hex(value)
+
+
 def _read(value: Any, around: tuple[int, ...], *, strict: bool) -> Any:
     if isinstance(value, Enum):
         return _plain(value.value, around, strict=strict)
     for kind in _PLAIN:
         if isinstance(value, kind):
-            return kind(value)
+            return _plain(kind(value), around, strict=strict)
     if isinstance(value, Mapping):
         return {str(key): _plain(item, around, strict=strict) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):

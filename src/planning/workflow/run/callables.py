@@ -20,6 +20,7 @@ from planning.workflow.run.failures import StepFailed
 __all__ = ["Callables", "key_of", "takes_context"]
 
 _WHOLE = "inputs"
+_LISTED = "the tools are"
 
 
 class Callables:
@@ -56,10 +57,10 @@ class Callables:
         known = self._known[kind] or {}
         what = known.get(name)
         if name not in known:
-            told = (
-                f"no {kind} is named {show(name)}; {nearest_tool(name, known).replace('tools', f'{kind}s')}"
-            )
-            raise StepFailed(told, ErrorKind.UNKNOWN_TOOL)
+            hint = nearest_tool(name, known)
+            if hint.startswith(_LISTED):
+                hint = f"the {kind}s are{hint.removeprefix(_LISTED)}"
+            raise StepFailed(f"no {kind} is named {show(name)}; {hint}", ErrorKind.UNKNOWN_TOOL)
         if what is None:
             told = (
                 f"{kind} {show(name)} is known by its name alone; give the capabilities what is to be called"

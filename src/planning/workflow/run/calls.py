@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from planning.tools.contract import Tool, ToolContext
-from planning.tools.errors import PASSING, SORRY, CircuitOpen, ErrorKind, RateLimitExceeded
+from planning.tools.errors import (
+    PASSING,
+    SORRY,
+    CircuitOpen,
+    ErrorKind,
+    PrivateFailure,
+    RateLimitExceeded,
+)
 from planning.tools.guard import Retry
 from planning.tools.outcome import failed
 from planning.tools.path import Path
@@ -21,14 +28,14 @@ from planning.workflow.executors.jobs import RemoteError
 from planning.workflow.executors.places import ExecutorLost, run_on
 from planning.workflow.model import WorkflowStep
 from planning.workflow.run.callables import takes_context
-from planning.workflow.run.failures import StepError, StepFailed
+from planning.workflow.run.failures import StepError, StepFailed, WorkerLost
 from planning.workflow.run.sizes import check_size
 from session import Session, ToolInvoked
 
 if TYPE_CHECKING:
     from planning.tools.rate_limit import RateLimiter
 
-__all__ = ["Call", "Caller", "Interrupted"]
+__all__ = ["Call", "Caller", "Ended", "Interrupted"]
 
 _QUICK = 0.0005
 _MAY_PASS = frozenset({ErrorKind.STORAGE, ErrorKind.TIMEOUT, ErrorKind.RATE_LIMIT, ErrorKind.CIRCUIT_OPEN})
@@ -38,12 +45,28 @@ class Interrupted(Exception):
     """A call was cut short because the run is to stop."""
 
 
-class _Reported(Exception):
-    """A tool returned a failure instead of raising one."""
+class Ended(Exception):
+    """A tool raised what ends the program: carried through tasks, which it would end one by one.
 
-    def __init__(self, result: ToolResult) -> None:
-        super().__init__(result.message)
-        self.result = result
+    Attributes:
+        error: What it raised.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(type(error).__name__)
+        self.error = error
+
+
+class _Reported(Exception):
+    """A tool returned a failure instead of raising one.
+
+    Attributes:
+        error: What to say of it.
+    """
+
+    def __init__(self, error: StepError) -> None:
+        super().__init__(error.code)
+        self.error = error
 
 
 class _ReportedPassing(_Reported):
@@ -61,6 +84,7 @@ class Call:
         attempt: Which attempt it is, from 1; 0 before the first.
         called: Whether the function was called, or may have been.
         future: The job on an executor.
+        lost: What the executor said when it, or its worker, was lost.
         is_stopping: Whether no further attempt is to be made.
     """
 
@@ -70,6 +94,7 @@ class Call:
     attempt: int = 0
     called: bool = False
     future: Future[Any] | None = None
+    lost: WorkerLost | None = None
     is_stopping: bool = False
 
 
@@ -118,6 +143,7 @@ class Caller:
 
         Raises:
             Interrupted: The run is to stop, and the call was cut short.
+            Ended: The tool raised what ends the program.
         """
         task = asyncio.current_task()
         started = perf_counter()
@@ -128,10 +154,10 @@ class Caller:
             else:
                 result = await self._to_its_end(call)
             check_size(result.value, call.tool.name)
-        except Interrupted:
+        except (Interrupted, Ended):
             raise
         except _Reported as report:
-            return _error(report.result)
+            return report.error
         except StepFailed as error:
             self.is_broken = self.is_broken or isinstance(error, ExecutorLost)
             return error.error
@@ -139,11 +165,12 @@ class Caller:
             if task is not None and task.cancelling():
                 raise Interrupted from None
             return _error(failed(call.tool.name, error, started))  # the tool cancelled itself
-        except PASSING:
-            raise
         except RemoteError as error:
             return _error(failed(call.tool.name, error, started, code=error.kind))
         except BaseException as error:  # noqa: BLE001 - a tool may fail in any way
+            if call.lost is not None:  # of a tool with private data only this is told
+                self.is_broken = self.is_broken or isinstance(call.lost, ExecutorLost)
+                return call.lost.error
             return _error(failed(call.tool.name, error, started, is_private=call.tool.returns_private_data))
         return result
 
@@ -183,9 +210,17 @@ class Caller:
         call.attempt += 1
         call.called = call.tool.idempotent  # of the others it is recorded when it is so
         self._begin(call)
-        result = await self._path(call).ainvoke(call.tool, call.inputs)
+        try:
+            result = await self._path(call).ainvoke(call.tool, call.inputs)
+        except PASSING as error:
+            raise Ended(error) from None
+        except PrivateFailure as error:
+            if error.kind in _MAY_PASS and call.lost is None:
+                raise _ReportedPassing(StepError(error.message, SORRY, str(error.kind))) from None
+            raise
         if not result.success:
-            raise (_ReportedPassing if result.code in _MAY_PASS else _Reported)(result)
+            reported = _ReportedPassing if result.code in _MAY_PASS else _Reported
+            raise reported(_reported(call.tool, result))
         return result
 
     def is_quick(self, tool: Tool) -> bool:
@@ -234,18 +269,33 @@ class Caller:
         if not call.called:
             call.called = True
             self._begin(call)
-        if self._executor is None:
+        if self._executor is None or tool.publishes:  # what publishes needs its session
             return await here()
 
         def begun(future: Future[Any]) -> None:
             call.future = future
 
-        return await run_on(self._executor, tool, params, context, seconds, begun)
+        call.future = None
+        try:
+            return await run_on(self._executor, tool, params, context, seconds, begun)
+        except WorkerLost as error:
+            call.lost = error
+            raise
+        finally:
+            if call.future is None:  # it never came to the executor
+                call.called = False
 
 
 def _can_be_cancelled(tool: Tool) -> bool:
     """Whether a call of a tool ends when it is cancelled, and may be made again."""
     return tool.idempotent and (tool.is_async or not (tool.blocking or tool.timeout))
+
+
+def _reported(tool: Tool, result: ToolResult) -> StepError:
+    """What to say of a failure that a tool returned."""
+    if not result.is_private:
+        return _error(result)
+    return StepError(f"{tool.name} reported a failure", SORRY, str(result.code))
 
 
 def _error(result: ToolResult) -> StepError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from concurrent.futures import Executor
 from typing import Any
 from uuid import uuid4
@@ -14,14 +14,9 @@ from planning.tools.contract import check_timeout
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.executors.places import check_executor
 from planning.workflow.model import Workflow
+from planning.workflow.run.calls import Ended
 from planning.workflow.run.failures import WorkflowError
-from planning.workflow.run.records import (
-    StepRecord,
-    WorkflowRun,
-    now,
-    register_workflow,
-    states_of,
-)
+from planning.workflow.run.records import WorkflowRun, live_runs, now, register_workflow
 from planning.workflow.run.result import WorkflowResult
 from planning.workflow.run.steps import Steps
 from session import Session
@@ -108,19 +103,25 @@ async def arun_workflow(
         ValueError: ``max_parallel`` or ``timeout`` is out of range.
         ImportError: A step has a ``done_check`` or retries, and the library for it is not installed.
     """
-    _check(workflow, capabilities, user_prompt, inputs, executor, max_parallel, timeout)
+    _check(workflow, capabilities, session, user_prompt, inputs, executor, max_parallel, timeout)
     session = Session() if session is None else session
     register_workflow(session)
-    run, states = _found(session, workflow, user_prompt, dict(inputs or {}))
+    live = live_runs(session)
+    run, is_new = _found(session, workflow, user_prompt, dict(inputs or {}), live)
     steps = Steps(run, capabilities, session, executor, timeout)
-    steps.begin(states)
-    await _Workers(steps, max_parallel).run()
-    return steps.end()
+    live.add(run.run_id)
+    try:
+        steps.begin(is_new=is_new)
+        await _Workers(steps, max_parallel).run()
+        return steps.end()
+    finally:
+        live.discard(run.run_id)
 
 
 def _check(
     workflow: object,
     capabilities: object,
+    session: object,
     user_prompt: object,
     inputs: object,
     executor: object,
@@ -133,6 +134,8 @@ def _check(
         )
     if not isinstance(capabilities, Capabilities):
         raise TypeError(f"write Capabilities(tools=[...]), got {type(capabilities).__name__}")
+    if session is not None and not isinstance(session, Session):
+        raise TypeError(f"session must be a Session, got {type(session).__name__}")
     if not isinstance(user_prompt, str):
         raise TypeError(f"user_prompt must be text, got {type(user_prompt).__name__}")
     if inputs is not None and not (
@@ -147,20 +150,18 @@ def _check(
 
 
 def _found(
-    session: Session, workflow: Workflow, user_prompt: str, inputs: dict[str, Any]
-) -> tuple[WorkflowRun, dict[str, StepRecord]]:
-    """The run to go on with, and its steps as they are; or a new run."""
+    session: Session, workflow: Workflow, user_prompt: str, inputs: dict[str, Any], live: Container[str]
+) -> tuple[WorkflowRun, bool]:
+    """The run to go on with; or a new run, and that it is new."""
     new = WorkflowRun(
         run_id=str(uuid4()), workflow=workflow, user_prompt=user_prompt, inputs=inputs, started_at=now()
     )
-    old = session.select_latest(WorkflowRun)
-    if old is not None and old.status != "completed":
-        same = attrs.evolve(new, run_id=old.run_id, started_at=old.started_at, status=old.status)
-        if same == old:
-            return attrs.evolve(old, status="in_progress"), states_of(
-                old.run_id, session.select_all(StepRecord)
-            )
-    return new, {}
+    for old in reversed(session.select_all(WorkflowRun)):
+        if old.status != "completed" and old.run_id not in live:
+            same = attrs.evolve(new, run_id=old.run_id, started_at=old.started_at, status=old.status)
+            if same == old:
+                return attrs.evolve(old, status="in_progress"), False
+    return new, True
 
 
 class _Workers:
@@ -169,7 +170,7 @@ class _Workers:
     def __init__(self, steps: Steps, most: int) -> None:
         self._steps = steps
         self._most = most
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}
         self._is_stopping = False
         self._error: BaseException | None = None
         self._over = asyncio.get_running_loop().create_future()
@@ -180,23 +181,28 @@ class _Workers:
         Raises:
             CancelledError: The task was cancelled; what ran has ended.
         """
+        self._steps.watch(self._fail)
         self._hire(len(self._steps.ready))
         if not self._tasks:
-            return
+            self._over.set_result(None)
         while not self._over.done():
             try:
                 await asyncio.wait([self._over])
             except asyncio.CancelledError as error:
-                self._error = self._error or error
-                self._stop()
+                self._fail(error)
+        try:
+            self._steps.settle()
+            await asyncio.sleep(0)  # whoever cancels now is told so, and not that the run is completed
+        except BaseException as error:  # noqa: BLE001 - what breaks in the session, or the cancelling
+            self._error = self._error or error
         if self._error is not None:
             self._steps.stop()
-            raise self._error
+            raise self._error.error if isinstance(self._error, Ended) else self._error
 
     def _hire(self, wanted: int) -> None:
         for _ in range(min(wanted, self._most - len(self._tasks))):
             task = asyncio.create_task(self._work())
-            self._tasks.add(task)
+            self._tasks[task] = None
             task.add_done_callback(self._ended)
 
     async def _work(self) -> None:
@@ -211,15 +217,15 @@ class _Workers:
                 turns = steps.turns
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        del self._tasks[task]
         error = None if task.cancelled() else task.exception()
         if error is not None:
-            self._error = self._error or error
-            self._stop()
+            self._fail(error)
         if not self._tasks and not self._over.done():
             self._over.set_result(None)
 
-    def _stop(self) -> None:
+    def _fail(self, error: BaseException) -> None:
+        self._error = self._error or error
         self._is_stopping = True
         for task in self._tasks:
             task.cancel()

@@ -49,13 +49,13 @@ class Journal:
 
     Attributes:
         turns: How often it was written: who sees that go up lets the event loop have its turn.
-        failure: Why it could not be written: the run cannot go on.
+        failed: Told why it could not be written in its turn: the run cannot go on.
     """
 
     def __init__(self, session: Session, mirror: PlanMirror) -> None:
         """Begin one, for a run in the running event loop."""
         self.turns = 0
-        self.failure: BaseException | None = None
+        self.failed: Callable[[BaseException], object] | None = None
         self._session = session
         self._mirror = mirror
         self._loop = asyncio.get_running_loop()
@@ -128,5 +128,7 @@ class Journal:
     def _turn(self) -> None:
         try:
             self.write()
-        except BaseException as error:  # noqa: BLE001 - the run raises it; the loop would only log it
-            self.failure = error
+        except BaseException as error:
+            if self.failed is None:
+                raise
+            self.failed(error)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 
 import attrs
 
 from planning.errors import show
-from planning.tools.result import plain
+from planning.tools.result import plain, safe_text
 from planning.workflow.run.failures import StepFailed
 
 __all__ = ["MemoryItem", "MemoryView", "MissingValue", "extract_value", "memory_of", "spell_path"]
 
 _LISTED = 8
+_DIGITS = 15
 
 
 @attrs.frozen(kw_only=True)
@@ -74,7 +76,9 @@ class MissingValue(StepFailed, LookupError):
         super().__init__(message, "missing_value")
 
 
-def extract_value(value: Any, path: Sequence[str | int], *, name: str = "the output") -> Any:
+def extract_value(
+    value: Any, path: Sequence[str | int], *, name: str = "the output", tells: bool = True
+) -> Any:
     """The value that a path leads to.
 
     Names lead into mappings and into the fields of dataclasses and attrs classes, numbers into lists and
@@ -84,6 +88,7 @@ def extract_value(value: Any, path: Sequence[str | int], *, name: str = "the out
         value: Where the path begins.
         path: Names and indexes, such as ``["data", "Revenue"]``.
         name: What messages call the beginning.
+        tells: Whether messages say what there is instead; not of private values.
 
     Raises:
         MissingValue: There is no such value; the message says what there is instead.
@@ -93,11 +98,12 @@ def extract_value(value: Any, path: Sequence[str | int], *, name: str = "the out
     for depth, part in enumerate(path):
         try:
             value = _inside(value, part)
-        except (LookupError, TypeError):
-            whole = f"{name}{spell_path(path[: depth + 1])}"
-            raise MissingValue(
-                f"{whole} is missing: {name}{spell_path(path[:depth])} {_there(value)}"
-            ) from None
+        except Exception:  # noqa: BLE001 - a mapping or a record of one's own may fail in any way
+            told = f"{name}{spell_path(path[: depth + 1])} is missing"
+            if tells:
+                with suppress(Exception):  # the same
+                    told = f"{told}: {name}{spell_path(path[:depth])} {_there(value)}"
+            raise MissingValue(told) from None
     return value
 
 
@@ -108,9 +114,12 @@ def spell_path(path: Iterable[str | int]) -> str:
 
 def _inside(value: Any, part: str | int) -> Any:
     if isinstance(value, Mapping):
+        if part not in value:  # asked first: some mappings make what they are asked for
+            raise LookupError
         return value[part]
     if isinstance(value, (list, tuple)):
-        index = int(part) if isinstance(part, str) and part.isascii() and part.isdigit() else part
+        digits = isinstance(part, str) and part.isascii() and part.isdigit() and len(part) <= _DIGITS
+        index = int(part) if digits else part
         if type(index) is not int or index < 0:
             raise LookupError
         return value[index]
@@ -131,6 +140,10 @@ def _fields(value: Any) -> Sequence[str]:
     return list(fields) if isinstance(fields, dict) else ()
 
 
+def _shown(name: object) -> str:
+    return show(name if isinstance(name, str) else safe_text(name))[1:-1]
+
+
 def _there(value: Any) -> str:
     """What there is where a path goes wrong."""
     if value is None:
@@ -139,7 +152,7 @@ def _there(value: Any) -> str:
         return f"has {len(value)} item{'' if len(value) == 1 else 's'}"
     names = list(value) if isinstance(value, Mapping) else _fields(value)
     if names:
-        listed = ", ".join(show(name)[1:-1] for name in names[:_LISTED])
+        listed = ", ".join(_shown(name) for name in names[:_LISTED])
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
         return f"has {listed}{more}"
     if isinstance(value, Mapping):

@@ -46,14 +46,18 @@ class PlanMirror:
         self._plan: Plan | None = None
         self.warning: str | None = None
 
-    def begin(self, transaction: Transaction, marks: Mapping[str, tuple[StepStatus, str | None]]) -> None:
+    def begin(
+        self, transaction: Transaction, marks: Mapping[str, tuple[StepStatus, str | None]] | None
+    ) -> None:
         """Set the plan up, or go on with the one that an earlier part of the run left.
 
         Args:
             transaction: The session's, open.
-            marks: By id of a workflow step, the status and the note of those that are not pending.
+            marks: By id of a workflow step, the status and the note of those that are not pending; None for
+                a plan of its own, whatever there is.
         """
-        plan = transaction.latest(Plan)
+        plan = None if marks is None else transaction.latest(Plan)
+        marks = marks or {}
         if plan is None or not self._is_own(plan):
             command = SetupPlan(self._objective, self._steps)
             _, self._plan = carry_out(transaction, "the workflow", handlers.setup_plan, command)
@@ -102,7 +106,7 @@ class PlanMirror:
 def _plan_step(step: WorkflowStep) -> NewPlanStep:
     called = f", {step.type} {step.name}" if step.name else f", agent {step.agent}" if step.agent else ""
     title = fitted(step.description, TITLE) or fitted(step.step_id, TITLE) or "?"
-    return NewPlanStep(title, fitted(f"step {step.step_id}{called}", DETAILS))
+    return NewPlanStep(title, fitted(f"step {step.step_id.strip() or '?'}{called}", DETAILS))
 
 
 def fitted(text: str, rule: TextRule) -> str:

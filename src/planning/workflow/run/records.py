@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
+from uuid import UUID
 
 import attrs
 
@@ -26,11 +27,20 @@ __all__ = [
     "StepChanged",
     "StepRecord",
     "WorkflowRun",
+    "live_runs",
     "now",
     "register_workflow",
     "states_of",
     "workflow_of",
 ]
+
+
+def _written(workflow: Workflow) -> Workflow:
+    """A workflow with inputs as JSON has them: one that was made by hand may hold tuples."""
+    steps = [(step, plain(step.inputs)) for step in workflow.steps]
+    if all(inputs == step.inputs for step, inputs in steps):
+        return workflow
+    return replace(workflow, steps=tuple(replace(step, inputs=inputs) for step, inputs in steps))
 
 
 @attrs.frozen(kw_only=True)
@@ -48,7 +58,7 @@ class WorkflowRun:
     """
 
     run_id: str
-    workflow: Workflow
+    workflow: Workflow = attrs.field(eq=_written, metadata={"snapshot": _written})
     user_prompt: str = ""
     inputs: Mapping[str, Any] = attrs.field(factory=dict, eq=plain, metadata={"snapshot": plain}, repr=False)
     status: WorkflowStatus = "in_progress"
@@ -71,7 +81,7 @@ class StepRecord:
             with ``pending`` because a step failed that it depends on.
         output: What it gave; None where it gave nothing or may not be told. In a snapshot's JSON, what JSON
             makes of it.
-        is_withheld: Whether the output is private, and not in the record.
+        is_withheld: Whether the output is not in the record: it is private, or was never known.
         error: Why it failed.
         after: The step whose failure keeps it from running.
     """
@@ -120,6 +130,22 @@ def register_workflow(session: Session) -> None:
 
 
 _APPEND_RECORD = append_part(attrgetter("record"))
+
+
+@attrs.frozen
+class _LiveRuns:
+    """The runs of a session that are going on in this process; no part of a snapshot."""
+
+    ids: dict[UUID, set[str]]
+
+
+def live_runs(session: Session) -> set[str]:
+    """The ids of a session's runs that are going on now, to be kept true by whoever runs them."""
+    found = session.select_latest(_LiveRuns)
+    if found is None:
+        found = _LiveRuns({})
+        session.register_view(_LiveRuns, lambda _select: (found,))
+    return found.ids.setdefault(session.session_id, set())
 
 
 def _keep_run(runs: tuple[WorkflowRun, ...], event: RunChanged) -> tuple[WorkflowRun, ...]:

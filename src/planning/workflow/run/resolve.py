@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from planning.errors import show
 from planning.tools.result import plain
 from planning.workflow.references import MARK, PROMPT, NoReference, Reference, StepIds, parse_references
 from planning.workflow.run.memory import MissingValue, extract_value
+from planning.workflow.run.records import StepRecord
 
 __all__ = ["Values", "text_of"]
 
@@ -17,9 +18,26 @@ __all__ = ["Values", "text_of"]
 class Values:
     """What references stand for: the user's prompt, and the outputs of the steps that are done."""
 
-    def __init__(self, outputs: Mapping[str, Any], user_prompt: str, ids: StepIds) -> None:
-        """Take the outputs by step id, as they are now and will be."""
+    def __init__(
+        self,
+        outputs: Mapping[str, Any],
+        user_prompt: str,
+        ids: StepIds,
+        private: Container[str] = (),
+        states: Mapping[str, StepRecord] | None = None,
+    ) -> None:
+        """Take the outputs by step id, as they are now and will be.
+
+        Args:
+            outputs: By step id.
+            user_prompt: What the user asked.
+            ids: The ids of all steps.
+            private: The ids of steps of whose outputs no message tells.
+            states: What is known of the steps.
+        """
         self._outputs = outputs
+        self._private = private
+        self._states = states or {}
         self._prompt = user_prompt
         self._ids = ids
 
@@ -69,6 +87,12 @@ class Values:
             step = show(reference.step_id)[1:-1]
             if reference.step_id not in self._ids.all:
                 raise MissingValue(f"{told} names no step of the workflow")
+            state = self._states.get(reference.step_id)
+            if state is not None and state.status == "completed":
+                raise MissingValue(
+                    f"{told} has no value: what step {step} gave is not known any more; let {step} store it "
+                    "under an expected_key"
+                )
             raise MissingValue(
                 f"{told} has no value: step {step} gave no output; let this step depend on it, or leave the "
                 "reference out"
@@ -76,7 +100,8 @@ class Values:
         if not reference.path:
             return self._outputs[reference.step_id]
         name = f"{show(reference.step_id)[1:-1]}.output"
-        return extract_value(self._outputs[reference.step_id], reference.path, name=name)
+        tells = reference.step_id not in self._private
+        return extract_value(self._outputs[reference.step_id], reference.path, name=name, tells=tells)
 
 
 def _copied(value: Any) -> Any:
@@ -87,17 +112,47 @@ def _copied(value: Any) -> Any:
     while todo:
         container = todo.pop()
         for key, each in container.items() if type(container) is dict else enumerate(container):
-            if type(each) in {dict, list}:
+            kind = type(each)
+            if kind in {dict, list}:
                 copied = copies.get(id(each))
                 if copied is None:
                     copied = copies[id(each)] = each.copy()
                     todo.append(copied)
                 container[key] = copied
+            elif kind is tuple:
+                inner = tuple(map(_copied, each))
+                if any(new is not old for new, old in zip(inner, each, strict=True)):
+                    container[key] = inner
     return root[0]
 
 
 def text_of(value: Any) -> str:
-    """A value within a text: text as it is, everything else as JSON writes it."""
+    """A value within a text: text as it is, everything else as JSON writes it.
+
+    Raises:
+        MissingValue: It holds a number of so many digits that nobody reads it.
+    """
     if isinstance(value, str):
         return value
-    return json.dumps(plain(value), ensure_ascii=False)
+    told = plain(value)
+    if told != value and _has_long_number(value):
+        raise MissingValue(
+            "a number of more than 3,000 digits cannot be part of a text; pass it on as a whole"
+        )
+    return json.dumps(told, ensure_ascii=False)
+
+
+def _has_long_number(value: Any) -> bool:
+    todo, seen = [value], set[int]()
+    while todo:
+        each = todo.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, int) and isinstance(plain(each), str):
+            return True
+        if type(each) is dict:
+            todo += each.values()
+        elif type(each) in {list, tuple}:
+            todo += each
+    return False

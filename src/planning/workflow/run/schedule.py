@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from graphlib import CycleError, TopologicalSorter
+from typing import get_args
 
-from planning.errors import show
-from planning.workflow.model import Workflow
+from planning.errors import show, unknown_option
+from planning.tools.contract import check_timeout
+from planning.workflow.model import OnFailure, Workflow, WorkflowStep
 from planning.workflow.run.failures import WorkflowError
 
 __all__ = ["Schedule"]
 
 _LISTED = 8
+_ON_FAILURE = get_args(OnFailure)
 
 
 class Schedule:
@@ -22,9 +25,11 @@ class Schedule:
         """Take the steps.
 
         Raises:
-            WorkflowError: An id stands twice, a step depends on one that does not exist, or steps depend
-                on each other in a circle.
+            WorkflowError: An id stands twice, a step depends on one that does not exist, steps depend on
+                each other in a circle, or a step says something impossible.
         """
+        for step in workflow.steps:
+            _check_step(step)
         ids = [step.step_id for step in workflow.steps]
         known = set(ids)
         if len(known) < len(ids):
@@ -75,3 +80,19 @@ def _spell(circle: Sequence[str]) -> str:
     if len(names) > _LISTED:
         names = [*names[: _LISTED - 2], f"... ({len(names) - _LISTED} more)", *names[-2:]]
     return " -> ".join(names)
+
+
+def _check_step(step: WorkflowStep) -> None:
+    """Refuse what a workflow that was made by hand may say, and a document cannot."""
+    if step.on_failure not in _ON_FAILURE:
+        told = unknown_option(step.on_failure, _ON_FAILURE)
+    elif type(step.retries) is not int or step.retries < 0:
+        told = f"retries must be a whole number of at least 0, got {step.retries!r}"
+    else:
+        try:
+            check_timeout(step.timeout)
+        except ValueError as error:
+            told = str(error)
+        else:
+            return
+    raise WorkflowError(f"step {show(step.step_id)}: {told}")

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import attrs
 
-from planning.errors import show, unknown_option
 from planning.model import StepStatus
-from planning.tools.contract import Tool, check_timeout
+from planning.tools.contract import Tool
 from planning.tools.guard import Retry
 from planning.tools.result import ToolResult
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.conditions import ConditionInvalid, is_done, require_conditions
-from planning.workflow.model import OnFailure, WorkflowStatus, WorkflowStep
+from planning.workflow.model import WorkflowStatus, WorkflowStep
 from planning.workflow.references import StepIds
 from planning.workflow.run.callables import Callables, key_of
 from planning.workflow.run.calls import Call, Caller, Interrupted
-from planning.workflow.run.failures import StepError, StepFailed, WorkflowError
+from planning.workflow.run.failures import StepError, StepFailed
 from planning.workflow.run.journal import Change, Journal
-from planning.workflow.run.memory import MemoryItem, MemoryView, extract_value, memory_of
+from planning.workflow.run.known import Known
+from planning.workflow.run.memory import MemoryItem, MemoryView, extract_value
 from planning.workflow.run.mirror import PlanMirror
-from planning.workflow.run.records import RunChanged, StepRecord, WorkflowRun, now
+from planning.workflow.run.records import RunChanged, StepRecord, WorkflowRun, now, states_of
 from planning.workflow.run.resolve import Values
 from planning.workflow.run.result import WorkflowResult
 from planning.workflow.run.schedule import Schedule
@@ -34,7 +34,6 @@ from session import Session
 __all__ = ["Steps"]
 
 _Earlier = Literal["done", "lost"]
-_ON_FAILURE = get_args(OnFailure)
 _SKIPPED = "Skipped: its done_check is true"
 _STOPPED = "Stopped before it was done"
 _MAYBE = StepError(
@@ -71,8 +70,6 @@ class Steps:
         self._session = session
         self._schedule = Schedule(workflow)
         self._steps = {step.step_id: step for step in workflow.steps}
-        for step in workflow.steps:
-            _check_step(step)
         if any(step.done_check is not None for step in workflow.steps):
             require_conditions()
         if any(step.retries for step in workflow.steps):
@@ -82,12 +79,12 @@ class Steps:
         self._journal = Journal(session, self._mirror)
         self._handed_out: set[str] = set()
         self._states: dict[str, StepRecord] = {}
-        self._outputs: dict[str, Any] = {}
-        self._memory: dict[str, Any] = {}
-        self._recalled = 0
+        self._known = known = Known(session, self._callables)
         self._warnings: list[str] = []
-        self._values = Values(self._outputs, run.user_prompt, StepIds(self._steps))
-        told = {"goal": workflow.goal, "user_prompt": run.user_prompt, "memory": MemoryView(self._memory)}
+        self._values = Values(
+            known.outputs, run.user_prompt, StepIds(self._steps), known.private, self._states
+        )
+        told = {"goal": workflow.goal, "user_prompt": run.user_prompt, "memory": MemoryView(known.memory)}
         self._caller = Caller(
             session, executor, timeout, told, capabilities.limiter, begin=self._begun, tell=self._journal.tell
         )
@@ -99,36 +96,37 @@ class Steps:
 
     @property
     def turns(self) -> int:
-        """How often changes were written; when that goes up, the event loop is to have its turn.
-
-        Raises:
-            Exception: They could not be written.
-        """
-        if self._journal.failure is not None:
-            raise self._journal.failure
+        """How often changes were written; when that goes up, the event loop is to have its turn."""
         return self._journal.turns
+
+    def watch(self, failed: Callable[[BaseException], object]) -> None:
+        """Have somebody told when changes cannot be written any more."""
+        self._journal.failed = failed
 
     # The run
 
-    def begin(self, states: Mapping[str, StepRecord]) -> None:
+    def begin(self, *, is_new: bool) -> None:
         """Begin the run, or go on with it.
 
         Args:
-            states: The newest record of each step, of a run that was begun before.
+            is_new: Whether it was never begun before.
         """
         session, run = self._session, self._run
+        states = {} if is_new else states_of(run.run_id, session.select_all(StepRecord))
         with session.transaction() as transaction:
             transaction.publish(RunChanged(run, session_id=session.session_id))
-            if not states:
+            if is_new:
                 for key, value in run.inputs.items():
                     transaction.dispatch(
                         MemoryItem(type="input", key=key, value=value, created_at=self._journal.now())
                     )
-            self._recall()
+            self._known.recall()
             earlier = self._take_over(states)
             self._mirror.begin(
                 transaction,
-                {
+                None
+                if is_new and not earlier
+                else {
                     step_id: ("done", "Done before") if what == "done" else ("blocked", None)
                     for step_id, what in earlier.items()
                 },
@@ -139,13 +137,18 @@ class Steps:
             self._journal.write()
         self._advance()
 
+    def settle(self) -> None:
+        """Write all changes."""
+        self._journal.write()
+
     def stop(self) -> None:
         """The run is cut short: what still counts as running is no longer so."""
+        self._journal.failed = None
         self._journal.write()
         for step_id, record in list(self._states.items()):
             if record.status == "in_progress":
                 step = self._steps[step_id]
-                self._interrupted(step, self._tool_of(step), called=record.called)
+                self._interrupted(step, self._known.tool_of(step), called=record.called)
         self._journal.write()
 
     def end(self) -> WorkflowResult:
@@ -156,7 +159,7 @@ class Steps:
             for step_id, record in self._states.items()
         )
         failed = unborne or self.is_broken
-        self._recall()
+        self._known.recall()
         if self.ready:
             self._warnings.append(
                 f"the executor broke, and {len(self.ready)} steps that were ready were not run; run the "
@@ -168,10 +171,11 @@ class Steps:
         self._session.publish(RunChanged(self._run, session_id=self._session.session_id))
         if self._mirror.warning is not None:
             self._warnings.append(self._mirror.warning)
+        outputs = self._known.outputs
         return WorkflowResult(
             status="failed" if failed else "completed",
-            outputs={step_id: self._outputs[step_id] for step_id in self._steps if step_id in self._outputs},
-            memory=self._memory,
+            outputs={step_id: outputs[step_id] for step_id in self._steps if step_id in outputs},
+            memory=self._known.memory,
             errors={
                 step_id: self._states[step_id].error
                 for step_id in self._steps
@@ -216,20 +220,22 @@ class Steps:
         """Whether a step's own condition says that there is nothing to do; then it is skipped."""
         if step.done_check is None:
             return False
-        key = key_of(step, self._tool_of(step))
+        tool = self._known.tool_of(step)
+        key = key_of(step, tool)
         self._journal.write()
-        self._recall()
+        self._known.recall()
         try:
-            if not is_done(step.done_check, self._memory, key):
+            if not is_done(step.done_check, self._known.memory, key):
                 return False
         except ConditionInvalid as error:
             self._warnings.append(f"step {step.step_id}: its done_check was left out of account: {error}")
             return False
         item = MemoryItem(type="step_skipped", key=key, step_id=step.step_id, created_at=self._journal.now())
-        remembered = self._remembered(step, key)
-        self._outputs |= remembered
-        output = remembered.get(step.step_id)
-        self._change(step, "completed", "done", _SKIPPED, item, skipped=True, output=output)
+        withheld = not self._known.remember(step) or self._known.is_private(step)
+        output = None if withheld else self._known.outputs[step.step_id]
+        self._change(
+            step, "completed", "done", _SKIPPED, item, skipped=True, output=output, is_withheld=withheld
+        )
         self._schedule.done(step.step_id)
         return True
 
@@ -237,14 +243,17 @@ class Steps:
         self, step: WorkflowStep, tool: Tool | None, call: Call | None, output: Any, note: str
     ) -> None:
         key = key_of(step, tool)
+        private = tool is not None and tool.returns_private_data
         try:
-            stored = output if step.output_path is None else extract_value(output, step.output_path)
+            stored = output
+            if step.output_path is not None:
+                stored = extract_value(output, step.output_path, tells=not private)
         except StepFailed as error:
             self._fail(step, error.error, attempt=call.attempt if call else 0, called=call is not None)
             return
         item = None
         if key is not None:
-            self._memory[key] = stored
+            self._known.memory[key] = stored
             item = MemoryItem(
                 type="step_result",
                 key=key,
@@ -252,8 +261,9 @@ class Steps:
                 step_id=step.step_id,
                 created_at=self._journal.now(),
             )
-        private = tool is not None and tool.returns_private_data
-        self._outputs[step.step_id] = output
+        self._known.outputs[step.step_id] = output
+        if private:
+            self._known.private.add(step.step_id)
         self._change(
             step,
             "completed",
@@ -361,12 +371,12 @@ class Steps:
                     self._journal.change(Change(record, None))
                 self._states[step_id] = record
                 if record.is_withheld:
-                    self._outputs |= self._remembered(step, key_of(step, self._tool_of(step)))
+                    self._known.remember(step)
                 else:
-                    self._outputs[step_id] = record.output
+                    self._known.keep(step, record.output)
                 earlier[step_id] = "done"
             elif status in {"failed", "in_progress"} and (record is None or record.called):
-                tool = self._tool_of(step)
+                tool = self._known.tool_of(step)
                 if tool is not None and not tool.idempotent:
                     earlier[step_id] = "lost"
                     if record is not None:
@@ -376,43 +386,3 @@ class Steps:
     def _error_of(self, step_id: str) -> StepError:
         record = self._states.get(step_id)
         return _MAYBE if record is None or record.error is None else record.error
-
-    def _recall(self) -> None:
-        """Read what was stored in the memory since the last time, by whomever."""
-        items = self._session.select_all(MemoryItem)
-        if len(items) < self._recalled:  # rolled back
-            self._memory.clear()
-            self._recalled = 0
-        self._memory.update(memory_of(items[self._recalled :]))
-        self._recalled = len(items)
-
-    def _remembered(self, step: WorkflowStep, key: str | None) -> dict[str, Any]:
-        """By its id, the output of a step that is not run: what the memory has of it, at its path."""
-        if key is None or key not in self._memory:
-            return {}
-        value = self._memory[key]
-        for part in reversed(step.output_path or ()):
-            value = {part: value}
-        return {step.step_id: value}
-
-    def _tool_of(self, step: WorkflowStep) -> Tool | None:
-        try:
-            return self._callables.find(step)
-        except StepFailed:
-            return None
-
-
-def _check_step(step: WorkflowStep) -> None:
-    """Refuse what a workflow that was made by hand may say, and a document cannot."""
-    if step.on_failure not in _ON_FAILURE:
-        told = unknown_option(step.on_failure, _ON_FAILURE)
-    elif type(step.retries) is not int or step.retries < 0:
-        told = f"retries must be a whole number of at least 0, got {step.retries!r}"
-    else:
-        try:
-            check_timeout(step.timeout)
-        except ValueError as error:
-            told = str(error)
-        else:
-            return
-    raise WorkflowError(f"step {show(step.step_id)}: {told}")

@@ -1,0 +1,76 @@
+"""What a run knows: the memory, and what its steps gave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planning.tools.contract import Tool
+from planning.workflow.model import WorkflowStep
+from planning.workflow.run.callables import Callables, key_of
+from planning.workflow.run.failures import StepFailed
+from planning.workflow.run.memory import MemoryItem, memory_of
+from session import Session
+
+__all__ = ["Known"]
+
+
+class Known:
+    """What a run knows.
+
+    Attributes:
+        memory: The newest value under each key, as of the last look.
+        outputs: What each step gave that is done, by its id.
+        private: The steps of whose outputs nothing is told.
+    """
+
+    def __init__(self, session: Session, callables: Callables) -> None:
+        """Know nothing yet."""
+        self.memory: dict[str, Any] = {}
+        self.outputs: dict[str, Any] = {}
+        self.private: set[str] = set()
+        self._session = session
+        self._callables = callables
+        self._recalled = 0
+
+    def recall(self) -> None:
+        """Look at what was stored in the memory since the last time, by whomever."""
+        items = self._session.select_all(MemoryItem)
+        if len(items) < self._recalled:  # rolled back
+            self.memory.clear()
+            self._recalled = 0
+        self.memory.update(memory_of(items[self._recalled :]))
+        self._recalled = len(items)
+
+    def keep(self, step: WorkflowStep, output: Any) -> None:
+        """Keep what a step gave."""
+        self.outputs[step.step_id] = output
+        if self.is_private(step):
+            self.private.add(step.step_id)
+
+    def remember(self, step: WorkflowStep) -> bool:
+        """Keep as the output of a step that is not run what the memory has of it, at its path.
+
+        Returns:
+            Whether it has anything of it.
+        """
+        key = key_of(step, self.tool_of(step))
+        if key is None or key not in self.memory:
+            return False
+        value = self.memory[key]
+        for part in reversed(step.output_path or ()):
+            place = int(part) if part.isascii() and part.isdigit() and len(part) < 4 else None
+            value = {part: value} if place is None else [*[None] * place, value]
+        self.keep(step, value)
+        return True
+
+    def is_private(self, step: WorkflowStep) -> bool:
+        """Whether a step's tool has private data."""
+        tool = self.tool_of(step)
+        return tool is not None and tool.returns_private_data
+
+    def tool_of(self, step: WorkflowStep) -> Tool | None:
+        """What a step calls; None where that is nothing, or does not exist."""
+        try:
+            return self._callables.find(step)
+        except StepFailed:
+            return None

@@ -1,0 +1,156 @@
+"""Steps, tools and sessions for the tests of running workflows."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from planning import Plan
+from planning.tools import Tool
+from planning.workflow import Capabilities, StepChanged, StepRecord, Workflow, WorkflowStep
+from planning.workflow.run.failures import StepError
+from session import Session
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+"""What JSON can say."""
+
+SORRY = "I ran into a problem with that. Could you try again?"
+
+
+def thought(step_id: str, *depends_on: str, **fields: Any) -> WorkflowStep:
+    """A thinking step."""
+    said = {"description": f"Do {step_id}", **fields}
+    return WorkflowStep(step_id=step_id, depends_on=depends_on, **said)
+
+
+def called(step_id: str, *depends_on: str, tool: str = "work", **fields: Any) -> WorkflowStep:
+    """A step that calls a tool."""
+    return thought(step_id, *depends_on, type="tool", name=tool, **fields)
+
+
+def flow(*steps: WorkflowStep, goal: str = "Find it out", **fields: Any) -> Workflow:
+    """A workflow of these steps."""
+    return Workflow(goal=goal, steps=steps, **fields)
+
+
+def plain_tool(name: str, function: Callable[..., Any], **options: Any) -> Tool:
+    """A tool without a description."""
+    return Tool(name, "", function, **options)
+
+
+def capable(*tools: Tool, **functions: Callable[..., Any]) -> Capabilities:
+    """Capabilities with these tools, and these functions as tools by name."""
+    return Capabilities(tools=[*tools, *(plain_tool(name, each) for name, each in functions.items())])
+
+
+def told(
+    message: str, code: str = "missing_value", user_message: str = SORRY, cause: str | None = None
+) -> Any:
+    """The error of a step."""
+    return StepError(message, user_message, code, cause)
+
+
+def states(workflow: Workflow | None) -> dict[str, str]:
+    """The status of each step, and whether it was skipped."""
+    assert workflow is not None
+    return {
+        each.step_id: f"{each.status}, skipped" if each.skipped else each.status for each in workflow.steps
+    }
+
+
+def plan_states(session: Session) -> list[str]:
+    """The status of each step of the plan."""
+    plan = session.select_latest(Plan)
+    assert plan is not None
+    return [step.status for step in plan.steps]
+
+
+def plan_notes(session: Session) -> list[tuple[str, tuple[str, ...]]]:
+    """The status and the notes of each step of the plan."""
+    plan = session.select_latest(Plan)
+    assert plan is not None
+    return [(step.status, step.notes) for step in plan.steps]
+
+
+def heard(session: Session) -> list[StepRecord]:
+    """What the bus tells of steps from now on."""
+    records: list[StepRecord] = []
+
+    def hear(event: StepChanged) -> None:
+        records.append(event.record)
+
+    session.bus.subscribe(StepChanged, hear)
+    return records
+
+
+def changes(records: Iterable[StepRecord]) -> list[tuple[str, str]]:
+    """Which step became what."""
+    return [(each.step_id, each.status) for each in records]
+
+
+MAYBE = told(
+    "it was stopped while it ran and may have taken effect, so it is not run again; look whether it did, "
+    "and go on without it",
+    "interrupted",
+)
+
+
+def tool_threads() -> list[str]:
+    """The threads of tools that do not end."""
+    found = [each for each in threading.enumerate() if each.name.startswith("tool ")]
+    for each in found:
+        each.join(5)
+    return [each.name for each in found if each.is_alive()]
+
+
+async def cancelled(task: asyncio.Task[Any]) -> None:
+    """Wait for a task that was cancelled."""
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+class Slow:
+    """Tools that run until they are let, here or in threads."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Semaphore(0)
+        self.may_end = threading.Event()
+        self.told: list[str] = []
+
+    def plain(self) -> str:
+        self.begun.release()
+        assert self.may_end.wait(10)
+        self.told.append("plain")
+        return "from a thread"
+
+    async def later(self) -> str:
+        self.begun.release()
+        try:
+            await asyncio.sleep(5)
+        except asyncio.CancelledError:
+            self.told.append("cancelled")
+            raise
+        return "never"
+
+    async def careful(self) -> str:
+        """Must not be called twice, and takes its time."""
+        self.begun.release()
+        while not self.may_end.is_set():
+            await asyncio.sleep(0)
+        self.told.append("careful")
+        return "carefully"
+
+    async def until_begun(self, number: int) -> None:
+        for _ in range(number):
+            while not self.begun.acquire(blocking=False):
+                await asyncio.sleep(0)

@@ -1,0 +1,161 @@
+"""What running a workflow takes and refuses, and what it gives back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from run_cases import called, capable, flow, plain_tool, thought, told
+from syrupy.assertion import SnapshotAssertion
+
+from planning.tools import ToolError
+from planning.workflow import (
+    Capabilities,
+    StepError,
+    Workflow,
+    WorkflowError,
+    WorkflowResult,
+    arun_workflow,
+    run_workflow,
+    validate_workflow,
+)
+from session import Session
+
+NOTHING = Capabilities()
+TIMEOUT = "a timeout must be seconds of more than 0, at most 1000000, or None; got "
+PARALLEL = "max_parallel must be a whole number of at least 1, got "
+INPUTS = "inputs must be a mapping from keys of the memory, which are texts, to values"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "kind", "message"),
+    [
+        (("{}", NOTHING), {}, TypeError,
+         "a Workflow is run, got str; write validate_workflow(document).workflow"),
+        ((None, NOTHING), {}, TypeError,
+         "a Workflow is run, got NoneType; write validate_workflow(document).workflow"),
+        ((Workflow(), [print]), {}, TypeError, "write Capabilities(tools=[...]), got list"),
+        ((Workflow(), NOTHING), {"user_prompt": None}, TypeError, "user_prompt must be text, got NoneType"),
+        ((Workflow(), NOTHING), {"max_parallel": 0}, ValueError, PARALLEL + "0"),
+        ((Workflow(), NOTHING), {"max_parallel": True}, ValueError, PARALLEL + "True"),
+        ((Workflow(), NOTHING), {"max_parallel": 2.0}, ValueError, PARALLEL + "2.0"),
+        ((Workflow(), NOTHING), {"timeout": 0}, ValueError, TIMEOUT + "0"),
+        ((Workflow(), NOTHING), {"timeout": float("nan")}, ValueError, TIMEOUT + "nan"),
+        ((Workflow(), NOTHING), {"timeout": "5"}, ValueError, TIMEOUT + "'5'"),
+        ((Workflow(), NOTHING), {"inputs": [1]}, TypeError, INPUTS),
+        ((Workflow(), NOTHING), {"inputs": {1: 2}}, TypeError, INPUTS),
+        ((Workflow(), NOTHING), {"session": "mine"}, TypeError, "session must be a Session, got str"),
+    ],
+)  # fmt: skip
+def test_an_argument_of_another_kind_is_refused(
+    arguments: Any, options: Any, kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind) as refused:
+        run_workflow(*arguments, **options)
+    assert str(refused.value) == message
+
+
+def test_in_a_running_event_loop_it_says_what_to_await() -> None:
+    async def scene() -> None:
+        session = Session()
+        before = session.snapshot()
+        with pytest.raises(WorkflowError) as refused:
+            run_workflow(flow(thought("a")), NOTHING, session=session)
+        assert str(refused.value) == (
+            "an event loop is running in this thread: await arun_workflow(...) instead"
+        )
+        assert session.snapshot() == before
+        assert (await arun_workflow(flow(thought("a")), NOTHING, session=session)).status == "completed"
+
+    asyncio.run(scene())
+
+
+def test_a_document_is_checked_and_run() -> None:
+    steps = [
+        {"step_id": "a", "description": "Look", "type": "tool", "name": "look",
+         "inputs": {"what": "${user_prompt}"},
+         "depends_on": [], "timeout": 5, "retries": 1, "on_failure": "continue"},
+        {"step_id": "b", "description": "Think", "depends_on": ["a"], "inputs": {}},
+    ]  # fmt: skip
+    document = json.dumps({"schema_version": 2, "goal": "See", "steps": steps})
+    capabilities = capable(look=lambda what: f"saw {what}")
+    report = validate_workflow(document, capabilities)
+    assert report.workflow is not None, report
+    result = run_workflow(report.workflow, capabilities, user_prompt="the sea")
+    assert dict(result.outputs) == {"a": "saw the sea", "b": "Think"}
+
+
+def broken() -> None:
+    raise ToolError("It broke")
+
+
+def mixed(**options: Any) -> WorkflowResult:
+    workflow = flow(
+        called("c", "b"),
+        thought("b", expected_key="idea"),
+        called("x", tool="broken", on_failure="continue"),
+        thought("s", done_check="memory"),
+    )
+    return run_workflow(workflow, capable(work=lambda: {"n": (1, 2)}, broken=broken), **options)
+
+
+def test_outputs_and_errors_stand_in_the_order_of_the_document() -> None:
+    result = mixed(inputs={"given": 1})
+    assert list(result.outputs.items()) == [("c", {"n": (1, 2)}), ("b", "Do b"), ("s", "Do s")]
+    assert dict(result.errors) == {"x": told("It broke", "tool", "It broke")}
+    assert dict(result.memory) == {"given": 1, "idea": "Do b"}
+    assert [step.step_id for step in result.workflow.steps] == ["c", "b", "x", "s"]
+
+
+@pytest.mark.parametrize("name", ["outputs", "memory", "errors"])
+def test_what_a_result_holds_by_name_cannot_be_changed(name: str) -> None:
+    mapping: Any = getattr(mixed(), name)
+    with pytest.raises(TypeError):
+        mapping["a"] = 1
+
+
+def test_a_result_cannot_be_changed_and_its_text_is_short() -> None:
+    result: Any = mixed()
+    with pytest.raises(AttributeError):
+        result.status = "failed"
+    assert repr(run_workflow(flow(), NOTHING)) == (
+        "WorkflowResult(status='completed', errors=mappingproxy({}), warnings=())"
+    )
+
+
+def test_a_result_as_json(snapshot: SnapshotAssertion) -> None:
+    told_of = mixed(inputs={"given": {1: b"raw"}}).to_dict()
+    document = told_of["workflow"]
+    for part in (document, *document["steps"]):
+        for name in ("created_at", "completed_at"):
+            if part.get(name) is not None:
+                part[name] = "2024-01-02T03:04:05+00:00"
+    assert json.dumps(told_of, indent=2) + "\n" == snapshot
+
+
+def test_the_workflow_of_a_result_reads_back_from_its_document() -> None:
+    result = mixed()
+    report = validate_workflow(json.dumps(result.to_dict()["workflow"]), None)
+    assert report.workflow == result.workflow
+
+
+@pytest.mark.parametrize("output", [float("nan"), [float("inf")], b"", {1: 2}, {("a",)}, object])
+def test_a_result_is_always_json_that_other_languages_read(output: Any) -> None:
+    from planning.tools import ToolResult
+
+    tool = plain_tool("work", lambda: ToolResult(True, "Done.", output))
+    result = run_workflow(flow(called("a", expected_key="key")), capable(tool))
+    assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["status"] == "completed"
+
+
+def test_an_error_is_its_message_as_text() -> None:
+    assert str(StepError("It broke")) == "It broke"
+
+
+def test_a_run_makes_a_session_of_its_own_where_none_is_given() -> None:
+    one, two = mixed(), mixed()
+    assert one.session is not two.session
+    session = Session()
+    assert mixed(session=session).session is session

@@ -1,0 +1,109 @@
+"""Ctrl-C during a run, and tools that end the process: the run stops cleanly and can go on."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from run_cases import MAYBE, Slow, called, capable, flow, plain_tool, states, thought, tool_threads
+
+from planning.workflow import Workflow, WorkflowRun, run_workflow
+from session import Session
+
+
+@pytest.fixture(autouse=True)
+def errors_of_asyncio(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """What asyncio says of tasks that were left behind fails the test."""
+    with caplog.at_level(logging.ERROR, "asyncio"):
+        yield
+    assert [each.getMessage() for each in caplog.get_records("call") if each.name == "asyncio"] == []
+
+
+def ended_by(run: Callable[[], object]) -> type[BaseException] | None:
+    """What a run ended with; whatever it left behind is found now."""
+    kind = None
+    try:
+        run()
+    except BaseException as error:  # noqa: BLE001 - the end of the process is what is asked for
+        kind = type(error)
+    gc.collect()
+    return kind
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_tool_that_ends_the_process_ends_the_run_and_what_else_runs_is_cancelled(
+    error: type[BaseException], is_async: bool
+) -> None:
+    slow = Slow()
+
+    def work() -> None:
+        raise error("now")
+
+    async def later() -> None:
+        work()
+
+    steps = [called("a", tool="later"), called("b"), thought("c", "b")]
+    session = Session()
+    capabilities = capable(later=slow.later, work=later if is_async else work)
+    assert ended_by(lambda: run_workflow(flow(*steps), capabilities, session=session)) is error
+    assert slow.told == ["cancelled"]
+    assert states(session.select_latest(Workflow)) == {"a": "pending", "b": "pending", "c": "pending"}
+    assert tool_threads() == []
+
+
+def test_ctrl_c_stops_a_run_cleanly_and_it_can_go_on() -> None:
+    import signal
+
+    slow = Slow()
+
+    async def work() -> str:
+        signal.raise_signal(signal.SIGINT)
+        return await slow.later()
+
+    session = Session()
+    workflow = flow(thought("a"), called("b", "a"), thought("c", "b"))
+    assert ended_by(lambda: run_workflow(workflow, capable(work=work), session=session)) is KeyboardInterrupt
+    assert states(session.select_latest(Workflow)) == {"a": "completed", "b": "pending", "c": "pending"}
+    result = run_workflow(workflow, capable(work=lambda: "again"), session=session)
+    assert dict(result.outputs) == {"a": "Do a", "b": "again", "c": "Do c"}
+    assert len(session.select_all(WorkflowRun)) == 1
+
+
+def test_a_tool_that_must_not_be_called_twice_and_ends_the_process_may_have_been_called() -> None:
+    def work() -> None:
+        raise KeyboardInterrupt
+
+    session = Session()
+    assert (
+        ended_by(
+            lambda: run_workflow(
+                flow(called("a")), capable(plain_tool("work", work, idempotent=False)), session=session
+            )
+        )
+        is KeyboardInterrupt
+    )
+    assert states(session.select_latest(Workflow)) == {"a": "failed"}
+
+
+def test_a_tool_that_publishes_for_itself_and_must_not_be_called_twice_is_not() -> None:
+    from planning.tools.parameters.model import FreeModel
+
+    calls: list[int] = []
+
+    def work(_params: Any, _context: Any) -> None:
+        calls.append(1)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+
+    options: Any = {"parameters": FreeModel(), "publishes": True, "idempotent": False}
+    session = Session()
+    capabilities = capable(plain_tool("work", work, **options))
+    assert (
+        ended_by(lambda: run_workflow(flow(called("a")), capabilities, session=session)) is KeyboardInterrupt
+    )
+    result = run_workflow(flow(called("a")), capabilities, session=session)
+    assert (calls, dict(result.errors)) == ([1], {"a": MAYBE})

@@ -1,0 +1,178 @@
+"""Failures: what they keep from running, and what they leave alone, with each of the ways to bear them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from run_cases import called, capable, flow, plan_states, states, thought, told
+from syrupy.assertion import SnapshotAssertion
+
+from planning import Plan, plan_text
+from planning.tools import ToolError
+from planning.workflow import StepRecord, WorkflowResult, run_workflow
+
+BROKEN = told("It is broken", "tool", "It is broken")
+
+
+def broken() -> None:
+    raise ToolError("It is broken")
+
+
+def run(*steps: Any, **options: Any) -> WorkflowResult:
+    return run_workflow(flow(*steps), capable(broken=broken, work=lambda: "worked"), **options)
+
+
+def diamond(on_failure: str) -> list[Any]:
+    return [
+        called("a"),
+        called("b", "a", tool="broken", on_failure=on_failure),
+        called("c", "b"),
+        called("d", "a"),
+        called("e", "c", "d"),
+        called("f", "d"),
+    ]
+
+
+def final(result: WorkflowResult) -> Any:
+    return result.status, result.workflow.status, states(result.workflow), dict(result.outputs)
+
+
+def text(result: WorkflowResult) -> str:
+    plan = result.session.select_latest(Plan)
+    assert plan is not None
+    return plan_text(plan) + "\n"
+
+
+def test_a_failure_blocks_what_depends_on_it_and_nothing_else(snapshot: SnapshotAssertion) -> None:
+    result = run(*diamond("fail"))
+    assert final(result) == (
+        "failed",
+        "failed",
+        {"a": "completed", "b": "failed", "c": "pending", "d": "completed", "e": "pending", "f": "completed"},
+        {"a": "worked", "d": "worked", "f": "worked"},
+    )
+    assert (dict(result.errors), result.warnings) == ({"b": BROKEN}, ())
+    assert plan_states(result.session) == ["done", "blocked", "blocked", "done", "blocked", "done"]
+    assert text(result) == snapshot
+
+
+def test_a_failure_that_skips_its_dependents_lets_the_workflow_complete(snapshot: SnapshotAssertion) -> None:
+    result = run(*diamond("skip_dependents"))
+    assert final(result) == (
+        "completed",
+        "completed",
+        {
+            "a": "completed",
+            "b": "failed",
+            "c": "pending, skipped",
+            "d": "completed",
+            "e": "pending, skipped",
+            "f": "completed",
+        },
+        {"a": "worked", "d": "worked", "f": "worked"},
+    )
+    assert dict(result.errors) == {"b": BROKEN}
+    assert plan_states(result.session) == ["done", "blocked", "blocked", "done", "blocked", "done"]
+    assert text(result) == snapshot
+
+
+def test_after_a_failure_that_is_passed_over_everything_else_runs(snapshot: SnapshotAssertion) -> None:
+    result = run(*diamond("continue"))
+    assert final(result) == (
+        "completed",
+        "completed",
+        {
+            "a": "completed",
+            "b": "failed",
+            "c": "completed",
+            "d": "completed",
+            "e": "completed",
+            "f": "completed",
+        },
+        dict.fromkeys("acdef", "worked"),
+    )
+    assert dict(result.errors) == {"b": BROKEN}
+    assert plan_states(result.session) == ["done", "blocked", "done", "done", "done", "done"]
+    assert text(result) == snapshot
+
+
+def test_what_needs_the_output_of_a_failure_that_is_passed_over_fails_for_itself() -> None:
+    result = run(
+        called("a", tool="broken", on_failure="continue"),
+        called("b", "a", inputs={"x": "${a.output}"}),
+        called("c", "a"),
+    )
+    message = (
+        "'${a.output}' has no value: step a gave no output; let this step depend on it, or leave the "
+        "reference out"
+    )
+    assert dict(result.errors) == {"a": BROKEN, "b": told(message)}
+    assert (result.status, dict(result.outputs)) == ("failed", {"c": "worked"})
+
+
+@pytest.mark.parametrize("first", ["fail", "skip_dependents"])
+def test_what_depends_on_two_failures_is_kept_by_the_first(first: Any) -> None:
+    second = "skip_dependents" if first == "fail" else "fail"
+    result = run(
+        called("a", tool="broken", on_failure=first),
+        called("b", tool="broken", on_failure=second),
+        thought("c", "a", "b"),
+        thought("d", "c"),
+        max_parallel=1,
+    )
+    kept = [each for each in result.session.select_all(StepRecord) if each.step_id in "cd"]
+    assert [(each.step_id, each.after, each.skipped) for each in kept] == [
+        ("c", "a", first == "skip_dependents"),
+        ("d", "a", first == "skip_dependents"),
+    ]
+    assert (result.status, list(result.errors)) == ("failed", ["a", "b"])
+
+
+def test_what_a_failure_keeps_from_running_is_kept_also_behind_steps_that_would_bear_failures() -> None:
+    result = run(
+        called("a", tool="broken"), thought("b", "a", on_failure="continue"), thought("c", "b"), thought("d")
+    )
+    assert states(result.workflow) == {"a": "failed", "b": "pending", "c": "pending", "d": "completed"}
+
+
+def test_a_failure_and_what_it_keeps_from_running_are_seen_as_one() -> None:
+    from planning.workflow import StepChanged
+    from session import Session
+
+    session = Session()
+    seen: list[Any] = []
+
+    def look(event: StepChanged) -> None:
+        records = session.select_all(StepRecord)
+        newest = {record.step_id: record.status for record in records}
+        seen.append((event.record.step_id, event.record.status, newest, plan_states(session)))
+
+    session.bus.subscribe(StepChanged, look)
+    run(called("a", tool="broken"), thought("b", "a"), session=session)
+    after = ({"a": "failed", "b": "pending"}, ["blocked", "blocked"])
+    assert seen == [
+        ("a", "in_progress", {"a": "in_progress"}, ["in_progress", "pending"]),
+        ("a", "failed", *after),
+        ("b", "pending", *after),
+    ]
+
+
+def test_a_failure_long_after_the_others_were_done_changes_nothing_of_them() -> None:
+    result = run(thought("a"), thought("b", "a"), called("c", "b", tool="broken"), thought("d", "b", "c"))
+    assert states(result.workflow) == {"a": "completed", "b": "completed", "c": "failed", "d": "pending"}
+
+
+def test_a_workflow_all_of_whose_failures_are_borne_is_completed() -> None:
+    result = run(*(called(each, tool="broken", on_failure="continue") for each in "abc"))
+    assert (result.status, dict(result.outputs), dict(result.errors)) == (
+        "completed",
+        {},
+        dict.fromkeys("abc", BROKEN),
+    )
+
+
+def test_two_hundred_failures_at_once_are_all_told_in_the_order_of_the_document() -> None:
+    ids = [f"s{number}" for number in range(200)]
+    result = run(*(called(each, tool="broken") for each in reversed(ids)))
+    assert list(result.errors) == ids[::-1]

@@ -1,0 +1,245 @@
+"""The memory of a run: what steps store, what is skipped because it is there, and what conditions may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from run_cases import called, capable, changes, flow, heard, plan_notes, states, thought, told
+
+from planning.workflow import MemoryItem, WorkflowResult, run_workflow
+from session import Session
+
+DATA = {"Revenue": {"2023": 5, "2024": None}, "rows": [{"id": 7}, {"id": 8}]}
+
+
+def run(*steps: Any, **options: Any) -> tuple[WorkflowResult, list[Any]]:
+    calls: list[Any] = []
+
+    def fetch() -> Any:
+        calls.append("fetch")
+        return DATA
+
+    def note(value: Any) -> Any:
+        calls.append(value)
+        return value
+
+    return run_workflow(flow(*steps), capable(fetch=fetch, note=note), **options), calls
+
+
+def items(result: WorkflowResult) -> list[tuple[Any, ...]]:
+    found = result.session.select_all(MemoryItem)
+    assert all(item.created_at.endswith("+00:00") for item in found)
+    return [(item.type, item.key, item.value, item.step_id) for item in found]
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (None, DATA),
+        (("Revenue",), DATA["Revenue"]),
+        (("Revenue", "2023"), 5),
+        (("Revenue", "2024"), None),
+        (("rows", "1", "id"), 8),
+    ],
+)
+def test_the_value_at_the_output_path_is_stored_under_the_key(path: Any, value: Any) -> None:
+    result, _ = run(called("a", tool="fetch", expected_key="key", output_path=path))
+    assert (dict(result.memory), dict(result.outputs)) == ({"key": value}, {"a": DATA})
+    assert items(result) == [("step_result", "key", value, "a")]
+
+
+@pytest.mark.parametrize("key", ["key", None])
+def test_a_path_that_leads_nowhere_is_an_error_and_nothing_is_stored(key: str | None) -> None:
+    result, calls = run(
+        called("a", tool="fetch", expected_key=key, output_path=("Revenue", "2025")), thought("b", "a")
+    )
+    message = "the output.Revenue.2025 is missing: the output.Revenue has 2023, 2024"
+    assert (dict(result.errors), calls) == ({"a": told(message)}, ["fetch"])
+    assert (dict(result.memory), dict(result.outputs), items(result)) == ({}, {}, [])
+    assert states(result.workflow) == {"a": "failed", "b": "pending"}
+
+
+def test_the_newest_value_under_a_key_counts() -> None:
+    steps = [called("a", tool="fetch", expected_key="key"), thought("b", "a", expected_key="key")]
+    result, _ = run(*steps, inputs={"key": 0, "other": None})
+    assert dict(result.memory) == {"key": "Do b", "other": None}
+    assert [item[:3] for item in items(result)] == [
+        ("input", "key", 0),
+        ("input", "other", None),
+        ("step_result", "key", DATA),
+        ("step_result", "key", "Do b"),
+    ]
+
+
+def test_a_failed_step_leaves_the_value_under_its_key_as_it_was() -> None:
+    steps = [called("a", tool="nobody", expected_key="key")]
+    assert dict(run(*steps, inputs={"key": 1})[0].memory) == {"key": 1}
+
+
+# Skipping
+
+TRUE = [
+    "True",
+    "memory['key'] == 5",
+    "memory.get('key') is not None",
+    "key > 4 and abs(key) < 6",
+    "len(memory) == 1 and 'key' in memory",
+    "all_of([key == 5, min(key, 9) == 5])",
+    "any_of([False, sum([key]) == max(5, 1)])",
+    "not (key < 5)",
+]
+
+
+@pytest.mark.parametrize("check", TRUE)
+def test_a_true_condition_skips_the_step_and_keeps_the_stored_value(check: str) -> None:
+    session = Session()
+    records = heard(session)
+    step = called("a", tool="fetch", expected_key="key", done_check=check)
+    result, calls = run(step, inputs={"key": 5}, session=session)
+    assert (calls, states(result.workflow), result.warnings) == ([], {"a": "completed, skipped"}, ())
+    assert items(result) == [("input", "key", 5, None), ("step_skipped", "key", None, "a")]
+    assert (dict(result.memory), dict(result.outputs)) == ({"key": 5}, {"a": 5})
+    assert changes(records) == [("a", "completed")]
+    assert (records[0].skipped, records[0].attempt, records[0].called) == (True, 0, False)
+    assert result.workflow.steps[0].completed_at == records[0].at
+    assert plan_notes(session) == [("done", ("Skipped: its done_check is true",))]
+
+
+FALSE = [
+    "False",
+    "memory['key'] == 6",
+    "memory['other'] == 5",
+    "memory.get('other')['x'] == 5",
+    "other == 5",
+    "key > 'text'",
+    "1 / 0 == 1",
+    "key['x'] == 1",
+    "memory['key']['x']['y'] is None",
+]
+
+
+@pytest.mark.parametrize("check", FALSE)
+def test_a_condition_that_is_false_or_fails_runs_the_step_without_a_warning(check: str) -> None:
+    result, calls = run(called("a", tool="fetch", expected_key="key", done_check=check), inputs={"key": 5})
+    assert (calls, states(result.workflow), result.warnings) == (["fetch"], {"a": "completed"}, ())
+    assert [item[0] for item in items(result)] == ["input", "step_result"]
+
+
+INVALID = ["", "(", "memory['key'] = 6", "__import__('os')", "lambda: 1", "[x for x in memory]", "2 ** 9",
+           "key", "'text'", "memory", "f'{key}'", "x" * 501]  # fmt: skip
+
+
+@pytest.mark.parametrize("check", INVALID)
+def test_an_invalid_condition_runs_the_step_and_is_a_warning(check: str) -> None:
+    result, calls = run(called("a", tool="fetch", expected_key="key", done_check=check), inputs={"key": 5})
+    assert (calls, states(result.workflow), result.status) == (["fetch"], {"a": "completed"}, "completed")
+    (warning,) = result.warnings
+    assert warning.startswith("step a: its done_check was left out of account: ")
+    assert "\n" not in warning
+
+
+def test_a_warning_says_what_is_wrong_with_a_condition() -> None:
+    result, _ = run(called("a", tool="fetch", done_check="memory"))
+    assert result.warnings == (
+        "step a: its done_check was left out of account: the condition gave a list or a mapping or another "
+        "object; write a comparison, such as memory.get('key') is not None",
+    )
+
+
+def test_a_condition_sees_what_steps_before_it_stored() -> None:
+    result, calls = run(
+        called("a", tool="fetch", expected_key="data"),
+        called("b", "a", tool="note", inputs={"value": 1}, done_check="memory['data']['rows'][0]['id'] == 7"),
+        called("c", "a", tool="note", inputs={"value": 2}, done_check="len(memory['data']['rows']) > 2"),
+    )
+    assert (calls, states(result.workflow)) == (
+        ["fetch", 2],
+        {"a": "completed", "b": "completed, skipped", "c": "completed"},
+    )
+
+
+def test_a_condition_looks_at_the_key_of_its_tool_where_the_step_says_none() -> None:
+    from dataclasses import make_dataclass
+
+    from planning.tools import ToolSpec
+    from planning.workflow import Capabilities
+
+    spec = ToolSpec(
+        "facts", {"one": make_dataclass("One", ["x"])}, "facts", function=lambda _kind, one: one.x
+    )
+    step = called("a", tool="facts", inputs={"query_type": "one"}, done_check="facts == 3")
+    result = run_workflow(flow(step), Capabilities(tools=[spec]), inputs={"facts": 3})
+    assert (states(result.workflow), dict(result.outputs)) == ({"a": "completed, skipped"}, {"a": 3})
+
+
+def test_a_step_of_an_unknown_tool_is_skipped_like_any_other() -> None:
+    result, _ = run(called("a", tool="nobody", done_check="True"), thought("b", done_check="True"))
+    assert states(result.workflow) == {"a": "completed, skipped", "b": "completed, skipped"}
+
+
+@pytest.mark.parametrize(
+    ("path", "reference"),
+    [
+        (None, "${a.output}"),
+        (("Revenue",), "${a.output.Revenue}"),
+        (("Revenue", "2023"), "${a.output.Revenue.2023}"),
+        (("rows", "0", "id"), "${a.output.rows[0].id}"),
+        (("rows", "0", "id"), "${a.output.rows.0.id}"),
+        (("rows", "1"), "${a.output.rows[1]}"),
+    ],
+)
+def test_references_find_the_stored_value_of_a_skipped_step_where_its_output_would_have_it(
+    path: Any, reference: str
+) -> None:
+    step = called("a", tool="fetch", expected_key="key", output_path=path)
+    behind = called("b", "a", tool="note", inputs={"value": reference})
+    before, calls = run(step, behind)
+    assert (before.status, len(calls)) == ("completed", 2)
+    kept = before.memory["key"]
+    skipped = called("a", tool="fetch", expected_key="key", output_path=path, done_check="True")
+    result, calls = run(skipped, behind, inputs={"key": kept})
+    assert (calls, result.outputs.get("b")) == ([kept], kept)
+
+
+def test_a_skipped_step_without_a_stored_value_has_no_output() -> None:
+    result, calls = run(
+        called("a", tool="fetch", done_check="True"),
+        called("b", "a", tool="note", inputs={"value": "${a.output}"}),
+        thought("c", "a"),
+    )
+    message = (
+        "'${a.output}' has no value: step a gave no output; let this step depend on it, or leave the "
+        "reference out"
+    )
+    assert (calls, dict(result.outputs), dict(result.errors)) == ([], {"c": "Do c"}, {"b": told(message)})
+
+
+def test_a_stored_none_is_the_output_of_a_skipped_step() -> None:
+    result, calls = run(
+        called("a", tool="fetch", expected_key="key", done_check="memory.get('key') is None"),
+        called("b", "a", tool="note", inputs={"value": "${a.output}"}),
+        inputs={"key": None},
+    )
+    assert (calls, dict(result.outputs)) == ([None], {"a": None, "b": None})
+
+
+def test_a_condition_and_a_tool_that_changes_the_memory_it_is_given_change_nothing_for_others() -> None:
+    from planning.tools import ToolContext
+
+    def greedy(context: ToolContext) -> str:
+        memory = context.values["memory"]
+        changes: list[Callable[[], Any]] = [
+            lambda: memory.__setitem__("x", 1),
+            lambda: memory.pop("key"),
+            lambda: memory.update(x=1),
+        ]
+        for change in changes:
+            with suppress(TypeError, AttributeError):
+                change()
+        return "tried"
+
+    result = run_workflow(flow(called("a", tool="greedy")), capable(greedy=greedy), inputs={"key": 1})
+    assert (dict(result.memory), dict(result.outputs)) == ({"key": 1}, {"a": "tried"})

@@ -1,0 +1,209 @@
+"""In which order steps run, and how many at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from run_cases import called, capable, flow, states, thought
+
+from planning.tools import ToolContext
+from planning.workflow import WorkflowError, WorkflowResult, arun_workflow, run_workflow
+from planning.workflow.run.schedule import Schedule
+from session import Session
+
+
+class Gates:
+    """An async tool whose every call waits for the gate of its step."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.open: set[str] = set()
+        self.running = 0
+        self.most = 0
+        self._changed = asyncio.Event()
+
+    async def work(self, context: ToolContext) -> str:
+        step_id = str(context.values["step_id"])
+        self.begun.append(step_id)
+        self.running += 1
+        self.most = max(self.most, self.running)
+        self._tell()
+        await self.until(lambda: step_id in self.open)
+        self.running -= 1
+        return step_id
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            await self._changed.wait()
+
+    def has_begun(self, step_id: str) -> bool:
+        return step_id in self.begun
+
+    def let(self, *step_ids: str) -> None:
+        self.open |= set(step_ids)
+        self._tell()
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+async def settle() -> None:
+    """Let everything happen that waits for nothing."""
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
+def begin(gates: Gates, *steps: Any, **options: Any) -> asyncio.Task[WorkflowResult]:
+    return asyncio.create_task(arun_workflow(flow(*steps), capable(work=gates.work), **options))
+
+
+def test_independent_steps_run_at_the_same_time_and_all_of_them_are_begun() -> None:
+    async def scene() -> WorkflowResult:
+        gates = Gates()
+        run = begin(gates, *(called(each) for each in "abc"))
+        await gates.until(lambda: gates.running == 3)
+        gates.let("a", "b", "c")
+        return await run
+
+    assert dict(asyncio.run(scene()).outputs) == {"a": "a", "b": "b", "c": "c"}
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 50])
+def test_never_more_steps_run_at_once_than_allowed_and_as_many_as_that_do(limit: int) -> None:
+    async def scene() -> tuple[int, int, str]:
+        gates = Gates()
+        first = [called(f"a{number}") for number in range(10)]
+        behind = [called(f"b{number}", f"a{number}") for number in range(10)]
+        run = begin(gates, *first, *behind, max_parallel=limit)
+        reached = []
+        for step in [*first, *behind]:
+            await gates.until(partial(gates.has_begun, step.step_id))
+            await settle()
+            reached.append(gates.running)
+            gates.let(step.step_id)
+        return max(reached), gates.most, (await run).status
+
+    most = min(limit, 10)
+    assert asyncio.run(scene()) == (most, most, "completed")
+
+
+def test_a_step_starts_as_soon_as_its_own_dependencies_are_done() -> None:
+    async def scene() -> list[list[str]]:
+        gates = Gates()
+        run = begin(
+            gates, called("a"), called("b"), called("c", "a"), called("d", "b", "c"), called("e", "a", "b")
+        )
+        seen = []
+        for step_id in "acbde":
+            await settle()
+            seen.append(list(gates.begun))
+            gates.let(step_id)
+        await run
+        return seen
+
+    assert asyncio.run(scene()) == [
+        ["a", "b"],
+        ["a", "b", "c"],
+        ["a", "b", "c"],
+        ["a", "b", "c", "d", "e"],
+        ["a", "b", "c", "d", "e"],
+    ]
+
+
+def test_with_one_at_a_time_steps_run_in_the_order_of_the_document_as_far_as_they_may() -> None:
+    calls: list[str] = []
+    workflow = flow(called("d", "c"), called("b"), called("c", "a"), called("a"))
+
+    def work(context: ToolContext) -> None:
+        calls.append(str(context.values["step_id"]))
+
+    assert run_workflow(workflow, capable(work=work), max_parallel=1).status == "completed"
+    assert calls == ["b", "a", "c", "d"]
+
+
+def test_plain_tools_run_at_the_same_time_in_threads_of_their_own() -> None:
+    both = threading.Barrier(3, timeout=10)
+    result = run_workflow(flow(*(called(each) for each in "abc")), capable(work=lambda: both.wait() >= 0))
+    assert dict(result.outputs) == {"a": True, "b": True, "c": True}
+
+
+def test_a_tool_that_never_waits_keeps_nobody_else_from_running() -> None:
+    async def scene() -> str:
+        ran = asyncio.Event()
+
+        async def busy() -> None:
+            return None
+
+        async def other() -> None:
+            ran.set()
+
+        steps = [
+            called(f"s{number}", *([f"s{number - 1}"] if number else []), tool="busy") for number in range(99)
+        ]
+        run = asyncio.create_task(arun_workflow(flow(*steps), capable(busy=busy)))
+        await asyncio.sleep(0)
+        aside = asyncio.create_task(other())
+        await asyncio.wait([ran_task := asyncio.create_task(ran.wait())], timeout=10)
+        was_running = not run.done()
+        await asyncio.gather(run, aside, ran_task)
+        return f"{was_running}, {run.result().status}"
+
+    assert asyncio.run(scene()) == "True, completed"
+
+
+def test_a_dependency_that_is_named_twice_counts_once() -> None:
+    result = run_workflow(flow(thought("a"), thought("b", "a", "a")), capable())
+    assert states(result.workflow) == {"a": "completed", "b": "completed"}
+
+
+REFUSED = [
+    ([thought("a", "a")], "the steps depend on each other in a circle: a -> a; leave one dependency out"),
+    (
+        [thought("a", "c"), thought("b", "a"), thought("c", "b"), thought("d")],
+        "the steps depend on each other in a circle: a -> c -> b -> a; leave one dependency out",
+    ),
+    (
+        [thought("a", "nobody")],
+        "step 'a' depends on 'nobody', which does not exist; add that step, or leave the dependency out",
+    ),
+    ([thought("a"), thought("b"), thought("a")], "two steps have the id 'a'; give each an id of its own"),
+    (
+        [thought(f"s{number}", f"s{(number + 1) % 30}") for number in range(30)],
+        "the steps depend on each other in a circle: s0 -> s1 -> s2 -> s3 -> s4 -> s5 -> ... (23 more) -> "
+        "s29 -> s0; leave one dependency out",
+    ),
+]
+
+
+@pytest.mark.parametrize(("steps", "message"), REFUSED)
+def test_what_has_no_order_is_refused_and_nothing_is_begun(steps: Any, message: str) -> None:
+    session = Session()
+    before = session.snapshot()
+    with pytest.raises(WorkflowError) as refused:
+        run_workflow(flow(*steps), capable(), session=session)
+    assert str(refused.value) == message
+    assert session.snapshot() == before
+
+
+def test_all_steps_behind_one_are_found_once_and_the_nearest_first() -> None:
+    steps = [
+        thought("a"),
+        thought("d", "b", "c"),
+        thought("b", "a"),
+        thought("c", "a"),
+        thought("e", "d", "a"),
+    ]
+    schedule = Schedule(flow(*steps))
+    assert list(schedule.behind("a")) == ["b", "c", "e", "d"]
+    assert list(schedule.behind("e")) == []
+
+
+def test_a_workflow_without_steps_is_completed() -> None:
+    result = run_workflow(flow(), capable())
+    assert (result.status, result.workflow.status, dict(result.outputs)) == ("completed", "completed", {})

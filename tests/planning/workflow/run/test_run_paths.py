@@ -1,0 +1,175 @@
+"""Values found by a path: where names and numbers lead, and what is said where there is nothing."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, namedtuple
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import attrs
+import pydantic
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from run_cases import called, capable, flow, json_values, plain_tool, thought
+
+from planning.tools import ToolResult
+from planning.workflow import extract_value, run_workflow
+from planning.workflow.run.memory import MissingValue, spell_path
+
+
+@dataclass
+class Data:
+    total: int
+    hidden: int = field(default=0, repr=False)
+
+
+@attrs.frozen
+class Frozen:
+    total: int
+
+
+@attrs.define
+class Slotted:
+    total: int
+
+
+class Model(pydantic.BaseModel):
+    total: int
+
+
+Pair = namedtuple("Pair", ["total", "rest"])
+
+
+@pytest.mark.parametrize("value", [Data(3), Frozen(3), Slotted(3), Model(total=3), {"total": 3}])
+def test_a_name_leads_into_mappings_and_the_fields_of_records(value: Any) -> None:
+    assert extract_value(value, ["total"]) == 3
+    assert extract_value([{"in": value}], ["0", "in", "total"]) == 3
+
+
+@pytest.mark.parametrize("value", [[1, 2, 3], (1, 2, 3), Pair(1, 2)])
+def test_numbers_and_names_of_digits_lead_into_lists(value: Any) -> None:
+    assert (extract_value(value, [1]), extract_value(value, ["1"]), extract_value(value, ["01"])) == (2, 2, 2)
+
+
+def test_an_empty_path_leads_to_the_value_itself() -> None:
+    value = {"a": 1}
+    assert extract_value(value, []) is value
+
+
+def test_a_value_that_is_there_and_none_is_a_value() -> None:
+    assert extract_value({"a": None}, ["a"]) is None
+
+
+def test_digits_in_a_mapping_are_a_name() -> None:
+    assert extract_value({"1": "name"}, ["1"]) == "name"
+    assert extract_value({1: "number"}, [1]) == "number"
+
+
+@given(st.dictionaries(st.text(), json_values))
+def test_every_name_of_a_mapping_leads_to_its_value(value: dict[str, Any]) -> None:
+    for name, item in value.items():
+        assert extract_value(value, [name]) is item
+
+
+class Odd:
+    """Has an attribute, and is no record."""
+
+    total = 3
+
+
+REFUSED = [
+    ({"a": 1}, ["b"], "the output.b is missing: the output has a"),
+    ({"a": {}}, ["a", "b", "c"], "the output.a.b is missing: the output.a is empty"),
+    ({"a": []}, ["a", "0"], "the output.a.0 is missing: the output.a has 0 items"),
+    ([1], [-1], "the output[-1] is missing: the output has 1 item"),
+    ([1], ["-1"], "the output.-1 is missing: the output has 1 item"),
+    ([1], [True], "the output[True] is missing: the output has 1 item"),
+    ([1], ["\u0661"], "the output.\\u0661 is missing: the output has 1 item"),
+    ([1], [""], "the output. is missing: the output has 1 item"),
+    (Data(1), ["__class__"], "the output.__class__ is missing: the output has total, hidden"),
+    (Data, ["total"], "the output.total is missing: the output is type"),
+    (Frozen(1), [0], "the output[0] is missing: the output has total"),
+    (Model(total=1), ["model_fields"], "the output.model_fields is missing: the output has total"),
+    (Odd(), ["total"], "the output.total is missing: the output is Odd"),
+    (Pair(1, 2), ["total"], "the output.total is missing: the output has 2 items"),
+    ("text", [0], "the output[0] is missing: the output is 'text'"),
+    (1.5, ["real"], "the output.real is missing: the output is a number"),
+    (False, ["real"], "the output.real is missing: the output is false"),
+    (None, ["x"], "the output.x is missing: the output is null"),
+    ({"a": {1: 2}}, ["a", "1"], "the output.a.1 is missing: the output.a has 1"),
+    ({"a\nb": 1}, ["c"], "the output.c is missing: the output has a\\nb"),
+]
+
+
+@pytest.mark.parametrize(("value", "path", "message"), REFUSED)
+def test_where_there_is_nothing_it_says_what_there_is(value: Any, path: list[Any], message: str) -> None:
+    with pytest.raises(MissingValue) as refused:
+        extract_value(value, path)
+    assert (refused.value.message, refused.value.code) == (message, "missing_value")
+
+
+def test_a_path_is_a_list_and_no_text() -> None:
+    with pytest.raises(TypeError) as refused:
+        extract_value({"a": 1}, "a")
+    assert str(refused.value) == "a path is a list of names, got a text; write ['a']"
+
+
+def test_a_missing_name_of_a_mapping_that_makes_its_values_is_missing_and_is_not_made() -> None:
+    value: defaultdict[str, list[int]] = defaultdict(list, a=[1])
+    with pytest.raises(MissingValue):
+        extract_value(value, ["b"])
+    assert value == {"a": [1]}
+
+
+def test_a_number_of_thousands_of_digits_leads_nowhere() -> None:
+    with pytest.raises(MissingValue):
+        extract_value([1], ["9" * 5000])
+
+
+@dataclass
+class Unfinished:
+    total: int = field(init=False)
+
+
+def test_a_field_that_was_never_set_is_missing() -> None:
+    with pytest.raises(MissingValue) as refused:
+        extract_value(Unfinished(), ["total"])
+    assert refused.value.message.startswith("the output.total is missing")
+
+
+class Broken(Mapping[str, Any]):
+    """A mapping that fails in a way of its own."""
+
+    def __getitem__(self, key: str) -> Any:
+        raise RuntimeError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        raise RuntimeError
+
+    def __len__(self) -> int:
+        return 1
+
+
+@pytest.mark.parametrize(
+    ("output", "path"),
+    [
+        pytest.param(Broken(), ("x",), id="a mapping that raises"),
+        pytest.param([1], ("9" * 5000,), id="a number too long"),
+        pytest.param(Unfinished(), ("total",), id="a field without a value"),
+    ],
+)
+def test_an_output_that_fails_while_it_is_searched_is_an_error_of_its_step(output: Any, path: Any) -> None:
+    produce = plain_tool("produce", lambda: ToolResult(True, "Done.", output))
+    workflow = flow(called("a", tool="produce", output_path=path), thought("b"))
+    result = run_workflow(workflow, capable(produce))
+    assert (list(result.errors), dict(result.outputs)) == (["a"], {"b": "Do b"})
+
+
+def test_an_ordered_mapping_is_a_mapping() -> None:
+    assert extract_value(OrderedDict(a=OrderedDict(b=1)), ["a", "b"]) == 1
+
+
+def test_a_path_is_spelt_as_references_spell_it() -> None:
+    assert spell_path(["data", 0, "a b", "\n"]) == ".data[0].a b.\\n"

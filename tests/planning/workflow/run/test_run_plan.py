@@ -1,0 +1,273 @@
+"""The session's Plan while a workflow runs: what it says, odd texts in it, and others who change it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from run_cases import called, capable, flow, plain_tool, plan_notes, plan_states, states, thought
+from syrupy.assertion import SnapshotAssertion
+
+from planning import Plan, PlanningToolsSection, Toolbox, plan_text
+from planning.text import DETAILS, NOTE, OBJECTIVE, TITLE, TextRule
+from planning.tools import ToolError
+from planning.workflow import Capabilities, StepChanged, WorkflowResult, arun_workflow, run_workflow
+from planning.workflow.run.mirror import OUTCOME, fitted
+from session import Session
+
+REPLACED = "the plan was replaced by someone else while the workflow ran; it shows the run no more"
+
+
+def text(session: Session) -> str:
+    plan = session.select_latest(Plan)
+    assert plan is not None
+    return plan_text(plan) + "\n"
+
+
+def broken() -> None:
+    raise ToolError("The archive is closed")
+
+
+def everything() -> Any:
+    """A workflow with a step of each kind and of each fate."""
+    return flow(
+        thought("think"),
+        called("search", "think", tool="search", description="Search the web", inputs={"query": "x"}),
+        thought("known", expected_key="key", done_check="'key' in memory", type="handler", name="file"),
+        thought("ask", "search", agent="expert", description="Ask an expert"),
+        called("fail", "think", tool="broken", description="Look into the archive"),
+        thought("behind", "fail"),
+        called("passed", tool="broken", on_failure="skip_dependents"),
+        thought("left", "passed"),
+        goal="Find out who did it",
+    )
+
+
+CAPABILITIES = Capabilities(
+    tools={"search": lambda query: {"hits": [query], "count": 1}, "broken": broken},
+    handlers={"file": lambda: None},
+    agents={"expert": lambda: "It was the gardener.\nI am sure."},
+)
+
+
+def test_the_plan_at_every_moment_of_a_run(snapshot: SnapshotAssertion) -> None:
+    session = Session()
+    texts: list[str] = []
+
+    def keep(event: StepChanged) -> None:
+        told = text(session)
+        if not texts or not texts[-1].endswith(told):
+            texts.append(f"# {event.record.step_id}: {event.record.status}\n{told}")
+
+    session.bus.subscribe(StepChanged, keep)
+    result = run_workflow(everything(), CAPABILITIES, session=session, inputs={"key": 1}, max_parallel=1)
+    assert (result.status, result.warnings) == ("failed", ())
+    assert "\n".join(texts) == snapshot
+
+
+def test_the_plan_of_a_run_that_was_stopped_and_of_one_that_went_on(snapshot: SnapshotAssertion) -> None:
+    workflow = flow(
+        thought("a"), called("b", "a", tool="slow"), thought("c", "b"), called("d", "a", tool="mail")
+    )
+    begun = [asyncio.Event()]
+
+    async def slow() -> str:
+        if begun:
+            begun.pop().set()
+            await asyncio.sleep(5)
+        return "at last"
+
+    def mail() -> None:
+        raise KeyboardInterrupt
+
+    async def scene(session: Session) -> None:
+        event = begun[0]
+        capabilities = capable(slow=slow, mail=lambda: "sent")
+        run = asyncio.create_task(arun_workflow(workflow, capabilities, session=session, max_parallel=1))
+        await event.wait()
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+
+    session = Session()
+    asyncio.run(scene(session))
+    stopped = text(session)
+    result = run_workflow(workflow, capable(slow=slow, mail=lambda: "sent"), session=session, max_parallel=1)
+    assert result.status == "completed"
+    assert f"{stopped}\n{text(session)}" == snapshot
+
+
+def test_every_step_is_a_step_of_the_plan_in_the_order_of_the_document() -> None:
+    workflow = flow(thought("b", "a"), thought("a"), thought("c"))
+    result = run_workflow(workflow, capable())
+    plan = result.session.select_latest(Plan)
+    assert plan is not None
+    assert [(step.step_id, step.title, step.details) for step in plan.steps] == [
+        ("S001", "Do b", "step b"),
+        ("S002", "Do a", "step a"),
+        ("S003", "Do c", "step c"),
+    ]
+    assert (plan.objective, plan.status) == ("Find it out", "completed")
+
+
+@pytest.mark.parametrize(
+    ("goal", "prompt", "objective"),
+    [
+        ("Find it", "Please", "Find it"),
+        ("", "Please", "Please"),
+        (" \n", "  ", "Run a workflow"),
+        ("Pr\u00fcfe \u201eSumme\u201c \u2192 5\u20ac \u65e5\u672c", "", 'Prufe "Summe" -> 5EUR ??'),
+        ("two\nlines\tand\x00 more", "", "two lines and more"),
+        ("x" * 500, "", "x" * 237 + "..."),
+        ("\u200b\ufeff", "", "Run a workflow"),
+        ("\U0001f600", "", "?"),
+    ],
+)
+def test_the_objective_is_the_goal_as_a_plan_may_hold_it(goal: str, prompt: str, objective: str) -> None:
+    result = run_workflow(flow(thought("a"), goal=goal), capable(), user_prompt=prompt)
+    plan = result.session.select_latest(Plan)
+    assert plan is not None
+    assert plan.objective == objective
+
+
+@pytest.mark.parametrize(
+    ("step_id", "description", "title", "details"),
+    [
+        ("a", "", "a", "step a"),
+        ("\n", "", "?", "step ?"),
+        ("\u00e4" * 1000, "\u65e5", "?", "step " + "a" * 504 + "..."),
+        ("a", "y" * 161, "y" * 157 + "...", "step a"),
+        ("a", "  Do\r\n  it ", "Do it", "step a"),
+    ],
+)
+def test_titles_and_details_are_fitted_too(step_id: str, description: str, title: str, details: str) -> None:
+    result = run_workflow(flow(thought(step_id, description=description)), capable())
+    plan = result.session.select_latest(Plan)
+    assert plan is not None
+    assert [(step.title, step.details) for step in plan.steps] == [(title, details)]
+
+
+@given(
+    st.text()
+    | st.text("\n\t \u00e9\u65e5\x00\u200b", max_size=900)
+    | st.integers(0, 2000).map("x\u00e9 ".__mul__),
+    st.sampled_from([OBJECTIVE, TITLE, DETAILS, NOTE, OUTCOME]),
+)
+def test_a_fitted_text_is_empty_or_what_a_plan_takes(given_text: str, rule: TextRule) -> None:
+    found = fitted(given_text, rule)
+    assert not found or (rule.problems(found) == [] and rule.clean(found) == found)
+    assert fitted(found, rule) == found
+
+
+def test_a_workflow_without_steps_is_a_plan_without_steps() -> None:
+    result = run_workflow(flow(), capable())
+    assert text(result.session).startswith("Find it out (")
+    assert plan_states(result.session) == []
+
+
+def test_a_long_or_odd_outcome_is_cut_to_a_note_on_one_line() -> None:
+    odd = plain_tool("work", lambda: "\u00e9" * 100 + "\n" + "x" * 1000)
+    result = run_workflow(flow(called("a"), called("b", tool="blank")), capable(odd, blank=lambda: " \n "))
+    assert plan_notes(result.session) == [("done", ("e" * 100 + " " + "x" * 96 + "...",)), ("done", ())]
+
+
+# Others at the same plan
+
+
+def run_with(session: Session, act: Any, *steps: Any) -> WorkflowResult:
+    """Run, and let somebody act on the plan in the middle."""
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    return run_workflow(
+        flow(thought("a"), called("b", "a"), thought("c", "b"), *steps),
+        capable(work=lambda: act(toolbox) or "worked"),
+        session=session,
+    )
+
+
+def test_a_plan_that_somebody_puts_in_its_place_is_left_alone_and_said() -> None:
+    session = Session()
+
+    def act(toolbox: Toolbox) -> None:
+        assert toolbox.call(
+            "planning_setup_plan", {"objective": "Mine", "initial_steps": [{"title": "x"}]}
+        ).success
+
+    result = run_with(session, act)
+    assert (result.status, result.warnings) == ("completed", (REPLACED,))
+    assert text(session) == "Mine (active, 0 of 1 done)\nS001 pending: x\n"
+
+
+def test_a_plan_that_somebody_clears_is_left_alone_and_said() -> None:
+    session = Session()
+    result = run_with(session, lambda toolbox: toolbox.call("planning_clear_plan", {}) and None)
+    assert (result.status, result.warnings) == ("completed", (REPLACED,))
+    assert text(session) == "Find it out (abandoned, 0 of 0 done)\n"
+
+
+def test_a_step_that_somebody_adds_stays_and_the_run_is_shown_on() -> None:
+    session = Session()
+
+    def act(toolbox: Toolbox) -> None:
+        assert toolbox.call("planning_add_step", {"steps": [{"title": "Tell them"}]}).success
+
+    result = run_with(session, act)
+    assert (result.status, result.warnings) == ("completed", ())
+    assert text(session).endswith("S004 pending: Tell them\n")
+    assert plan_states(session) == ["done", "done", "done", "pending"]
+
+
+def test_a_mark_that_somebody_sets_is_overruled_by_what_happens() -> None:
+    session = Session()
+
+    def act(toolbox: Toolbox) -> None:
+        for step_id, status in (("S003", "done"), ("S001", "blocked"), ("S002", "done")):
+            mark = {"step_id": step_id, "status": status, "note": "says the agent"}
+            assert toolbox.call("planning_mark_step", mark).success
+
+    result = run_with(session, act)
+    assert (result.status, result.warnings) == ("completed", ())
+    assert plan_notes(session) == [
+        ("blocked", ("Thought through", "says the agent")),
+        ("done", ("says the agent", "worked")),
+        ("done", ("says the agent", "Thought through")),
+    ]
+
+
+def test_a_plan_of_somebody_that_was_there_before_is_replaced() -> None:
+    session = Session()
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    toolbox.call("planning_setup_plan", {"objective": "Mine", "initial_steps": [{"title": "x"}]})
+    result = run_workflow(flow(thought("a")), capable(), session=session)
+    assert result.warnings == ()
+    assert (
+        text(session)
+        == "Find it out (completed, 1 of 1 done)\nS001 done: Do a\n  step a\n  - Thought through\n"
+    )
+
+
+def test_a_run_that_begins_afresh_has_a_fresh_plan() -> None:
+    session = Session()
+    for _ in range(2):
+        run_workflow(flow(thought("a")), capable(), session=session)
+    assert (
+        text(session)
+        == "Find it out (completed, 1 of 1 done)\nS001 done: Do a\n  step a\n  - Thought through\n"
+    )
+
+
+def test_where_the_reducers_of_the_plan_are_anothers_the_run_goes_on_without_it() -> None:
+    from planning.commands import MarkStep, MarkSteps
+
+    session = Session()
+
+    def take_back(plans: tuple[Any, ...], _command: MarkStep | MarkSteps) -> tuple[Any, ...]:
+        return plans[:-1]
+
+    for command in (MarkStep, MarkSteps):
+        session.register_reducer(command, take_back, Plan)
+    result = run_workflow(flow(thought("a"), thought("b", "a")), capable(), session=session)
+    assert (result.status, states(result.workflow)) == ("completed", {"a": "completed", "b": "completed"})
+    assert result.warnings == (REPLACED,)

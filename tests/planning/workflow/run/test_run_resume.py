@@ -1,0 +1,286 @@
+"""Going on with a run: what continues, what begins afresh, and workflows that were begun elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from run_cases import MAYBE, called, capable, flow, plain_tool, plan_notes, states, thought
+
+from planning.tools import ToolError
+from planning.workflow import MemoryItem, StepRecord, Workflow, WorkflowResult, WorkflowRun, run_workflow
+from session import Session, Snapshot
+from session.errors import SnapshotError
+
+
+class Bench:
+    """Tools that count their calls; ``mend`` makes the broken one work."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.is_broken = True
+
+    def work(self) -> dict[str, Any]:
+        self.calls.append("work")
+        return {"rows": [1, None, "x"]}
+
+    def mail(self) -> str:
+        self.calls.append("mail")
+        return "sent"
+
+    def broken(self, value: Any = None) -> Any:
+        self.calls.append("broken")
+        if self.is_broken:
+            raise ToolError("not yet")
+        return value
+
+    def run(self, workflow: Workflow, session: Session, **options: Any) -> WorkflowResult:
+        capabilities = capable(
+            plain_tool("mail", self.mail, idempotent=False), work=self.work, broken=self.broken
+        )
+        return run_workflow(workflow, capabilities, session=session, **options)
+
+    def took(self) -> list[str]:
+        calls, self.calls = self.calls, []
+        return calls
+
+
+STEPS = flow(
+    called("a", expected_key="key", output_path=("rows",)),
+    called("m", tool="mail"),
+    called("b", "a", "m", tool="broken", inputs={"value": "${a.output.rows[2]}"}),
+    thought("c", "b"),
+)
+
+
+def restored(session: Session) -> Session:
+    other = Session()
+    other.rollback(Snapshot.from_json(session.snapshot().to_json()))
+    return other
+
+
+@pytest.mark.parametrize("is_restored", [False, True])
+def test_what_failed_is_tried_again_and_what_is_done_is_not(is_restored: bool) -> None:
+    bench, session = Bench(), Session()
+    first = bench.run(STEPS, session, max_parallel=1)
+    assert (first.status, bench.took()) == ("failed", ["work", "mail", "broken"])
+    session = restored(session) if is_restored else session
+    bench.is_broken = False
+    again = bench.run(STEPS, session)
+    assert (again.status, bench.took(), dict(again.errors)) == ("completed", ["broken"], {})
+    assert dict(again.outputs) == {"a": {"rows": [1, None, "x"]}, "m": "sent", "b": "x", "c": "Do c"}
+    assert dict(again.memory) == {"key": [1, None, "x"]}
+    assert len(session.select_all(WorkflowRun)) == 1
+    assert plan_notes(session) == [
+        ("done", ('{"rows":[1,null,"x"]}',)),
+        ("done", ("sent",)),
+        ("done", ("Failed: not yet", "x")),
+        ("done", ("Blocked: step b failed", "Thought through")),
+    ]
+
+
+def test_other_steps_another_prompt_or_other_inputs_begin_afresh() -> None:
+    bench, session = Bench(), Session()
+    given: dict[str, Any] = {"user_prompt": "One", "inputs": {"x": [1, (2,)]}}
+    bench.run(STEPS, session, **given)
+    bench.run(STEPS, session, **given)
+    assert len(session.select_all(WorkflowRun)) == 1
+    more = flow(*STEPS.steps, thought("d"))
+    changes: list[tuple[Workflow, dict[str, Any]]] = [
+        (STEPS, {"user_prompt": "Two"}),
+        (STEPS, {"inputs": {"x": 2}}),
+        (more, {}),
+    ]
+    for workflow, changed in changes:
+        bench.took()
+        bench.run(workflow, session, **{**given, **changed})
+        assert sorted(bench.took()) == ["broken", "mail", "work"]
+    assert len(session.select_all(WorkflowRun)) == 4
+
+
+def test_what_was_completed_begins_afresh() -> None:
+    bench, session = Bench(), Session()
+    bench.is_broken = False
+    assert bench.run(STEPS, session).status == bench.run(STEPS, session).status == "completed"
+    assert sorted(bench.took()) == ["broken", "broken", "mail", "mail", "work", "work"]
+    assert len(session.select_all(WorkflowRun)) == 2
+
+
+def test_an_unfinished_run_is_gone_on_with_also_when_another_ran_in_between() -> None:
+    bench, session = Bench(), Session()
+    bench.run(STEPS, session)
+    bench.run(flow(thought("x"), goal="Something else"), session)
+    bench.took()
+    bench.is_broken = False
+    again = bench.run(STEPS, session)
+    assert (again.status, bench.took()) == ("completed", ["broken"])
+
+
+def test_a_failed_step_whose_tool_must_not_be_called_twice_stays_failed() -> None:
+    calls: list[int] = []
+
+    def mail() -> None:
+        calls.append(1)
+        raise ToolError("the line went dead")
+
+    session = Session()
+    capabilities = capable(plain_tool("mail", mail, idempotent=False))
+    workflow = flow(called("m", tool="mail"), thought("b", "m"))
+    results = [run_workflow(workflow, capabilities, session=session) for _ in range(3)]
+    assert (calls, [result.status for result in results]) == ([1], ["failed"] * 3)
+    assert [dict(result.errors) for result in results] == [dict(results[0].errors)] * 3
+    assert results[0].errors["m"].message == "the line went dead"
+    assert [states(result.workflow) for result in results] == [{"m": "failed", "b": "pending"}] * 3
+
+
+def test_a_call_that_was_refused_before_it_was_made_is_made_the_next_time() -> None:
+    calls: list[int] = []
+    session = Session()
+    workflow = flow(called("m", tool="mail", inputs={"to": 1}))
+
+    def narrow(to: str) -> None:
+        raise AssertionError(to)
+
+    def wide(to: int) -> str:
+        calls.append(to)
+        return "sent"
+
+    first = run_workflow(workflow, capable(plain_tool("mail", narrow, idempotent=False)), session=session)
+    again = run_workflow(workflow, capable(plain_tool("mail", wide, idempotent=False)), session=session)
+    assert (first.errors["m"].code, dict(again.outputs), calls) == ("parameter", {"m": "sent"}, [1])
+
+
+def test_what_depends_on_a_lost_step_runs_where_that_is_passed_over() -> None:
+    workflow = flow(called("m", tool="mail", status="in_progress", on_failure="continue"), thought("b", "m"))
+    bench = Bench()
+    result = bench.run(workflow, Session())
+    assert (bench.took(), result.status, dict(result.errors)) == ([], "completed", {"m": MAYBE})
+    assert states(result.workflow) == {"m": "failed", "b": "completed"}
+
+
+@pytest.mark.parametrize("on_failure", ["continue", "skip_dependents"])
+def test_what_went_on_without_a_failed_step_is_not_repeated(on_failure: Any) -> None:
+    bench, session = Bench(), Session()
+    workflow = flow(
+        called("b", tool="broken", on_failure=on_failure), called("a", "b"), called("x", tool="nobody")
+    )
+    bench.run(workflow, session)
+    assert bench.took() == (["broken", "work"] if on_failure == "continue" else ["broken"])
+    bench.is_broken = False
+    again = bench.run(workflow, session)
+    assert bench.took() == (["broken"] if on_failure == "continue" else ["broken", "work"])
+    assert states(again.workflow) == {"b": "completed", "a": "completed", "x": "failed"}
+
+
+def test_a_skipped_step_stays_skipped_and_has_the_same_output() -> None:
+    bench, session = Bench(), Session()
+    workflow = flow(
+        called("a", expected_key="key", done_check="key == 1"),
+        called("s", done_check="True"),
+        called("b", "a", "s", tool="broken", inputs={"value": "${a.output}"}),
+    )
+    first = bench.run(workflow, session, inputs={"key": 1})
+    bench.is_broken = False
+    again = bench.run(workflow, restored(session), inputs={"key": 1})
+    assert (dict(first.outputs), dict(again.outputs)) == ({"a": 1}, {"a": 1, "b": 1})
+    assert states(again.workflow) == {"a": "completed, skipped", "s": "completed, skipped", "b": "completed"}
+    skips = [item for item in again.session.select_all(MemoryItem) if item.type == "step_skipped"]
+    assert [(item.step_id, item.key) for item in skips] == [("a", "key"), ("s", None)]
+
+
+# Documents that say how far their steps are
+
+
+def test_steps_that_the_document_calls_completed_are_not_run() -> None:
+    bench, session = Bench(), Session()
+    bench.is_broken = False
+    workflow = flow(
+        called("a", status="completed", completed_at="2024-05-06T07:08:09+00:00", expected_key="key",
+               output_path=("rows",)),
+        called("s", status="completed", skipped=True),
+        called("b", "a", "s", tool="broken", inputs={"value": "${a.output.rows}"}),
+        status="in_progress",
+    )  # fmt: skip
+    result = bench.run(workflow, session, inputs={"key": [7]})
+    assert (bench.took(), result.status, dict(result.outputs)) == (
+        ["broken"],
+        "completed",
+        {"a": {"rows": [7]}, "b": [7]},
+    )
+    assert states(result.workflow) == {"a": "completed", "s": "completed, skipped", "b": "completed"}
+    assert result.workflow.steps[0].completed_at == "2024-05-06T07:08:09+00:00"
+    assert [status for status, _ in plan_notes(session)] == ["done", "done", "done"]
+    assert plan_notes(session)[0] == ("done", ("Done before",))
+
+
+@pytest.mark.parametrize("status", ["failed", "in_progress"])
+def test_steps_that_the_document_calls_failed_or_running_are_run_unless_that_could_be_twice(
+    status: Any,
+) -> None:
+    bench = Bench()
+    workflow = flow(called("a", status=status), called("m", tool="mail", status=status), thought("b", "m"))
+    result = bench.run(workflow, Session())
+    assert (bench.took(), dict(result.errors)) == (["work"], {"m": MAYBE})
+    assert states(result.workflow) == {"a": "completed", "m": "failed", "b": "pending"}
+
+
+def test_a_workflow_all_of_whose_steps_are_done_completes_at_once() -> None:
+    result = Bench().run(flow(thought("a", status="completed")), Session())
+    assert (result.status, states(result.workflow)) == ("completed", {"a": "completed"})
+
+
+def test_a_result_can_be_run_again_and_only_what_failed_is() -> None:
+    bench = Bench()
+    first = bench.run(STEPS, Session())
+    bench.took()
+    bench.is_broken = False
+    again = bench.run(first.workflow, Session(), inputs={"key": [1, 2, "kept"]})
+    assert (bench.took(), again.outputs["b"]) == (["broken"], "kept")
+
+
+# Snapshots
+
+ODD = [
+    float("nan"), float("inf"), {"x": [float("-inf")]}, b"\x00", {1: {2}}, (1, (2,)), object, 1j, "\ud800",
+    10**400, {"deep": [[[[[[]]]]]]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("output", ODD, ids=repr)
+def test_a_session_can_be_written_down_whatever_a_tool_gave(output: Any) -> None:
+    from planning.tools import ToolResult
+
+    session = Session()
+    workflow = flow(called("a", expected_key="key"), thought("b", "a"), called("z", tool="nobody"))
+    work = plain_tool("work", lambda: ToolResult(True, "Done.", output))
+    run_workflow(workflow, capable(work), session=session, inputs={"odd": output})
+    text = session.snapshot().to_json()
+    assert Snapshot.from_json(text).to_json() == text
+    other = Session()
+    other.rollback(Snapshot.from_json(text))
+    again = run_workflow(workflow, capable(work), session=other, inputs={"odd": output})
+    assert {record.run_id for record in other.select_all(StepRecord)} == {
+        run.run_id for run in session.select_all(WorkflowRun)
+    }
+    assert states(again.workflow) == {"a": "completed", "b": "completed", "z": "failed"}
+
+
+@pytest.mark.parametrize("value", [(1, 2), {"x": (1,)}, {"x": {1}}], ids=repr)
+def test_a_workflow_made_by_hand_with_odd_inputs_can_be_written_down_and_gone_on_with(value: Any) -> None:
+    session = Session()
+    workflow = flow(thought("a"), called("b", "a", tool="nobody", inputs={"value": value}))
+    run_workflow(workflow, capable(), session=session)
+    other = restored(session)
+    run_workflow(workflow, capable(), session=other)
+    assert len(other.select_all(WorkflowRun)) == 1
+
+
+def test_a_snapshot_of_another_version_is_refused_and_the_session_stays_as_it_is() -> None:
+    session = Session()
+    Bench().run(STEPS, session)
+    before = session.snapshot()
+    text = before.to_json().replace('"version": 1', '"version": 2', 1)
+    with pytest.raises(SnapshotError) as refused:
+        session.rollback(Snapshot.from_json(text))
+    assert str(refused.value) == "snapshot version 2 is not known; this release reads 1"
+    assert session.snapshot() == before

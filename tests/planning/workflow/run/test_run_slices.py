@@ -1,0 +1,243 @@
+"""What a session keeps of runs, and what its bus tells of them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from run_cases import called, capable, changes, flow, heard, plan_states, states, thought
+
+from planning import Plan
+from planning.workflow import (
+    MemoryItem,
+    RunChanged,
+    StepChanged,
+    StepRecord,
+    Workflow,
+    WorkflowRun,
+    arun_workflow,
+    run_workflow,
+)
+from session import InProcessEventBus, Session, select_all, select_latest
+from session.events import SessionEvent, ToolInvoked
+
+MARKS = {"pending": "pending", "in_progress": "in_progress", "completed": "done", "failed": "blocked"}
+
+
+def test_events_tell_of_the_run_and_of_each_step_in_order() -> None:
+    session = Session()
+    told: list[Any] = []
+
+    def hear(event: SessionEvent) -> None:
+        if isinstance(event, RunChanged):
+            told.append(event.run.status)
+        elif isinstance(event, StepChanged):
+            told.append((event.record.step_id, event.record.status))
+        else:
+            assert isinstance(event, ToolInvoked)
+            told.append(event.name)
+
+    session.bus.subscribe(SessionEvent, hear)
+    run_workflow(
+        flow(thought("a"), called("b", "a"), called("c", "b", tool="x")),
+        capable(work=lambda: 1),
+        session=session,
+    )
+    assert told == [
+        "in_progress", ("a", "completed"), ("b", "in_progress"), "work", ("b", "completed"), ("c", "failed"),
+        "failed",
+    ]  # fmt: skip
+
+
+def test_records_and_runs_are_slices_that_say_when_everything_happened() -> None:
+    before = datetime.now(UTC)
+    session = Session()
+    result = run_workflow(flow(thought("a"), called("b", "a")), capable(work=lambda: [1]), session=session)
+    after = datetime.now(UTC)
+    records = select_all(session, StepRecord)
+    assert [(each.step_id, each.status, each.output, each.attempt, each.called) for each in records] == [
+        ("a", "completed", "Do a", 0, False),
+        ("b", "in_progress", None, 1, True),
+        ("b", "completed", [1], 1, True),
+    ]
+    (run,) = select_all(session, WorkflowRun)
+    assert run.completed_at is not None
+    times = [run.started_at, *(each.at for each in records), run.completed_at]
+    read = [datetime.fromisoformat(each) for each in times]
+    assert all(each.utcoffset() is not None and each.tzname() == "UTC" for each in read)
+    assert [before, *read, after] == sorted([before, *read, after])
+    assert {each.run_id for each in records} == {run.run_id}
+    workflow = result.workflow
+    assert (workflow.created_at, workflow.completed_at) == (run.started_at, run.completed_at)
+    assert [step.completed_at for step in workflow.steps] == [records[0].at, records[2].at]
+
+
+def test_a_failed_run_has_no_time_of_completion_and_a_workflow_keeps_that_of_its_making() -> None:
+    workflow = flow(called("a"), thought("b"), created_at="2024-01-01T00:00:00+00:00")
+    result = run_workflow(workflow, capable())
+    assert (result.workflow.created_at, result.workflow.completed_at) == ("2024-01-01T00:00:00+00:00", None)
+    assert [step.completed_at is None for step in result.workflow.steps] == [True, False]
+
+
+def test_the_workflow_is_a_slice_that_is_in_no_snapshot_and_follows_from_the_others() -> None:
+    session = Session()
+    assert select_latest(session, Workflow) is None
+    result = run_workflow(flow(thought("a")), capable(), session=session)
+    assert select_all(session, Workflow) == (result.workflow,)
+    assert set(session.snapshot().slices) == {WorkflowRun, StepRecord, Plan}
+
+
+def test_at_each_change_the_workflow_and_the_plan_say_the_same() -> None:
+    session = Session()
+    seen: list[dict[str, str]] = []
+
+    def look(_event: StepChanged) -> None:
+        workflow = session.select_latest(Workflow)
+        assert workflow is not None
+        assert plan_states(session) == [MARKS[step.status] for step in workflow.steps]
+        seen.append(states(workflow))
+
+    session.bus.subscribe(StepChanged, look)
+    run_workflow(flow(thought("a"), called("b", "a")), capable(work=lambda: 1), session=session)
+    assert seen == [
+        {"a": "completed", "b": "pending"},
+        {"a": "completed", "b": "in_progress"},
+        {"a": "completed", "b": "completed"},
+    ]
+
+
+def test_from_another_thread_the_workflow_agrees_with_the_plan_at_any_moment() -> None:
+    session = Session()
+    over = threading.Event()
+    wrong: list[Any] = []
+    looks: list[int] = []
+
+    def watch() -> None:
+        while not over.is_set():
+            with session.transaction():
+                workflow, plan = session.select_latest(Workflow), session.select_latest(Plan)
+            if workflow is not None and plan is not None:
+                looks.append(1)
+                if [MARKS[step.status] for step in workflow.steps] != [step.status for step in plan.steps]:
+                    wrong.append((workflow, plan))
+
+    async def work() -> int:
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return 1
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    steps = [called(f"s{number}", *([f"s{number - 1}"] if number % 3 else [])) for number in range(200)]
+    result = run_workflow(flow(*steps), capable(work=work), session=session)
+    over.set()
+    watcher.join(10)
+    assert (result.status, wrong, len(looks) > 0) == ("completed", [], True)
+
+
+def test_two_runs_in_two_sessions_on_one_bus_know_nothing_of_each_other() -> None:
+    bus = InProcessEventBus()
+    one, two = Session(bus=bus), Session(bus=bus)
+
+    async def scene() -> Any:
+        async def work(name: str) -> str:
+            await asyncio.sleep(0)
+            return name
+
+        runs = []
+        for session, name in ((one, "one"), (two, "two")):
+            steps = [
+                called(step_id, inputs={"name": f"{name} {step_id}"}, expected_key="key") for step_id in "abc"
+            ]
+            runs.append(arun_workflow(flow(*steps, goal=name), capable(work=work), session=session))
+        return await asyncio.gather(*runs)
+
+    for session, name, result in zip((one, two), ("one", "two"), asyncio.run(scene()), strict=True):
+        assert dict(result.outputs) == {step_id: f"{name} {step_id}" for step_id in "abc"}
+        assert {record.run_id for record in session.select_all(StepRecord)} == {
+            session.select_all(WorkflowRun)[0].run_id
+        }
+        assert len(session.select_all(MemoryItem)) == 3
+        plan = session.select_latest(Plan)
+        assert plan is not None
+        assert (plan.objective, plan.status) == (name, "completed")
+
+
+def test_two_runs_in_one_session_both_complete_and_the_plan_shows_the_later_one() -> None:
+    session = Session()
+
+    async def scene() -> Any:
+        async def work() -> str:
+            await asyncio.sleep(0)
+            return "worked"
+
+        flows = [flow(called("a"), called("b", "a"), goal=goal) for goal in ("one", "two")]
+        return await asyncio.gather(
+            *(arun_workflow(each, capable(work=work), session=session) for each in flows)
+        )
+
+    results = asyncio.run(scene())
+    assert [(result.status, dict(result.outputs)) for result in results] == [
+        ("completed", {"a": "worked", "b": "worked"})
+    ] * 2
+    assert results[0].warnings == (
+        "the plan was replaced by someone else while the workflow ran; it shows the run no more",
+    )
+    assert results[1].warnings == ()
+    assert len({run.run_id for run in session.select_all(WorkflowRun)}) == 2
+    plan = session.select_latest(Plan)
+    assert plan is not None
+    assert (plan.objective, plan.status) == ("two", "completed")
+
+
+def test_a_run_in_a_run_in_one_session_disturbs_neither() -> None:
+    session = Session()
+
+    def nested() -> str:
+        inner = run_workflow(
+            flow(thought("x", expected_key="inner"), goal="inner"), capable(), session=session
+        )
+        return inner.status
+
+    workflow = flow(called("a", tool="nested"), thought("b", "a", expected_key="outer"))
+    result = run_workflow(workflow, capable(nested=nested), session=session)
+    assert (result.status, result.outputs["a"]) == ("completed", "completed")
+    assert [(run.workflow.goal, run.status) for run in session.select_all(WorkflowRun)] == [
+        ("inner", "completed"),
+        ("Find it out", "completed"),
+    ]
+    assert session.select_latest(Workflow) == result.workflow
+
+
+def test_one_workflow_twice_at_the_same_time_in_one_session_calls_nothing_twice_that_must_not_be() -> None:
+    from run_cases import plain_tool
+
+    calls: list[int] = []
+
+    async def work() -> int:
+        calls.append(1)
+        await asyncio.sleep(0)
+        return len(calls)
+
+    async def scene(session: Session) -> Any:
+        capabilities = capable(plain_tool("work", work, idempotent=False))
+        workflow = flow(thought("z"), called("a", "z"))
+        runs = [arun_workflow(workflow, capabilities, session=session) for _ in range(2)]
+        return await asyncio.gather(*runs, return_exceptions=True)
+
+    session = Session()
+    asyncio.run(scene(session))
+    runs = session.select_all(WorkflowRun)
+    assert len(calls) == len(runs), "one run made a call twice"
+
+
+@pytest.mark.parametrize("history", [None, 1])
+def test_what_a_session_forgets_of_its_events_is_not_missed(history: int | None) -> None:
+    session = Session(history=history)
+    records = heard(session)
+    result = run_workflow(flow(thought("a"), thought("b", "a")), capable(), session=session)
+    assert (result.status, changes(records)) == ("completed", [("a", "completed"), ("b", "completed")])
+    assert len(session.select_all(StepRecord)) == 2

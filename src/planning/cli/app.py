@@ -16,7 +16,7 @@ import typer
 from planning.cli.definitions import FORMATS, Format
 from planning.cli.graph import GRAPH_HELP, graph
 from planning.cli.replay import replay
-from planning.cli.run import RUN_HELP, run
+from planning.cli.run.command import RUN_HELP, run
 from planning.cli.source import NoSourceError, SourceError, read_calls
 from planning.cli.validate import SCHEMA_HELP, VALIDATE_HELP, print_schema, validate
 from planning.cli.view_plain import show_plain

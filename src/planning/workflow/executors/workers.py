@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from functools import partial
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from queue import Empty, SimpleQueue
@@ -256,7 +257,7 @@ class _Worker:
             self._connection, theirs = context.Pipe()
             with theirs:  # closed here, so that the end of the process is the end of the connection
                 process = context.Process(target=_work, args=(theirs,), name="workflow worker", daemon=True)
-                process.start()
+                _start_deaf(process)
             self._process = process
             if self._killed.is_set():
                 process.kill()
@@ -279,12 +280,32 @@ class _Worker:
             process.close()
 
 
+def _start_deaf(process: BaseProcess) -> None:
+    """Start a process that Ctrl-C does not reach, also not before it can say so itself."""
+    if not hasattr(signal, "pthread_sigmask"):  # pragma: no cover - Windows
+        process.start()
+        return
+    resource_tracker.ensure_running()  # or starting it would let the signal through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()  # it inherits what is blocked
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _leave_with(parent: BaseProcess) -> None:  # pragma: no cover - ends the process that runs it
+    """End this process when the program ends that it works for, in the midst of a job too."""
+    parent.join()
+    os._exit(1)
+
+
 def _work(connection: Connection) -> None:
     """What a worker does: one job after the other, until nobody is there to give any."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:  # pragma: no cover - true in a worker alone
+        threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
     with suppress(ValueError):  # not the main thread
-        signal.signal(
-            signal.SIGINT, signal.SIG_IGN
-        )  # Ctrl-C is for the program, which ends its workers itself
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program ends its workers itself
     with suppress(EOFError, OSError):
         connection.send_bytes(b"ready")
         while True:

@@ -210,7 +210,7 @@ def test_a_cluster_gives_the_same_result() -> None:
 
 
 def test_a_cluster_that_cannot_be_reached_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planning.cli.run_executors._CONNECT", 0.1)
+    monkeypatch.setattr("planning.cli.run.executors._CONNECT", 0.1)
     assert refused("fine.json", *WITH, "--executor", "dask://127.0.0.1:1") == (
         "planning: --executor dask://127.0.0.1:1 cannot be reached:"
         " Timed out trying to connect to tcp://127.0.0.1:1 after 0.1 s"

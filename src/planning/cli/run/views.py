@@ -11,8 +11,8 @@ from typing import Protocol, TextIO
 
 import typer
 
-from planning.cli.run_plain import begin_line, change_line, end_lines, stopping_text
-from planning.cli.run_progress import Progress, StepView
+from planning.cli.run.plain import begin_line, change_line, end_lines, stopping_text
+from planning.cli.run.progress import Progress, StepView
 from planning.workflow.run.result import WorkflowResult
 
 __all__ = ["View", "view_of"]
@@ -48,7 +48,7 @@ def view_of(own: TextIO, progress: Progress, *, is_json: bool) -> Iterator[View]
     elif own.isatty() and os.environ.get("TERM") != "dumb":
         from rich.console import Console  # noqa: PLC0415 - only a terminal needs it, and pays for it
 
-        from planning.cli.view_run import LiveView  # noqa: PLC0415 - it needs rich
+        from planning.cli.run.view_live_run import LiveView  # noqa: PLC0415 - it needs rich
 
         streams = [sys.stdout, *([sys.stderr] if sys.stderr is not None and sys.stderr.isatty() else [])]
         with LiveView(Console(file=own), progress, fd=own.fileno(), streams=streams) as live:

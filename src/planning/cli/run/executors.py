@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from planning.cli.printable import printable
-from planning.cli.run_options import OptionError
+from planning.cli.run.options import OptionError
 from planning.errors import show
 
 __all__ = ["ExecutorError", "check_executor_name", "executor_of"]

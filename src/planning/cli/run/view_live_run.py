@@ -16,9 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from planning.cli.printable import one_line, printable
-from planning.cli.run_output import telling_lines
-from planning.cli.run_plain import seconds_text, stopping_text
-from planning.cli.run_progress import Progress, StepView, StepViewState
+from planning.cli.run.output import telling_lines
+from planning.cli.run.plain import seconds_text, stopping_text
+from planning.cli.run.progress import Progress, StepView, StepViewState
 from planning.workflow.run.result import WorkflowResult
 
 __all__ = ["LiveView", "final_frame", "frame"]

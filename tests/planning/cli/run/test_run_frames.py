@@ -17,9 +17,9 @@ from rich.console import Console, RenderableType
 from run_folders import COMMAND, TOOLS, plan, step, thought, timeless
 from syrupy.assertion import SnapshotAssertion
 
-from planning.cli.run_plain import seconds_text, stopping_text
-from planning.cli.run_progress import Progress
-from planning.cli.view_run import LiveView, final_frame, frame
+from planning.cli.run.plain import seconds_text, stopping_text
+from planning.cli.run.progress import Progress
+from planning.cli.run.view_live_run import LiveView, final_frame, frame
 from planning.workflow import StepError, StepRecord, Workflow, WorkflowResult, WorkflowStep
 from planning.workflow.run.records import WorkflowRun
 from session import Session

@@ -129,25 +129,25 @@ def run(
 
     The plan is checked first, as 'planning validate' does it; one with errors is not run.
     """
-    from planning.cli import run_executors, run_options  # noqa: PLC0415 - the other commands need none of the engine
-    from planning.cli.run_keep import KeepError  # noqa: PLC0415 - as above
-    from planning.cli.run_session import NothingRun, Order, run_order  # noqa: PLC0415 - as above
+    from planning.cli.run import executors, options  # noqa: PLC0415 - the other commands need none of the engine
+    from planning.cli.run.keep import KeepError  # noqa: PLC0415 - as above
+    from planning.cli.run.session import NothingRun, Order, run_order  # noqa: PLC0415 - as above
     from planning.tools.contract import check_timeout  # noqa: PLC0415 - as above
 
     try:
-        given = run_options.given(prompt, var or ())
-    except run_options.OptionError as error:
+        given = options.given(prompt, var or ())
+    except options.OptionError as error:
         raise typer.BadParameter(str(error), param_hint="'--var'") from None
     try:
-        run_executors.check_executor_name(executor)
-    except run_options.OptionError as error:
+        executors.check_executor_name(executor)
+    except options.OptionError as error:
         raise typer.BadParameter(str(error), param_hint="'--executor'") from None
     try:
         check_timeout(timeout)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="'--timeout'") from None
     workflow, capabilities = _checked(plan, tools, handlers, agents)
-    line = run_options.command_line(
+    line = options.command_line(
         plan or "-",
         [
             ("--tools", tools),
@@ -175,7 +175,7 @@ def run(
     )
     try:
         code = run_order(order)
-    except (NothingRun, KeepError, run_executors.ExecutorError) as error:
+    except (NothingRun, KeepError, executors.ExecutorError) as error:
         raise _nothing_run(error) from None
     if code:
         raise typer.Exit(code)

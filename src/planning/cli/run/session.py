@@ -15,9 +15,9 @@ import attrs
 import typer
 
 from planning.cli.printable import printable
-from planning.cli.run_drive import EXIT_CODES, Drive, leave_if_held_up
-from planning.cli.run_executors import executor_of
-from planning.cli.run_keep import (
+from planning.cli.run.drive import EXIT_CODES, Drive, leave_if_held_up
+from planning.cli.run.executors import executor_of
+from planning.cli.run.keep import (
     KeepError,
     check_target,
     kept_run,
@@ -25,10 +25,10 @@ from planning.cli.run_keep import (
     read_snapshot,
     write_snapshot,
 )
-from planning.cli.run_options import Given, uncallable
-from planning.cli.run_output import own_stdout
-from planning.cli.run_progress import Progress
-from planning.cli.run_views import View, view_of
+from planning.cli.run.options import Given, uncallable
+from planning.cli.run.output import own_stdout
+from planning.cli.run.progress import Progress
+from planning.cli.run.views import View, view_of
 from planning.model import Plan
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.model import Workflow

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from planning.cli.printable import one_line, printable
-from planning.cli.run_progress import Progress, StepView
+from planning.cli.run.progress import Progress, StepView
 from planning.workflow.run.failures import StepError
 from planning.workflow.run.result import WorkflowResult
 

@@ -345,6 +345,7 @@ class Transaction:
                 self.dispatch(event)
             except BaseException:
                 self.slices, self._recorded = before, recorded
+                self._is_own = False
                 raise
         self._told += (event,)
 

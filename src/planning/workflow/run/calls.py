@@ -13,7 +13,6 @@ import attrs
 
 from planning.tools.contract import Tool, ToolContext
 from planning.tools.errors import (
-    PASSING,
     SORRY,
     CircuitOpen,
     ErrorKind,
@@ -154,7 +153,7 @@ class Caller:
             else:
                 result = await self._to_its_end(call)
             check_size(result.value, call.tool.name)
-        except (Interrupted, Ended):
+        except (Interrupted, Ended, GeneratorExit):  # the last when nobody waits for the coroutine any more
             raise
         except _Reported as report:
             return report.error
@@ -212,7 +211,7 @@ class Caller:
         self._begin(call)
         try:
             result = await self._path(call).ainvoke(call.tool, call.inputs)
-        except PASSING as error:
+        except (KeyboardInterrupt, SystemExit) as error:
             raise Ended(error) from None
         except PrivateFailure as error:
             if error.kind in _MAY_PASS and call.lost is None:

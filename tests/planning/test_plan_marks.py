@@ -1,0 +1,76 @@
+"""Several marks as one change: what they would make one after the other, or nothing."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planning import MarkStep, Plan, PlanStep, ToolValidationError
+from planning.commands import MarkSteps
+from planning.handlers import mark_steps as checked
+from planning.model import STEP_STATUSES
+from planning.reducers import mark_step, mark_steps
+from strategies import plans
+
+PLAN = Plan(
+    "Fix it", "active", (PlanStep("S001", "Look", None, "done"), PlanStep("S002", "Fix", None, "pending"))
+)
+
+
+@given(plans(), st.data())
+def test_several_marks_make_what_they_make_one_after_the_other(plan: Plan, data: st.DataObject) -> None:
+    ids = [step.step_id for step in plan.steps]
+    marks = data.draw(
+        st.lists(
+            st.builds(
+                MarkStep,
+                st.sampled_from(ids) if ids else st.nothing(),
+                st.sampled_from(STEP_STATUSES),
+                st.none() | st.just("seen"),
+            ),
+            max_size=6 if ids else 0,
+        )
+    )
+    slice_: tuple[Plan, ...] = (plan,)
+    assert mark_steps(slice_, MarkSteps(tuple(marks))) == reduce(mark_step, marks, slice_)
+
+
+def test_untouched_steps_are_shared() -> None:
+    (after,) = mark_steps((PLAN,), MarkSteps((MarkStep("S002", "blocked"),)))
+    assert after.steps[0] is PLAN.steps[0]
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        (),
+        (MarkStep("S002", "done"), MarkStep("S009", "done")),
+        (MarkStep("S002", "done"), MarkStep("S001", "finished")),  # type: ignore[arg-type] # no status
+    ],
+)
+def test_with_no_mark_or_one_that_cannot_be_made_the_slice_stays_as_it_is(
+    marks: tuple[MarkStep, ...],
+) -> None:
+    slice_ = (PLAN,)
+    assert mark_steps(slice_, MarkSteps(marks)) is slice_
+
+
+@pytest.mark.parametrize("slice_", [(), (Plan("Gone", "abandoned"),)])
+def test_without_a_plan_to_mark_the_slice_stays_as_it_is(slice_: tuple[Plan, ...]) -> None:
+    assert mark_steps(slice_, MarkSteps((MarkStep("S001", "done"),))) is slice_
+
+
+def test_each_mark_is_checked_and_normalised_like_a_single_one() -> None:
+    command = MarkSteps((MarkStep(" S002 ", "done", " seen "), MarkStep("S001", "pending")))
+    assert checked(command, PLAN) == MarkSteps(
+        (MarkStep("S002", "done", "seen"), MarkStep("S001", "pending"))
+    )
+
+
+def test_a_mark_that_is_refused_refuses_all() -> None:
+    with pytest.raises(ToolValidationError) as refused:
+        checked(MarkSteps((MarkStep("S001", "done"), MarkStep("S007", "done"))), PLAN)
+    assert str(refused.value) == "step_id: the plan has no step S007; its steps are S001 to S002"

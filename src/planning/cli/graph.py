@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from enum import StrEnum
@@ -10,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Final, TextIO
 
 import typer
 
+from planning.cli.reports import is_terminal, print_report, wants_color
 from planning.cli.source import NoSourceError, SourceError, read_bytes
 
 if TYPE_CHECKING:
     from planning.workflow.model import Workflow
-    from planning.workflow.reports.report import Report
 
 __all__ = ["GRAPH_HELP", "graph"]
 
@@ -80,14 +79,14 @@ def graph(
 
     report = validate_workflow(source)
     if not report.ok:
-        _print_report(report, "<stdin>" if plan in (None, "-") else str(plan))
+        print_report(report, None if plan in (None, "-") else plan, err=True)
         raise typer.Exit(1)
-    is_terminal = _is_terminal(sys.stdout)
-    if form is GraphFormat.TREE or (form is None and is_terminal):
+    in_terminal = is_terminal(sys.stdout)
+    if form is GraphFormat.TREE or (form is None and in_terminal):
         from planning.cli.view_tree import tree_text  # noqa: PLC0415 - as above
 
-        color = is_terminal and _wants_color()
-        width = shutil.get_terminal_size().columns if is_terminal else None
+        color = in_terminal and wants_color()
+        width = shutil.get_terminal_size().columns if in_terminal else None
         text = tree_text(report.workflow, width=width, color=color, is_ascii=_is_ascii(sys.stdout))
         typer.echo(text, nl=False, color=color)
     else:
@@ -106,21 +105,6 @@ def _print_mermaid(workflow: Workflow) -> None:
             f" {MOST_EDGES:,} and {MOST_CHARACTERS:,} unless told; raise its maxEdges and maxTextSize",
             err=True,
         )
-
-
-def _print_report(report: Report, name: str) -> None:
-    is_terminal = _is_terminal(sys.stderr)
-    color = is_terminal and _wants_color()
-    width = shutil.get_terminal_size().columns if is_terminal else None
-    typer.echo(report.render(color=color, name=name, width=width), err=True, color=color)
-
-
-def _is_terminal(stream: TextIO | None) -> bool:
-    return stream is not None and stream.isatty()
-
-
-def _wants_color() -> bool:
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _is_ascii(stream: TextIO | None) -> bool:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import attrs
 import typer
 
+from planning.cli.reports import print_report
 from planning.cli.source import NoSourceError, SourceError, read_bytes
 
 if TYPE_CHECKING:
@@ -145,7 +143,7 @@ def _nothing_checked(error: Exception) -> typer.Exit:
 def _print(report: Report, form: ReportFormat, file: str | None) -> None:
     match form:
         case ReportFormat.TEXT:
-            _print_text(report, file)
+            print_report(report, file)
         case ReportFormat.JSON:
             findings = [_fields(finding) for finding in (*report.errors, *report.warnings)]
             typer.echo(json.dumps({**report.to_dict(), "findings": findings}, indent=2))
@@ -156,14 +154,6 @@ def _print(report: Report, form: ReportFormat, file: str | None) -> None:
 
             text = github_text(report, file)
             typer.echo(text, nl=bool(text))
-
-
-def _print_text(report: Report, file: str | None) -> None:
-    """For a person: in colours and lines of its width in a terminal, unless it asks for none."""
-    is_terminal = sys.stdout is not None and sys.stdout.isatty()
-    color = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    width = shutil.get_terminal_size().columns if is_terminal else None
-    typer.echo(report.render(color=color, name=file or "<stdin>", width=width), color=color)
 
 
 def _fields(finding: Any) -> dict[str, Any]:

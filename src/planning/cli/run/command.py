@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from planning.cli.reports import print_report
 from planning.cli.source import NoSourceError, SourceError, read_bytes
 
 if TYPE_CHECKING:
@@ -201,11 +199,7 @@ def _checked(
         raise _nothing_run(error) from None
     report = validate_workflow(source, capabilities)
     if report.errors or report.warnings:
-        is_terminal = sys.stderr is not None and sys.stderr.isatty()
-        color = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        width = shutil.get_terminal_size().columns if is_terminal else None
-        name = "<stdin>" if plan in (None, "-") else str(plan)
-        typer.echo(report.render(color=color, name=name, width=width), err=True, color=color)
+        print_report(report, None if plan in (None, "-") else plan, err=True)
     if not report.ok:
         raise typer.Exit(1)
     return report.workflow, capabilities or Capabilities(tools=None, handlers=None, agents=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import Parameter
 from typing import Any
 
 import attrs
@@ -17,8 +18,9 @@ from planning.workflow.capabilities import Capabilities
 from planning.workflow.model import WorkflowStep
 from planning.workflow.run.failures import StepFailed
 
-__all__ = ["Callables", "key_of", "takes_context"]
+__all__ = ["Callables", "key_of", "takes_context", "task_of"]
 
+_NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 _WHOLE = "inputs"
 _LISTED = "the tools are"
 
@@ -82,6 +84,19 @@ def _made(name: str, function: Callable[..., Any]) -> Tool:
     if parameters[:1] == [_WHOLE]:
         return Tool(name, "", function, parameters=FreeModel())
     return Tool(name, "", function)
+
+
+def task_of(step: WorkflowStep, tool: Tool) -> dict[str, Any]:
+    """What a step without inputs gives: an agent its task, which is the step's description, as it is written."""
+    if step.agent is None or tool.parameters is not None:
+        return {}
+    parameters = read_signature(tool.function).parameters.values()
+    required = [
+        each.name
+        for each in parameters
+        if each.default is each.empty and each.kind in _NAMED and "ToolContext" not in str(each.annotation)
+    ]
+    return {required[0]: step.description} if len(required) == 1 else {}
 
 
 def takes_context(tool: Tool) -> bool:

@@ -18,7 +18,7 @@ from planning.workflow.capabilities import Capabilities
 from planning.workflow.conditions import ConditionInvalid, is_done, require_conditions
 from planning.workflow.model import WorkflowStatus, WorkflowStep
 from planning.workflow.references import StepIds
-from planning.workflow.run.callables import Callables, key_of
+from planning.workflow.run.callables import Callables, key_of, task_of
 from planning.workflow.run.calls import Call, Caller, Interrupted
 from planning.workflow.run.failures import StepError, StepFailed
 from planning.workflow.run.journal import Change, Journal
@@ -201,7 +201,7 @@ class Steps:
                 if tool is None:
                     self._complete(step, None, None, step.description, "Thought through")
                 else:
-                    await self._call(step, tool, inputs)
+                    await self._call(step, tool, inputs or task_of(step, tool))
         self._advance()
 
     async def _call(self, step: WorkflowStep, tool: Tool, inputs: dict[str, Any]) -> None:

@@ -87,7 +87,7 @@ def _made(name: str, function: Callable[..., Any]) -> Tool:
 
 
 def task_of(step: WorkflowStep, tool: Tool) -> dict[str, Any]:
-    """What a step without inputs gives: an agent its task, which is the step's description, as it is written."""
+    """What a step without inputs gives: an agent its task, the step's description as it is written."""
     if step.agent is None or tool.parameters is not None:
         return {}
     parameters = read_signature(tool.function).parameters.values()

@@ -98,7 +98,7 @@ class Delivery:
     def _note(self, kind: str, fate: Fate) -> None:
         with self._lock:
             if self._is_given_up:
-                raise _GivenUpError
+                raise _GivenUpError  # pragma: no cover - whether the thread still comes here is a race
             self._fates[kind] = fate
 
     def _messages(self) -> Mapping[str, tuple[str, bytes]]:

@@ -258,6 +258,7 @@ def _carried(tool: Tool) -> Callable[..., Any] | _ByName:
 
 def _written_error(error: Exception) -> bytes:
     """An exception as bytes; where it does not come back whole, another that says of it what can be said."""
+    error.__traceback__ = error.__cause__ = error.__context__ = None  # some libraries would send them too
     try:
         written = dumps(error)
         back = pickle.loads(written)  # noqa: S301 - it was written one line before

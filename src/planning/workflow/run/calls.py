@@ -183,8 +183,6 @@ class Caller:
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            if task.done():
-                return await task
             call.is_stopping = True
             if call.future is not None and call.future.cancel() and not call.tool.idempotent:
                 call.called = False

@@ -44,6 +44,9 @@ class Change(NamedTuple):
 _Waiting = Change | Callable[[], Change] | SessionEvent
 
 
+_heard_by_nobody: Callable[[BaseException], None] = lambda _error: None  # noqa: E731 - the run is over: it has its own
+
+
 class Journal:
     """Writes changes into the session.
 
@@ -55,7 +58,7 @@ class Journal:
     def __init__(self, session: Session, mirror: PlanMirror) -> None:
         """Begin one, for a run in the running event loop."""
         self.turns = 0
-        self.failed: Callable[[BaseException], object] | None = None
+        self.failed: Callable[[BaseException], object] = _heard_by_nobody
         self._session = session
         self._mirror = mirror
         self._loop = asyncio.get_running_loop()
@@ -128,7 +131,5 @@ class Journal:
     def _turn(self) -> None:
         try:
             self.write()
-        except BaseException as error:
-            if self.failed is None:
-                raise
+        except BaseException as error:  # noqa: BLE001 - the run raises it; the loop would only log it
             self.failed(error)

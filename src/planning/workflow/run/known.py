@@ -31,15 +31,21 @@ class Known:
         self._session = session
         self._callables = callables
         self._recalled = 0
+        self._stored = 0
+
+    def store(self, key: str, value: Any) -> None:
+        """Take what is being stored in the memory."""
+        self.memory[key] = value
+        self._stored += 1
 
     def recall(self) -> None:
-        """Look at what was stored in the memory since the last time, by whomever."""
+        """Look at what was stored in the memory since the last time, by whomever; nothing waits to be."""
         items = self._session.select_all(MemoryItem)
-        if len(items) < self._recalled:  # rolled back
+        if len(items) < self._recalled + self._stored:  # rolled back
             self.memory.clear()
             self._recalled = 0
         self.memory.update(memory_of(items[self._recalled :]))
-        self._recalled = len(items)
+        self._recalled, self._stored = len(items), 0
 
     def keep(self, step: WorkflowStep, output: Any) -> None:
         """Keep what a step gave."""

@@ -37,7 +37,7 @@ class Values:
         """
         self._outputs = outputs
         self._private = private
-        self._states = states or {}
+        self._states = {} if states is None else states
         self._prompt = user_prompt
         self._ids = ids
 
@@ -90,8 +90,8 @@ class Values:
             state = self._states.get(reference.step_id)
             if state is not None and state.status == "completed":
                 raise MissingValue(
-                    f"{told} has no value: what step {step} gave is not known any more; let {step} store it "
-                    "under an expected_key"
+                    f"{told} has no value: what step {step} gave is not known; let {step} store it under an "
+                    "expected_key"
                 )
             raise MissingValue(
                 f"{told} has no value: step {step} gave no output; let this step depend on it, or leave the "

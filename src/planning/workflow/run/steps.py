@@ -143,7 +143,6 @@ class Steps:
 
     def stop(self) -> None:
         """The run is cut short: what still counts as running is no longer so."""
-        self._journal.failed = None
         self._journal.write()
         for step_id, record in list(self._states.items()):
             if record.status == "in_progress":
@@ -253,7 +252,7 @@ class Steps:
             return
         item = None
         if key is not None:
-            self._known.memory[key] = stored
+            self._known.store(key, stored)
             item = MemoryItem(
                 type="step_result",
                 key=key,

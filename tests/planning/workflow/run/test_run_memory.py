@@ -211,8 +211,7 @@ def test_a_skipped_step_without_a_stored_value_has_no_output() -> None:
         thought("c", "a"),
     )
     message = (
-        "'${a.output}' has no value: step a gave no output; let this step depend on it, or leave the "
-        "reference out"
+        "'${a.output}' has no value: what step a gave is not known; let a store it under an expected_key"
     )
     assert (calls, dict(result.outputs), dict(result.errors)) == ([], {"c": "Do c"}, {"b": told(message)})
 

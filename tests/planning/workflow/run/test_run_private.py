@@ -167,8 +167,7 @@ def test_a_private_output_that_was_not_stored_is_missed_after_the_run_was_taken_
     first = run_workflow(workflow, capabilities)
     again = run_workflow(workflow, capabilities, session=first.session)
     message = (
-        "'${a.output}' has no value: step a gave no output; let this step depend on it, or leave the "
-        "reference out"
+        "'${a.output}' has no value: what step a gave is not known; let a store it under an expected_key"
     )
     assert dict(again.errors) == {"b": told(message)}
 

@@ -261,3 +261,17 @@ def test_a_number_too_long_to_be_written_is_an_error_of_the_step_that_writes_it(
     produce = plain_tool("produce", lambda: ToolResult(True, "Done.", output))
     result = run_workflow(workflow, capable(produce, note=lambda value: value))
     assert ("b" in result.errors, result.outputs.get("c")) == (True, "Do c")
+
+
+def test_a_long_number_beside_itself_is_found() -> None:
+    value: list[object] = [10**5000]
+    value.append(value)
+    value.append((1, {"x": 2}))
+    with pytest.raises(MissingValue) as refused:
+        text_of(value)
+    assert str(refused.value) == (
+        "a number of more than 3,000 digits cannot be part of a text; pass it on as a whole"
+    )
+    mixed = [value.pop(), float("inf")]
+    mixed.append(mixed)
+    assert text_of(mixed) == '[[1, {"x": 2}], "inf", "..."]'

@@ -84,7 +84,8 @@ class Call:
         called: Whether the function was called, or may have been.
         future: The job on an executor.
         lost: What the executor said when it, or its worker, was lost.
-        is_stopping: Whether no further attempt is to be made.
+        is_trying: Whether an attempt goes on now, and not the wait before the next.
+        is_stopping: Whether there is to be no further attempt.
     """
 
     step: WorkflowStep
@@ -94,6 +95,7 @@ class Call:
     called: bool = False
     future: Future[Any] | None = None
     lost: WorkerLost | None = None
+    is_trying: bool = False
     is_stopping: bool = False
 
 
@@ -184,6 +186,8 @@ class Caller:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             call.is_stopping = True
+            if not call.is_trying:
+                task.cancel()
             if call.future is not None and call.future.cancel() and not call.tool.idempotent:
                 call.called = False
         try:
@@ -199,14 +203,23 @@ class Caller:
         if not retries:
             return await self._try(call)
         on = (RateLimitExceeded, CircuitOpen, _ReportedPassing)
-        return await Retry(attempts=1 + retries, on=on).arun(partial(self._try, call), call.tool.name)
+        return await Retry(attempts=1 + retries, on=on).arun(
+            partial(self._try_of_several, call), call.tool.name
+        )
+
+    async def _try_of_several(self, call: Call) -> ToolResult:
+        try:
+            return await self._try(call)
+        except Exception:
+            if call.is_stopping:
+                raise Interrupted from None  # whether there would be another attempt or not
+            raise
 
     async def _try(self, call: Call) -> ToolResult:
-        if call.is_stopping:
-            raise Interrupted
         call.attempt += 1
         call.called = call.tool.idempotent  # of the others it is recorded when it is so
         self._begin(call)
+        call.is_trying = True
         try:
             result = await self._path(call).ainvoke(call.tool, call.inputs)
         except (KeyboardInterrupt, SystemExit) as error:
@@ -215,6 +228,8 @@ class Caller:
             if error.kind in _MAY_PASS and call.lost is None:
                 raise _ReportedPassing(StepError(error.message, SORRY, str(error.kind))) from None
             raise
+        finally:
+            call.is_trying = False
         if not result.success:
             reported = _ReportedPassing if result.code in _MAY_PASS else _Reported
             raise reported(_reported(call.tool, result))

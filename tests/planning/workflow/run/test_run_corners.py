@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from functools import partial
 from typing import Any
 
 import pytest
 from run_cases import called, capable, flow, plain_tool, states, thought
 
 from planning.tools import Retry, Tool, ToolContext
-from planning.workflow import MemoryItem, StepRecord, Workflow, WorkflowError, arun_workflow, run_workflow
+from planning.workflow import MemoryItem, Workflow, WorkflowError, arun_workflow, run_workflow
 from session import Session, Snapshot
 
 
@@ -81,26 +83,32 @@ def test_a_memory_that_is_rolled_back_meanwhile_is_read_anew() -> None:
     assert [item.type for item in session.select_all(MemoryItem)] == ["step_skipped"]
 
 
-def test_a_run_that_is_stopped_between_two_attempts_makes_no_other() -> None:
+@pytest.mark.parametrize("is_in_the_wait", [True, False])
+def test_a_run_that_is_stopped_between_two_attempts_makes_no_other(
+    is_in_the_wait: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls: list[int] = []
+    monkeypatch.setattr("planning.workflow.run.calls.Retry", partial(Retry, wait_initial=60, wait_max=60))
 
     async def scene(session: Session) -> None:
-        tried = asyncio.Event()
+        tried, go_on = asyncio.Event(), threading.Event()
         loop = asyncio.get_running_loop()
 
         def work() -> None:
             calls.append(1)
             loop.call_soon_threadsafe(tried.set)
+            go_on.wait(10)
             raise ConnectionError
 
         run = asyncio.ensure_future(
             arun_workflow(flow(called("a", retries=2)), capable(work=work), session=session)
         )
         await tried.wait()
-        while session.select_all(StepRecord)[-1].status != "in_progress" or not calls:
-            await asyncio.sleep(0)
-        await asyncio.sleep(0.05)  # the thread is over, and the first wait has begun
+        if is_in_the_wait:
+            go_on.set()
+            await asyncio.sleep(0.1)
         run.cancel()
+        loop.call_later(0.02, go_on.set)
         with pytest.raises(asyncio.CancelledError):
             await run
 

@@ -301,29 +301,20 @@ class Transaction:
         ):
             raise TransactionError(f"the event belongs to another session, {event.session_id}")
         routing = store.routings.get(type(event)) or store.routing(type(event))
-        if routing.routes:
+        routes = routing.routes
+        if routes:
+            # One reducer changes one slice, or raises before: only several need a copy to be all or none.
+            slices = self.slices if self._is_own and len(routes) == 1 else self.slices.copy()
             self._reducing = True
             try:
-                self._reduce(routing.routes, event)
+                for route in routes:
+                    slices[route.slice_type] = route.apply(slices.get(route.slice_type, ()), event)
             finally:
                 self._reducing = False
+            self.slices, self._is_own = slices, True
         if routing.logged and isinstance(event, SessionEvent):
             self._recorded += (event,)
         self._dispatched = event
-
-    def _reduce(self, routes: tuple[Route, ...], event: object) -> None:
-        """Run reducers, all or none."""
-        if len(routes) == 1:
-            route = routes[0]
-            reduced = route.apply(self.slices.get(route.slice_type, ()), event)
-            if not self._is_own:
-                self.slices, self._is_own = self.slices.copy(), True
-            self.slices[route.slice_type] = reduced
-            return
-        slices = self.slices.copy()
-        for route in routes:
-            slices[route.slice_type] = route.apply(slices.get(route.slice_type, ()), event)
-        self.slices, self._is_own = slices, True
 
     def publish(self, event: SessionEvent) -> None:
         """Reduce the event now, and tell the bus once the transaction is committed.

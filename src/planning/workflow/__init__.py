@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from planning.workflow.capabilities import Capabilities
     from planning.workflow.codes import Category, Severity
     from planning.workflow.edits import add_step, remove_step, replace_step
+    from planning.workflow.failures import StepError, WorkflowError, WorkflowLocked
     from planning.workflow.findings import Finding
     from planning.workflow.model import Workflow, WorkflowStep
     from planning.workflow.reports.report import Report
     from planning.workflow.run.engine import arun_workflow, run_workflow
-    from planning.workflow.run.failures import StepError, WorkflowError, WorkflowLocked
     from planning.workflow.run.memory import MemoryItem, extract_value
     from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun
     from planning.workflow.run.result import WorkflowResult
@@ -64,9 +64,9 @@ _HOMES = {
     "run_workflow": "run.engine",
     "arun_workflow": "run.engine",
     "WorkflowResult": "run.result",
-    "StepError": "run.failures",
-    "WorkflowError": "run.failures",
-    "WorkflowLocked": "run.failures",
+    "StepError": "failures",
+    "WorkflowError": "failures",
+    "WorkflowLocked": "failures",
     "extract_value": "run.memory",
     "MemoryItem": "run.memory",
     "StepRecord": "run.records",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planning.errors import show
+from planning.workflow.failures import WorkflowError, WorkflowLocked
 from planning.workflow.model import Workflow, WorkflowStep
-from planning.workflow.run.failures import WorkflowError, WorkflowLocked
 
 __all__ = ["add_step", "remove_step", "replace_step"]
 

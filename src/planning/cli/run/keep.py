@@ -14,8 +14,8 @@ from planning.cli.source import SourceError, read_bytes
 from planning.errors import show
 from planning.model import Plan
 from planning.tools.result import plain
+from planning.workflow.failures import StepError
 from planning.workflow.model import Workflow
-from planning.workflow.run.failures import StepError
 from planning.workflow.run.memory import MemoryItem, memory_of
 from planning.workflow.run.records import StepRecord, WorkflowRun, states_of
 from planning.workflow.run.result import WorkflowResult

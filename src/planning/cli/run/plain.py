@@ -7,7 +7,7 @@ from typing import Final
 
 from planning.cli.printable import one_line, printable
 from planning.cli.run.progress import Progress, StepView
-from planning.workflow.run.failures import StepError
+from planning.workflow.failures import StepError
 from planning.workflow.run.result import WorkflowResult
 
 __all__ = ["begin_line", "change_line", "end_lines", "seconds_text", "stopping_text"]

@@ -31,9 +31,9 @@ from planning.cli.run.progress import Progress
 from planning.cli.run.views import View, view_of
 from planning.model import Plan
 from planning.workflow.capabilities import Capabilities
+from planning.workflow.failures import WorkflowError
 from planning.workflow.model import Workflow
 from planning.workflow.run.engine import arun_workflow
-from planning.workflow.run.failures import WorkflowError
 from planning.workflow.run.records import StepChanged, StepRecord, WorkflowRun, states_of
 from planning.workflow.run.result import WorkflowResult
 from session import Session

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import attrs
 
-from planning.workflow.run.failures import WorkerLost
+from planning.workflow.failures import WorkerLost
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -22,8 +22,8 @@ from planning.tools.parameters.model import FreeModel
 from planning.tools.path import Path
 from planning.tools.result import safe_text
 from planning.tools.spec import ToolSpec
-from planning.workflow.run.failures import StepFailed, WorkerLost
-from planning.workflow.run.sizes import check_size
+from planning.workflow.failures import StepFailed, WorkerLost
+from planning.workflow.sizes import check_size
 
 __all__ = ["Claim", "NotStarted", "RemoteError", "dumps", "pack", "reason", "run_job", "told_lost", "unpack"]
 

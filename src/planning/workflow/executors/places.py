@@ -12,12 +12,13 @@ from typing import Any, NoReturn
 
 from planning.tools.contract import Tool, ToolContext
 from planning.tools.errors import ToolTimeout
+from planning.tools.parameters.signature import read_signature
 from planning.tools.path import Path
+from planning.tools.spec import ToolSpec
 from planning.workflow.executors.jobs import NotStarted, dumps, pack, reason, run_job, told_lost, unpack
-from planning.workflow.run.callables import takes_context
-from planning.workflow.run.failures import StepFailed, WorkerLost
+from planning.workflow.failures import StepFailed, WorkerLost
 
-__all__ = ["ExecutorLost", "check_executor", "run_on"]
+__all__ = ["ExecutorLost", "check_executor", "run_on", "takes_context"]
 
 _GRACE = 1.0
 """The seconds that a worker has beyond those of its job, which it gives up itself if it can."""
@@ -157,3 +158,13 @@ def _caught(path: Path, tool: Tool, params: Any) -> Callable[[], Any]:
 
 def _raise(error: BaseException) -> NoReturn:
     raise error
+
+
+def takes_context(tool: Tool) -> bool:
+    """Whether a tool's function may look at its context; when in doubt, yes."""
+    parameters = read_signature(tool.function).parameters
+    if tool.parameters is None:
+        return any("ToolContext" in str(each.annotation) for each in parameters.values())
+    return (
+        tool.returns_outcome or not parameters or len(parameters) > 1 + isinstance(tool.parameters, ToolSpec)
+    )

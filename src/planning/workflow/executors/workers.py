@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from planning.tools.result import safe_text
 from planning.workflow.executors.jobs import NotStarted, dumps
-from planning.workflow.run.failures import WorkerLost
+from planning.workflow.failures import WorkerLost
 
 __all__ = ["WorkerProcesses", "processes"]
 

@@ -15,10 +15,10 @@ from planning.tools.parameters.model import FreeModel
 from planning.tools.parameters.signature import read_signature
 from planning.tools.spec import ToolSpec
 from planning.workflow.capabilities import Capabilities
+from planning.workflow.failures import StepFailed
 from planning.workflow.model import WorkflowStep
-from planning.workflow.run.failures import StepFailed
 
-__all__ = ["Callables", "key_of", "takes_context", "task_of"]
+__all__ = ["Callables", "key_of", "task_of"]
 
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 _WHOLE = "inputs"
@@ -97,13 +97,3 @@ def task_of(step: WorkflowStep, tool: Tool) -> dict[str, Any]:
         if each.default is each.empty and each.kind in _NAMED and "ToolContext" not in str(each.annotation)
     ]
     return {required[0]: step.description} if len(required) == 1 else {}
-
-
-def takes_context(tool: Tool) -> bool:
-    """Whether a tool's function may look at its context; when in doubt, yes."""
-    parameters = read_signature(tool.function).parameters
-    if tool.parameters is None:
-        return any("ToolContext" in str(each.annotation) for each in parameters.values())
-    return (
-        tool.returns_outcome or not parameters or len(parameters) > 1 + isinstance(tool.parameters, ToolSpec)
-    )

@@ -24,11 +24,10 @@ from planning.tools.outcome import failed
 from planning.tools.path import Path
 from planning.tools.result import ToolResult
 from planning.workflow.executors.jobs import RemoteError
-from planning.workflow.executors.places import ExecutorLost, run_on
+from planning.workflow.executors.places import ExecutorLost, run_on, takes_context
+from planning.workflow.failures import StepError, StepFailed, WorkerLost
 from planning.workflow.model import WorkflowStep
-from planning.workflow.run.callables import takes_context
-from planning.workflow.run.failures import StepError, StepFailed, WorkerLost
-from planning.workflow.run.sizes import check_size
+from planning.workflow.sizes import check_size
 from session import Session, ToolInvoked
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ import attrs
 from planning.tools.contract import check_timeout
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.executors.places import check_executor
+from planning.workflow.failures import WorkflowError
 from planning.workflow.model import Workflow
 from planning.workflow.run.calls import Ended
-from planning.workflow.run.failures import WorkflowError
 from planning.workflow.run.records import WorkflowRun, live_runs, now, register_workflow
 from planning.workflow.run.result import WorkflowResult
 from planning.workflow.run.steps import Steps

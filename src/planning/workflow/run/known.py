@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from planning.tools.contract import Tool
+from planning.workflow.failures import StepFailed
 from planning.workflow.model import WorkflowStep
 from planning.workflow.run.callables import Callables, key_of
-from planning.workflow.run.failures import StepFailed
 from planning.workflow.run.memory import MemoryItem, memory_of
 from session import Session
 

@@ -11,7 +11,7 @@ import attrs
 
 from planning.errors import show
 from planning.tools.result import plain, safe_text
-from planning.workflow.run.failures import StepFailed
+from planning.workflow.failures import StepFailed
 
 __all__ = ["MemoryItem", "MemoryView", "MissingValue", "extract_value", "memory_of", "spell_path"]
 

@@ -16,8 +16,8 @@ from uuid import UUID
 import attrs
 
 from planning.tools.result import plain
+from planning.workflow.failures import StepError
 from planning.workflow.model import Workflow, WorkflowStatus
-from planning.workflow.run.failures import StepError
 from planning.workflow.run.memory import MemoryItem
 from session import Session, append, append_part
 from session.events import SessionEvent

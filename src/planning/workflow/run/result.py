@@ -10,8 +10,8 @@ from typing import Any, Literal
 import attrs
 
 from planning.tools.result import plain
+from planning.workflow.failures import StepError
 from planning.workflow.model import Workflow
-from planning.workflow.run.failures import StepError
 from planning.workflow.run.records import StepRecord, WorkflowRun, workflow_of
 from session import Session
 

@@ -9,8 +9,8 @@ from typing import get_args
 
 from planning.errors import show, unknown_option
 from planning.tools.contract import check_timeout
+from planning.workflow.failures import WorkflowError
 from planning.workflow.model import OnFailure, Workflow, WorkflowStep
-from planning.workflow.run.failures import WorkflowError
 
 __all__ = ["Schedule"]
 

@@ -16,11 +16,11 @@ from planning.tools.guard import Retry
 from planning.tools.result import ToolResult
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.conditions import ConditionInvalid, is_done, require_conditions
+from planning.workflow.failures import StepError, StepFailed
 from planning.workflow.model import WorkflowStatus, WorkflowStep
 from planning.workflow.references import StepIds
 from planning.workflow.run.callables import Callables, key_of, task_of
 from planning.workflow.run.calls import Call, Caller, Interrupted
-from planning.workflow.run.failures import StepError, StepFailed
 from planning.workflow.run.journal import Change, Journal
 from planning.workflow.run.known import Known
 from planning.workflow.run.memory import MemoryItem, MemoryView, extract_value

@@ -19,7 +19,7 @@ from typing import Any
 from planning.tools import BaseTool, StorageUnavailable, Tool, ToolContext, ToolError, ToolSpec, tool
 from planning.tools.errors import UserInputNeeded
 from planning.workflow import Capabilities, Workflow, WorkflowStep
-from planning.workflow.run.failures import StepError
+from planning.workflow.failures import StepError
 
 SORRY = "I ran into a problem with that. Could you try again?"
 

@@ -18,7 +18,7 @@ from planning.tools.errors import ErrorKind, ToolTimeout, UserInputNeeded, class
 from planning.tools.guard import Retry
 from planning.tools.spec import QueryCall
 from planning.workflow.executors.jobs import RemoteError, dumps, pack, run_job, told_lost, unpack
-from planning.workflow.run.failures import StepFailed, WorkerLost
+from planning.workflow.failures import StepFailed, WorkerLost
 
 
 def carried(

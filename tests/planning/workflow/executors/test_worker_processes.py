@@ -23,7 +23,7 @@ import pytest
 from planning.workflow.executors import processes, workers
 from planning.workflow.executors.jobs import NotStarted, dumps
 from planning.workflow.executors.workers import WorkerProcesses
-from planning.workflow.run.failures import WorkerLost
+from planning.workflow.failures import WorkerLost
 
 Make = Callable[[int], Executor]
 

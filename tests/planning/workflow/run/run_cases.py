@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from planning import Plan
 from planning.tools import Tool
 from planning.workflow import Capabilities, StepChanged, StepRecord, Workflow, WorkflowStep
-from planning.workflow.run.failures import StepError
+from planning.workflow.failures import StepError
 from session import Session
 
 json_values = st.recursive(

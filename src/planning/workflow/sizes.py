@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from planning.workflow.run.failures import StepFailed
+from planning.workflow.failures import StepFailed
 
 __all__ = ["MOST_BYTES", "check_size"]
 

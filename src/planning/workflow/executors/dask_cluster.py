@@ -55,10 +55,6 @@ class DaskExecutor(Executor):
     """See ``dask``."""
 
     write = staticmethod(_write)
-    most_losses = 2
-    """Dask gives up a task together with those that had the bad luck to wait for the same workers."""
-    losses_told = 1
-    """Dask itself has run it several times each time, and how often it does not say."""
 
     def __init__(self, client: Client) -> None:
         """Take a client."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from typing import Any, NoReturn
@@ -48,7 +48,6 @@ async def run_on(
     context: ToolContext,
     seconds: float | None,
     begun: Callable[[Future[Any]], object],
-    alone: asyncio.Lock,
 ) -> Any:
     """Run a tool's function on an executor, and wait for what comes of it.
 
@@ -59,9 +58,6 @@ async def run_on(
         context: What it is given beside them; in another process it has no session.
         seconds: How long the function has; the time before it begins does not count.
         begun: Told the future, which may be cancelled as long as the job has not begun.
-        alone: Held by a job that runs again because its worker was lost: which of several that were lost
-            with one worker it was that took it down, nobody knows, and one after the other they do each
-            other no harm.
 
     Raises:
         StepFailed: The call could not be sent, or its worker is lost.
@@ -75,7 +71,7 @@ async def run_on(
     claim = executor.new_claim() if not tool.idempotent and hasattr(executor, "new_claim") else None
     written = pack(tool, params, values, seconds, write=getattr(executor, "write", dumps), claim=claim)
     try:
-        return unpack(await _answer(executor, tool, written, seconds, begun, alone))
+        return unpack(await _answer(executor, tool, written, seconds, begun))
     finally:
         if claim is not None:
             await asyncio.shield(asyncio.to_thread(_drop, executor, claim))
@@ -87,7 +83,6 @@ async def _answer(
     written: bytes,
     seconds: float | None,
     begun: Callable[[Future[Any]], object],
-    alone: asyncio.Lock,
 ) -> bytes:
     """What a worker writes back; another is asked where one died and a second call does no harm."""
     submit = executor.submit
@@ -96,14 +91,13 @@ async def _answer(
     lost, most = 0, getattr(executor, "most_losses", 1)
     while True:
         try:
-            async with alone if lost else nullcontext():
-                answer: bytes = await _outcome(partial(submit, run_job, written), tool, begun)
+            answer: bytes = await _outcome(partial(submit, run_job, written), tool, begun)
         except ExecutorLost:
             raise
         except WorkerLost:
             lost += 1
             if lost >= most or not tool.idempotent:
-                raise WorkerLost(told_lost(tool, getattr(executor, "losses_told", most))) from None
+                raise WorkerLost(told_lost(tool, most)) from None
         except TimeoutError:
             told = f"{tool.name} took longer than {seconds:g} s and was given up"
             raise ToolTimeout(f"{told}; call it again, or go on without it") from None

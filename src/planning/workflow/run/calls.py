@@ -136,7 +136,6 @@ class Caller:
         self._plain = Path(ToolContext(session, values), limiter=limiter, timeout=timeout, tell=tell)
         self._is_plain: dict[Tool, bool] = {}
         self._quick: set[Tool] = set()
-        self._alone = asyncio.Lock()
         self.is_broken = False
 
     async def call(self, call: Call) -> ToolResult | StepError:
@@ -289,7 +288,7 @@ class Caller:
 
         call.future = None
         try:
-            return await run_on(self._executor, tool, params, context, seconds, begun, self._alone)
+            return await run_on(self._executor, tool, params, context, seconds, begun)
         except WorkerLost as error:
             call.lost = error
             raise

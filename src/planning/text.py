@@ -11,7 +11,17 @@ from typing import Any
 
 import attrs
 
-__all__ = ["DETAILS", "NOTE", "OBJECTIVE", "STEP_ID", "TITLE", "TextRule", "ascii_spelling"]
+__all__ = [
+    "DETAILS",
+    "NOTE",
+    "OBJECTIVE",
+    "OUTCOME",
+    "STEP_ID",
+    "TITLE",
+    "TextRule",
+    "ascii_spelling",
+    "fitted",
+]
 
 _SPELLINGS = {
     "\u00ab": '"', "\u00bb": '"', "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'",
@@ -125,6 +135,24 @@ def ascii_spelling(character: str) -> str | None:
     return plain if plain and plain != character and plain.isascii() and plain.isprintable() else None
 
 
+def fitted(text: str, rule: TextRule) -> str:
+    """A text as a plan may hold it: in ASCII, on one line, cut to its limit; maybe empty."""
+    if rule.keeps(text):
+        return text
+    if len(text) > 2 * rule.limit:
+        text = text[: 2 * rule.limit]
+    if not text.isascii():
+        text = "".join(character if character.isascii() else _spelled(character) for character in text)
+    text = "".join(character if character.isprintable() else " " for character in text)
+    text = " ".join(text.split())
+    return text if len(text) <= rule.limit else f"{text[: rule.limit - 3].rstrip()}..."
+
+
+def _spelled(character: str) -> str:
+    spelling = ascii_spelling(character)
+    return "?" if spelling is None else spelling
+
+
 def _name(character: str) -> str:
     import unicodedata  # noqa: PLC0415 - only a refusal needs its tables
 
@@ -139,3 +167,5 @@ TITLE = TextRule(limit=160)
 DETAILS = TextRule(limit=512, multiline=True, blank_is_none=True)
 NOTE = TextRule(limit=512, multiline=True)
 STEP_ID = TextRule(limit=64)
+OUTCOME = TextRule(limit=200)
+"""How much of a step's outcome its note tells: a model may read the plan."""

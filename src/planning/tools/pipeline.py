@@ -14,7 +14,7 @@ from planning.tools.path import Path
 from planning.tools.registry import ToolRegistry, default_registry
 from session import Session
 
-__all__ = ["execute_tools"]
+__all__ = ["context_values", "execute_tools"]
 
 _UNREADABLE = "invalid_call"
 
@@ -44,7 +44,7 @@ async def execute_tools(
         return {"tool_results": {}}
     if session is not None:
         register_ledger(session)
-    path = Path(ToolContext(session, _context(state)), limiter=lambda: tools.limiter)
+    path = Path(ToolContext(session, context_values(state)), limiter=lambda: tools.limiter)
     results: dict[str, dict[str, Any]] = {}
     for call in calls if isinstance(calls, (list, tuple)) else [calls]:
         name = call.get("tool") if isinstance(call, Mapping) else None
@@ -75,7 +75,9 @@ def _unreadable(call: object) -> dict[str, Any]:
     }
 
 
-def _context(state: Mapping[str, Any]) -> dict[str, Any]:
+def context_values(state: Mapping[str, Any]) -> dict[str, Any]:
+    """What tools may know of a pipeline's request: its three ids, each None where it is missing."""
+
     def inside(key: str, name: str) -> Any:
         part = state.get(key)
         return part.get(name) if isinstance(part, Mapping) else None

@@ -11,9 +11,8 @@ from typing import Final, Literal
 import attrs
 
 from planning.model import Plan
-from planning.text import DETAILS
+from planning.text import DETAILS, fitted
 from planning.workflow.model import Workflow
-from planning.workflow.run.mirror import fitted
 from planning.workflow.run.records import StepRecord
 
 __all__ = ["Progress", "StepView", "StepViewState"]

@@ -10,18 +10,15 @@ from planning.errors import ToolError
 from planning.model import Plan, StepStatus
 from planning.step_ids import format_id
 from planning.suite import carry_out, register_plan
-from planning.text import DETAILS, OBJECTIVE, TITLE, TextRule, ascii_spelling
+from planning.text import DETAILS, OBJECTIVE, OUTCOME, TITLE, fitted
 from planning.workflow.model import Workflow, WorkflowStep
 from session import Session
 from session.transaction import Transaction
 
-__all__ = ["Mark", "PlanMirror", "fitted"]
+__all__ = ["Mark", "PlanMirror"]
 
 Mark = tuple[str, StepStatus, str | None]
 """A workflow step's id, its status in the plan, and a note."""
-
-OUTCOME = TextRule(limit=200)
-"""How much of a step's outcome its note tells: a model may read the plan."""
 
 _STOPPED = "the plan was replaced by someone else while the workflow ran; it shows the run no more"
 
@@ -107,21 +104,3 @@ def _plan_step(step: WorkflowStep) -> NewPlanStep:
     called = f", {step.type} {step.name}" if step.name else f", agent {step.agent}" if step.agent else ""
     title = fitted(step.description, TITLE) or fitted(step.step_id, TITLE) or "?"
     return NewPlanStep(title, fitted(f"step {step.step_id.strip() or '?'}{called}", DETAILS))
-
-
-def fitted(text: str, rule: TextRule) -> str:
-    """A text as a plan may hold it: in ASCII, on one line, cut to its limit; maybe empty."""
-    if rule.keeps(text):
-        return text
-    if len(text) > 2 * rule.limit:
-        text = text[: 2 * rule.limit]
-    if not text.isascii():
-        text = "".join(character if character.isascii() else _spelled(character) for character in text)
-    text = "".join(character if character.isprintable() else " " for character in text)
-    text = " ".join(text.split())
-    return text if len(text) <= rule.limit else f"{text[: rule.limit - 3].rstrip()}..."
-
-
-def _spelled(character: str) -> str:
-    spelling = ascii_spelling(character)
-    return "?" if spelling is None else spelling

@@ -12,10 +12,9 @@ from run_cases import called, capable, flow, plain_tool, plan_notes, plan_states
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningToolsSection, Toolbox, plan_text
-from planning.text import DETAILS, NOTE, OBJECTIVE, TITLE, TextRule
+from planning.text import DETAILS, NOTE, OBJECTIVE, OUTCOME, TITLE, TextRule, fitted
 from planning.tools import ToolError
 from planning.workflow import Capabilities, StepChanged, WorkflowResult, arun_workflow, run_workflow
-from planning.workflow.run.mirror import OUTCOME, fitted
 from session import Session
 
 REPLACED = "the plan was replaced by someone else while the workflow ran; it shows the run no more"

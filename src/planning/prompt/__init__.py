@@ -1,7 +1,8 @@
 """Prompts, their sections, and the planning section's strategies."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from planning.lazy import lazy_names
 from planning.prompt.planning_section import PlanningToolsSection
 from planning.prompt.prompt import Prompt, RenderedPrompt
 from planning.prompt.section import MarkdownSection, PromptRenderError, Section
@@ -21,14 +22,6 @@ __all__ = [
     "ToolAwarenessSection",
 ]
 
+_HOMES = {"ToolAwarenessSection": "tool_section"}  # few prompts have one
 
-def __getattr__(name: str) -> Any:
-    if name != "ToolAwarenessSection":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from planning.prompt.tool_section import ToolAwarenessSection  # noqa: PLC0415 - few prompts have one
-
-    return ToolAwarenessSection
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, globals(), _HOMES, __all__)

@@ -3,9 +3,9 @@
 The planning tools need the contract and the toolbox alone; every other name is loaded when it is asked for.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from planning.lazy import lazy_names
 from planning.tools.contract import Tool, ToolContext, ToolExample
 from planning.tools.errors import (
     CircuitOpen,
@@ -115,14 +115,4 @@ _HOMES = {
     "ToolSpec": "spec",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value  # the next time it is there
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, globals(), _HOMES, __all__)

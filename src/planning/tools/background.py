@@ -162,7 +162,7 @@ def run_coroutine(start: Callable[[], Awaitable[T]], name: str) -> T:
         kept: list[Callable[[], T]] = []
         asyncio.run(_started(start, kept))
         return kept[0]()
-    raise ToolError(f"{name} is async: await acall, or aexecute, from code that runs in an event loop")
+    raise ToolError(f"{name} is async: await acall, aexecute or ainvoke from code that runs in an event loop")
 
 
 async def _started(start: Callable[[], Awaitable[T]], kept: list[Callable[[], T]]) -> None:

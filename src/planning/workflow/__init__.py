@@ -3,8 +3,9 @@
 Every name is loaded when it is asked for.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from planning.lazy import lazy_names
 
 if TYPE_CHECKING:
     from planning.workflow.capabilities import Capabilities
@@ -78,10 +79,4 @@ _HOMES = {
     "remove_step": "edits",
 }
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
-    return value
+__getattr__, __dir__ = lazy_names(__name__, globals(), _HOMES, __all__)

@@ -214,7 +214,7 @@ def test_an_async_tool_can_be_called_from_plain_code_but_not_from_a_running_loop
         return toolbox.call("t")
 
     assert asyncio.run(inside()).message == (
-        "t is async: await acall, or aexecute, from code that runs in an event loop"
+        "t is async: await acall, aexecute or ainvoke from code that runs in an event loop"
     )
 
 

@@ -5,8 +5,9 @@
 - ``dask(client)``: the workers of a Dask cluster.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from planning.lazy import lazy_names
 
 if TYPE_CHECKING:
     from planning.workflow.executors.dask_cluster import dask
@@ -16,10 +17,4 @@ __all__ = ["dask", "processes"]
 
 _HOMES = {"dask": "dask_cluster", "processes": "workers"}
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
-    return value
+__getattr__, __dir__ = lazy_names(__name__, globals(), _HOMES, __all__)

@@ -1,0 +1,31 @@
+"""Packages whose names are loaded when they are asked for: some need libraries that not everybody has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+__all__ = ["lazy_names"]
+
+
+def lazy_names(
+    package: str, namespace: dict[str, Any], homes: Mapping[str, str], names: Iterable[str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Make a package's ``__getattr__`` and ``__dir__``.
+
+    Args:
+        package: Its name.
+        namespace: Its ``globals()``; a name that was asked for stands there from then on.
+        homes: For each name that is loaded late, the module below the package that has it.
+        names: All public names.
+    """
+
+    def load(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{package}.{homes[name]}"), name)
+        namespace[name] = value
+        return value
+
+    return load, lambda: sorted({*namespace, *names})

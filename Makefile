@@ -13,10 +13,12 @@ BIN := $(VENV)/bin
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
-demo: $(VENV)/installed ## set up .venv, replay an agent's transcript and run a workflow
+demo: $(VENV)/installed ## set up .venv, replay an agent's transcript, run a workflow and ask a database
 	@$(BIN)/planning replay examples/triage.jsonl
 	@echo
 	@$(BIN)/python examples/filings/answer.py
+	@echo
+	@$(BIN)/planning ask
 
 test: ## run the tests against the built wheel, on every Python with CI=true
 	@scripts/test-wheel $(PYTHONS)
@@ -50,7 +52,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: $(VENV)/bin/python pyproject.toml $(SOURCES)
-	@$(BIN)/python -m pip install --quiet '.[cli,workflow]'
+	@$(BIN)/python -m pip install --quiet '.[cli,workflow,agent]'
 	@$(BIN)/python -m pip install --quiet --force-reinstall --no-deps .
 	@touch $@
 

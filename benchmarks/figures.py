@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.agent_costs import AWAITED, EMPTY, INVOKED, ROWS, SQL, TABLES, AgentFigures
+from benchmarks.agent_costs import BARE as BARE_SQL
+from benchmarks.agent_costs import OURS as OUR_LOOP
 from benchmarks.characters import Conversation
 from benchmarks.door import Takes
 from benchmarks.imports import ImportFigure
@@ -46,6 +49,10 @@ TIMES_LANGGRAPH = 5.0
 TIMES_PREFECT = 20.0
 MANY_SECONDS = 2.0
 TIMES_TWO_PROCESSES = 1.7
+SCHEMA_MILLISECONDS = 100.0
+VALIDATE_MICROSECONDS = 1_000.0
+TIMES_BARE_SQL = 3.0
+TIMES_EMPTY_NODES = 1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,7 @@ class Figures:
     memory: MemoryFigure | None = None
     imports: ImportFigure | None = None
     conversations: list[Conversation] = field(default_factory=list)
+    agent: AgentFigures | None = None
     workflows: WorkflowFigures | None = None
 
     def mark(self, name: str, takes: Takes, steps: int) -> MarkFigure:
@@ -120,6 +128,8 @@ class Figures:
             )
         if self.conversations:
             yield from self._character_checks()
+        if self.agent is not None:
+            yield from self._agent_checks(self.agent)
         if self.workflows is not None:
             yield from self._workflow_checks(self.workflows)
 
@@ -207,6 +217,31 @@ class Figures:
                     f"{share:.3f}",
                     share <= SHARE_OF_LANGCHAIN,
                 )
+
+    def _agent_checks(self, agent: AgentFigures) -> Iterator[Check]:
+        yield Check(
+            f"get_schema of {TABLES} tables under {SCHEMA_MILLISECONDS:g} ms",
+            f"{agent.schema:.1f} ms",
+            agent.schema < SCHEMA_MILLISECONDS,
+        )
+        yield Check(
+            f"validate_results of {ROWS:,} rows under {VALIDATE_MICROSECONDS / 1e3:g} ms",
+            f"{agent.validate / 1e3:.3f} ms",
+            agent.validate < VALIDATE_MICROSECONDS,
+        )
+        times = agent.rows[SQL] / agent.rows[BARE_SQL]
+        yield Check(
+            f"a SELECT of {ROWS:,} rows, guarded, within {TIMES_BARE_SQL:g} times of bare sqlite3",
+            f"{times:.2f} times",
+            times <= TIMES_BARE_SQL,
+        )
+        for way in (INVOKED, AWAITED):
+            times = agent.turn[OUR_LOOP, way] / agent.turn[EMPTY, way]
+            yield Check(
+                f"a turn of the agent's loop, {way}: at most {TIMES_EMPTY_NODES:g} times empty nodes",
+                f"{times:.2f} times",
+                times <= TIMES_EMPTY_NODES,
+            )
 
     def _workflow_checks(self, workflows: WorkflowFigures) -> Iterator[Check]:
         ours = workflows.step[OUR_RUN]
@@ -314,6 +349,15 @@ class Figures:
                 }
                 for talk in self.conversations
             ],
+            "agent": None
+            if self.agent is None
+            else {
+                "turn_microseconds": {f"{who}, {way}": time for (who, way), time in self.agent.turn.items()},
+                "rows_microseconds": self.agent.rows,
+                "schema_milliseconds": self.agent.schema,
+                "schema_again_milliseconds": self.agent.schema_again,
+                "validate_microseconds": self.agent.validate,
+            },
             "workflows": None
             if self.workflows is None
             else {

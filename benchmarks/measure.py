@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+from benchmarks.agent_costs import measure_agent
 from benchmarks.conversations import hold_conversations
 from benchmarks.figures import Figures
 from benchmarks.imports import measure_import
@@ -20,7 +21,7 @@ from benchmarks.tool_calls import measure_calls
 from benchmarks.workflow_runs import measure_workflows
 
 RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
-PARTS = ("marks", "calls", "plans", "session", "import", "characters", "workflows")
+PARTS = ("marks", "calls", "plans", "session", "import", "characters", "agent", "workflows")
 
 
 def main() -> int:
@@ -32,6 +33,7 @@ def main() -> int:
         "jsonschema",
         "json-repair",
         "prefect",
+        "sqlglot",
     }
     figures = Figures(machine=describe_machine(packages), quick=options.quick)
     if "marks" in parts:
@@ -61,6 +63,9 @@ def main() -> int:
     if "characters" in parts:
         _tell("characters")
         figures.conversations = hold_conversations()
+    if "agent" in parts:
+        _tell("agent")
+        figures.agent = measure_agent(rounds=3 if options.quick else 9, times=30 if options.quick else 100)
     if "workflows" in parts:
         # The last part: a peer's threads stay behind.
         _tell("workflows")

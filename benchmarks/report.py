@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from benchmarks.agent_costs import AWAITED, COLUMNS, EMPTY, INVOKED, ROWS, TABLES, AgentFigures
+from benchmarks.agent_costs import BARE as BARE_SQL
+from benchmarks.agent_costs import DESCRIPTIONS as AGENT_DESCRIPTIONS
 from benchmarks.door import Door, Takes
 from benchmarks.figures import OURS, Figures
 from benchmarks.marks import MarkFigure
@@ -43,6 +46,15 @@ LANGCHAIN = """\
 LangChain is given its thriftiest way: one rewrite finishes a step and starts the next. With a rewrite for
 each change, its calls and results would about double."""
 
+AGENT = """\
+Microseconds for a turn of the agent's loop, decide and act: the time of a run by its number of turns. Every
+round visits all once, after a run that is not counted; a figure is the median of the rounds, with the garbage
+collector off. In parentheses, times the empty nodes. Awaited, the empty nodes are coroutine functions."""
+
+AGENT_SQL = """\
+Microseconds for a SELECT of 1,000 rows and five columns, no two statements the same. Bare sqlite3 has one
+connection open all the time; ours asks a process of its own, behind the guard:"""
+
 WORKFLOWS = """\
 Microseconds for each step of a run of independent steps that do nothing: the time of the whole run by the
 number of its steps. Every round visits all once, after a run that is not counted; a figure is the median of
@@ -76,6 +88,8 @@ def render(figures: Figures) -> str:
         lines += ["", "## Import", "", *_import(figures)]
     if figures.conversations:
         lines += ["", "## Characters", "", *_characters(figures)]
+    if figures.agent is not None:
+        lines += _agent(figures.agent)
     if figures.workflows is not None:
         lines += _workflows(figures.workflows)
     return "\n".join(lines) + "\n"
@@ -237,6 +251,41 @@ def _characters(figures: Figures) -> Iterator[str]:
     )
     yield ""
     yield LANGCHAIN
+
+
+def _agent(agent: AgentFigures) -> Iterator[str]:
+    yield from ("", "## The agent", "", AGENT, "")
+    ways = (INVOKED, AWAITED)
+    yield from _table(
+        ["contestant", *ways],
+        [
+            [
+                name,
+                *(
+                    f"{time:,.1f} ({time / agent.turn[EMPTY, way]:.2f})"
+                    for way in ways
+                    for time in [agent.turn[name, way]]
+                ),
+            ]
+            for name in AGENT_DESCRIPTIONS
+        ],
+    )
+    yield ""
+    yield from (f"- {name}: {description}." for name, description in AGENT_DESCRIPTIONS.items())
+    yield ""
+    yield AGENT_SQL
+    yield ""
+    yield from _table(
+        ["run by", "microseconds", "times bare"],
+        [[name, f"{time:,.0f}", f"{time / agent.rows[BARE_SQL]:.2f}"] for name, time in agent.rows.items()],
+    )
+    yield ""
+    yield (
+        f"- The first `get_schema` of {TABLES} tables of {COLUMNS} columns, with row counts, sample values"
+        f" and the start of the process: {agent.schema:.1f} ms; the next one, when nothing has changed:"
+        f" {agent.schema_again:.2f} ms."
+    )
+    yield f"- `validate_results` of {ROWS:,} rows as a call of the tool: {agent.validate:.0f} microseconds."
 
 
 def _workflows(workflows: WorkflowFigures) -> Iterator[str]:

@@ -1,0 +1,296 @@
+"""``SqlDatabase``: a database that can only be read, as Python and as tools for a model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from time import perf_counter, time_ns
+from types import TracebackType
+from typing import Any, Final, Self
+
+from planning.agent.sql import diagnosis, failures, guard
+from planning.agent.sql.process import (
+    WorkerBusy,
+    WorkerDied,
+    WorkerLate,
+    Workers,
+    WorkerUnavailable,
+)
+from planning.agent.sql.results import validate_results as _validate
+from planning.agent.sql.schema import schema_text
+from planning.agent.sql.source import locate
+from planning.agent.sql.tools import database_tools
+from planning.agent.sql.values import missing_values
+from planning.agent.sql.worker.stamp import LOGS, WRITTEN, stamp
+from planning.tools import ErrorKind, StorageUnavailable, Tool, ToolError, ToolTimeout
+
+__all__ = ["SqlDatabase"]
+
+_LONGEST: Final = 3_600
+_MOST_ROWS: Final = 1_000_000
+_MOST_SAMPLES: Final = 100
+_TICK: Final = 100_000_000  # nanoseconds
+
+
+class SqlDatabase:
+    """A database file that statements can only read: SQLite, or DuckDB.
+
+    Statements run in processes of their own, which are started when they are needed, are stopped at the time
+    limit whatever they are doing, and end with this object. Nothing is ever written, neither to the file nor
+    beside it. Any thread may use it, and it can be pickled.
+
+    Attributes:
+        timeout: The seconds that a statement may take.
+        max_rows: How many rows of an answer are given, at most.
+        samples: How many values of each column the schema shows.
+    """
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str],
+        *,
+        timeout: float = 5.0,
+        max_rows: int = 1_000,
+        samples: int = 3,
+    ) -> None:
+        """Say which database; it is opened when it is first asked.
+
+        Args:
+            source: The path of a file, or ``sqlite:///PATH``, ``duckdb:///PATH`` or ``file:PATH``. A file
+                whose name ends in ``.duckdb`` or ``.ddb``, or that DuckDB wrote, is DuckDB's; any other is
+                SQLite's.
+            timeout: The seconds that a statement may take.
+            max_rows: How many rows of an answer are given, at most.
+            samples: How many values of each column the schema shows; 0 for none, as for private data.
+
+        Raises:
+            ValueError: It is no such database, or a number is out of its range.
+        """
+        self._source = os.fspath(source) if isinstance(source, os.PathLike) else source
+        self._dialect, self._path = locate(source)
+        self.timeout = float(_checked("timeout", timeout, (int, float), 0.001, _LONGEST))
+        self.max_rows = int(_checked("max_rows", max_rows, (int,), 1, _MOST_ROWS))
+        self.samples = int(_checked("samples", samples, (int,), 0, _MOST_SAMPLES))
+        self._file = str(Path(self._path).absolute())
+        self._workers = Workers(self._file)
+        self._schema: tuple[tuple[int, ...], str] | None = None
+
+    def __repr__(self) -> str:
+        return f"SqlDatabase({self._source!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        options = {"timeout": self.timeout, "max_rows": self.max_rows, "samples": self.samples}
+        return _rebuild, (self._dialect, self._file, self._source, options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def dialect(self) -> str:
+        """``sqlite`` or ``duckdb``: by the name of the file, or else by how it begins."""
+        if self._dialect is None:
+            try:
+                self._dialect, _ = self._ask("dialect", "")
+            except _Unanswered:
+                return "sqlite"  # whatever is wrong is told when something is asked of it
+        return self._dialect or "sqlite"
+
+    def close(self) -> None:
+        """End the processes. The database can be asked again, which starts new ones."""
+        self._workers.close()
+
+    def get_schema(self, query: str | None = None) -> str:  # noqa: ARG002 - the whole schema answers any question
+        """The tables, their columns, keys and row counts, and a few values: as a model reads it.
+
+        It is read anew only after the file was changed.
+
+        Args:
+            query: What it is needed for; the whole schema is given whatever it is.
+
+        Raises:
+            StorageUnavailable: The file is missing, locked, corrupt, or has no tables.
+            ToolTimeout: It took too long.
+        """
+        before = self._stamp()
+        if self._schema is not None and before is not None and self._schema[0] == before:
+            return self._schema[1]
+        facts = self._facts(self.samples)
+        if not facts["tables"]:
+            raise StorageUnavailable(failures.explain("empty", "", self._path, self.timeout)[0])
+        text = schema_text(facts, self.dialect)
+        self._schema = None if before is None else (before, text)
+        return text
+
+    def execute(self, sql: str) -> dict[str, Any]:
+        """Run one statement that reads. Whatever is wrong with it, or the database, is told in the answer.
+
+        Args:
+            sql: A SELECT, which may begin WITH, or VALUES.
+
+        Returns:
+            ``{"success", "data", "columns", "row_count", "truncated", "error", "elapsed"}``: ``data`` is a
+            list of rows, each a list; ``truncated`` says that there were more. A failure has no rows, an
+            ``error`` that says what to do, and a ``code``: ``parameter``, ``timeout`` or ``storage``.
+
+        Raises:
+            ImportError: A library that this needs is not installed.
+        """
+        started = perf_counter()
+        try:
+            statement = guard.check(sql, self.dialect)
+        except guard.Refused as refusal:
+            return _failed(refusal.message, ErrorKind.PARAMETER, started)
+        try:
+            (columns, truncated), rows = self._ask("run", self.dialect, statement, self.max_rows)
+        except _Unanswered as failure:
+            return _failed(*self._explained(failure, sql), started)
+        return {
+            "success": True,
+            "data": rows,
+            "columns": columns,
+            "row_count": len(rows),
+            "truncated": truncated,
+            "error": None,
+            "elapsed": perf_counter() - started,
+        }
+
+    def validate_results(self, query: object, sql: object, results: object) -> dict[str, Any]:  # noqa: ARG002 - only the results are looked at
+        """Say whether what ``execute`` gave can be worked with; never raises.
+
+        Returns:
+            ``{"is_valid", "has_results", "row_count", "issues"}``.
+        """
+        return _validate(results)
+
+    def missing_values(self, sql: str) -> list[str]:
+        """Say which texts that a statement compares columns with are nowhere in them, and what is instead.
+
+        For a statement that found nothing; never raises. Without samples, nothing is said.
+
+        Args:
+            sql: The statement.
+
+        Returns:
+            A line for each, such as "orders.status has no 'Open'; it has 'open'".
+        """
+        facts = self._names() if self.samples else None
+        return [] if facts is None else missing_values(sql, self.dialect, facts["tables"], self.execute)
+
+    def tools(self) -> tuple[Tool, Tool, Tool]:
+        """The tools ``get_schema``, ``execute_sql`` and ``validate_results`` for a model."""
+        return database_tools(self)
+
+    def _stamp(self) -> tuple[int, ...] | None:
+        """What tells that the file has changed; None where that cannot be told."""
+        try:
+            found = stamp(self._file, LOGS[self.dialect])
+        except OSError:
+            return None
+        is_settled = max(found[WRITTEN], found[-1]) < time_ns() - _TICK
+        return found if is_settled else None  # a change in the same tick of the clock would not be seen
+
+    def _facts(self, samples: int) -> Mapping[str, Any]:
+        """What is in the database.
+
+        Raises:
+            StorageUnavailable: It cannot be read.
+            ToolTimeout: It took too long.
+        """
+        try:
+            facts, _ = self._ask("facts", self.dialect, samples, self.timeout / 4)
+        except _Unanswered as failure:
+            message, code = failures.explain(failure.kind, failure.text, self._path, self.timeout)
+            if code is ErrorKind.TIMEOUT:
+                raise ToolTimeout(message) from None
+            raise StorageUnavailable(message) from None
+        known: Mapping[str, Any] = facts
+        return known
+
+    def _explained(self, failure: _Unanswered, sql: str) -> tuple[str, ErrorKind]:
+        """Why a statement failed, and what to do; names are looked up where one may be misspelled."""
+        if failure.kind != "sql":
+            return failures.explain(failure.kind, failure.text, self._path, self.timeout)
+        return diagnosis.diagnose(
+            failure.text, sql, self.dialect, self._names, self._probe
+        ), ErrorKind.PARAMETER
+
+    def _probe(self, sql: str) -> str:
+        """What the database says of a statement, which it reads but does not run."""
+        try:
+            self._ask("run", self.dialect, f"EXPLAIN {sql}", 1)
+        except _Unanswered as failure:
+            return failure.text
+        return ""
+
+    def _names(self) -> Mapping[str, Any] | None:
+        try:
+            return self._facts(-1)
+        except ToolError:
+            return None  # then it is told without them
+
+    def _ask(self, verb: str, *given: Any) -> tuple[Any, list[list[Any]]]:
+        """Have a worker do it.
+
+        Raises:
+            _Unanswered: It could not.
+        """
+        try:
+            how, what, rows = self._workers.ask((verb, *given), self.timeout)
+        except WorkerLate:
+            raise _Unanswered("timeout") from None
+        except WorkerDied as death:
+            raise _Unanswered("died", str(death.status)) from None
+        except WorkerBusy:
+            raise _Unanswered("busy") from None
+        except WorkerUnavailable as reason:
+            raise _Unanswered("unavailable", str(reason)) from None
+        if how == "failed":
+            raise _Unanswered(*what)
+        return what, rows
+
+
+class _Unanswered(Exception):
+    """A request that has no answer; see ``worker.failure`` for the kinds."""
+
+    def __init__(self, kind: str, text: str = "") -> None:
+        super().__init__(kind, text)
+        self.kind = kind
+        self.text = text
+
+
+def _checked(name: str, value: object, kinds: tuple[type, ...], least: float, most: float) -> Any:
+    """A number in its range.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if type(value) not in kinds or not least <= value <= most:  # type: ignore[operator]  # a number by now
+        what = "a whole number" if kinds == (int,) else "seconds"
+        raise ValueError(f"{name} must be {what} from {least:,} to {most:,}, got {value!r}")
+    return value
+
+
+def _failed(error: str, code: ErrorKind, started: float) -> dict[str, Any]:
+    return {
+        "success": False,
+        "data": [],
+        "columns": [],
+        "row_count": 0,
+        "truncated": False,
+        "error": error,
+        "elapsed": perf_counter() - started,
+        "code": str(code),
+    }
+
+
+def _rebuild(dialect: str | None, file: str, source: str, options: dict[str, Any]) -> SqlDatabase:
+    """Make one again from what was pickled: the same file, whatever the folder is now."""
+    database = SqlDatabase(file, **options)
+    database._dialect, database._source = dialect, source
+    return database

@@ -1,0 +1,117 @@
+"""Which statements are sent to a database: one, that reads.
+
+This is a courtesy to whoever wrote it, who is told at once and in plain words. The boundary is the
+connection, which lets nothing else through either; so where the tokens cannot be told, the database
+decides.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, Final, NoReturn
+
+from planning.errors import show
+
+__all__ = ["LONGEST", "Refused", "check", "tokenize"]
+
+LONGEST: Final = 100_000
+_READING: Final = {
+    "sqlite": frozenset({"SELECT", "VALUES", "("}),
+    "duckdb": frozenset({"SELECT", "VALUES", "(", "FROM", "TABLE", "PIVOT", "UNPIVOT"}),
+}
+_MISSING: Final = "reading SQL needs sqlglot: pip install 'session-planning[agent]'"
+_OTHERS: Final = """
+    ABORT ALTER ANALYZE ATTACH BEGIN CALL CHECKPOINT COMMENT COMMIT COPY CREATE DEALLOCATE DELETE DESC
+    DESCRIBE DETACH DROP END EXECUTE EXPLAIN EXPORT FORCE GRANT IMPORT INSERT INSTALL LOAD MERGE PRAGMA
+    PREPARE REINDEX RELEASE RENAME REPLACE RESET REVOKE ROLLBACK SAVEPOINT SET SHOW START SUMMARIZE
+    TRUNCATE UPDATE UPSERT USE VACUUM
+"""
+_WORDS: Final = frozenset(_OTHERS.split())
+ONLY_READING: Final = (
+    "is refused: nothing but reading is allowed; send one SELECT (WITH ... SELECT is one too)"
+)
+
+
+class Refused(Exception):
+    """A statement that is not sent to the database.
+
+    Attributes:
+        message: Why, and what to send instead.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+def tokenize(sql: str, dialect: str) -> list[Any] | None:
+    """The tokens of a text, None where they cannot be told.
+
+    Raises:
+        ImportError: sqlglot is not installed.
+    """
+    try:
+        import sqlglot  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise ImportError(_MISSING) from None
+    try:
+        return list(sqlglot.tokenize(sql, read=dialect))
+    except Exception:  # noqa: BLE001 - it may fail in any way: the database decides then
+        return None
+
+
+def check(sql: object, dialect: str) -> str:
+    """The one statement of a text that may be run, without what ends it.
+
+    Raises:
+        Refused: It is none.
+        ImportError: sqlglot is not installed.
+    """
+    if not isinstance(sql, str):
+        raise Refused(f"the SQL must be text, got {type(sql).__name__}; send one SELECT")
+    if len(sql) > LONGEST:
+        raise Refused(f"the SQL has {len(sql):,} characters, at most {LONGEST:,}; send a shorter SELECT")
+    if "\0" in sql:
+        raise Refused("the SQL holds a null character; remove it")
+    text = sql.removeprefix("\ufeff")
+    tokens = tokenize(text, dialect)
+    if tokens is None:
+        return text
+    words = [text[token.start : token.end + 1].upper() for token in tokens]
+    statements = _statements(words)
+    if not statements:
+        raise Refused("the SQL is empty; send one SELECT")
+    if len(statements) > 1:
+        raise Refused(f"{len(statements)} statements are refused; send one SELECT")
+    first, end = statements[0]
+    word = _main_word(words[first:end]) if words[first] == "WITH" else words[first]
+    if word not in _READING[dialect]:
+        _refuse(word, text[tokens[first].start :])
+    return text[tokens[first].start : tokens[end].start if end < len(tokens) else len(text)]
+
+
+def _statements(words: list[str]) -> list[tuple[int, int]]:
+    """Where statements begin and end."""
+    ends = [place for place, word in enumerate(words) if word == ";"] + [len(words)]
+    begins = [0, *(place + 1 for place in ends)]
+    return [(begin, end) for begin, end in zip(begins, ends, strict=False) if begin < end]
+
+
+def _main_word(words: list[str]) -> str:
+    """What follows the tables of a WITH: the word behind the bracket that closes the last one's body.
+
+    A bracket is followed by a comma where there are more, and by AS where it closed a list of columns.
+    Where there is none, what was sent is no statement, and the database says so.
+    """
+    depth = 0
+    for word, after in pairwise(words):
+        depth += (word == "(") - (word == ")")
+        if depth == 0 and word == ")" and after not in {",", "AS"}:
+            return after
+    return "SELECT"
+
+
+def _refuse(word: str, text: str) -> NoReturn:
+    if word in _WORDS:
+        raise Refused(f"{word} {ONLY_READING}")
+    raise Refused(f"the SQL starts with {show(text.split(maxsplit=1)[0])}; send one SELECT and nothing else")

@@ -1,0 +1,104 @@
+"""What a query gave: whether it is any good, and how a model reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+__all__ = ["table_text", "validate_results"]
+
+_MOST_ROWS: Final = 50
+_LONGEST: Final = 100
+_ESCAPES: Final = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "|": "\\|"}
+
+
+def validate_results(results: object) -> dict[str, Any]:
+    """Say whether what ``SqlDatabase.execute`` gave can be worked with; never raises.
+
+    Returns:
+        ``{"is_valid", "has_results", "row_count", "issues"}``. Having no rows is an issue, but valid.
+    """
+    try:
+        return _validated(results)
+    except Exception:  # noqa: BLE001 - anything may be sent, and whatever it is asked may fail
+        told = f"Malformed results: a {type(results).__name__} that cannot be read"
+        return {"is_valid": False, "has_results": False, "row_count": 0, "issues": [told]}
+
+
+def _validated(results: object) -> dict[str, Any]:
+    data = results.get("data") if isinstance(results, Mapping) else None
+    rows: Sequence[Any] = data if isinstance(data, (list, tuple)) else ()
+    issues, is_valid = [], True
+    if not isinstance(results, Mapping):
+        issues.append(f"No results to look at: got {type(results).__name__}; run execute_sql first")
+        is_valid = False
+    elif not results.get("success", True):
+        issues.append(f"Execution error: {results.get('error')}")
+        is_valid = False
+    else:
+        wrong = list(_disagreements(results, data))
+        is_valid = not wrong
+        issues.extend(wrong)
+    if not rows:
+        issues.insert(0, "No results returned")
+    return {"is_valid": is_valid, "has_results": bool(rows), "row_count": len(rows), "issues": issues}
+
+
+def _disagreements(results: Mapping[Any, Any], data: object) -> list[str]:
+    """Where the parts of a result do not agree."""
+    if not isinstance(data, (list, tuple)):
+        return [f"Malformed results: data must be a list of rows, got {type(data).__name__}"]
+    issues = []
+    count = results.get("row_count", len(data))
+    if type(count) is not int or count != len(data):
+        issues.append(f"Malformed results: row_count is {_short(count)}, but data has {len(data)} rows")
+    columns = results.get("columns")
+    if columns is None:
+        return issues  # rows that name their values need none
+    if not isinstance(columns, (list, tuple)):
+        issues.append(f"Malformed results: columns must be a list of names, got {type(columns).__name__}")
+        return issues
+    width = len(columns)
+    for number, row in enumerate(data):
+        if type(row) is not list and not isinstance(row, (list, tuple, Mapping)):
+            issues.append(f"Malformed results: row {number} must be a list, got {type(row).__name__}")
+            break
+        if len(row) != width and not isinstance(row, Mapping):  # of two columns of one name it keeps one
+            issues.append(f"Malformed results: row {number} has {len(row)} values for {width} columns")
+            break
+    return issues
+
+
+def table_text(answer: Mapping[str, Any]) -> str:
+    """The rows of a successful answer as a model reads them: a line a row, few and short."""
+    rows, count = answer["data"], answer["row_count"]
+    lines = [" | ".join(map(_cell_text, answer["columns"]))]
+    lines += [" | ".join(map(_cell, row)) for row in rows[:_MOST_ROWS]]
+    if not rows:
+        lines.append("0 rows")
+    elif answer["truncated"]:
+        lines.append(f"({min(count, _MOST_ROWS)} of more than {count:,} rows; ask for less, or aggregate)")
+    elif count > _MOST_ROWS:
+        lines.append(f"({_MOST_ROWS} of {count:,} rows; ask for less, or aggregate)")
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bytes):
+        return f"<blob, {len(value):,} {'byte' if len(value) == 1 else 'bytes'}>"
+    return _cell_text(value)
+
+
+def _cell_text(value: object) -> str:
+    text = value if isinstance(value, str) else str(value)
+    if len(text) > _LONGEST:
+        text = text[: _LONGEST - 3] + "..."
+    if text.isprintable() and "|" not in text:
+        return text
+    return "".join(_ESCAPES.get(each) or (each if each.isprintable() else ascii(each)[1:-1]) for each in text)
+
+
+def _short(value: object) -> str:
+    return str(value) if type(value) is int else f"a value of type {type(value).__name__}"

@@ -1,0 +1,180 @@
+"""A DuckDB file that statements can only read.
+
+Each of these holds by itself: the file is opened for reading, only statements of the type SELECT are run,
+other files, extensions and settings are out of reach. It is let go of as soon as there is nothing to do:
+nobody can write to a DuckDB file while somebody reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Timer
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+from .chunks import Send, stream
+from .duckdb_values import converter
+from .failure import HALF, Failure
+from .stamp import LOGS, stamp
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["DuckdbFile"]
+
+_CONFIG: Final = {
+    "temp_directory": "",
+    "max_temp_directory_size": "0B",
+    "memory_limit": "256MB",
+    "threads": "2",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "allow_unsigned_extensions": "false",
+    "allow_persistent_secrets": "false",
+    "python_enable_replacements": "false",  # a name that is no table is no variable of this program
+    "python_scan_all_frames": "false",
+    "enable_external_access": "false",
+    "lock_configuration": "true",  # last: nothing can be set after it
+}
+_ZONED: Final = "WITH TIME ZONE"
+_SOON: Final = 0.02
+
+
+class DuckdbFile:
+    """One file, and the connection to it, which is made when it is needed."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._stamp: tuple[int, ...] = ()
+        self._deadline = 0.0
+
+    def run(self, sql: str, most_rows: int, seconds: float, send: Send) -> tuple[list[str], bool]:
+        """Run one statement and send its rows.
+
+        Returns:
+            The names of the columns, and whether there are more rows than were sent.
+
+        Raises:
+            Failure: It ended without an answer.
+        """
+        with self.session(seconds):
+            kinds = [statement.type.name for statement in self.connection.extract_statements(sql)]
+            if kinds != ["SELECT"]:
+                raise Failure("refused", _told(kinds))
+            cursor = self.connection.execute(sql)
+            columns = list(cursor.description or ())
+            names = [column[0] for column in columns]
+            if any(_ZONED in str(column[1]) for column in columns):
+                cursor = self.connection.execute(_without_zones(sql, columns))
+            return names, stream(cursor.fetchmany, most_rows, send, converter(map(str, _types(columns))))
+
+    def facts(self, samples: int, budget: float, seconds: float) -> dict[str, Any]:
+        """Say what is in the file; as ``SqliteDatabase.facts``, and for each table its ``schema``."""
+        from .duckdb_facts import read_facts  # noqa: PLC0415 - only a schema needs it
+
+        with self.session(seconds):
+            until = min(self._deadline, monotonic() + budget)
+            return read_facts(self.connection.execute, samples, lambda: monotonic() < until)
+
+    def rest(self) -> None:
+        """Let go of the file, so that others may write to it."""
+        self.close()
+
+    def close(self) -> None:
+        """End the connection."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """The connection, within a session."""
+        assert self._connection is not None  # noqa: S101 - it is made before anything is asked of it
+        return self._connection
+
+    @contextmanager
+    def session(self, seconds: float) -> Iterator[None]:
+        """Bound what happens within by a time, and tell what goes wrong as a ``Failure``."""
+        try:
+            import duckdb  # noqa: PLC0415 - an extra
+        except ImportError:
+            raise Failure("library") from None
+        self._deadline = monotonic() + seconds
+        try:
+            self._prepare(duckdb.connect)
+            timer = Timer(seconds, self.connection.interrupt)
+            timer.daemon = True
+            timer.start()
+            try:
+                yield
+            finally:
+                timer.cancel()
+        except duckdb.Error as error:
+            raise self._failure(error) from None
+        except MemoryError:
+            self.close()
+            raise Failure("memory") from None
+        except UnicodeError:
+            raise Failure("sql", HALF) from None
+
+    def _prepare(self, connect: Callable[..., duckdb.DuckDBPyConnection]) -> None:
+        """A connection to the file that is there now: it may have been replaced since the last time."""
+        try:
+            now = stamp(self.path, LOGS["duckdb"])
+        except FileNotFoundError:
+            self.close()
+            raise Failure("missing") from None
+        except IsADirectoryError:
+            raise Failure("folder") from None
+        except PermissionError:
+            raise Failure("denied") from None
+        except OSError as error:
+            raise Failure("unreadable", error.strerror or "") from None
+        if self._connection is None or now != self._stamp:
+            self.close()
+            self._connection, self._stamp = connect(self.path, read_only=True, config=_CONFIG), now
+
+    def _failure(self, error: duckdb.Error) -> Failure:
+        kind, text = type(error).__name__, str(error)
+        if kind == "InterruptException" or monotonic() > self._deadline + _SOON:
+            return Failure("timeout")
+        if self._connection is None:
+            return Failure("locked" if "lock" in text.lower() else "corrupt", text)
+        if kind == "OutOfMemoryException":
+            self.close()
+            return Failure("memory")
+        if kind in {"InternalException", "FatalException", "SerializationException", "IOException"}:
+            self.close()
+            return Failure("corrupt", text)
+        if kind == "PermissionException":
+            return Failure("refused", "reaching other files")
+        if "read-only mode" in text:
+            return Failure("refused", "writing")
+        if "configuration has been locked" in text:
+            return Failure("refused", "changing settings")
+        return Failure("sql", text)
+
+
+def _told(kinds: list[str]) -> str:
+    """What a statement is, where it is not one that reads."""
+    if kinds == ["MULTI"]:
+        return "PIVOT without its values (IN ...)"
+    other = [kind for kind in kinds if kind != "SELECT"]
+    return other[0] if other else "more than one statement" if kinds else "an empty statement"
+
+
+def _types(columns: Sequence[Any]) -> list[Any]:
+    return [column[1] for column in columns]
+
+
+def _without_zones(sql: str, columns: Sequence[Any]) -> str:
+    """The same query with its times in a time zone as text: as values they need a library of their own."""
+    names = [f"c{number}" for number in range(len(columns))]
+    chosen = [
+        f"CAST({name} AS VARCHAR)" if _ZONED in str(kind) else name
+        for name, kind in zip(names, _types(columns), strict=True)
+    ]
+    return f"SELECT {', '.join(chosen)} FROM (\n{sql}\n) AS q({', '.join(names)})"  # noqa: S608 - the statement itself, in brackets

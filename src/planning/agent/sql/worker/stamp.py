@@ -1,0 +1,45 @@
+"""Whether a database file is still what it was, told from outside of it.
+
+Nothing here opens the file: a process that closes a file, by whatever descriptor, gives up all locks that it
+has on it, those of a connection too that some other part of it has open.
+"""
+
+from __future__ import annotations
+
+import os
+from stat import S_ISDIR, S_ISLNK, S_ISREG
+
+__all__ = ["IDENTITY", "LOGS", "LOG_SIZE", "WRITTEN", "stamp"]
+
+LOGS = {"sqlite": "-wal", "duckdb": ".wal"}
+"""What is added to a file's path for the file that new changes go to first."""
+
+IDENTITY = slice(0, 2)
+WRITTEN, LOG_SIZE = 3, 5
+"""Places in a stamp: which file it is, when it was written, and how large its log is."""
+
+
+def stamp(path: str, log: str) -> tuple[int, ...]:
+    """What differs when the file was changed or replaced: identity, size, times, and those of its log.
+
+    A change in the same tick of the clock as the one before is not seen in it.
+
+    Args:
+        path: The file.
+        log: What is added to its path for its log.
+
+    Raises:
+        OSError: It is not there, or is no file.
+    """
+    found = os.lstat(path)
+    if S_ISLNK(found.st_mode):  # the databases follow links too, and have their logs at the end of them
+        path = os.path.realpath(path)
+        found = os.stat(path)  # noqa: PTH116 - pathlib is not loaded in a worker
+    if not S_ISREG(found.st_mode):  # a pipe would be waited for until somebody writes into it
+        raise IsADirectoryError if S_ISDIR(found.st_mode) else OSError(0, "it is no file")
+    told = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    try:
+        changes = os.stat(path + log)  # noqa: PTH116 - as above
+    except FileNotFoundError:
+        return (*told, 0, 0)
+    return (*told, changes.st_size, changes.st_mtime_ns if changes.st_size else 0)

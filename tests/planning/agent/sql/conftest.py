@@ -1,0 +1,26 @@
+"""Fixtures of the tests of databases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from readonly_files import make
+
+from planning.agent.sql import SqlDatabase
+
+
+@pytest.fixture
+def shop_path(tmp_path: Path) -> Path:
+    """The file of a small shop, in a folder of its own."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    return make(folder / "shop.db")
+
+
+@pytest.fixture
+def shop(shop_path: Path) -> Iterator[SqlDatabase]:
+    """The shop as a database that can only be read."""
+    with SqlDatabase(shop_path) as database:
+        yield database

@@ -1,0 +1,100 @@
+"""Databases for the tests, and what a folder holds, so that a test can tell that nothing was written."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+SHOP = """
+    CREATE TABLE cities (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+    CREATE TABLE customers (
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL, city_id INTEGER REFERENCES cities, "order" TEXT,
+        photo BLOB
+    );
+    CREATE TABLE visits (
+        customer_id INTEGER REFERENCES customers(id), day TEXT, number INTEGER DEFAULT 1,
+        month TEXT AS (substr(day, 1, 7)),
+        PRIMARY KEY (customer_id, day), UNIQUE (day, number)
+    );
+    CREATE TABLE notes (customer_id INT, day TEXT, text, FOREIGN KEY (customer_id, day) REFERENCES visits);
+    CREATE VIEW big_spenders AS SELECT name, id * 1.5 AS total FROM customers;
+    INSERT INTO cities VALUES (1, 'Oslo'), (2, 'L''Aquila'), (7, 'Bern');
+    INSERT INTO customers VALUES (1, 'Ada', 1, 'x' || char(10) || 'y', x'00ff'), (2, 'Grace', 7, NULL, NULL),
+        (3, 'Edsger', 2, NULL, NULL), (4, 'Barbara', 1, NULL, NULL);
+"""
+ENDLESS = "SELECT instr(zeroblob(8000000), zeroblob(4000000) || x'01')"
+"""One function call that looks up at no time."""
+
+COUNTING = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
+
+UNFINISHED = (
+    "import sqlite3\n"
+    "c = sqlite3.connect('a.db')\n"
+    "c.execute('create table t(a)')\n"
+    "c.executemany('insert into t values(?)', [('x' * 1000,)] * 2000); c.commit()\n"
+    "c.execute('pragma cache_size=5'); c.execute('begin'); c.execute(\"update t set a = 'y' || a\")"
+)
+"""A program that leaves ``a.db`` in the middle of a change when it dies."""
+
+
+def make(path: Path, script: str = SHOP) -> Path:
+    """An SQLite database."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(script)
+    return path
+
+
+def settle(path: Path) -> None:
+    """Make a file as old as files usually are."""
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+
+
+def state(folder: Path) -> dict[str, tuple[str, int]]:
+    """What a folder holds: the content of each file, and when it was written."""
+    return {
+        str(path.relative_to(folder)): (
+            hashlib.sha256(path.read_bytes()).hexdigest(),
+            path.stat().st_mtime_ns,
+        )
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def die_in(code: str, folder: Path) -> None:
+    """Run a program that ends without closing anything."""
+    subprocess.run([sys.executable, "-c", code + "\nimport os; os._exit(0)"], cwd=folder, check=True)
+
+
+def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come to be"
+        time.sleep(0.01)
+
+
+def descriptors() -> int:
+    """How many files this process has open."""
+    return sum(1 for _ in Path("/dev/fd").iterdir())
+
+
+def workers() -> list[int]:
+    """The worker processes of this process that are there, also those that nobody waited for."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            command = (entry / "cmdline").read_bytes()
+        except (OSError, ValueError):
+            continue
+        if parent == os.getpid() and (b"sql/worker" in command or not command):
+            found.append(int(entry.name))
+    return found

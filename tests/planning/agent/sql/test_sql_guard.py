@@ -1,0 +1,89 @@
+"""Which statements are sent to a database at all."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from planning.agent.sql import guard
+from planning.agent.sql.guard import Refused, check
+
+ONLY = " is refused: nothing but reading is allowed; send one SELECT (WITH ... SELECT is one too)"
+
+
+@pytest.mark.parametrize(
+    ("sql", "sent"),
+    [
+        ("SELECT 1", "SELECT 1"),
+        ("select 1;", "select 1"),
+        (" \n-- DROP TABLE x\n;SELECT 1;; -- x", "SELECT 1"),
+        ("\ufeffSELECT 1", "SELECT 1"),
+        ("/* /* */ SELECT ';' -- ;", "SELECT ';' -- ;"),
+        ("SELECT '\U0001f600;', 1; -- \U0001f600", "SELECT '\U0001f600;', 1"),
+        ("VALUES (1), (2)", "VALUES (1), (2)"),
+        ("(SELECT 1)", "(SELECT 1)"),
+        ('SELECT 1 AS "a;b", [c;d], `e;f`', 'SELECT 1 AS "a;b", [c;d], `e;f`'),
+        ("WITH a AS (SELECT 1) SELECT * FROM a", "WITH a AS (SELECT 1) SELECT * FROM a"),
+        ("WITH RECURSIVE a(x) AS (VALUES (1)), delete_me AS NOT MATERIALIZED (SELECT 2) SELECT 1", ...),
+        ("WITH replace AS (SELECT 1) SELECT * FROM replace", ...),
+        ("WITH a AS (SELECT 1) VALUES (1)", ...),
+        ("WITH a", ...),
+        ("SELECT 'no end", ...),
+        ("SELECT 1 /* no end", ...),
+        ("DELETE FROM x /* no end", ...),
+        ("SELECT (" * 5000, ...),
+    ],
+)
+def test_what_reads_is_sent_without_what_ends_it(sql: str, sent: object) -> None:
+    assert check(sql, "sqlite") == (sql if sent is ... else sent)
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("DELETE FROM x", "DELETE" + ONLY),
+        ("/**/dElEtE FROM x", "DELETE" + ONLY),
+        ("-- SELECT\nDROP TABLE x", "DROP" + ONLY),
+        ("REPLACE INTO x VALUES (1)", "REPLACE" + ONLY),
+        ("WITH a AS (SELECT 1) DELETE FROM x", "DELETE" + ONLY),
+        ("WITH a(b) AS (SELECT (1)), c AS (SELECT 2) INSERT INTO x SELECT 1", "INSERT" + ONLY),
+        ("WITH RECURSIVE a AS MATERIALIZED (SELECT 1) REPLACE INTO x SELECT 1", "REPLACE" + ONLY),
+        ("EXPLAIN SELECT 1", "EXPLAIN" + ONLY),
+        ("PRAGMA table_info(x)", "PRAGMA" + ONLY),
+        ("VACUUM INTO 'x'", "VACUUM" + ONLY),
+        ("SELECT 1; DROP TABLE x", "2 statements are refused; send one SELECT"),
+        (";SELECT 1;;SELECT 2;SELECT 3", "3 statements are refused; send one SELECT"),
+        ("", "the SQL is empty; send one SELECT"),
+        (" ;; -- SELECT 1", "the SQL is empty; send one SELECT"),
+        ("Here is it: SELECT 1", "the SQL starts with 'Here'; send one SELECT and nothing else"),
+        ("'SELECT' 1", "the SQL starts with \"'SELECT'\"; send one SELECT and nothing else"),
+        ("FROM x", "the SQL starts with 'FROM'; send one SELECT and nothing else"),
+        (7, "the SQL must be text, got int; send one SELECT"),
+        (b"SELECT 1", "the SQL must be text, got bytes; send one SELECT"),
+    ],
+)
+def test_what_does_not_read_is_refused_in_plain_words(sql: object, told: str) -> None:
+    with pytest.raises(Refused) as caught:
+        check(sql, "sqlite")
+    assert caught.value.message == told
+
+
+@pytest.mark.parametrize("sql", ["FROM x", "TABLE x", "PIVOT x ON y IN (1)", "SELECT $$a;b$$", "(FROM x)"])
+def test_duckdb_has_more_ways_to_read(sql: str) -> None:
+    assert check(sql, "duckdb") == sql
+
+
+def test_tokens_that_cannot_be_told_are_left_to_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr("sqlglot.tokenize", failing)
+    assert check("DELETE FROM x", "sqlite") == "DELETE FROM x"
+
+
+def test_without_sqlglot_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
+    with pytest.raises(ImportError) as caught:
+        guard.check("SELECT 1", "sqlite")
+    assert str(caught.value) == "reading SQL needs sqlglot: pip install 'session-planning[agent]'"

@@ -1,0 +1,394 @@
+"""What a worker lets through by itself, with no guard before it: a file of SQLite's can only be read."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from readonly_files import COUNTING, UNFINISHED, descriptors, die_in, make, state
+
+from planning.agent.sql.worker import chunks, sqlite_file
+from planning.agent.sql.worker.failure import Failure
+from planning.agent.sql.worker.frames import unframed
+from planning.agent.sql.worker.sqlite_facts import SqliteDatabase
+
+REFUSED = {
+    "DELETE FROM customers": "DELETE",
+    "INSERT INTO cities VALUES (9, 'x')": "INSERT",
+    "REPLACE INTO cities VALUES (1, 'x')": "INSERT",
+    "UPDATE customers SET name = 'x'": "UPDATE",
+    "WITH x AS (SELECT 1) DELETE FROM customers": "DELETE",
+    "WITH x AS (SELECT 1) INSERT INTO cities SELECT 8, 'x' FROM x": "INSERT",
+    "DELETE FROM customers RETURNING *": "DELETE",
+    "/* SELECT */ DELETE FROM customers -- x": "DELETE",
+    "EXPLAIN DELETE FROM customers": "DELETE",
+    "CREATE TABLE t (a)": "INSERT",
+    "CREATE TEMP TABLE t (a)": "INSERT",
+    "CREATE VIEW v AS SELECT 1": "INSERT",
+    "CREATE VIRTUAL TABLE t USING fts5(a)": "INSERT",
+    "DROP TABLE customers": "DELETE",
+    "ALTER TABLE customers RENAME TO c": "ALTER TABLE",
+    "ATTACH 'other.db' AS o": "ATTACH",
+    "ATTACH ':memory:' AS o": "ATTACH",
+    "DETACH main": "DETACH",
+    "VACUUM": "ATTACH",
+    "VACUUM INTO 'copy.db'": "ATTACH",
+    "PRAGMA journal_mode = WAL": "PRAGMA",
+    "PRAGMA query_only = 0": "PRAGMA",
+    "PRAGMA data_version": "PRAGMA",
+    "SELECT * FROM pragma_table_info('customers')": "PRAGMA",
+    "SELECT * FROM pragma_journal_mode": "PRAGMA",
+    "BEGIN": "a transaction",
+    "COMMIT": "a transaction",
+    "SAVEPOINT s": "SAVEPOINT",
+    "RELEASE s": "SAVEPOINT",
+    "REINDEX": "REINDEX",
+    "SELECT load_extension('x')": "load_extension",
+    "SELECT LOAD_Extension('x', 'y')": "load_extension",
+    "SELECT fts3_tokenizer('simple')": "fts3_tokenizer",
+}
+WRITES = [
+    "DELETE FROM customers",
+    "INSERT INTO cities VALUES (9, 'x')",
+    "WITH x AS (SELECT 1) INSERT INTO cities SELECT 8, 'x' FROM x",
+    "UPDATE customers SET name = 'x'",
+    "CREATE TABLE t (a)",
+    "CREATE VIRTUAL TABLE t USING fts5(a)",
+    "DROP TABLE customers",
+    "ALTER TABLE customers RENAME TO c",
+    "ATTACH 'other.db' AS o",
+    "VACUUM",
+    "VACUUM INTO 'copy.db'",
+    "REINDEX",
+]
+READ = [
+    "SELECT 1 -- DELETE",
+    "/* DROP TABLE x */ SELECT 1",
+    "SELECT 'DELETE FROM customers; DROP TABLE x'",
+    'SELECT 1 AS "delete", 2 AS [drop], 3 AS `update`',
+    "SELECT replace('a', 'a', 'b')",
+    'WITH replace AS (SELECT 1 AS "replace") SELECT "replace" FROM replace',
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 5) SELECT * FROM c",
+    "VALUES (1, 2), (3, 4)",
+    "SELECT name, row_number() OVER (PARTITION BY city_id ORDER BY id) FROM customers",
+    "SELECT value FROM json_each('[1, 2]')",
+    "SELECT key, value FROM customers AS c, json_tree('{\"a\": [1, 2]}') WHERE c.id = 1",
+    "SELECT json_extract('{\"a\": 1}', '$.a')",
+    "SELECT * FROM big_spenders",
+    "SELECT name FROM sqlite_master",
+    "SELECT count(*) FROM customers, cities",
+    "SELECT 1 UNION SELECT 2 EXCEPT SELECT 1 ORDER BY 1",
+    "SELECT * FROM customers WHERE name LIKE '%a%' AND id IN (SELECT id FROM cities)",
+    "SELECT printf('%d', 5), random() IS NOT NULL, date('now') IS NOT NULL",
+    "SELECT regexp IS NULL FROM (SELECT NULL AS regexp)",
+    "SELECT group_concat(name, ';') FROM customers",
+]
+SEARCH = """
+    CREATE VIRTUAL TABLE papers USING fts5(title, body);
+    INSERT INTO papers VALUES ('One', 'hello world'), ('Two', 'bye');
+    CREATE VIRTUAL TABLE old USING fts4(body); INSERT INTO old VALUES ('hello again');
+    CREATE VIRTUAL TABLE boxes USING rtree(id, x1, x2); INSERT INTO boxes VALUES (1, 2, 3);
+    CREATE VIEW found AS SELECT title FROM papers WHERE papers MATCH 'hello';
+"""
+
+
+class Asked:
+    """A worker's side of one file, in this process."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = SqliteDatabase(str(path))
+
+    def rows(self, sql: str, most_rows: int = 100, seconds: float = 5.0) -> list[Any]:
+        sent: list[Any] = []
+        self.file.run(sql, most_rows, seconds, lambda content: sent.append(unframed(content[4:])))
+        last = max((place for place, (kind, _) in enumerate(sent) if kind == "again"), default=-1)
+        return [row for _, rows in sent[last + 1 :] for row in rows]
+
+    def failure(self, sql: str, seconds: float = 5.0) -> tuple[str, str]:
+        with pytest.raises(Failure) as caught:
+            self.rows(sql, seconds=seconds)
+        return caught.value.kind, caught.value.text
+
+
+@pytest.fixture
+def asked(shop_path: Path) -> Iterator[Asked]:
+    worker = Asked(shop_path)
+    yield worker
+    worker.file.close()
+
+
+@pytest.mark.parametrize("sql", REFUSED)
+def test_what_is_more_than_reading_is_refused_and_leaves_no_trace(
+    asked: Asked, shop_path: Path, sql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shop_path.parent)
+    before = state(shop_path.parent)
+    assert asked.failure(sql) == ("refused", REFUSED[sql])
+    assert state(shop_path.parent) == before
+
+
+@pytest.mark.parametrize("lock", ["mode=ro", "query_only = 1"])
+@pytest.mark.parametrize("sql", WRITES)
+def test_each_lock_alone_lets_nothing_be_written(
+    asked: Asked, shop_path: Path, sql: str, lock: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shop_path.parent)
+    before = state(shop_path.parent)
+    connect = sqlite3.connect
+    if lock == "mode=ro":
+        monkeypatch.setattr(sqlite_file, "_PRAGMAS", ())
+    else:
+        monkeypatch.setattr(
+            sqlite3, "connect", lambda path, **more: connect(path.replace("=ro", "=rw"), **more)
+        )
+    asked.file.is_trusted = True  # as if the authorizer let everything through
+    assert asked.failure(sql)[0] in {"refused", "sql"}
+    asked.file.close()
+    assert state(shop_path.parent) == before
+
+
+@pytest.mark.parametrize("sql", READ)
+def test_what_reads_is_let_through(asked: Asked, shop_path: Path, sql: str) -> None:
+    before = state(shop_path.parent)
+    with closing(sqlite3.connect(shop_path)) as bare:
+        expected = bare.execute(sql).fetchall()
+    assert asked.rows(sql) == expected
+    assert state(shop_path.parent) == before
+
+
+def test_more_than_one_statement_is_refused(asked: Asked) -> None:
+    assert asked.failure("SELECT 1; DELETE FROM customers") == (
+        "sql",
+        "You can only execute one statement at a time.",
+    )
+
+
+def test_full_text_and_spatial_tables_are_read_and_not_written(tmp_path: Path) -> None:
+    path = make(tmp_path / "search.db", SEARCH)
+    before = state(tmp_path)
+    asked = Asked(path)
+    assert asked.rows("SELECT title FROM papers WHERE papers MATCH 'hello'") == [("One",)]
+    assert asked.rows("SELECT highlight(papers, 1, '<', '>') FROM papers('bye') ORDER BY rank") == [
+        ("<bye>",)
+    ]
+    assert asked.rows("SELECT snippet(old) FROM old WHERE old MATCH 'again'") == [("hello <b>again</b>",)]
+    assert asked.rows("SELECT x1, x2 FROM boxes WHERE x1 > 1") == [(2.0, 3.0)]
+    assert asked.rows("SELECT * FROM found") == [("One",)]
+    assert asked.failure("SELECT optimize(old) FROM old") == ("refused", "SAVEPOINT")
+    assert asked.failure("INSERT INTO papers(papers) VALUES ('optimize')") == ("refused", "INSERT")
+    assert [table["name"] for table in asked.file.facts(3, 1.0, 5.0)["tables"]] == [
+        "papers",
+        "old",
+        "boxes",
+        "found",
+    ]
+    assert state(tmp_path) == before
+    asked.file.close()
+
+
+def test_a_virtual_table_of_an_unknown_module_does_not_stand_in_the_way(tmp_path: Path) -> None:
+    path = make(tmp_path / "search.db", SEARCH)
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute("PRAGMA writable_schema = 1")
+        writer.execute(
+            "INSERT INTO sqlite_master "
+            "VALUES ('table', 'odd', 'odd', 0, 'CREATE VIRTUAL TABLE odd USING nope(a)')"
+        )
+        writer.execute("CREATE VIEW broken AS SELECT * FROM missing")
+    asked = Asked(path)
+    assert asked.rows("SELECT title FROM papers WHERE papers MATCH 'hello'") == [("One",)]
+    assert asked.failure("SELECT * FROM odd") == ("sql", "no such module: nope")
+    told = {
+        table["name"]: (len(table["columns"]), table["rows"])
+        for table in asked.file.facts(3, 1.0, 5.0)["tables"]
+    }
+    assert told == {
+        "papers": (2, 2),
+        "old": (1, 1),
+        "boxes": (3, 1),
+        "odd": (0, None),
+        "found": (1, None),
+        "broken": (0, None),
+    }
+    asked.file.close()
+
+
+def test_a_database_in_wal_mode_is_read_without_a_file_beside_it(tmp_path: Path) -> None:
+    path = make(
+        tmp_path / "wal.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES (1);"
+    )
+    before = state(tmp_path)
+    assert set(before) == {"wal.db"}
+    asked = Asked(path)
+    assert asked.rows("SELECT a FROM t") == [(1,)]
+    assert asked.rows("SELECT a FROM t") == [(1,)]
+    assert state(tmp_path) == before
+    with closing(sqlite3.connect(path)) as writer:
+        writer.execute("INSERT INTO t VALUES (2)")
+        writer.commit()
+        assert set(state(tmp_path)) == {"wal.db", "wal.db-shm", "wal.db-wal"}
+        assert asked.rows("SELECT a FROM t") == [(1,), (2,)]
+        writer.execute("INSERT INTO t VALUES (3)")
+        writer.commit()
+        assert asked.rows("SELECT a FROM t") == [(1,), (2,), (3,)]
+        asked.file.rest()  # the writer can clean up as the last that has it open
+    assert set(state(tmp_path)) == {"wal.db"}
+    assert asked.rows("SELECT a FROM t") == [(1,), (2,), (3,)]
+    assert set(state(tmp_path)) == {"wal.db"}
+    asked.file.close()
+
+
+def test_changes_that_a_dead_writer_left_in_its_log_are_read(tmp_path: Path) -> None:
+    die_in(
+        "import sqlite3\nc = sqlite3.connect('wal.db'); c.execute('pragma journal_mode=wal')\n"
+        "c.execute('create table t(a)'); c.execute('insert into t values(1)'); c.commit()",
+        tmp_path,
+    )
+    content = (tmp_path / "wal.db").read_bytes()
+    asked = Asked(tmp_path / "wal.db")
+    assert asked.rows("SELECT a FROM t") == [(1,)]
+    asked.file.close()
+    assert (tmp_path / "wal.db").read_bytes() == content
+    assert set(state(tmp_path)) == {"wal.db", "wal.db-shm", "wal.db-wal"}
+
+
+def test_a_change_during_a_statement_on_an_unchanging_file_has_it_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make(
+        tmp_path / "wal.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES (1);"
+    )
+    asked = Asked(path)
+    stream, changes = chunks.stream, iter([2, 3])
+
+    def changing(*given: Any) -> bool:
+        more = stream(*given)
+        for number in changes:
+            make(path, f"INSERT INTO t VALUES ({number})")  # noqa: S608 - a number
+            break
+        return more
+
+    monkeypatch.setattr(sqlite_file, "stream", changing)
+    assert asked.rows("SELECT a FROM t") == [(1,), (2,), (3,)]
+    changes = iter(range(100))
+    assert asked.failure("SELECT a FROM t") == ("locked", "")
+    asked.file.close()
+
+
+def test_a_connection_keeps_its_locks_while_the_file_is_watched(shop_path: Path) -> None:
+    asked = Asked(shop_path)
+    assert asked.rows("SELECT 1", seconds=0.2) == [(1,)]
+    with closing(sqlite3.connect(shop_path, isolation_level=None)) as writer:
+        writer.execute("BEGIN EXCLUSIVE")
+        assert asked.failure("SELECT * FROM cities", seconds=0.2)[0] == "locked"
+        assert asked.failure("SELECT * FROM cities", seconds=0.2)[0] == "locked"
+        writer.execute("ROLLBACK")
+    assert len(asked.rows("SELECT * FROM cities")) == 3
+    asked.file.close()
+    asked.file.close()
+
+
+def test_the_time_of_a_statement_is_bounded(asked: Asked) -> None:
+    assert asked.failure(COUNTING, seconds=0.1)[0] == "timeout"
+    assert asked.rows("SELECT 1") == [(1,)]
+
+
+def test_a_lack_of_memory_is_told_and_the_connection_made_anew(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacking(*_: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite_file, "stream", lacking)
+        assert asked.failure("SELECT 1") == ("memory", "")
+    assert asked.rows("SELECT 1") == [(1,)]
+
+
+def test_a_warning_of_an_older_python_is_a_failure_too(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    def warning(*_: object) -> None:
+        raise sqlite3.Warning("You can only execute one statement at a time.")
+
+    monkeypatch.setattr(sqlite_file, "stream", warning)
+    assert asked.failure("SELECT 1") == ("sql", "You can only execute one statement at a time.")
+
+
+def test_a_name_that_is_no_text_is_told(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object) -> None:
+        b"\xff".decode()
+
+    monkeypatch.setattr(sqlite_file, "stream", failing)
+    assert asked.failure("SELECT 1") == ("sql", "a name in the database is no text (no UTF-8)")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (PermissionError(13, "Permission denied"), "denied"),
+        (IsADirectoryError(21, "Is a directory"), "folder"),
+        (FileNotFoundError(2, "No such file"), "missing"),
+        (OSError(5, "Input/output error"), "unreadable"),
+    ],
+)
+def test_what_keeps_the_file_from_being_looked_at_is_told(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch, error: OSError, kind: str
+) -> None:
+    def failing(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(sqlite_file, "stamp", failing)
+    assert asked.failure("SELECT 1")[0] == kind
+
+
+def test_a_disk_that_fails_closes_the_connection(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object) -> None:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_READ
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite_file, "stream", failing)
+        assert asked.failure("SELECT 1") == ("unreadable", "disk I/O error")
+    assert asked.rows("SELECT 1") == [(1,)]
+
+
+def test_text_that_is_none_is_told_or_read_as_far_as_it_is(asked: Asked) -> None:
+    assert asked.failure("SELECT '\ud800'") == ("sql", "the SQL holds half a character (a lone surrogate)")
+    assert asked.rows("SELECT 'a' UNION ALL SELECT CAST(x'61ff62' AS TEXT)") == [("a",), ("a\ufffdb",)]
+    assert asked.file.connection.text_factory is str
+
+
+def test_a_file_that_was_replaced_or_is_a_link_is_read_anew(asked: Asked, shop_path: Path) -> None:
+    assert asked.rows("SELECT count(*) FROM cities") == [(3,)]
+    other = make(shop_path.with_name("new.db"), "CREATE TABLE cities (id)")
+    other.replace(shop_path)
+    assert asked.rows("SELECT count(*) FROM cities") == [(0,)]
+    link = shop_path.with_name("link.db")
+    link.symlink_to(shop_path)
+    linked = Asked(link)
+    assert linked.rows("SELECT count(*) FROM cities") == [(0,)]
+    linked.file.close()
+
+
+def test_a_change_that_was_never_finished_is_told(tmp_path: Path) -> None:
+    die_in(UNFINISHED, tmp_path)
+    before = state(tmp_path)
+    asked = Asked(tmp_path / "a.db")
+    assert asked.failure("SELECT count(*) FROM t") == ("unfinished", "")
+    assert asked.failure("SELECT count(*) FROM t") == ("unfinished", "")
+    asked.file.close()
+    assert state(tmp_path) == before
+
+
+def test_no_descriptor_is_left_open(shop_path: Path) -> None:
+    before = descriptors()
+    for _ in range(5):
+        asked = Asked(shop_path)
+        asked.rows("SELECT 1")
+        asked.failure("SELECT nothing")
+        asked.file.close()
+    assert descriptors() == before

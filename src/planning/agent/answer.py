@@ -1,0 +1,91 @@
+"""The end of a question: whether it was answered, and what a person may be told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from planning.agent.reflect import refusal, restored, rows_of
+from planning.agent.state import AgentState
+from planning.tools.result import safe_text
+
+__all__ = ["complete"]
+
+_LONGEST_CELL: Final = 200
+_NO_RESULT: Final = "nothing was found out in {}; allow more with max_iterations"
+
+
+def complete(state: Mapping[str, Any]) -> AgentState:
+    """Finish: success only where a statement ran and its results were not refused.
+
+    When a later attempt came to nothing, the result that was put aside for it is the answer.
+    """
+    taken: AgentState = {}
+    kept = (state.get("reflection") or {}).get("kept")
+    if state.get("execution_result") is None and isinstance(kept, Mapping):
+        # What a later attempt came to says nothing of this result.
+        taken = {**restored(state), "error": None, "user_message": None}
+        state = {**state, **taken}
+    problem = _problem(state)
+    if state.get("needs_user_input") and (problem is not None or not taken):
+        return {
+            "is_complete": True,
+            "next_action": "complete",
+            "success": False,
+            "answer": state.get("input_request"),
+            "error": None,
+            "user_message": None,
+        }
+    if problem is None:
+        told = _told(state["execution_result"])
+        return {
+            **taken,
+            "is_complete": True,
+            "next_action": "complete",
+            "success": True,
+            "answer": told,
+            "error": None,
+            "user_message": None,
+            "needs_user_input": False,
+            "input_request": None,
+        }
+    return {
+        **taken,
+        "is_complete": True,
+        "next_action": "complete",
+        "success": False,
+        "error": problem,
+        "answer": f"The question could not be answered: {state.get('user_message') or problem}",
+    }
+
+
+def _problem(state: Mapping[str, Any]) -> str | None:
+    """Why there is no answer; None where there is one."""
+    result, verdict = state.get("execution_result"), state.get("validation_result")
+    if result is None:
+        return state.get("error") or _NO_RESULT.format(_decisions(state))
+    if not isinstance(result, Mapping) or result.get("success", True) is not True:
+        error = result.get("error") if isinstance(result, Mapping) else None
+        return state.get("error") or safe_text(error or "the statement has no result")
+    return "; ".join(refusal(verdict)) or None
+
+
+def _decisions(state: Mapping[str, Any]) -> str:
+    """How often something was decided: the last time only that there is no time left."""
+    made, most = state.get("iteration") or 0, state.get("max_iterations")
+    count = made if most is None else min(made, most)
+    return "1 decision" if count == 1 else f"{count} decisions"
+
+
+def _told(result: Mapping[str, Any]) -> str:
+    rows = rows_of(result)
+    columns: Sequence[str] = result.get("columns") or ()
+    count = len(rows)
+    if not count:
+        return "No rows: nothing in the database fits."
+    if count == 1 and len(rows[0]) == 1 and columns:
+        [cell] = rows[0]
+        text = "NULL" if cell is None else safe_text(cell)
+        return f"{columns[0]}: {text[:_LONGEST_CELL]}{'...' if len(text) > _LONGEST_CELL else ''}"
+    told = "1 row" if count == 1 else f"{count:,} rows"
+    return f"The first {told}; there are more." if result.get("truncated") else f"{told}."

@@ -1,0 +1,67 @@
+"""What to do next: a pure function of the state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from planning.agent.state import MOST_ITERATIONS, Action, AgentState
+
+__all__ = ["ACTIONS", "after_reflection", "decide_next_action", "route"]
+
+ACTIONS: Final[tuple[tuple[str, Action], ...]] = (
+    ("schema", "get_schema"),
+    ("sql_query", "generate_sql"),
+    ("execution_result", "execute_sql"),
+    ("validation_result", "validate_results"),
+)
+"""What the state must hold before the question is answered, in order, and the action that gets it."""
+
+
+def decide_next_action(state: Mapping[str, Any]) -> AgentState:
+    """Decide what is to be done next. It reads the state and nothing else, and changes nothing.
+
+    Args:
+        state: An ``AgentState``. A key that is missing counts as None, and only None counts as not there:
+            an empty schema is a schema. Without ``max_iterations``, ``MOST_ITERATIONS`` are allowed.
+
+    Returns:
+        An update: ``iteration``, one more than before, and ``next_action``: what gets the first of schema,
+        SQL, results and verdict that is not there, or "complete", with ``is_complete``, when all are there
+        or ``iteration`` is more than ``max_iterations``.
+    """
+    iteration = (state.get("iteration") or 0) + 1
+    most = state.get("max_iterations")
+    if iteration <= (MOST_ITERATIONS if most is None else most):
+        for key, action in ACTIONS:
+            if state.get(key) is None:
+                return {"iteration": iteration, "next_action": action}
+    return {"iteration": iteration, "next_action": "complete", "is_complete": True}
+
+
+def route(state: Mapping[str, Any], *, reflects: bool = False) -> str:
+    """The node that carries a decision out.
+
+    Args:
+        state: An ``AgentState`` with ``next_action``.
+        reflects: Whether there is a node that thinks about results before the end.
+
+    Returns:
+        "generate_sql", "execute_tools", "complete", or "reflect" where results were validated and nobody has
+        thought about them yet.
+    """
+    action = state.get("next_action")
+    if action == "complete":
+        is_checked = reflects and state.get("validation_result") is not None
+        return "reflect" if is_checked and _verdict(state) in {None, "again"} else "complete"
+    return "generate_sql" if action == "generate_sql" else "execute_tools"
+
+
+def after_reflection(state: Mapping[str, Any]) -> str:
+    """Where to go after the results were thought about: "plan" for another statement, or "complete"."""
+    return "plan" if _verdict(state) == "again" else "complete"
+
+
+def _verdict(state: Mapping[str, Any]) -> Any:
+    reflection = state.get("reflection")
+    return reflection.get("verdict") if isinstance(reflection, Mapping) else None

@@ -1,0 +1,161 @@
+"""Having the SQL written: what a generator is given, and what is read from its answer."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+import attrs
+
+from planning.agent.calling import Named, in_own_loop, named
+from planning.errors import ToolError, show
+from planning.tools.contract import Tool
+from planning.tools.parameters.model import FreeModel
+
+__all__ = ["ASKS", "Asked", "Generator", "Written", "generator_tool", "offered", "read_answer"]
+
+Generator = Callable[..., Any]
+"""Writes SQL: any callable, sync or async. It is called with what its parameters name: ``question``,
+``schema``, ``error`` (what was wrong with the last attempt, or None), ``attempts``, ``state``. It returns
+the SQL as text, bare or in one fenced block, or ``{"sql": ...}``, or ``{"needs_user_input": True,
+"input_request": ...}``."""
+
+OFFERED: Final = ("question", "schema", "error", "attempts", "state")
+_ALIASES: Final = {
+    "query": "question",
+    "resolved_query": "question",
+    "user_query": "question",
+    "schema_text": "schema",
+    "db_schema": "schema",
+    "last_error": "error",
+    "previous_error": "error",
+    "feedback": "error",
+}
+ASKS: Final = "Could you say more exactly what you would like to know?"
+
+# A block that nobody closed goes on to the end: a model may have been stopped at its fence.
+_FENCE: Final = re.compile(
+    r"^[ \t]*(`{3,}+|~{3,}+)[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:^[ \t]*\1[`~]*[ \t\r]*$|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+# The tag that opens it may have been a part of the prompt.
+_THINKING: Final = re.compile(
+    r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>|\A.*?</think(?:ing)?>[ \t\r]*$",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE,
+)
+_SQL_WORDS: Final = frozenset({"sql", "sqlite", "duckdb", "postgresql", "postgres", "mysql"})
+_SQL_KEYS: Final = ("sql", "sql_query", "query")
+
+
+@attrs.frozen
+class Written:
+    """A statement."""
+
+    sql: str
+
+
+@attrs.frozen
+class Asked:
+    """A question back to the user."""
+
+    request: str
+
+
+def generator_tool(generate_sql: Generator, timeout: float | None) -> Tool:
+    """A generator as a tool, so that it is called on the one path of every call.
+
+    Raises:
+        TypeError: It cannot be called with what there is.
+    """
+    function = named("generate_sql", generate_sql, OFFERED, aliases=_ALIASES)
+    return as_tool("generate_sql", "Write the SQL that answers a question.", function, timeout)
+
+
+def as_tool(name: str, description: str, function: Named, timeout: float | None) -> Tool:
+    """What somebody handed over as a tool that takes what it may be given."""
+
+    def run(params: dict[str, Any]) -> Any:
+        outcome = function(params)
+        # A plain function may hand over what is to be awaited.
+        return in_own_loop(partial(_awaited, outcome), name) if inspect.isawaitable(outcome) else outcome
+
+    async def arun(params: dict[str, Any]) -> Any:
+        return await function(params)
+
+    return Tool(
+        name,
+        description,
+        arun if function.is_async else run,
+        parameters=FreeModel(),
+        timeout=timeout,
+    )
+
+
+async def _awaited(outcome: Awaitable[Any]) -> Any:
+    return await outcome
+
+
+def offered(state: Mapping[str, Any]) -> dict[str, Any]:
+    """What a generator may be given."""
+    attempts = list(state.get("attempts") or ())
+    return {
+        "question": state.get("resolved_query") or "",
+        "schema": state.get("schema") or "",
+        "error": attempts[-1]["error"] if attempts else None,
+        "attempts": attempts,
+        "state": {"error": None, "sql_query": None, **state, "attempts": attempts},
+    }
+
+
+def read_answer(answer: object) -> Written | Asked:
+    """Read what a generator returned.
+
+    Raises:
+        ToolError: It is no SQL and no question; the message says what to return instead.
+    """
+    if isinstance(answer, (Written, Asked)):
+        return answer
+    if isinstance(answer, Mapping):
+        return _from_mapping(answer)
+    if answer is None or (isinstance(answer, str) and not answer.strip()):
+        raise ToolError("no SQL was written; write one SELECT")
+    if not isinstance(answer, str):
+        raise ToolError(f"SQL is text, got {type(answer).__name__}; write one SELECT")
+    return _from_text(answer)
+
+
+def _from_text(text: str) -> Written | Asked:
+    text = _THINKING.sub("", text, count=1).strip()
+    blocks = [(match[2].lower(), match[3].strip()) for match in _FENCE.finditer(text)]
+    labelled = [body for label, body in blocks if label in _SQL_WORDS]
+    bodies = labelled or [body for _, body in blocks]
+    distinct = list(dict.fromkeys(bodies))
+    if len(distinct) > 1:
+        raise ToolError(f"{len(distinct)} different statements were written; write one SELECT")
+    body = distinct[0] if distinct else text
+    if body.startswith("{"):
+        try:
+            value: Mapping[str, Any] = json.loads(body)
+        except (ValueError, RecursionError):
+            raise ToolError("its JSON cannot be read; write one SELECT, and nothing around it") from None
+        return _from_mapping(value)
+    if not body:
+        raise ToolError("no SQL was written; write one SELECT")
+    return Written(body)
+
+
+def _from_mapping(answer: Mapping[str, Any]) -> Written | Asked:
+    if answer.get("needs_user_input"):
+        request = answer.get("input_request")
+        return Asked(request if isinstance(request, str) and request.strip() else ASKS)
+    for key in _SQL_KEYS:
+        sql = answer.get(key)
+        if isinstance(sql, str) and sql.strip():
+            return _from_text(sql)
+    keys = sorted(map(str, answer))
+    got = f"the key{'' if len(keys) == 1 else 's'} {show(', '.join(keys))}" if keys else "{}"
+    raise ToolError(f'no SQL was written; write {{"sql": "SELECT ..."}}, got {got}')

@@ -1,0 +1,377 @@
+"""What the nodes of the graph do: each takes the state and gives an update of it, and none raises.
+
+They call tools, the generator and the judge on the one path of every call, so that timeouts, events and the
+ledger are the same as everywhere. A node that calls says first what, then what becomes of the result:
+so that one text serves plain and async callers.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
+
+from planning.agent import generate
+from planning.agent.calling import is_in_loop
+from planning.agent.decide import decide_next_action
+from planning.agent.generate import Asked, Written, read_answer
+from planning.agent.sql.database import SqlDatabase
+from planning.agent.state import MOST_ITERATIONS, AgentState, first_answer, fresh_answer
+from planning.errors import ToolError
+from planning.tools.contract import Tool, ToolContext
+from planning.tools.envelopes import execution_envelope
+from planning.tools.errors import SORRY, ErrorKind, nearest_tool
+from planning.tools.path import Path
+from planning.tools.pipeline import context_values
+from planning.tools.registry import Declaration, ToolRegistry, as_tool
+from planning.tools.result import ToolResult
+from planning.tools.toolbox import Toolbox
+from session import Session
+
+if TYPE_CHECKING:
+    from planning.tools.rate_limit import RateLimiter
+
+__all__ = [
+    "AgentTools",
+    "Call",
+    "ExecuteTools",
+    "GenerateSql",
+    "Node",
+    "aexecute_tools_node",
+    "arun",
+    "execute_tools_node",
+    "plan",
+    "run",
+]
+
+logger = logging.getLogger("planning.agent")
+
+State = Mapping[str, Any]
+AgentTools: TypeAlias = (
+    SqlDatabase | Toolbox | ToolRegistry | Mapping[str, Declaration] | Iterable[Declaration]
+)
+
+_WHAT: Final = "What would you like to know?"
+_AGAIN: Final = "the same SQL as before, which failed: "
+_PIECES: Final = re.compile(r"""'[^']*'|"[^"]*"|[^\s'"]+|['"]""")
+"""What a statement consists of, but for the spaces between."""
+_TRIES_OF_THE_SAME: Final = 2
+_NOTHING: Final = "{} returned nothing; return what it is called for"
+_UNWRITTEN: Final = "the SQL could not be written"
+
+
+class Call(NamedTuple):
+    """What a node calls."""
+
+    tool: Tool
+    arguments: dict[str, Any]
+
+
+Limiter = Callable[[], "RateLimiter"]
+
+
+class Node(Protocol):
+    """What a node does around its call.
+
+    Attributes:
+        limiter: Gives what counts the calls of tools with a ``rate_limit_key``; None for the default
+            registry's.
+    """
+
+    limiter: Limiter | None
+
+    def prepare(self, state: State) -> Call | Any:
+        """What to call, or the update where nothing is called."""
+
+    def finish(self, state: State, result: ToolResult) -> Any:
+        """The update that the result means."""
+
+
+def run(node: Node, state: State, session: Session | None = None) -> Any:
+    """Run a node."""
+    call = node.prepare(state)
+    if not isinstance(call, Call):
+        return call
+    if call.tool.is_async and is_in_loop():
+        return node.finish(state, _unawaited(call.tool))
+    return node.finish(state, _path(node, state, session).call(call.tool, call.arguments))
+
+
+def _unawaited(tool: Tool) -> ToolResult:
+    told = (
+        f"{tool.name} is async; from code that runs in an event loop, await graph.ainvoke(...) instead of"
+        " graph.invoke(...)"
+    )
+    return ToolResult(False, told, error=told, user_message=SORRY, code=ErrorKind.TOOL)
+
+
+async def arun(node: Node, state: State, session: Session | None = None) -> Any:
+    """The same from async code."""
+    call = node.prepare(state)
+    if not isinstance(call, Call):
+        return call
+    return node.finish(state, await _path(node, state, session).acall(call.tool, call.arguments))
+
+
+def _path(node: Node, state: State, session: Session | None) -> Path:
+    return Path(ToolContext(session, context_values(state)), limiter=node.limiter)
+
+
+def plan(state: State, max_iterations: int = MOST_ITERATIONS) -> AgentState:
+    """Decide what is next; a question that is new to the state begins afresh.
+
+    Args:
+        state: An ``AgentState``.
+        max_iterations: How often is decided at most where the state does not say.
+    """
+    question = state.get("resolved_query")
+    asked = state.get("asked_query")
+    update: AgentState = {}
+    if state.get("answer") is not None or (asked is not None and asked != question):
+        update = fresh_answer()
+    elif state.get("is_complete") and asked is not None:
+        return {"next_action": "complete"}  # a node has seen that there is no use in going on
+    elif asked is None:
+        update = first_answer(state)
+    if state.get("max_iterations") is None:
+        update["max_iterations"] = max_iterations
+    if asked != question:
+        update["asked_query"] = question
+    if update:
+        state = {**state, **update}
+    update |= decide_next_action(state)
+    if not isinstance(question, str) or not question.strip():
+        update |= {
+            "next_action": "complete",
+            "is_complete": True,
+            "needs_user_input": True,
+            "input_request": _WHAT,
+        }
+    return update
+
+
+# Tools
+
+_ARGUMENTS: Final[Mapping[str, Callable[[State], dict[str, Any]]]] = {
+    "get_schema": lambda state: {"query": state.get("resolved_query")},
+    "execute_sql": lambda state: {"sql": state.get("sql_query")},
+    "validate_results": lambda state: {
+        "query": state.get("resolved_query"),
+        "sql": state.get("sql_query"),
+        "results": state.get("execution_result"),
+    },
+}
+_KEYS: Final[Mapping[str, str]] = {
+    "get_schema": "schema",
+    "execute_sql": "execution_result",
+    "validate_results": "validation_result",
+}
+_NOT_OF_THE_SQL: Final = frozenset(
+    {
+        ErrorKind.STORAGE,
+        ErrorKind.RATE_LIMIT,
+        ErrorKind.CIRCUIT_OPEN,
+        ErrorKind.CANCELLED,
+        ErrorKind.BAD_CONTEXT,
+    }
+)
+"""What no other statement would mend."""
+
+
+class ExecuteTools:
+    """Runs the tool that the decision names, and keeps what it returns under its key in the state."""
+
+    def __init__(self, tools: AgentTools) -> None:
+        """Take the tools ``get_schema``, ``execute_sql`` and ``validate_results``."""
+        self._tools = _by_name(tools)
+        self.limiter = _limiter_of(tools)
+
+    def prepare(self, state: State) -> Call | AgentState:
+        """The call of the tool; nothing for an action that no tool does."""
+        action = state.get("next_action")
+        arguments = _ARGUMENTS.get(action) if isinstance(action, str) else None
+        if action is None or arguments is None:
+            return {}
+        tool = self._tools.get(action)
+        if tool is None:
+            error = f"no tool is named {action}; {nearest_tool(action, self._tools)}"
+            return {**_failed(action, error, {}), "is_complete": True}
+        return Call(tool, arguments(state))
+
+    def finish(self, state: State, result: ToolResult) -> AgentState:
+        """What the tool returned, or why it failed; a statement that failed has to be written anew."""
+        action = str(state.get("next_action"))
+        envelope = execution_envelope(action, result)
+        if result.success and result.value is None:
+            result = ToolResult(False, _NOTHING.format(action), error=_NOTHING.format(action))
+            envelope |= {"success": False, "error": result.error}
+        if result.success:
+            update: AgentState = {"tool_calls": [envelope], "error": None, "user_message": None}
+            return {**update, _KEYS[action]: result.value}  # type: ignore[misc]  # a key of the state
+        error = str(envelope["error"])
+        update = _failed(action, error, envelope)
+        update["user_message"] = _for_people(result)
+        if result.needs_user_input:
+            asked: AgentState = {"needs_user_input": True, "input_request": result.input_request}
+            return {**update, **asked, "is_complete": True}
+        if action == "execute_sql" and result.code not in _NOT_OF_THE_SQL:
+            return {
+                **update,
+                "sql_query": None,
+                "attempts": [{"sql": state.get("sql_query"), "error": error}],
+            }
+        calls = state.get("tool_calls") or ()
+        if calls and calls[-1].get("tool") == action and calls[-1].get("error") == error:
+            update["is_complete"] = True  # a failure that repeats itself
+        return update
+
+
+def _failed(action: str, error: str, envelope: dict[str, Any]) -> AgentState:
+    if not envelope:
+        envelope = {"success": False, "tool": action, "result": None, "error": error, "elapsed": 0.0}
+    return {"tool_calls": [envelope], "error": f"Tool {action}: {error}", "user_message": error}
+
+
+def _for_people(result: ToolResult) -> str:
+    """What a person may be told of a failure: an error's own words, unless it was raised for developers."""
+    told = str(result.error or result.message)
+    return told if result.cause in {None, told} else SORRY
+
+
+def _by_name(tools: AgentTools) -> Mapping[str, Tool]:
+    if isinstance(tools, SqlDatabase):
+        tools = tools.tools()
+    if isinstance(tools, Toolbox):
+        return tools.tools
+    if isinstance(tools, Mapping):
+        return {name: as_tool(each) for name, each in tools.items()}
+    return {tool.name: tool for tool in map(as_tool, tools)}
+
+
+def _limiter_of(tools: AgentTools) -> Limiter | None:
+    if isinstance(tools, ToolRegistry):
+        return lambda: tools.limiter
+    return tools.limiter if isinstance(tools, Toolbox) else None
+
+
+def execute_tools_node(state: State, tools: AgentTools, *, session: Session | None = None) -> AgentState:
+    """Run the tool that ``next_action`` names, with what the state holds; never raises.
+
+    Args:
+        state: An ``AgentState`` with ``next_action``.
+        tools: Where ``get_schema``, ``execute_sql`` and ``validate_results`` are: a ``SqlDatabase``, or
+            tools of one's own under these names.
+        session: Where the call is published and recorded; nowhere when left out.
+
+    Returns:
+        An update: the call in ``tool_calls``, and what it returned under ``schema``, ``execution_result`` or
+        ``validation_result``, without the error there was. Or why it failed, as ``error``: then a statement
+        that turned out wrong is in ``attempts`` and no longer in ``sql_query``. Nothing where no tool does
+        the action.
+    """
+    update: AgentState = run(ExecuteTools(tools), state, session)
+    return update
+
+
+async def aexecute_tools_node(
+    state: State, tools: AgentTools, *, session: Session | None = None
+) -> AgentState:
+    """The same from async code."""
+    update: AgentState = await arun(ExecuteTools(tools), state, session)
+    return update
+
+
+# The generator
+
+Clarify = Callable[[str, str], str | None]
+
+
+class GenerateSql:
+    """Has the SQL written, or asks the user back."""
+
+    def __init__(self, tool: Tool, clarify: Clarify | None) -> None:
+        """Take the generator, and what finds out whether the question is about the database at all."""
+        self._tool = tool
+        self._clarify = clarify
+        self.limiter: Limiter | None = None
+
+    def prepare(self, state: State) -> Call | AgentState:
+        """The call of the generator; a question to the user where the first look at his shows no sense."""
+        given = generate.offered(state)
+        if self._clarify is not None and not given["attempts"]:
+            request = _clarified(self._clarify, given["question"], given["schema"])
+            if request is not None:
+                return _asked(request)
+        return Call(self._tool, given)
+
+    def finish(self, state: State, result: ToolResult) -> AgentState:
+        """The statement, or why there is none."""
+        if result.needs_user_input:
+            return _asked(str(result.input_request))
+        if not result.success:
+            told = _for_people(result)
+            return _unwritten(state, str(result.cause or told), _UNWRITTEN if told == SORRY else told)
+        try:
+            answer = read_answer(result.value)
+        except ToolError as failure:
+            return _unwritten(state, failure.message, failure.message)
+        return _asked(answer.request) if isinstance(answer, Asked) else _written(state, answer)
+
+
+def _clarified(clarify: Clarify, question: str, schema: object) -> str | None:
+    """What to ask the user; nothing where that cannot be found out."""
+    if not isinstance(schema, str):
+        return None
+    try:
+        request: object = clarify(question, schema)
+    except Exception as error:  # noqa: BLE001 - somebody's function may fail in any way, and nothing hangs on it
+        logger.warning("clarify_failed", extra={"error": type(error).__name__})
+        return None
+    return request if isinstance(request, str) and request.strip() else None
+
+
+def _unwritten(state: State, error: str, told: str) -> AgentState:
+    attempts = state.get("attempts") or ()
+    update: AgentState = {
+        "error": f"Tool generate_sql: {error}",
+        "user_message": told,
+        "attempts": [{"sql": None, "error": told}],
+    }
+    if attempts and attempts[-1] == {"sql": None, "error": told}:
+        update["is_complete"] = True  # a failure that repeats itself
+    return update
+
+
+def _asked(request: str) -> AgentState:
+    return {"needs_user_input": True, "input_request": request, "is_complete": True}
+
+
+def _written(state: State, answer: Written) -> AgentState:
+    attempts, reflection = state.get("attempts") or (), state.get("reflection") or {}
+    if not attempts or _same(attempts[-1]["sql"], answer.sql) is False:
+        return {"sql_query": answer.sql}
+    kept = reflection.get("kept")
+    if isinstance(kept, Mapping) and _same(kept["sql_query"], answer.sql):
+        # The generator stands by its statement: its result is the answer after all.
+        return {
+            "sql_query": kept["sql_query"],
+            "execution_result": kept["execution_result"],
+            "validation_result": kept["validation_result"],
+            "reflection": {**reflection, "verdict": "kept", "kept": None},
+        }
+    error = attempts[-1]["error"]
+    told = error if error.startswith(_AGAIN) else _AGAIN + error
+    update: AgentState = {
+        "error": f"Tool execute_sql: {error.removeprefix(_AGAIN)}",
+        "user_message": state.get("user_message") or error.removeprefix(_AGAIN),
+        "attempts": [{"sql": answer.sql, "error": told}],
+    }
+    last = attempts[-_TRIES_OF_THE_SAME:]
+    if len(last) == _TRIES_OF_THE_SAME and all(_same(each["sql"], answer.sql) for each in last):
+        update["is_complete"] = True  # a failure that repeats itself
+    return update
+
+
+def _same(one: str | None, other: str) -> bool:
+    return one is not None and _PIECES.findall(one) == _PIECES.findall(other)

@@ -1,0 +1,194 @@
+"""Thinking about results: whether they look as if the statement did not mean what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from planning.agent.calling import named
+from planning.agent.generate import as_tool
+from planning.agent.nodes import Call, Limiter, State
+from planning.agent.state import MOST_ITERATIONS, AgentState
+from planning.tools.contract import Tool
+from planning.tools.result import ToolResult, safe_text
+
+__all__ = ["Reflect", "doubts", "judge_tool", "refusal", "restored", "rows_of"]
+
+_OFFERED: Final = ("question", "sql", "result", "schema", "state")
+_FEWEST: Final = 2
+_REFUSED: Final = "its results were refused"
+_NO_ROWS: Final = "it ran and returned no rows"
+_NONE: Final = "it gave no result"
+_ROOM: Final = 3
+"""How many decisions another statement takes: it is written, run and checked."""
+_KEPT: Final = ("sql_query", "execution_result", "validation_result")
+
+
+class Reflect:
+    """Thinks about the results, and has another statement written where they look wrong."""
+
+    limiter: Limiter | None = None
+
+    def __init__(
+        self, judge: Tool | None, max_iterations: int = MOST_ITERATIONS, look: Tool | None = None
+    ) -> None:
+        """Say who judges.
+
+        Args:
+            judge: Asked about each result; without one, the shape of the results is looked at, once.
+            max_iterations: How often is decided at most where the state does not say.
+            look: Asked without a judge when there are no rows: finds out which values of the statement are
+                nowhere in the database.
+        """
+        self._judge = judge
+        self._most = max_iterations
+        self._look = look
+
+    def prepare(self, state: State) -> Call | AgentState:
+        """The call of the judge or of what looks into the database, or what the shape of the results says."""
+        result = state.get("execution_result")
+        if not isinstance(result, Mapping):
+            return self._weighed(state, [_NONE], again=False)
+        if self._judge is not None:
+            return Call(self._judge, _offered(state))
+        refused, is_first = refusal(state.get("validation_result")), not state.get("reflection")
+        if self._look is not None and is_first and not refused and not rows_of(result):
+            return Call(self._look, {"sql": state.get("sql_query") or ""})
+        return self._weighed(state, refused or doubts(result), again=is_first)
+
+    def finish(self, state: State, result: ToolResult) -> AgentState:
+        """What the judge says; one that fails says nothing against the results."""
+        said = result.value
+        if self._judge is None:
+            found = _texts(said) if result.success and said else []
+            reasons = [f"{_NO_ROWS}: {'; '.join(found)}"] if found else doubts(state["execution_result"])
+            return self._weighed(state, reasons, again=True)
+        if not result.success:
+            return {"reflection": {"verdict": "not judged", "reasons": [str(result.error or result.message)]}}
+        if said is None or said is True:
+            return self._weighed(state, [], again=False)
+        return self._weighed(state, [_REFUSED] if said is False else _texts(said), again=True)
+
+    def _weighed(self, state: State, reasons: list[str], *, again: bool) -> AgentState:
+        if not reasons:
+            return {"reflection": {"verdict": "fine", "reasons": []}}
+        most = state.get("max_iterations")
+        room = (self._most if most is None else most) - (state.get("iteration") or 0)
+        kept = (state.get("reflection") or {}).get("kept")
+        is_worse = isinstance(kept, Mapping) and _worth(kept) > _worth(state)
+        if not again or room < _ROOM:
+            if is_worse:
+                return restored(state)
+            return {"reflection": {"verdict": "doubtful", "reasons": reasons}}
+        best = kept if is_worse else {key: state.get(key) for key in _KEPT}
+        return {
+            "reflection": {"verdict": "again", "reasons": reasons, "kept": best},
+            "attempts": [{"sql": state.get("sql_query"), "error": "; ".join(reasons)}],
+            "sql_query": None,
+            "execution_result": None,
+            "validation_result": None,
+            "is_complete": False,
+        }
+
+
+def restored(state: State) -> AgentState:
+    """An update that takes the result again which was put aside for a better one."""
+    reflection = state["reflection"]
+    kept: Any = {key: reflection["kept"].get(key) for key in _KEPT}
+    update: AgentState = kept
+    return {**update, "reflection": {**reflection, "verdict": "kept", "kept": None}}
+
+
+def judge_tool(judge: Any, timeout: float | None) -> Tool:
+    """A judge of results as a tool.
+
+    Args:
+        judge: Any callable, sync or async; it is called with what it names among its parameters:
+            ``question``, ``sql``, ``result``, ``schema``, ``state``. It returns None when the result is
+            fine, or what is wrong with it.
+        timeout: The seconds that it has.
+
+    Raises:
+        TypeError: It cannot be called with what there is.
+    """
+    return as_tool("reflect", "Judge the result of a statement.", named("reflect", judge, _OFFERED), timeout)
+
+
+def doubts(result: Mapping[str, Any]) -> list[str]:
+    """What looks wrong with the result of a statement that ran: by its shape alone.
+
+    Args:
+        result: As ``SqlDatabase.execute`` returns it.
+
+    Returns:
+        What to tell the generator: that there are no rows, or that a column, or all of them, hold nothing.
+        Empty when nothing looks wrong.
+    """
+    rows = rows_of(result)
+    columns: Sequence[str] = result.get("columns") or ()
+    if not rows:
+        return [
+            f"{_NO_ROWS}; compare its conditions and joins with the values in the schema,"
+            " also their upper and lower case"
+        ]
+    empty = [
+        name
+        for index, name in enumerate(columns)
+        if all(index < len(row) and row[index] is None for row in rows)
+    ]
+    if empty and len(empty) == len(columns):
+        what = "its only row holds" if len(rows) == 1 else f"all of its {len(rows)} rows hold"
+        return [f"it ran, and {what} nothing but NULL; compare its conditions and joins with the schema"]
+    if empty and len(rows) >= _FEWEST:
+        listed = ", ".join(empty)
+        return [f"it ran, and is NULL in every row of {listed}; compare its joins with the schema"]
+    return []
+
+
+def refusal(verdict: object) -> list[str]:
+    """What a check of the results refused them for; empty where it did not."""
+    if verdict is False:
+        return [_REFUSED]
+    if not isinstance(verdict, Mapping) or verdict.get("is_valid", True) is True:
+        return []
+    return _texts(verdict.get("issues") or ()) or [_REFUSED]
+
+
+def rows_of(result: Mapping[str, Any]) -> list[Sequence[Any]]:
+    """The rows of a result, each as the list of its values, in whichever form a tool returned them."""
+    data = result.get("data")
+    if not isinstance(data, (list, tuple)):
+        return []
+    return [
+        row if isinstance(row, (list, tuple)) else list(row.values()) if isinstance(row, Mapping) else [row]
+        for row in data
+    ]
+
+
+def _worth(known: Mapping[str, Any]) -> int:
+    """How much a result holds: the more, the better it may be the answer."""
+    result = known.get("execution_result")
+    if not isinstance(result, Mapping) or refusal(known.get("validation_result")):
+        return 0
+    rows = rows_of(result)
+    if all(value is None for row in rows for value in row):
+        return 2 if rows else 1
+    return 3 if doubts(result) else 4
+
+
+def _texts(said: Any) -> list[str]:
+    """One text or several, without those that say nothing."""
+    several = said if isinstance(said, (list, tuple)) else [said]
+    texts = ["" if each is None else safe_text(each).strip() for each in several]
+    return [text for text in texts if text]
+
+
+def _offered(state: State) -> dict[str, Any]:
+    """What a judge may be given."""
+    return {
+        "question": state.get("resolved_query") or "",
+        "sql": state.get("sql_query") or "",
+        "result": state.get("execution_result") or {},
+        "schema": state.get("schema") or "",
+        "state": dict(state),
+    }

@@ -1,0 +1,180 @@
+"""What the tests of the graphs share: a small shop, its three tools as functions, and ways to look at it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from planning import Plan
+from planning.agent import build_text_to_sql_graph
+from planning.render import plan_text
+from session import Session, select_latest
+
+__all__ = [
+    "FINAL",
+    "FINE",
+    "WEATHER",
+    "awrite",
+    "graph_of",
+    "COUNT",
+    "QUESTION",
+    "SCHEMA",
+    "ShopTools",
+    "called",
+    "failing",
+    "in_turn",
+    "plan_of",
+    "rows",
+    "shown",
+]
+
+QUESTION = "How many customers are there?"
+COUNT = "SELECT count(*) AS n FROM customers"
+WEATHER = "What is the weather like tomorrow?"
+SCHEMA = """SQLite, 2 tables
+
+customers, 3 rows
+  id INTEGER, primary key
+  name TEXT: 'Ada', 'Grace', 'Edsger'
+
+orders, 4 rows
+  id INTEGER, primary key
+  customer_id INTEGER -> customers.id
+  total REAL
+"""
+
+
+def rows(*found: list[Any], columns: list[str] | None = None) -> dict[str, Any]:
+    """What ``execute_sql`` returns for a statement that ran."""
+    return {
+        "success": True,
+        "data": list(found),
+        "columns": ["n"] if columns is None else columns,
+        "row_count": len(found),
+        "truncated": False,
+        "error": None,
+    }
+
+
+def failing(error: str, code: str = "parameter") -> dict[str, Any]:
+    """What it returns for one that did not."""
+    empty = {"data": [], "columns": [], "row_count": 0, "truncated": False}
+    return {"success": False, **empty, "error": error, "code": code}
+
+
+class ShopTools:
+    """The tools, which note what they are called with, and answer with what they are told to, in turn.
+
+    The last of the answers is given from then on. An exception among them is raised.
+    """
+
+    def __init__(
+        self, *, schema: Any = SCHEMA, executed: Any = None, verdict: Any = None, **more: Callable[..., Any]
+    ) -> None:
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        found = {"is_valid": True, "has_results": True, "row_count": 1, "issues": []}
+        self._schema = _turns(schema)
+        self._executed = _turns(rows([3]) if executed is None else executed)
+        self._verdict = _turns(found if verdict is None else verdict)
+        self.more = more
+
+    def tools(self) -> dict[str, Callable[..., Any]]:
+        """By name, as a graph takes them."""
+
+        def get_schema(query: str | None = None) -> Any:
+            """Read the schema."""
+            return self._next("get_schema", self._schema, query=query)
+
+        def execute_sql(sql: str) -> Any:
+            """Run a statement."""
+            return self._next("execute_sql", self._executed, sql=sql)
+
+        def validate_results(query: str, sql: str, results: Any) -> Any:
+            """Check the results."""
+            return self._next("validate_results", self._verdict, query=query, sql=sql, results=results)
+
+        known: dict[str, Callable[..., Any]] = {
+            "get_schema": get_schema,
+            "execute_sql": execute_sql,
+            "validate_results": validate_results,
+        }
+        return {**known, **self.more}
+
+    @property
+    def names(self) -> list[str]:
+        """What was called."""
+        return [name for name, _ in self.calls]
+
+    @property
+    def statements(self) -> list[str]:
+        """The statements that were run."""
+        return [given["sql"] for name, given in self.calls if name == "execute_sql"]
+
+    def _next(self, name: str, turns: list[Any], **given: Any) -> Any:
+        self.calls.append((name, given))
+        answer = turns[0] if len(turns) == 1 else turns.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+
+class _Turns(list[Any]):
+    """Answers in turn, told from an answer that is a list."""
+
+
+def in_turn(*answers: Any) -> list[Any]:
+    """Answers, one after the other."""
+    return _Turns(answers)
+
+
+def _turns(answers: Any) -> list[Any]:
+    return _Turns(answers) if isinstance(answers, _Turns) else _Turns([answers])
+
+
+def called(state: Mapping[str, Any]) -> list[tuple[str, bool]]:
+    """The calls in a state: which tool, and whether it succeeded."""
+    return [(call["tool"], call["success"]) for call in state["tool_calls"]]
+
+
+def plan_of(session: Session) -> str:
+    """The session's plan as a model reads it; without one, nothing."""
+    plan = select_latest(session, Plan)
+    return "" if plan is None else plan_text(plan)
+
+
+def shown(state: Mapping[str, Any], *left_out: str) -> dict[str, Any]:
+    """A final state without what is long or differs from run to run."""
+    return {key: value for key, value in state.items() if key not in {"schema", "tool_calls", *left_out}}
+
+
+FINE = {"is_valid": True, "has_results": True, "row_count": 1, "issues": []}
+FINAL = {
+    "resolved_query": QUESTION,
+    "asked_query": QUESTION,
+    "sql_query": COUNT,
+    "execution_result": rows([3]),
+    "validation_result": FINE,
+    "reflection": {"verdict": "fine", "reasons": []},
+    "next_action": "complete",
+    "iteration": 5,
+    "max_iterations": 12,
+    "is_complete": True,
+    "attempts": [],
+    "needs_user_input": False,
+    "input_request": None,
+    "error": None,
+    "user_message": None,
+    "success": True,
+    "answer": "n: 3",
+}
+
+
+def graph_of(shop: ShopTools | None = None, generator: Any = None, **options: Any) -> Any:
+    """A graph over these tools."""
+    return build_text_to_sql_graph((shop or ShopTools()).tools(), generator or (lambda: COUNT), **options)
+
+
+async def awrite(question: str) -> str:
+    await asyncio.sleep(0)
+    return COUNT

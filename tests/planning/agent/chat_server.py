@@ -1,0 +1,163 @@
+"""A server of the chat-completions protocol that says what it is told to, and keeps what it was sent."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+TRICKLE = 0.02  # seconds between two bytes
+
+
+def completion(content: Any, finish_reason: str = "stop", **message: Any) -> dict[str, Any]:
+    """An answer as a server of the protocol sends it."""
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "local",
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": finish_reason,
+                "message": {"role": "assistant", "content": content, **message},
+            }
+        ],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+    }
+
+
+def failure(message: str, **more: Any) -> dict[str, Any]:
+    """An error as such a server sends it."""
+    return {"error": {"message": message, "type": "some_error", "param": None, "code": None, **more}}
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    timeout = 10
+    server: _Server
+
+    def do_POST(self) -> None:
+        chat = self.server.chat
+        body = self.rfile.read(int(self.headers["content-length"]))
+        chat.requests.append(
+            {"path": self.path, "key": self.headers["authorization"], "body": json.loads(body)}
+        )
+        chat.next_reply()(self)
+
+    def send(self, body: bytes, status: int = 200, **headers: str) -> None:
+        self.send_response(status)
+        for name, value in {"content_type": "application/json", **headers}.items():
+            self.send_header(name.replace("_", "-"), value)
+        if "content_length" not in headers:
+            self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """It says nothing."""
+
+
+Reply = Callable[[Handler], None]
+
+
+def reply(body: Any, status: int = 200, **headers: str) -> Reply:
+    """An answer: JSON, or bytes as they are."""
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return lambda handler: handler.send(data, status, **headers)
+
+
+def says(text: Any, finish_reason: str = "stop", **message: Any) -> Reply:
+    """An answer with a text of the model."""
+    return reply(completion(text, finish_reason, **message))
+
+
+def hangs_up(handler: Handler) -> None:
+    """It closes the connection instead of an answer."""
+    handler.close_connection = True
+
+
+def breaks_off(handler: Handler) -> None:
+    """It closes the connection within its answer."""
+    handler.send(b'{"choices": [', content_length="1000")
+    handler.close_connection = True
+
+
+def breaks_off_an_error(handler: Handler) -> None:
+    """It closes the connection while it tells what is wrong."""
+    handler.send(b'{"error": {', 400, content_length="1000")
+    handler.close_connection = True
+
+
+def is_silent(handler: Handler) -> None:
+    """It does not answer for as long as it runs."""
+    handler.server.chat.over.wait()
+    handler.close_connection = True
+
+
+def trickles(handler: Handler) -> None:
+    """Its answer comes to no end."""
+    handler.send(b"", content_length="1000000")
+    while not handler.server.chat.over.wait(TRICKLE):
+        handler.wfile.write(b" ")
+        handler.wfile.flush()
+
+
+def stops_halfway(handler: Handler) -> None:
+    """It begins an answer, and then is silent."""
+    handler.send(b'{"choices": [', content_length="1000")
+    handler.wfile.flush()
+    is_silent(handler)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False
+    chat: ChatServer
+
+    def handle_error(self, *_: Any) -> None:
+        """Whoever asked has gone: that is what some of the tests are about."""
+
+
+class ChatServer:
+    """Runs in a thread, on this machine alone, while its block lasts.
+
+    Attributes:
+        requests: What it was sent: path, key and body each.
+        over: Set at its end.
+    """
+
+    def __init__(self, *replies: Reply) -> None:
+        """Say how it answers: each request has one reply, and the last one is for all others too."""
+        self.requests: list[dict[str, Any]] = []
+        self.over = threading.Event()
+        self._replies = list(replies)
+        self._lock = threading.Lock()
+        self._server = _Server(("127.0.0.1", 0), Handler)
+        self._server.chat = self
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+
+    @property
+    def host(self) -> str:
+        return f"127.0.0.1:{self._server.server_address[1]}"
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.host}/v1"
+
+    def next_reply(self) -> Reply:
+        with self._lock:
+            return self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.over.set()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()

@@ -1,0 +1,180 @@
+"""Database files of every kind: wrong ones, odd ones, hostile ones."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+DAMAGED = "@FILE@ is damaged or no SQLite or DuckDB database; check the file, or take a backup of it"
+UNFINISHED = "@FILE@ was left in the middle of a change; open it once with what may write to it"
+EMPTY = "@FILE@ holds no table; check that it is the right file"
+LOCKED = "@FILE@ is locked by another program; try again later"
+MISSING = "there is no database at @FILE@; check the path"
+DENIED = "@FILE@ may not be read; ask for permission to read it"
+FOLDER = "@FILE@ is a folder, not a database; give the path of the file"
+NO_FILE = "@FILE@ cannot be read (it is no file); check the file and the disk it is on"
+LOOP = "@FILE@ cannot be read (Too many levels of symbolic links); check the file and the disk it is on"
+
+COUNT = "SELECT count(*), sum(id) FROM items"
+COUNTED = [[3000, 4498500]]
+
+_DROP_CAPABILITY, _OVERRIDE, _SEARCH = 24, 1, 2  # of Linux: what lets root read any file
+
+
+def items(path: Path, *, logged: bool = False) -> Path:
+    """A table of 3,000 rows over some 50 pages, in a file in WAL mode or not."""
+    with closing(sqlite3.connect(path)) as connection:
+        if logged:
+            connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT)")
+        connection.executemany(
+            "INSERT INTO items VALUES (?, ?)", [(i, "x" * 60 + str(i)) for i in range(3000)]
+        )
+        connection.commit()
+    return path
+
+
+def written(script: str, path: Path) -> Path:
+    """A database that a script makes."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(script)
+    return path
+
+
+def rewritten(path: Path, statement: str, *values: Any) -> Path:
+    """A database whose own description of itself was changed by hand."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = 1")
+        connection.execute(statement, values)
+    return path
+
+
+def _patched(path: Path, start: int, end: int) -> Path:
+    content = bytearray(items(path).read_bytes())
+    content[start:end] = b"\xff" * (end - start)
+    path.write_bytes(content)
+    return path
+
+
+def _cut(path: Path, size: int) -> Path:
+    os.truncate(items(path), size)
+    return path
+
+
+def _bytes(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+def _unfinished(path: Path) -> Path:
+    change = (
+        "import sqlite3, os; c = sqlite3.connect(os.sys.argv[1], isolation_level=None);"
+        "c.execute('PRAGMA cache_size = 1'); c.execute('BEGIN');"
+        "c.execute(\"UPDATE items SET name = name || 'more'\"); os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", change, str(items(path))], check=True)
+    return path
+
+
+def _linked(path: Path, target: str) -> Path:
+    path.symlink_to(target)
+    return path
+
+
+def _piped(path: Path) -> Path:
+    os.mkfifo(path)
+    return path
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
+WRONG_FILES: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "missing": (lambda path: path, MISSING),
+    "in a missing folder": (lambda path: path / "a.db", MISSING),
+    "a folder": (_folder, FOLDER),
+    "a link to nothing": (lambda path: _linked(path, "nothing.db"), MISSING),
+    "a link to itself": (lambda path: _linked(path, path.name), LOOP),
+    "a pipe": (_piped, NO_FILE),
+    "a device": (lambda path: _linked(path, "/dev/zero"), NO_FILE),
+    "any bytes": (lambda path: _bytes(path, bytes(range(7, 250)) * 200), DAMAGED),
+    "a text": (lambda path: _bytes(path, b"id,name\n1,Ada\n"), DAMAGED),
+    "a long text": (lambda path: _bytes(path, b"id,name\n1,Ada\n" * 1000), DAMAGED),
+    "only the beginning of a header": (lambda path: _cut(path, 50), DAMAGED),
+    "only the header": (lambda path: _cut(path, 100), DAMAGED),
+    "cut in the middle": (lambda path: _cut(path, 4096 * 20), DAMAGED),
+    "cut within a page": (lambda path: _cut(path, 4096 * 20 + 77), DAMAGED),
+    "a broken page": (lambda path: _patched(path, 4096 * 9, 4096 * 10), DAMAGED),
+    "a broken root": (lambda path: _patched(path, 4096, 8192), DAMAGED),
+    "a broken list of tables": (lambda path: _patched(path, 100, 4096), DAMAGED),
+    "a broken description": (
+        lambda path: rewritten(items(path), "UPDATE sqlite_master SET sql = 'CREATE TABLE items (oops'"),
+        DAMAGED,
+    ),
+    "a description with a function that may not be called": (
+        lambda path: rewritten(
+            items(path),
+            "UPDATE sqlite_master SET sql = 'CREATE TABLE items (id, n AS (load_extension(''x'')))'",
+        ),
+        DAMAGED,
+    ),
+    "left in the middle of a change": (_unfinished, UNFINISHED),
+}
+EMPTY_FILES: dict[str, Callable[[Path], Path]] = {
+    "no bytes": lambda path: _bytes(path, b""),
+    "no tables": lambda path: written("CREATE TABLE a (b); DROP TABLE a", path),
+    "no tables, in WAL mode": lambda path: written(
+        "PRAGMA journal_mode = WAL; CREATE TABLE a (b); DROP TABLE a", path
+    ),
+    "only tables of SQLite itself": lambda path: written(
+        "CREATE TABLE a (b INTEGER PRIMARY KEY AUTOINCREMENT); DROP TABLE a", path
+    ),
+}
+FILE_NAMES = (
+    "a b.db", "a?b.db", "a#b.db", "a%20b.db", "a%00.db", "größe-表🙂.db", "a'b\".db", "a\nb.db", "-rf.db",
+    "a;b.db", "x.sqlite?mode=rwc", "data", "~.db", "a\\b.db", "file.db-wal", "$HOME.db", "a&immutable=1",
+)  # fmt: skip
+
+
+def in_a_log(path: Path, folder: Path, *ends: str) -> Path:
+    """A database whose last change is in its log only, as its writer left it; with the files that end so."""
+    with closing(sqlite3.connect(items(path, logged=True))) as writer:
+        writer.execute("INSERT INTO items VALUES (-1, 'in the log')")
+        writer.commit()
+        for end in ("", *ends):
+            shutil.copy(f"{path}{end}", folder)
+    return folder / path.name
+
+
+@contextmanager
+def unreadable(path: Path) -> Iterator[None]:
+    """A file that may not be read by programs that are started within, also where root starts them."""
+    path.chmod(0)
+    if os.geteuid() == 0:
+        libc = ctypes.CDLL(None)
+        for capability in (_OVERRIDE, _SEARCH):  # of this thread, and of the programs that it starts
+            assert libc.prctl(_DROP_CAPABILITY, capability, 0, 0, 0) == 0
+    try:
+        yield
+    finally:
+        path.chmod(0o600)
+
+
+def in_thread(call: Callable[[], Any]) -> Any:
+    """What a call gives, in a thread of its own."""
+    given: list[Any] = []
+    thread = threading.Thread(target=lambda: given.append(call()))
+    thread.start()
+    thread.join()
+    return given[0]

@@ -1,0 +1,101 @@
+"""What shows that a statement did nothing but read: files, locks, processes."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from hashlib import sha256
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+from sql_cases import CANARY, FOLDER, build_shop
+
+LIMIT = 0.5
+LATER = LIMIT + 5.0
+"""When an answer must be there, in seconds: the limit is a promise, the rest is for a slow machine."""
+
+
+class Shop:
+    """The database of the corpus, alone in a folder, and a process whose other folders are empty ones."""
+
+    def __init__(self, folder: Path, elsewhere: Path, build: Callable[[Path], Path]) -> None:
+        self.folder = folder
+        self.elsewhere = elsewhere
+        self.path = build(folder)
+        self._before = self.files()
+
+    def files(self) -> dict[str, str]:
+        """Each file of the folders, and what is in it."""
+        found = [*self.folder.rglob("*"), *self.elsewhere.rglob("*")]
+        return {str(path): sha256(path.read_bytes()).hexdigest() for path in found if path.is_file()}
+
+    def assert_same_files(self) -> None:
+        """Nothing was written, and nothing was made."""
+        assert self.files() == self._before
+
+    def assert_untouched(self) -> None:
+        """As above, and nobody is kept from writing."""
+        self.assert_same_files()
+        with closing(sqlite3.connect(self.path, timeout=0, isolation_level=None)) as writer:
+            writer.execute("BEGIN EXCLUSIVE")
+            writer.execute("ROLLBACK")
+
+    def told(self, answer: object) -> str:
+        """An answer as text, which is the same wherever the folder is; the canary is not in it."""
+        text = str(answer)
+        assert CANARY not in text
+        return text.replace(str(self.folder), FOLDER)
+
+
+@contextmanager
+def shop_alone(factory: pytest.TempPathFactory, build: Callable[[Path], Path] = build_shop) -> Iterator[Shop]:
+    """A shop; what is started meanwhile has an empty folder to work in, and to put temporary files into."""
+    elsewhere = factory.mktemp("elsewhere")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("TMPDIR", "SQLITE_TMPDIR", "TEMP", "TMP", "HOME"):
+            patch.setenv(name, str(elsewhere))
+        patch.setattr(tempfile, "tempdir", None)
+        patch.chdir(elsewhere)
+        yield Shop(factory.mktemp("shop"), elsewhere, build)
+
+
+@contextmanager
+def in_time(seconds: float = LATER) -> Iterator[None]:
+    """What happens within is over by then."""
+    started = monotonic()
+    yield
+    assert monotonic() - started < seconds
+
+
+def children() -> set[int]:
+    """The processes that this one has started and that are still there."""
+    found = set()
+    for task in Path("/proc/self/task").iterdir():
+        found |= {int(each) for each in (task / "children").read_text().split()}
+    return found
+
+
+def failed(answer: dict[str, Any]) -> tuple[Any, ...]:
+    """What is the same in every failure."""
+    return (
+        answer["success"],
+        answer["data"],
+        answer["columns"],
+        answer["row_count"],
+        answer["truncated"],
+        sorted(answer),
+    )
+
+
+FAILED: tuple[Any, ...] = (
+    False,
+    [],
+    [],
+    0,
+    False,
+    ["code", "columns", "data", "elapsed", "error", "row_count", "success", "truncated"],
+)

@@ -1,0 +1,385 @@
+"""The nodes one by one: every failure is an update that says what happened, and nothing raises."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+from agent_samples import COUNT, QUESTION, SCHEMA, ShopTools, failing, rows
+
+from planning import Toolbox
+from planning.agent import aexecute_tools_node, execute_tools_node
+from planning.agent.nodes import ExecuteTools, plan, run
+from planning.agent.state import MOST_ITERATIONS, first_answer, fresh_answer
+from planning.tools import (
+    DataNotFound,
+    RateLimiter,
+    StorageUnavailable,
+    Tool,
+    ToolError,
+    ToolRegistry,
+    ToolTimeout,
+    ToolValidationError,
+    UserInputNeeded,
+    tool_calls,
+)
+from planning.tools.errors import SORRY
+from session import Session
+
+STATE: dict[str, Any] = {
+    "resolved_query": QUESTION,
+    "schema": SCHEMA,
+    "sql_query": COUNT,
+    "execution_result": rows([3]),
+    "tool_calls": [],
+    "attempts": [],
+}
+ACTIONS = ("get_schema", "execute_sql", "validate_results")
+KEYS = {"get_schema": "schema", "execute_sql": "execution_result", "validate_results": "validation_result"}
+
+
+def answering(action: str, answer: Any) -> ShopTools:
+    """Tools of which this one gives or raises this."""
+    names = {"get_schema": "schema", "execute_sql": "executed", "validate_results": "verdict"}
+    answers: dict[str, Any] = {names[action]: answer}
+    return ShopTools(**answers)
+
+
+def done(action: str, answer: Any, **more: Any) -> dict[str, Any]:
+    """The update by a tool that answers this; the time that it took is checked and left out."""
+    update: dict[str, Any] = dict(
+        execute_tools_node({**STATE, "next_action": action, **more}, answering(action, answer).tools())
+    )
+    for call in update.get("tool_calls", ()):
+        assert type(call.pop("elapsed")) is float
+    return update
+
+
+def failed(action: str, error: str, told: str | None = None, result: Any = None) -> dict[str, Any]:
+    """The update that a failure comes to."""
+    return {
+        "tool_calls": [{"success": False, "tool": action, "result": result, "error": error}],
+        "error": f"Tool {action}: {error}",
+        "user_message": error if told is None else told,
+    }
+
+
+@pytest.mark.parametrize(
+    ("action", "given"),
+    [
+        ("get_schema", {"query": QUESTION}),
+        ("execute_sql", {"sql": COUNT}),
+        ("validate_results", {"query": QUESTION, "sql": COUNT, "results": rows([3])}),
+    ],
+)
+def test_a_tool_is_called_with_what_the_state_holds(action: str, given: dict[str, Any]) -> None:
+    shop = ShopTools()
+    execute_tools_node({**STATE, "next_action": action}, shop.tools())
+    assert shop.calls == [(action, given)]
+
+
+@pytest.mark.parametrize(
+    ("action", "answer"), [("get_schema", ""), ("execute_sql", rows()), ("validate_results", False)]
+)
+def test_what_a_tool_returns_stands_under_its_key_and_an_old_error_is_gone(action: str, answer: Any) -> None:
+    assert done(action, answer, error="Tool execute_sql: no such column", user_message="no") == {
+        "tool_calls": [{"success": True, "tool": action, "result": answer, "error": None}],
+        KEYS[action]: answer,
+        "error": None,
+        "user_message": None,
+    }
+
+
+@pytest.mark.parametrize("action", ["generate_sql", "complete", "", "drop_tables", None, 5, ["get_schema"]])
+def test_an_action_that_no_tool_does_changes_nothing(action: Any) -> None:
+    shop = ShopTools()
+    assert execute_tools_node({**STATE, "next_action": action}, shop.tools()) == {}
+    assert execute_tools_node({"resolved_query": QUESTION}, shop.tools()) == {}
+    assert shop.calls == []
+
+
+def test_a_tool_that_is_not_there_ends_it_with_the_name_that_is_meant() -> None:
+    tools = {"get_shema": lambda: SCHEMA}
+    update = execute_tools_node({**STATE, "next_action": "get_schema"}, tools)
+    error = "no tool is named get_schema; did you mean get_shema?"
+    call = {"success": False, "tool": "get_schema", "result": None, "error": error, "elapsed": 0.0}
+    assert update == {
+        "tool_calls": [call],
+        "error": f"Tool get_schema: {error}",
+        "user_message": error,
+        "is_complete": True,
+    }
+
+
+# What a statement can be blamed for
+
+OF_THE_SQL = [
+    (ToolValidationError("no such column: nope"), "no such column: nope", None),
+    (ToolError("no such table"), "no such table", None),
+    (ToolTimeout("it took too long"), "it took too long", None),
+    (DataNotFound("nothing there"), "nothing there", None),
+    (TimeoutError("late"), "late", SORRY),
+    (ZeroDivisionError("by zero"), "by zero", SORRY),
+    (KeyError("n"), "'n'", SORRY),
+    (ValueError(), "ValueError", SORRY),
+]
+NOT_OF_THE_SQL = [
+    (StorageUnavailable("the file is locked; close it"), "the file is locked; close it", None),
+    (OSError("no such file"), "no such file", SORRY),
+    (ConnectionError("refused"), "refused", SORRY),
+]
+
+
+@pytest.mark.parametrize(("raised", "error", "told"), OF_THE_SQL, ids=repr)
+def test_a_statement_that_fails_is_to_be_written_anew(raised: Exception, error: str, told: str) -> None:
+    assert done("execute_sql", raised) == {
+        **failed("execute_sql", error, told),
+        "sql_query": None,
+        "attempts": [{"sql": COUNT, "error": error}],
+    }
+
+
+@pytest.mark.parametrize(("raised", "error", "told"), NOT_OF_THE_SQL, ids=repr)
+def test_what_no_other_statement_would_mend_leaves_the_statement(
+    raised: Exception, error: str, told: str
+) -> None:
+    assert done("execute_sql", raised) == failed("execute_sql", error, told)
+
+
+@pytest.mark.parametrize("action", ["get_schema", "validate_results"])
+@pytest.mark.parametrize(("raised", "error", "told"), [*OF_THE_SQL, *NOT_OF_THE_SQL], ids=repr)
+def test_any_other_tool_that_fails_leaves_the_statement(
+    action: str, raised: Exception, error: str, told: str
+) -> None:
+    assert done(action, raised) == failed(action, error, told)
+
+
+@pytest.mark.parametrize(
+    ("code", "is_the_sqls"), [("parameter", True), ("timeout", True), ("storage", False)]
+)
+def test_a_reported_failure_is_one(code: str, is_the_sqls: bool) -> None:
+    answer = failing("it did not work", code)
+    update = failed("execute_sql", "it did not work", result=answer)
+    if is_the_sqls:
+        update |= {"sql_query": None, "attempts": [{"sql": COUNT, "error": "it did not work"}]}
+    assert done("execute_sql", answer) == update
+
+
+def test_a_reported_failure_without_words_has_the_tools_name() -> None:
+    told = done("get_schema", {"success": False})
+    assert told == failed("get_schema", "get_schema reported a failure", result={"success": False})
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_tool_that_returns_nothing_has_failed(action: str) -> None:
+    error = f"{action} returned nothing; return what it is called for"
+    tools = {action: lambda **_: None}
+    update: dict[str, Any] = dict(execute_tools_node({**STATE, "next_action": action}, tools))
+    assert update["tool_calls"][0].pop("elapsed") >= 0
+    expected = failed(action, error)
+    if action == "execute_sql":
+        expected |= {"sql_query": None, "attempts": [{"sql": COUNT, "error": error}]}
+    assert update == expected
+
+
+def test_a_tool_that_does_not_take_what_it_is_given_is_told_so() -> None:
+    update = execute_tools_node({**STATE, "next_action": "get_schema"}, {"get_schema": lambda: SCHEMA})
+    assert update["error"] == "Tool get_schema: query: unknown field; send no fields"
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_tool_that_needs_the_user_ends_it_with_its_question(action: str) -> None:
+    raised = UserInputNeeded("it lacks a year", "Which year?")
+    assert done(action, raised) == {
+        **failed(action, "it lacks a year"),
+        "needs_user_input": True,
+        "input_request": "Which year?",
+        "is_complete": True,
+    }
+
+
+def test_a_tool_that_requires_an_identifier_is_not_called_without_one() -> None:
+    shop = ShopTools()
+    plain = shop.tools()["get_schema"]
+    guarded = Tool("get_schema", "Read the schema.", plain, requires_identifier=True, identifiers=("email",))
+    update = execute_tools_node({**STATE, "next_action": "get_schema"}, [guarded])
+    assert (update["needs_user_input"], update["input_request"]) == (True, "Could you give me your email?")
+    assert (update["is_complete"], shop.calls) == (True, [])
+
+
+@pytest.mark.parametrize(
+    ("calls", "is_over"),
+    [
+        ([], False),
+        ([{"tool": "get_schema", "error": "it is gone"}], True),
+        ([{"tool": "get_schema", "error": "it is locked"}], False),
+        ([{"tool": "validate_results", "error": "it is gone"}], False),
+        ([{"tool": "get_schema", "error": "it is gone"}, {"tool": "get_schema", "error": None}], False),
+        ([{}], False),
+    ],
+)
+def test_a_failure_that_repeats_itself_ends_it(calls: list[dict[str, Any]], is_over: bool) -> None:
+    expected = failed("get_schema", "it is gone")
+    if is_over:
+        expected["is_complete"] = True
+    assert done("get_schema", StorageUnavailable("it is gone"), tool_calls=calls) == expected
+
+
+@pytest.mark.parametrize("passing", [KeyboardInterrupt, SystemExit])
+def test_what_stops_the_program_passes(passing: type[BaseException]) -> None:
+    with pytest.raises(passing):
+        done("execute_sql", passing())
+
+
+# Where tools come from
+
+
+def test_tools_may_come_in_any_collection() -> None:
+    plain = ShopTools().tools()
+    state = {**STATE, "next_action": "get_schema"}
+    for tools in (plain, list(plain.values()), ToolRegistry(plain.values()), Toolbox(plain.values())):
+        assert execute_tools_node(state, tools)["schema"] == SCHEMA
+
+
+def test_what_is_no_tool_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"^a tool's function must be callable, got int$"):
+        ExecuteTools({"get_schema": 5})  # type: ignore[arg-type]  # what is tested
+
+
+@pytest.mark.parametrize("kind", ["registry", "toolbox"])
+def test_a_rate_limit_is_the_registrys_own(kind: str) -> None:
+    plain = ShopTools().tools()["get_schema"]
+    limited = Tool("get_schema", "Read the schema.", plain, rate_limit_key="reads")
+    limiter = RateLimiter({"reads": "1/minute"})
+    registry = ToolRegistry([limited], limiter=limiter)
+    node = ExecuteTools(registry if kind == "registry" else Toolbox(registry))
+    state = {**STATE, "next_action": "get_schema"}
+    assert run(node, state)["schema"] == SCHEMA
+    refused = run(node, state)
+    assert sorted(refused) == ["error", "tool_calls", "user_message"]
+    told = r"reads is limited to 1 per 1 minute; try again in \d+ s, or go on without it"
+    assert re.fullmatch(told, refused["user_message"])
+
+
+def test_calls_are_in_the_sessions_ledger(session: Session) -> None:
+    shop = ShopTools(schema=StorageUnavailable("it is gone"))
+    state = {**STATE, "next_action": "execute_sql"}
+    execute_tools_node(state, shop.tools(), session=session)
+    execute_tools_node({**state, "next_action": "get_schema"}, shop.tools(), session=session)
+    assert [(call.tool, call.outcome) for call in tool_calls(session)] == [
+        ("get_schema", "storage"),
+        ("execute_sql", "success"),
+    ]
+
+
+def test_a_tool_knows_the_ids_of_the_request() -> None:
+    seen: list[Any] = []
+
+    def get_schema(context: Any, query: str | None = None) -> str:
+        """Read the schema."""
+        seen.append(dict(context.values))
+        return SCHEMA
+
+    from planning.tools import ToolContext
+
+    get_schema.__annotations__["context"] = ToolContext
+    ids = {
+        "trace_id": "t1",
+        "conversation_context": {"conversation_id": "c1"},
+        "user_context": {"conference_id": "f1"},
+    }
+    execute_tools_node({**STATE, "next_action": "get_schema", **ids}, [get_schema])
+    execute_tools_node({**STATE, "next_action": "get_schema"}, [get_schema])
+    assert seen == [
+        {"trace_id": "t1", "conversation_id": "c1", "conference_id": "f1"},
+        {"trace_id": None, "conversation_id": None, "conference_id": None},
+    ]
+
+
+# In its async form
+
+
+def test_an_async_tool_is_awaited_and_a_plain_one_too() -> None:
+    async def get_schema(query: str | None = None) -> str:
+        """Read the schema."""
+        await asyncio.sleep(0)
+        return SCHEMA
+
+    state = {**STATE, "next_action": "get_schema"}
+    assert asyncio.run(aexecute_tools_node(state, [get_schema]))["schema"] == SCHEMA
+    assert asyncio.run(aexecute_tools_node(state, ShopTools().tools()))["schema"] == SCHEMA
+    assert execute_tools_node(state, [get_schema])["schema"] == SCHEMA
+    assert asyncio.run(aexecute_tools_node({**state, "next_action": "complete"}, [get_schema])) == {}
+
+
+def test_an_async_tool_in_a_plain_node_within_an_event_loop_says_what_to_do() -> None:
+    async def get_schema(query: str | None = None) -> str:
+        """Read the schema."""
+        return SCHEMA
+
+    async def main() -> Any:
+        return execute_tools_node({**STATE, "next_action": "get_schema"}, [get_schema])
+
+    assert asyncio.run(main())["error"] == (
+        "Tool get_schema: get_schema is async; from code that runs in an event loop, await graph.ainvoke(...)"
+        " instead of graph.invoke(...)"
+    )
+
+
+# What comes first
+
+
+def test_a_first_question_is_noted_and_decided_on() -> None:
+    assert plan({"resolved_query": QUESTION}) == {
+        **first_answer({}),
+        "max_iterations": MOST_ITERATIONS,
+        "asked_query": QUESTION,
+        "iteration": 1,
+        "next_action": "get_schema",
+    }
+
+
+def test_a_later_decision_changes_no_more_than_it_must() -> None:
+    state = {"resolved_query": QUESTION, "asked_query": QUESTION, "max_iterations": 5, "iteration": 1}
+    assert plan({**state, "schema": SCHEMA}) == {"iteration": 2, "next_action": "generate_sql"}
+
+
+def test_another_question_begins_afresh() -> None:
+    state = {**STATE, "asked_query": "What else?", "iteration": 7, "max_iterations": 9}
+    assert plan(state) == {
+        **fresh_answer(),
+        "asked_query": QUESTION,
+        "iteration": 1,
+        "next_action": "get_schema",
+    }
+
+
+def test_the_same_question_after_it_was_answered_begins_afresh() -> None:
+    state = {**STATE, "asked_query": QUESTION, "answer": "n: 3", "max_iterations": 9, "is_complete": True}
+    assert plan(state) == {**fresh_answer(), "iteration": 1, "next_action": "get_schema"}
+
+
+def test_a_question_that_was_broken_off_goes_on() -> None:
+    state = {**STATE, "asked_query": QUESTION, "answer": None, "iteration": 3, "max_iterations": 9}
+    assert plan(state) == {"iteration": 4, "next_action": "validate_results"}
+
+
+def test_where_a_node_saw_that_there_is_no_use_in_going_on_that_is_the_end() -> None:
+    state = {"resolved_query": QUESTION, "asked_query": QUESTION, "is_complete": True}
+    assert plan(state) == {"next_action": "complete"}
+
+
+@pytest.mark.parametrize("question", [None, "", "  \n", 5, ["How many?"], {}])
+def test_without_a_question_the_user_is_asked_for_one(question: Any) -> None:
+    told = plan({"resolved_query": question})
+    assert told["next_action"] == "complete"
+    assert told["is_complete"] is True
+    assert (told["needs_user_input"], told["input_request"]) == (True, "What would you like to know?")
+
+
+def test_the_maximum_of_the_state_goes_before_the_graphs_own() -> None:
+    assert plan({"resolved_query": QUESTION, "max_iterations": 3}, 7).get("max_iterations") is None
+    assert plan({"resolved_query": QUESTION}, 7)["max_iterations"] == 7
+    assert plan({"resolved_query": QUESTION, "max_iterations": 0}, 7)["next_action"] == "complete"

@@ -1,0 +1,199 @@
+"""What is read from a generator's answer: one statement, or a question to the user, or why it is neither."""
+
+from __future__ import annotations
+
+import json
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planning.agent.generate import ASKS, Asked, Written, generator_tool, offered, read_answer
+from planning.tools import ToolError
+
+SQL = "SELECT name\nFROM customers\nWHERE id = 1"
+ONE = "SELECT 1"
+
+
+def refusal(answer: object) -> str:
+    """What an answer is refused with."""
+    with pytest.raises(ToolError) as caught:
+        read_answer(answer)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "sql"),
+    [
+        (ONE, ONE),
+        (f"\n\n  {ONE};  \n", f"{ONE};"),
+        (SQL, SQL),
+        (f"```sql\n{SQL}\n```", SQL),
+        (f"```SQL\n{SQL}\n```", SQL),
+        (f"```\n{SQL}\n```", SQL),
+        (f"``` sql\n{SQL}\n```", SQL),
+        (f"```sqlite title=1\n{SQL}\n```", SQL),
+        (f"~~~sql\n{SQL}\n~~~", SQL),
+        (f"````sql\n{SQL}\n````", SQL),
+        (f"```sql\n{SQL}\n````", SQL),
+        (f"  ```sql\n  {ONE}\n  ```", ONE),
+        (f"Here it is:\n\n```sql\n{SQL}\n```\n\nIt counts them.", SQL),
+        (f"```sql\r\n{ONE}\r\n```\r\nThat is all.\r\n", ONE),
+        (f"```sql\n{SQL}", SQL),
+        (f"So:\n~~~\n{SQL}\n", SQL),
+        (f"```sql\n{ONE}\n```\nor, which is the same:\n```sql\n{ONE}\n```", ONE),
+        (f"```python\nprint(1)\n```\n```sql\n{ONE}\n```", ONE),
+        (f"```json\n{json.dumps({'sql': ONE})}\n```", ONE),
+        (f"<think>\nHm.\n```sql\nSELECT 2\n```\n</think>\n{ONE}", ONE),
+        (f"<thinking>Hm.</thinking>{ONE}", ONE),
+        (f"  <THINK>Hm.</THINK>\n```sql\n{ONE}\n```", ONE),
+        (f"Hm, or SELECT 2?\n</think>\n\n{ONE}", ONE),
+        ("SELECT '</think>' AS tag", "SELECT '</think>' AS tag"),
+        ("SELECT '```' AS fence", "SELECT '```' AS fence"),
+        ("SELECT '```'\nFROM customers", "SELECT '```'\nFROM customers"),
+        ("```sql\nSELECT '```' AS fence\n```", "SELECT '```' AS fence"),
+        ("````sql\nSELECT '\n```\n'\n````", "SELECT '\n```\n'"),
+        (json.dumps({"sql": SQL}), SQL),
+        (json.dumps({"sql": f"```sql\n{SQL}\n```"}), SQL),
+        ({"sql": ONE}, ONE),
+        ({"sql_query": ONE}, ONE),
+        ({"query": ONE}, ONE),
+        ({"sql": None, "query": ONE}, ONE),
+        ({"sql": " ", "sql_query": ONE}, ONE),
+        ({"sql": ONE, "needs_user_input": False, "input_request": "Which?"}, ONE),
+        (MappingProxyType({"sql": ONE}), ONE),
+        ({"sql": json.dumps({"sql": ONE})}, ONE),
+        ("[1]", "[1]"),
+        ("SELECT 'Zürich', '東京'", "SELECT 'Zürich', '東京'"),
+        (Written(ONE), ONE),
+    ],
+)
+def test_a_statement_is_found_in_any_wrapping(answer: object, sql: str) -> None:
+    assert read_answer(answer) == Written(sql)
+
+
+@pytest.mark.parametrize(
+    ("answer", "request_"),
+    [
+        ({"needs_user_input": True, "input_request": "Which year?"}, "Which year?"),
+        ({"needs_user_input": True}, ASKS),
+        ({"needs_user_input": True, "input_request": None}, ASKS),
+        ({"needs_user_input": True, "input_request": " "}, ASKS),
+        ({"needs_user_input": True, "input_request": 5}, ASKS),
+        ({"needs_user_input": True, "input_request": "Which year?", "sql": ONE}, "Which year?"),
+        ('{"needs_user_input": true, "input_request": "Which year?"}', "Which year?"),
+        ('```json\n{"needs_user_input": true, "input_request": "Which year?"}\n```', "Which year?"),
+        (Asked("Which year?"), "Which year?"),
+    ],
+)
+def test_a_question_to_the_user_is_put_to_him(answer: object, request_: str) -> None:
+    assert read_answer(answer) == Asked(request_)
+
+
+NONE = "no SQL was written; write one SELECT"
+KEYS = 'no SQL was written; write {"sql": "SELECT ..."}, got '
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (None, NONE),
+        ("", NONE),
+        (" \n\t", NONE),
+        ("```sql\n```", NONE),
+        ("```sql\n\n```", NONE),
+        ("<think>Hm.</think>", NONE),
+        (5, "SQL is text, got int; write one SELECT"),
+        (b"SELECT 1", "SQL is text, got bytes; write one SELECT"),
+        ([ONE], "SQL is text, got list; write one SELECT"),
+        (True, "SQL is text, got bool; write one SELECT"),
+        ({}, KEYS + "{}"),
+        ({"text": ONE, "note": 1}, KEYS + "the keys 'note, text'"),
+        ({"sql": 5}, KEYS + "the key 'sql'"),
+        ({"sql": ""}, KEYS + "the key 'sql'"),
+        ({5: ONE}, KEYS + "the key '5'"),
+        ('{"answer": 1}', KEYS + "the key 'answer'"),
+        (
+            {"needs_user_input": False, "input_request": "x"},
+            KEYS + "the keys 'input_request, needs_user_input'",
+        ),
+        ({"k" * 90: 1}, KEYS + f"the key '{'k' * 37}...'"),
+        (
+            f"```sql\n{ONE}\n```\n```sql\nSELECT 2\n```",
+            "2 different statements were written; write one SELECT",
+        ),
+        ("```\nSELECT 1\n```\n~~~\nSELECT 2\n~~~", "2 different statements were written; write one SELECT"),
+        ('{"sql": "SELECT 1"', "its JSON cannot be read; write one SELECT, and nothing around it"),
+        ("{'sql': 'SELECT 1'}", "its JSON cannot be read; write one SELECT, and nothing around it"),
+        ('{"sql": "SELECT 1"}\nDone.', "its JSON cannot be read; write one SELECT, and nothing around it"),
+        ("{" * 5, "its JSON cannot be read; write one SELECT, and nothing around it"),
+        ('{"a":' * 100_000, "its JSON cannot be read; write one SELECT, and nothing around it"),
+    ],
+)
+def test_what_is_neither_is_refused_with_what_to_write(answer: object, told: str) -> None:
+    assert refusal(answer) == told
+
+
+def test_a_huge_text_is_read_like_any_other() -> None:
+    literal = "x" * 2_000_000
+    assert read_answer(f"```sql\nSELECT '{literal}'\n```") == Written(f"SELECT '{literal}'")
+    assert read_answer("`" * 100_000) == Written("`" * 100_000)
+    assert read_answer("<think>" * 20_000 + ONE) == Written("<think>" * 20_000 + ONE)
+
+
+@given(st.text(max_size=200) | st.dictionaries(st.text(max_size=5), st.text(max_size=20) | st.booleans()))
+def test_any_text_or_object_is_a_statement_or_a_question_or_refused(answer: Any) -> None:
+    try:
+        found = read_answer(answer)
+    except ToolError as refused:
+        assert str(refused).count("\n") == 0
+        assert "; write " in str(refused)
+    else:
+        assert (found.sql if isinstance(found, Written) else found.request).strip()
+
+
+@given(st.text(alphabet="abc '\"=*,()\n", min_size=1, max_size=60))
+def test_a_fence_changes_nothing_of_what_is_in_it(body: str) -> None:
+    sql = f"SELECT {body}".strip()
+    assert read_answer(f"```sql\n{sql}\n```") == read_answer(sql) == Written(sql)
+
+
+# What a generator may be given
+
+
+def test_a_generator_may_be_given_the_question_the_schema_and_what_was_tried() -> None:
+    attempts = [{"sql": "SELECT nope", "error": "no such column: nope"}]
+    state = {"resolved_query": "How many?", "schema": "S", "attempts": attempts, "iteration": 3}
+    given = offered(state)
+    assert given == {
+        "question": "How many?",
+        "schema": "S",
+        "error": "no such column: nope",
+        "attempts": attempts,
+        "state": {**state, "error": None, "sql_query": None},
+    }
+    given["attempts"].clear()
+    assert state["attempts"] == [{"sql": "SELECT nope", "error": "no such column: nope"}]
+
+
+def test_a_state_with_nothing_in_it_offers_empty_texts() -> None:
+    assert offered({}) == {
+        "question": "",
+        "schema": "",
+        "error": None,
+        "attempts": [],
+        "state": {"error": None, "sql_query": None, "attempts": []},
+    }
+
+
+def test_a_generator_becomes_a_tool_with_its_timeout() -> None:
+    tool = generator_tool(lambda question: question, 5.0)
+    assert (tool.name, tool.timeout, tool.is_async) == ("generate_sql", 5.0, False)
+    assert tool.parameters_schema() == {"type": "object", "properties": {}, "additionalProperties": True}
+
+
+def test_a_generator_that_cannot_be_called_is_refused_by_its_name() -> None:
+    with pytest.raises(TypeError, match=r"^generate_sql must be callable, got str$"):
+        generator_tool("SELECT 1", None)  # type: ignore[arg-type]  # what is tested

@@ -1,0 +1,321 @@
+"""Second thoughts about a result: what looks wrong with it, and which of two is the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from agent_samples import COUNT, QUESTION, SCHEMA, rows
+
+from planning.agent.nodes import run
+from planning.agent.reflect import Reflect, doubts, judge_tool
+from planning.tools import Tool, ToolError
+
+EMPTY = (
+    "it ran and returned no rows; compare its conditions and joins with the values in the schema, also their"
+    " upper and lower case"
+)
+ALL_NULL = "it ran, and its only row holds nothing but NULL; compare its conditions and joins with the schema"
+FINE = {"is_valid": True, "has_results": True, "row_count": 1, "issues": []}
+REFUSED = {"is_valid": False, "has_results": True, "row_count": 1, "issues": ["a column is missing"]}
+
+
+@pytest.mark.parametrize(
+    ("result", "found"),
+    [
+        (rows(columns=["n"]), [EMPTY]),
+        ({}, [EMPTY]),
+        ({"data": None}, [EMPTY]),
+        ({"data": "text"}, [EMPTY]),
+        (rows([3]), []),
+        (rows([0]), []),
+        (rows([""]), []),
+        (rows([None]), [ALL_NULL]),
+        (rows([None, None], columns=["a", "b"]), [ALL_NULL]),
+        (
+            rows([None], [None]),
+            [
+                "it ran, and all of its 2 rows hold nothing but NULL; compare its conditions and joins with"
+                " the schema"
+            ],
+        ),
+        (rows([1, None], columns=["a", "b"]), []),
+        (
+            rows([1, None], [2, None], columns=["a", "b"]),
+            ["it ran, and is NULL in every row of b; compare its joins with the schema"],
+        ),
+        (
+            rows([1, None, None], [2, None, None], columns=["a", "b", "c"]),
+            ["it ran, and is NULL in every row of b, c; compare its joins with the schema"],
+        ),
+        (rows([1, None], [2, 3], columns=["a", "b"]), []),
+        (rows([1], [2], columns=["a", "b"]), []),
+        (rows([1], [2], columns=[]), []),
+        ({"data": [{"n": None}], "columns": ["n"]}, [ALL_NULL]),
+        ({"data": [{"n": 3}, {"n": 4}], "columns": ["n"]}, []),
+        ({"data": [3, 4], "columns": ["n"]}, []),
+        ({"data": [None, None]}, []),
+        ({"data": ((None,), (None,)), "columns": ("n",)}, doubts(rows([None], [None]))),
+    ],
+)
+def test_what_holds_nothing_is_doubted(result: Mapping[str, Any], found: list[str]) -> None:
+    assert doubts(result) == found
+
+
+# The node
+
+
+def state(result: Any, **more: Any) -> dict[str, Any]:
+    """A state whose statement ran."""
+    return {
+        "resolved_query": QUESTION,
+        "schema": SCHEMA,
+        "sql_query": COUNT,
+        "execution_result": result,
+        "validation_result": FINE,
+        "iteration": 5,
+        "max_iterations": 12,
+    } | more
+
+
+def again(reasons: list[str], result: Any, verdict: Any = FINE) -> dict[str, Any]:
+    """The update that has another statement written."""
+    kept = {"sql_query": COUNT, "execution_result": result, "validation_result": verdict}
+    return {
+        "reflection": {"verdict": "again", "reasons": reasons, "kept": kept},
+        "attempts": [{"sql": COUNT, "error": "; ".join(reasons)}],
+        "sql_query": None,
+        "execution_result": None,
+        "validation_result": None,
+        "is_complete": False,
+    }
+
+
+def weighed(verdict: str, *reasons: str) -> dict[str, Any]:
+    """The update that leaves it at that."""
+    return {"reflection": {"verdict": verdict, "reasons": list(reasons)}}
+
+
+def test_a_result_that_looks_right_is_fine() -> None:
+    assert run(Reflect(None), state(rows([3]))) == weighed("fine")
+
+
+def test_an_empty_result_is_put_aside_and_another_statement_asked_for() -> None:
+    assert run(Reflect(None), state(rows())) == again([EMPTY], rows())
+
+
+def test_a_refused_result_is_put_aside_with_what_was_found() -> None:
+    refused = state(rows([3]), validation_result=REFUSED)
+    assert run(Reflect(None), refused) == again(["a column is missing"], rows([3]), REFUSED)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reasons"),
+    [
+        ({"is_valid": False}, ["its results were refused"]),
+        ({"is_valid": False, "issues": []}, ["its results were refused"]),
+        ({"is_valid": None, "issues": "too few"}, ["too few"]),
+        ({"is_valid": False, "issues": [1, "b"]}, ["1", "b"]),
+        (False, ["its results were refused"]),
+    ],
+)
+def test_any_form_of_refusal_is_one(verdict: Any, reasons: list[str]) -> None:
+    told = run(Reflect(None), state(rows([3]), validation_result=verdict))
+    assert told["reflection"]["reasons"] == reasons
+
+
+@pytest.mark.parametrize("verdict", [{}, {"is_valid": True}, {"issues": ["odd"]}, True, "fine", []])
+def test_a_verdict_that_refuses_nothing_is_none(verdict: Any) -> None:
+    assert run(Reflect(None), state(rows([3]), validation_result=verdict)) == weighed("fine")
+
+
+@pytest.mark.parametrize(("iteration", "verdict"), [(9, "again"), (10, "doubtful"), (13, "doubtful")])
+def test_where_no_room_is_left_a_doubtful_result_stays(iteration: int, verdict: str) -> None:
+    told = run(Reflect(None), state(rows(), iteration=iteration))
+    assert told == (again([EMPTY], rows()) if verdict == "again" else weighed("doubtful", EMPTY))
+
+
+@pytest.mark.parametrize(("most", "verdict"), [(8, "again"), (7, "doubtful")])
+def test_without_a_maximum_in_the_state_the_graphs_own_counts(most: int, verdict: str) -> None:
+    told = run(Reflect(None, most), state(rows(), max_iterations=None))
+    assert told["reflection"]["verdict"] == verdict
+
+
+def test_the_shape_of_results_is_doubted_only_once() -> None:
+    second = state(rows(), reflection=again([EMPTY], rows())["reflection"])
+    assert run(Reflect(None), second) == weighed("doubtful", EMPTY)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_kept"),
+    [
+        (rows([None, 1], [None, 2], columns=["a", "b"]), rows(), True),
+        (rows([None, 1], [None, 2], columns=["a", "b"]), rows([None]), True),
+        (rows([None]), rows(), True),
+        (rows(), rows(), False),
+        (rows(), rows([None]), False),
+        (rows([None]), rows([None, 1], [None, 2], columns=["a", "b"]), False),
+    ],
+)
+def test_of_two_doubtful_results_the_one_that_holds_more_is_the_answer(
+    first: Any, second: Any, is_kept: bool
+) -> None:
+    earlier = again(["doubted"], first)["reflection"]
+    told = run(Reflect(None), state(second, sql_query="SELECT 2", reflection=earlier))
+    if is_kept:
+        assert told == {
+            "sql_query": COUNT,
+            "execution_result": first,
+            "validation_result": FINE,
+            "reflection": {"verdict": "kept", "reasons": ["doubted"], "kept": None},
+        }
+    else:
+        assert told == weighed("doubtful", *doubts(second))
+
+
+def test_a_refused_result_never_takes_the_place_of_one_that_was_not() -> None:
+    earlier = again([EMPTY], rows())["reflection"]
+    second = state(rows([3]), sql_query="SELECT 2", validation_result=REFUSED, reflection=earlier)
+    told = run(Reflect(None), second)
+    assert (told["reflection"]["verdict"], told["sql_query"], told["execution_result"]) == (
+        "kept",
+        COUNT,
+        rows(),
+    )
+
+
+@pytest.mark.parametrize("judge", [None, judge_tool(lambda: "wrong", None)])
+@pytest.mark.parametrize("result", [None, "text", [1], 3])
+def test_what_is_no_result_is_doubtful_and_leaves_the_one_before(result: Any, judge: Any) -> None:
+    assert run(Reflect(judge), state(result)) == weighed("doubtful", "it gave no result")
+    earlier = again([EMPTY], rows())["reflection"]
+    told = run(Reflect(judge), state(result, sql_query="SELECT 2", reflection=earlier))
+    assert (told["reflection"]["verdict"], told["sql_query"]) == ("kept", COUNT)
+
+
+# What looks into the database
+
+
+def looking(found: Any, seen: list[str] | None = None) -> Tool:
+    """What says this of a statement."""
+
+    def look(sql: str) -> Any:
+        if seen is not None:
+            seen.append(sql)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    return Tool("missing_values", "Look.", look)
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        (["city has no 'x'"], "it ran and returned no rows: city has no 'x'"),
+        (["a has no 'x'", "b has no 'y'"], "it ran and returned no rows: a has no 'x'; b has no 'y'"),
+        ("city has no 'x'", "it ran and returned no rows: city has no 'x'"),
+        ([], EMPTY),
+        (None, EMPTY),
+        ([" "], EMPTY),
+        (ValueError("secret"), EMPTY),
+    ],
+)
+def test_of_an_empty_result_it_is_said_which_values_are_nowhere(found: Any, reason: str) -> None:
+    seen: list[str] = []
+    assert run(Reflect(None, look=looking(found, seen)), state(rows())) == again([reason], rows())
+    assert seen == [COUNT]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"execution_result": rows([3])},
+        {"execution_result": rows([None])},
+        {"validation_result": REFUSED},
+        {"reflection": {"verdict": "again", "reasons": [EMPTY], "kept": None}},
+    ],
+)
+def test_nothing_is_looked_up_for_any_other_result(more: dict[str, Any]) -> None:
+    seen: list[str] = []
+    node = Reflect(None, look=looking(["city has no 'x'"], seen))
+    assert run(node, state(rows()) | more) == run(Reflect(None), state(rows()) | more)
+    assert seen == []
+
+
+# A judge
+
+
+def judged(judge: Any, **more: Any) -> Any:
+    """What a node with this judge says about three customers."""
+    return run(Reflect(judge_tool(judge, 5.0)), state(rows([3]), **more))
+
+
+@pytest.mark.parametrize("said", [None, True, "", "  ", [], (), [""], ["", None]])
+def test_a_judge_that_finds_nothing_wrong_ends_it(said: Any) -> None:
+    assert judged(lambda: said) == weighed("fine")
+
+
+@pytest.mark.parametrize(
+    ("said", "reasons"),
+    [
+        ("too few", ["too few"]),
+        ([" too few ", "no names"], ["too few", "no names"]),
+        (("too few", None), ["too few"]),
+        (False, ["its results were refused"]),
+        (5, ["5"]),
+    ],
+)
+def test_what_a_judge_finds_wrong_goes_back_to_the_generator(said: Any, reasons: list[str]) -> None:
+    assert judged(lambda: said) == again(reasons, rows([3]))
+
+
+def test_a_judge_is_called_with_what_it_names() -> None:
+    seen: list[Any] = []
+    judged(lambda question, sql, result, schema: seen.append((question, sql, result, schema)))
+    assert seen == [(QUESTION, COUNT, rows([3]), SCHEMA)]
+    judged(lambda it: seen.append(it["iteration"]))
+    assert seen[1] == 5
+
+
+def test_an_async_judge_is_awaited() -> None:
+    async def judge(result: Any) -> str:
+        await asyncio.sleep(0)
+        return f"{result['data']}?"
+
+    assert judged(judge) == again(["[[3]]?"], rows([3]))
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        (ValueError("secret"), "Tool 'reflect' encountered an error"),
+        (ToolError("the judge is away"), "the judge is away"),
+    ],
+)
+def test_a_judge_that_fails_says_nothing_against_the_results(failure: Exception, told: str) -> None:
+    def judge(result: Any) -> None:
+        raise failure
+
+    assert judged(judge) == weighed("not judged", told)
+
+
+def test_a_judge_may_go_on_as_long_as_there_is_room() -> None:
+    earlier = again(["too few"], rows())["reflection"]
+    assert judged(lambda: "too few", reflection=earlier) == again(["too few"], rows([3]))
+    assert judged(lambda: "too few", reflection=earlier, iteration=10) == weighed("doubtful", "too few")
+
+
+def test_what_a_judge_puts_aside_is_the_best_so_far() -> None:
+    best = again(["too few"], rows([3], [4]))["reflection"]
+    told = run(Reflect(judge_tool(lambda: "none", None)), state(rows(), sql_query="S", reflection=best))
+    assert told["reflection"] == {"verdict": "again", "reasons": ["none"], "kept": best["kept"]}
+    assert told["attempts"] == [{"sql": "S", "error": "none"}]
+
+
+@pytest.mark.parametrize("judge", ["fine", 5, object()])
+def test_what_is_no_judge_is_refused(judge: Any) -> None:
+    with pytest.raises(TypeError, match=f"^reflect must be callable, got {type(judge).__name__}$"):
+        judge_tool(judge, None)

@@ -1,0 +1,278 @@
+"""The graph that answers questions with SQL, in every way in which LangGraph runs it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from agent_samples import (
+    COUNT,
+    FINAL,
+    QUESTION,
+    SCHEMA,
+    WEATHER,
+    ShopTools,
+    awrite,
+    called,
+    failing,
+    graph_of,
+    in_turn,
+    rows,
+    shown,
+)
+
+from planning.agent import build_text_to_sql_graph
+from planning.tools import StorageUnavailable
+
+ASKED = (
+    "The question names nothing that the database holds. It holds customers, orders."
+    " What would you like to know of these?"
+)
+PASS = [
+    "plan",
+    "execute_tools",
+    "plan",
+    "generate_sql",
+    "plan",
+    "execute_tools",
+    "plan",
+    "execute_tools",
+    "plan",
+    "reflect",
+    "complete",
+]
+
+
+def test_a_question_is_all_that_it_takes() -> None:
+    final = graph_of().invoke({"resolved_query": QUESTION})
+    assert shown(final) == FINAL
+    assert final["schema"] == SCHEMA
+    assert called(final) == [("get_schema", True), ("execute_sql", True), ("validate_results", True)]
+
+
+@pytest.mark.parametrize("generator", [lambda: COUNT, awrite], ids=["plain", "async"])
+def test_awaited_and_plain_it_comes_to_the_same(generator: Any) -> None:
+    question = {"resolved_query": QUESTION}
+    assert shown(graph_of(generator=generator).invoke(question)) == FINAL
+    assert shown(asyncio.run(graph_of(generator=generator).ainvoke(question))) == FINAL
+
+
+def test_async_tools_and_an_async_judge_are_awaited() -> None:
+    async def get_schema(query: str) -> str:
+        """Read the schema."""
+        await asyncio.sleep(0)
+        return SCHEMA
+
+    async def judge(result: Any) -> None:
+        await asyncio.sleep(0)
+
+    tools = {**ShopTools().tools(), "get_schema": get_schema}
+    graph = build_text_to_sql_graph(tools, awrite, reflect=judge)
+    assert shown(asyncio.run(graph.ainvoke({"resolved_query": QUESTION}))) == FINAL
+    assert shown(graph.invoke({"resolved_query": QUESTION})) == FINAL
+
+
+def test_an_async_generator_within_an_event_loop_says_what_to_do() -> None:
+    async def main() -> Any:
+        return graph_of(generator=awrite).invoke({"resolved_query": QUESTION})
+
+    final = asyncio.run(main())
+    assert (final["success"], final["answer"]) == (
+        False,
+        "The question could not be answered: generate_sql is async; from code that runs in an event loop,"
+        " await graph.ainvoke(...) instead of graph.invoke(...)",
+    )
+
+
+def test_its_updates_come_as_they_are_made() -> None:
+    graph = graph_of()
+    updates = list(graph.stream({"resolved_query": QUESTION}, stream_mode="updates"))
+    assert [next(iter(update)) for update in updates] == PASS
+    assert updates[3] == {"generate_sql": {"sql_query": COUNT}}
+    assert updates[4] == {"plan": {"iteration": 3, "next_action": "execute_sql"}}
+
+    async def main() -> list[str]:
+        stream = graph.astream({"resolved_query": QUESTION}, stream_mode="updates")
+        return [next(iter(update)) async for update in stream]
+
+    assert asyncio.run(main()) == PASS
+
+
+def test_its_states_come_whole() -> None:
+    states = list(graph_of().stream({"resolved_query": QUESTION}, stream_mode="values"))
+    assert [state.get("next_action") for state in states] == [
+        None,
+        *["get_schema"] * 2,
+        *["generate_sql"] * 2,
+        *["execute_sql"] * 2,
+        *["validate_results"] * 2,
+        *["complete"] * 3,
+    ]
+    assert [len(state["tool_calls"]) for state in states] == [0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 3, 3]
+    assert shown(states[-1]) == FINAL
+
+
+def test_a_question_about_something_else_is_asked_back() -> None:
+    final = graph_of().invoke({"resolved_query": WEATHER})
+    assert shown(final) == FINAL | {
+        "resolved_query": WEATHER,
+        "asked_query": WEATHER,
+        "sql_query": None,
+        "execution_result": None,
+        "validation_result": None,
+        "reflection": None,
+        "iteration": 2,
+        "needs_user_input": True,
+        "input_request": ASKED,
+        "success": False,
+        "answer": ASKED,
+    }
+    assert graph_of(clarify=False).invoke({"resolved_query": WEATHER})["success"] is True
+
+
+def test_ones_own_clarification_asks_instead() -> None:
+    graph = graph_of(clarify=lambda question, schema: f"{question} Really?")
+    assert graph.invoke({"resolved_query": QUESTION})["answer"] == f"{QUESTION} Really?"
+
+
+@pytest.mark.parametrize("question", ["", "  ", None])
+def test_without_a_question_the_user_is_asked_for_one(question: Any) -> None:
+    shop = ShopTools()
+    final = graph_of(shop).invoke({"resolved_query": question})
+    assert (final["needs_user_input"], final["success"]) == (True, False)
+    assert final["answer"] == "What would you like to know?"
+    assert shop.calls == []
+
+
+# Repairs
+
+
+def test_what_is_wrong_with_a_statement_goes_back_to_the_generator() -> None:
+    shop = ShopTools(executed=in_turn(failing("no such column: nope"), failing("late", "timeout"), rows([3])))
+    seen: list[Any] = []
+
+    def write(error: str | None, attempts: list[Any]) -> str:
+        seen.append((error, len(attempts)))
+        return f"SELECT {len(seen)}"
+
+    final = graph_of(shop, write).invoke({"resolved_query": QUESTION})
+    assert seen == [(None, 0), ("no such column: nope", 1), ("late", 2)]
+    assert shown(final) == FINAL | {
+        "sql_query": "SELECT 3",
+        "iteration": 9,
+        "attempts": [
+            {"sql": "SELECT 1", "error": "no such column: nope"},
+            {"sql": "SELECT 2", "error": "late"},
+        ],
+    }
+
+
+@pytest.mark.parametrize("most", [1, 2, 5, 12, 30])
+def test_statements_that_all_fail_are_bounded(most: int) -> None:
+    written: list[int] = []
+
+    def write() -> str:
+        written.append(1)
+        return f"SELECT {len(written)}"
+
+    shop = ShopTools(executed=failing("no such column: nope"))
+    final = graph_of(shop, write, max_iterations=most).invoke({"resolved_query": QUESTION})
+    assert (final["iteration"], len(written)) == (most + 1, most // 2)
+    assert (final["success"], final["is_complete"]) == (False, True)
+    assert final["answer"] == (
+        f"The question could not be answered: nothing was found out in {most} decision{'s' * (most > 1)};"
+        " allow more with max_iterations"
+        if most < 3
+        else "The question could not be answered: no such column: nope"
+    )
+
+
+def test_a_database_that_is_gone_is_asked_twice() -> None:
+    shop = ShopTools(schema=StorageUnavailable("the file is gone; put it back"))
+    final = graph_of(shop).invoke({"resolved_query": QUESTION})
+    assert shop.names == ["get_schema", "get_schema"]
+    assert shown(final) == FINAL | {
+        "sql_query": None,
+        "execution_result": None,
+        "validation_result": None,
+        "reflection": None,
+        "iteration": 2,
+        "error": "Tool get_schema: the file is gone; put it back",
+        "user_message": "the file is gone; put it back",
+        "success": False,
+        "answer": "The question could not be answered: the file is gone; put it back",
+    }
+
+
+def test_a_failure_that_passes_is_forgotten() -> None:
+    shop = ShopTools(
+        schema=in_turn(OSError("locked"), SCHEMA), executed=in_turn(failing("busy", "storage"), rows([3]))
+    )
+    final = graph_of(shop).invoke({"resolved_query": QUESTION})
+    assert shown(final) == FINAL | {"iteration": 7}
+    assert shop.statements == [COUNT, COUNT]
+
+
+def test_results_that_cannot_be_checked_are_an_answer_still() -> None:
+    shop = ShopTools(verdict=OSError("gone"))
+    final = graph_of(shop).invoke({"resolved_query": QUESTION})
+    assert (final["success"], final["error"], final["answer"]) == (True, None, "n: 3")
+    assert shop.names.count("validate_results") == 2
+
+
+def test_tools_that_are_missing_are_named() -> None:
+    graph = build_text_to_sql_graph({"get_schema": lambda query: SCHEMA}, lambda: COUNT)
+    assert graph.invoke({"resolved_query": QUESTION})["answer"] == (
+        "The question could not be answered: no tool is named execute_sql; the tools are get_schema"
+    )
+
+
+# What is handed in
+
+
+@pytest.mark.parametrize(
+    ("given", "names", "iteration"),
+    [
+        ({"schema": "mine"}, ["execute_sql", "validate_results"], 4),
+        ({"schema": ""}, ["execute_sql", "validate_results"], 4),
+        ({"sql_query": "SELECT 9"}, ["get_schema", "execute_sql", "validate_results"], 4),
+        ({"schema": "mine", "sql_query": "SELECT 9"}, ["execute_sql", "validate_results"], 3),
+        (
+            {"schema": "mine", "sql_query": "SELECT 9", "execution_result": rows([9])},
+            ["validate_results"],
+            2,
+        ),
+        ({"is_complete": True, "needs_user_input": True, "error": "old", "success": True}, None, 5),
+        ({"schema": None, "sql_query": None, "tool_calls": [], "iteration": 0}, None, 5),
+        ({"tool_calls": None, "attempts": None}, None, 5),
+    ],
+)
+def test_work_that_is_done_already_is_not_done_again(
+    given: dict[str, Any], names: list[str] | None, iteration: int
+) -> None:
+    shop = ShopTools()
+    final = graph_of(shop).invoke({"resolved_query": QUESTION, **given})
+    assert shop.names == (names or ["get_schema", "execute_sql", "validate_results"])
+    assert final["iteration"] == iteration
+    assert final["success"] is True
+    assert (final["needs_user_input"], final["error"]) == (False, None)
+    for key in ("schema", "sql_query", "execution_result"):
+        if given.get(key) is not None:
+            assert final[key] == given[key]
+
+
+def test_a_maximum_that_is_handed_in_goes_before_the_graphs_own() -> None:
+    final = graph_of().invoke({"resolved_query": QUESTION, "max_iterations": 1})
+    assert (final["iteration"], final["success"], final["max_iterations"]) == (2, False, 1)
+
+
+def test_a_final_state_with_another_question_begins_afresh() -> None:
+    shop = ShopTools(executed=in_turn(rows([3]), rows([4])))
+    graph = graph_of(shop)
+    first = graph.invoke({"resolved_query": QUESTION})
+    second = graph.invoke({**first, "resolved_query": "How many orders are there?"})
+    assert (second["answer"], second["iteration"], len(second["tool_calls"])) == ("n: 4", 5, 3)
+    third = graph.invoke({**second})
+    assert (third["answer"], third["iteration"], len(third["tool_calls"])) == ("n: 4", 5, 3)
+    assert shop.names.count("get_schema") == 3

@@ -1,0 +1,182 @@
+"""The graph over a real file: what it reads, runs, repairs and refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_samples import called, plan_of, shown
+
+from planning.agent import SqlDatabase, build_text_to_sql_graph, execute_tools_node
+from planning.tools import tool_calls
+from session import Session
+
+QUESTION = "How many customers live in each city?"
+PER_CITY = "SELECT city, count(*) AS customers FROM customers GROUP BY city ORDER BY city"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A database with a few customers."""
+    path = tmp_path / "shop.db"
+    connection = sqlite3.connect(path)
+    connection.executescript("""
+        CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT NOT NULL, city TEXT);
+        INSERT INTO customers (name, city)
+        VALUES ('Ada', 'London'), ('Grace', 'New York'), ('Alan', 'London');
+    """)
+    connection.close()
+    return path
+
+
+@pytest.fixture
+def database(file: Path) -> Iterator[SqlDatabase]:
+    """The same, opened."""
+    with SqlDatabase(file) as opened:
+        yield opened
+
+
+def test_a_question_is_answered_from_a_file(database: SqlDatabase, session: Session) -> None:
+    graph = build_text_to_sql_graph(database, lambda question, schema: PER_CITY, session=session)
+    final = graph.invoke({"resolved_query": QUESTION})
+    result = final["execution_result"]
+    assert type(result.pop("elapsed")) is float
+    assert result == {
+        "success": True,
+        "data": [["London", 2], ["New York", 1]],
+        "columns": ["city", "customers"],
+        "row_count": 2,
+        "truncated": False,
+        "error": None,
+    }
+    assert (final["success"], final["answer"], final["error"]) == (True, "2 rows.", None)
+    assert final["validation_result"] == {
+        "is_valid": True,
+        "has_results": True,
+        "row_count": 2,
+        "issues": [],
+    }
+    assert final["schema"].startswith("SQLite, 1 table\n\ncustomers, 3 rows\n  id INTEGER, primary key\n")
+    assert plan_of(session) == "\n".join(
+        [
+            f"{QUESTION} (completed, 4 of 4 done)",
+            "S001 done: Read the schema",
+            "  - SQLite, 1 table",
+            "S002 done: Write the SQL",
+            f"  - {PER_CITY}",
+            "S003 done: Run the SQL",
+            "  - 2 rows",
+            "S004 done: Check the results",
+        ]
+    )
+    assert {call.outcome for call in tool_calls(session)} == {"success"}
+
+
+def test_a_wrong_column_is_mended_from_what_the_database_says(database: SqlDatabase) -> None:
+    def write(schema: str, error: str | None) -> str:
+        return PER_CITY if error and "city" in error else PER_CITY.replace("city", "citty")
+
+    final = build_text_to_sql_graph(database, write).invoke({"resolved_query": QUESTION})
+    assert (final["success"], final["sql_query"], len(final["attempts"])) == (True, PER_CITY, 1)
+    assert "citty" in final["attempts"][0]["error"]
+    assert called(final) == [
+        ("get_schema", True),
+        ("execute_sql", False),
+        ("execute_sql", True),
+        ("validate_results", True),
+    ]
+
+
+def test_the_same_in_async_form_and_for_several_at_once(file: Path) -> None:
+    async def write(question: str) -> str:
+        await asyncio.sleep(0)
+        return PER_CITY
+
+    async def main() -> list[Any]:
+        graph = build_text_to_sql_graph(file, write)
+        return list(await asyncio.gather(*(graph.ainvoke({"resolved_query": QUESTION}) for _ in range(4))))
+
+    finals = asyncio.run(main())
+    assert [final["answer"] for final in finals] == ["2 rows."] * 4
+    plain = build_text_to_sql_graph(str(file), lambda: PER_CITY).invoke({"resolved_query": QUESTION})
+    left_out = ("execution_result",)
+    assert [shown(final, *left_out) for final in finals] == [shown(plain, *left_out)] * 4
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM customers", "SELECT 1; DROP TABLE customers", "VACUUM"])
+def test_what_would_write_is_never_run_and_never_a_success(file: Path, statement: str) -> None:
+    before = file.read_bytes()
+    with SqlDatabase(file) as database:
+        final = build_text_to_sql_graph(database, lambda: statement).invoke({"resolved_query": QUESTION})
+    assert (final["success"], final["execution_result"]) == (False, None)
+    assert [attempt["sql"] for attempt in final["attempts"]] == [statement] * 3
+    assert file.read_bytes() == before
+
+
+def test_a_statement_that_runs_too_long_goes_back_to_the_generator(file: Path) -> None:
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    with SqlDatabase(file, timeout=0.3) as database:
+        graph = build_text_to_sql_graph(database, lambda error: PER_CITY if error else endless)
+        final = graph.invoke({"resolved_query": QUESTION})
+    assert (final["success"], final["sql_query"]) == (True, PER_CITY)
+    assert [attempt["sql"] for attempt in final["attempts"]] == [endless]
+
+
+def test_a_missing_file_is_told_once_and_asked_for_twice(tmp_path: Path, session: Session) -> None:
+    with SqlDatabase(tmp_path / "none.db") as database:
+        graph = build_text_to_sql_graph(database, lambda: PER_CITY, session=session)
+        final = graph.invoke({"resolved_query": QUESTION})
+    assert (final["success"], final["iteration"]) == (False, 2)
+    assert final["error"] == f"Tool get_schema: {final['user_message']}"
+    assert [(call.tool, call.outcome) for call in tool_calls(session)] == [("get_schema", "storage")] * 2
+
+
+def test_the_schema_in_another_state_is_read_anew_after_the_file_was_changed(file: Path) -> None:
+    with SqlDatabase(file) as database:
+        graph = build_text_to_sql_graph(database, lambda: "SELECT count(*) AS n FROM customers")
+        first = graph.invoke({"resolved_query": QUESTION})
+        connection = sqlite3.connect(file)
+        connection.execute("INSERT INTO customers (name) VALUES ('Edsger')")
+        connection.commit()
+        connection.close()
+        second = graph.invoke({"resolved_query": QUESTION})
+    assert (first["answer"], second["answer"]) == ("n: 3", "n: 4")
+    assert "customers, 4 rows" in second["schema"]
+
+
+def test_an_empty_result_is_doubted_once(database: SqlDatabase) -> None:
+    statements = iter(
+        [
+            "SELECT name FROM customers WHERE city = 'london'",
+            "SELECT name FROM customers WHERE city = 'London' ORDER BY name",
+        ]
+    )
+    graph = build_text_to_sql_graph(database, lambda: next(statements))
+    final = graph.invoke({"resolved_query": "Who lives in London?"})
+    assert final["execution_result"]["data"] == [["Ada"], ["Alan"]]
+    told = "it ran and returned no rows: customers.city has no 'london'; it has 'London'"
+    assert [attempt["error"] for attempt in final["attempts"]] == [told]
+
+
+def test_a_question_about_something_else_names_the_tables(database: SqlDatabase) -> None:
+    final = build_text_to_sql_graph(database, lambda: PER_CITY).invoke(
+        {"resolved_query": "What is the weather like tomorrow?"}
+    )
+    assert (final["success"], final["needs_user_input"]) == (False, True)
+    assert final["answer"] == (
+        "The question names nothing that the database holds. It holds customers."
+        " What would you like to know of these?"
+    )
+
+
+def test_the_node_by_itself_reads_a_file(database: SqlDatabase) -> None:
+    update = execute_tools_node({"resolved_query": QUESTION, "next_action": "get_schema"}, database)
+    assert update["schema"] == database.get_schema()
+    state = {"next_action": "execute_sql", "sql_query": PER_CITY}
+    result = execute_tools_node(state, database)["execution_result"]
+    assert result is not None
+    assert result["data"] == [["London", 2], ["New York", 1]]

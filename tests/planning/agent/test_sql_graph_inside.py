@@ -1,0 +1,222 @@
+"""The graph inside other graphs, for many at once, and what bounds it."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypedDict
+
+import pytest
+from agent_samples import (
+    COUNT,
+    FINAL,
+    QUESTION,
+    WEATHER,
+    ShopTools,
+    awrite,
+    failing,
+    graph_of,
+    plan_of,
+    shown,
+)
+from langgraph.errors import GraphRecursionError
+from langgraph.graph import END, START, StateGraph
+
+from planning.agent import AgentState, build_text_to_sql_graph
+from planning.tools import tool_calls
+from session import Session
+
+# Inside other graphs
+
+
+def test_the_graph_is_a_node_of_another_with_the_same_state() -> None:
+    builder = StateGraph(AgentState)
+    builder.add_node("resolve", lambda state: {"resolved_query": f"{state['resolved_query']} Exactly?"})
+    builder.add_node("sql", graph_of())
+    builder.add_edge(START, "resolve")
+    builder.add_edge("resolve", "sql")
+    builder.add_edge("sql", END)
+    final = builder.compile().invoke({"resolved_query": QUESTION})
+    expected = FINAL | {"resolved_query": f"{QUESTION} Exactly?", "asked_query": f"{QUESTION} Exactly?"}
+    assert shown(final) == expected
+    assert len(final["tool_calls"]) == 3
+
+
+class Chat(TypedDict, total=False):
+    """Somebody's own state: it shares the question and the answer."""
+
+    messages: list[str]
+    resolved_query: str
+    answer: str
+    success: bool
+
+
+def chat(graph: Any) -> Any:
+    """A graph around it."""
+    builder = StateGraph(Chat)
+    builder.add_node("listen", lambda state: {"resolved_query": state["messages"][-1]})
+    builder.add_node("sql", graph)
+    builder.add_node("reply", lambda state: {"messages": [*state["messages"], state["answer"]]})
+    builder.add_edge(START, "listen")
+    builder.add_edge("listen", "sql")
+    builder.add_edge("sql", "reply")
+    builder.add_edge("reply", END)
+    return builder.compile()
+
+
+def test_the_graph_is_a_node_of_one_with_a_state_of_its_own() -> None:
+    final = chat(graph_of()).invoke({"messages": [QUESTION]})
+    assert final == {
+        "messages": [QUESTION, "n: 3"],
+        "resolved_query": QUESTION,
+        "answer": "n: 3",
+        "success": True,
+    }
+    awaited = asyncio.run(chat(graph_of(generator=awrite)).ainvoke({"messages": [QUESTION]}))
+    assert awaited == final
+
+
+def test_a_session_of_the_outer_run_is_the_inner_ones(session: Session) -> None:
+    chat(graph_of()).invoke({"messages": [QUESTION]}, {"configurable": {"session": session}})
+    assert plan_of(session).startswith(f"{QUESTION} (completed, 4 of 4 done)")
+
+
+# Many at once
+
+
+def test_a_batch_is_answered_question_by_question() -> None:
+    finals = graph_of().batch([{"resolved_query": QUESTION}, {"resolved_query": WEATHER}] * 4)
+    assert [final["success"] for final in finals] == [True, False] * 4
+
+
+def test_threads_have_sessions_of_their_own() -> None:
+    graph = graph_of(session=Session())
+    sessions = [Session() for _ in range(12)]
+
+    def ask(number: int) -> Any:
+        config = {"configurable": {"session": sessions[number]}}
+        return graph.invoke({"resolved_query": f"How many customers are there after {number}?"}, config)
+
+    with ThreadPoolExecutor(6) as pool:
+        finals = list(pool.map(ask, range(12)))
+    for number, (final, session) in enumerate(zip(finals, sessions, strict=True)):
+        assert final["success"] is True
+        assert plan_of(session).startswith(f"How many customers are there after {number}? (completed")
+        assert len(tool_calls(session)) == 4
+
+
+def test_tasks_have_sessions_of_their_own() -> None:
+    graph = graph_of(generator=awrite)
+    sessions = [Session() for _ in range(8)]
+
+    async def main() -> list[Any]:
+        question = {"resolved_query": QUESTION}
+        runs = [graph.ainvoke(question, {"configurable": {"session": session}}) for session in sessions]
+        return await asyncio.gather(*runs)
+
+    assert [shown(final) for final in asyncio.run(main())] == [FINAL] * 8
+    assert {plan_of(session) for session in sessions} == {plan_of(sessions[0])}
+
+
+def test_what_stands_under_session_and_is_none_is_somebody_elses(session: Session) -> None:
+    graph = graph_of(session=session)
+    graph.invoke({"resolved_query": QUESTION}, {"configurable": {"session": "s-17"}})
+    assert len(tool_calls(session)) == 4
+
+
+# Its bounds
+
+
+def test_a_long_run_is_not_cut_short_by_langgraphs_own_bound() -> None:
+    written: list[int] = []
+
+    def write() -> str:
+        written.append(1)
+        return f"SELECT {len(written)}"
+
+    shop = ShopTools(executed=failing("no such column: nope"))
+    final = graph_of(shop, write, max_iterations=200).invoke({"resolved_query": QUESTION})
+    assert (final["iteration"], len(written)) == (201, 100)
+
+
+def test_a_bound_of_the_run_holds() -> None:
+    with pytest.raises(GraphRecursionError):
+        graph_of().invoke({"resolved_query": QUESTION}, {"recursion_limit": 3})
+
+
+def test_what_stops_the_program_passes() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        graph_of(ShopTools(executed=KeyboardInterrupt())).invoke({"resolved_query": QUESTION})
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "told"),
+    [
+        (
+            {"max_iterations": 0},
+            ValueError,
+            "max_iterations must be a whole number of at least 1, got 0",
+        ),
+        (
+            {"max_iterations": True},
+            ValueError,
+            "max_iterations must be a whole number of at least 1, got True",
+        ),
+        (
+            {"max_iterations": "5"},
+            ValueError,
+            "max_iterations must be a whole number of at least 1, got '5'",
+        ),
+        (
+            {"timeout": 0},
+            ValueError,
+            "a timeout must be seconds of more than 0, at most 1000000, or None; got 0",
+        ),
+        ({"generator": "SELECT 1"}, TypeError, "generate_sql must be callable, got str"),
+        ({"clarify": "ask"}, TypeError, "clarify must be True, False or a function, got str"),
+        ({"reflect": "think"}, TypeError, "reflect must be True, False or a function, got str"),
+        (
+            {"reflect": lambda a, b, c, d, e, f: None},
+            TypeError,
+            "reflect takes a, b, c, d, e, f, and nobody knows what that is; name its parameters after what it"
+            " can be given: question, sql, result, schema, state",
+        ),
+    ],
+)
+def test_what_cannot_work_is_refused_when_the_graph_is_built(
+    options: dict[str, Any], kind: type[Exception], told: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        graph_of(**options)
+    assert str(caught.value) == told
+
+
+def test_a_path_is_a_database(tmp_path: Path) -> None:
+    for source in (tmp_path / "none.db", str(tmp_path / "none.db")):
+        graph = build_text_to_sql_graph(source, lambda: COUNT)
+        final = graph.invoke({"resolved_query": QUESTION})
+        assert final["success"] is False
+        assert "none.db" in final["answer"]
+
+
+def ways(graph: Any) -> set[tuple[str, str]]:
+    """From where to where it can go."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return {(edge.source, edge.target) for edge in graph.get_graph().edges}
+
+
+def test_it_goes_where_it_says() -> None:
+    without = {
+        ("__start__", "plan"),
+        ("plan", "execute_tools"),
+        ("plan", "generate_sql"),
+        ("plan", "complete"),
+        ("execute_tools", "plan"),
+        ("generate_sql", "plan"),
+        ("complete", "__end__"),
+    }
+    assert ways(graph_of(reflect=False)) == without
+    assert ways(graph_of()) == {*without, ("plan", "reflect"), ("reflect", "plan"), ("reflect", "complete")}

@@ -1,0 +1,279 @@
+"""The graph with LangGraph's checkpointers: stopped in the middle and resumed, and asked again and again."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import sqlite3
+import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_samples import COUNT, QUESTION, ShopTools, called, failing, in_turn, plan_of, rows, shown
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from planning.agent import build_planner_graph, build_text_to_sql_graph
+from planning.tools import Tool
+from session import Session
+
+THREAD: Any = {"configurable": {"thread_id": "t1"}}
+ORDERS = "How many orders are there?"
+
+Saver = Callable[[], AbstractContextManager[BaseCheckpointSaver[Any]]]
+
+
+@pytest.fixture(params=["in memory", "in a file"])
+def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Saver:
+    """Opens the states that are kept, as a program that starts anew does."""
+    if request.param == "in a file":
+        return lambda: SqliteSaver.from_conn_string(str(tmp_path / "states.db"))
+    kept = InMemorySaver()
+    return lambda: nullcontext(kept)
+
+
+def graph_of(shop: ShopTools, saver: Any, generator: Any = None, **options: Any) -> Any:
+    """A new graph over a saver."""
+    return build_text_to_sql_graph(shop.tools(), generator or (lambda: COUNT), checkpointer=saver, **options)
+
+
+@pytest.mark.parametrize("node", ["plan", "generate_sql", "execute_tools", "reflect", "complete"])
+@pytest.mark.parametrize("when", ["interrupt_before", "interrupt_after"])
+def test_a_run_that_is_stopped_goes_on_in_another_graph(saver: Saver, node: str, when: str) -> None:
+    shop = ShopTools()
+    whole = shown(graph_of(ShopTools(), None).invoke({"resolved_query": QUESTION}))
+    given: Any = {"resolved_query": QUESTION}
+    for _ in range(20):
+        with saver() as states:
+            graph = graph_of(shop, states)
+            graph.invoke(given, THREAD, **{when: [node]})
+            given = None
+            if not graph.get_state(THREAD).next:
+                break
+    with saver() as states:
+        final = graph_of(shop, states).get_state(THREAD).values
+    assert shown(final) == whole
+    assert shop.names == ["get_schema", "execute_sql", "validate_results"]
+    assert len(final["tool_calls"]) == 3
+
+
+def test_another_question_is_never_answered_with_the_first_ones_result(saver: Saver) -> None:
+    shop = ShopTools(executed=in_turn(rows([3]), failing("no such table: orders", "storage")))
+    with saver() as states:
+        first = graph_of(shop, states).invoke({"resolved_query": QUESTION}, THREAD)
+    with saver() as states:
+        second = graph_of(shop, states).invoke({"resolved_query": ORDERS}, THREAD)
+    assert (first["success"], first["answer"]) == (True, "n: 3")
+    assert (second["success"], second["execution_result"], second["asked_query"]) == (False, None, ORDERS)
+    assert second["answer"] == "The question could not be answered: no such table: orders"
+    assert called(second) == [("get_schema", True), ("execute_sql", False), ("execute_sql", False)]
+    assert second["iteration"] == 4
+
+
+def test_the_same_question_again_is_asked_again(saver: Saver) -> None:
+    shop = ShopTools(executed=in_turn(rows([3]), rows([4])))
+    for count in (3, 4):
+        with saver() as states:
+            final = graph_of(shop, states).invoke({"resolved_query": QUESTION}, THREAD)
+        assert (final["answer"], final["iteration"], len(final["tool_calls"])) == (f"n: {count}", 5, 3)
+
+
+def test_after_the_user_was_asked_back_his_next_question_begins_afresh(saver: Saver) -> None:
+    with saver() as states:
+        graph = graph_of(ShopTools(), states)
+        asked = graph.invoke({"resolved_query": "What is the weather like?"}, THREAD)
+        final = graph.invoke({"resolved_query": QUESTION}, THREAD)
+        blank = graph.invoke({"resolved_query": " "}, THREAD)
+        again = graph.invoke({"resolved_query": QUESTION}, THREAD)
+    assert (asked["needs_user_input"], asked["success"]) == (True, False)
+    assert (final["needs_user_input"], final["input_request"], final["success"]) == (False, None, True)
+    assert (blank["success"], blank["answer"]) == (False, "What would you like to know?")
+    assert shown(again) == shown(final)
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("tool", ["schema", "executed", "verdict"])
+def test_after_a_run_was_broken_off_another_question_begins_afresh(
+    saver: Saver, stop: type[BaseException], tool: str
+) -> None:
+    answers: dict[str, Any] = {tool: stop()}
+    with saver() as states:
+        broken = graph_of(ShopTools(**answers), states, lambda: "SELECT 'first'")
+        with pytest.raises(stop):
+            broken.invoke({"resolved_query": QUESTION}, THREAD)
+    shop = ShopTools(executed=rows([4]))
+    with saver() as states:
+        final = graph_of(shop, states).invoke({"resolved_query": ORDERS}, THREAD)
+    assert shop.names == ["get_schema", "execute_sql", "validate_results"]
+    assert shop.statements == [COUNT]
+    assert (final["answer"], final["iteration"], final["asked_query"]) == ("n: 4", 5, ORDERS)
+
+
+def test_after_a_node_of_somebody_elses_raised_the_next_question_begins_afresh(
+    saver: Saver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("show")
+
+    with saver() as states:
+        with monkeypatch.context() as patch:
+            patch.setattr("planning.agent.progress._bring_up", broken)
+            with pytest.raises(TypeError):
+                graph_of(ShopTools(), states, session=Session()).invoke({"resolved_query": QUESTION}, THREAD)
+        final = graph_of(ShopTools(), states).invoke({"resolved_query": ORDERS}, THREAD)
+    assert (final["success"], final["iteration"]) == (True, 5)
+
+
+def test_a_run_that_was_broken_off_goes_on_when_it_is_resumed(saver: Saver) -> None:
+    shop = ShopTools(executed=in_turn(KeyboardInterrupt(), rows([3])))
+    with saver() as states, pytest.raises(KeyboardInterrupt):
+        graph_of(shop, states).invoke({"resolved_query": QUESTION}, THREAD)
+    with saver() as states:
+        final = graph_of(shop, states).invoke(None, THREAD)
+    assert shop.names == ["get_schema", "execute_sql", "execute_sql", "validate_results"]
+    assert (final["success"], final["iteration"]) == (True, 5)
+
+
+def test_the_same_question_after_it_was_broken_off_goes_on_too(saver: Saver) -> None:
+    shop = ShopTools(executed=in_turn(KeyboardInterrupt(), rows([3])))
+    with saver() as states, pytest.raises(KeyboardInterrupt):
+        graph_of(shop, states).invoke({"resolved_query": QUESTION}, THREAD)
+    with saver() as states:
+        final = graph_of(shop, states).invoke({"resolved_query": QUESTION}, THREAD)
+    assert shop.names == ["get_schema", "execute_sql", "execute_sql", "validate_results"]
+    assert (final["success"], final["iteration"]) == (True, 6)
+
+
+def test_threads_of_a_conversation_know_nothing_of_each_other(saver: Saver) -> None:
+    other: Any = {"configurable": {"thread_id": "t2"}}
+    with saver() as states:
+        graph = graph_of(ShopTools(executed=in_turn(rows([3]), rows([4]))), states)
+        graph.invoke({"resolved_query": QUESTION}, THREAD)
+        graph.invoke({"resolved_query": QUESTION}, other)
+        answers = [graph.get_state(thread).values["answer"] for thread in (THREAD, other)]
+    assert answers == ["n: 3", "n: 4"]
+
+
+VALUES: list[list[Any]] = [
+    [1, 2**63 - 1, -(2**63), 0.1, -0.0, 1e308],
+    ["text", "Zürich", "\U0001f600", "line\nbreak", "", "\0"],
+    [None, True, False, b"", b"\x00\xff", 12_345_678_901_234_567_890],
+    [Decimal("1.10"), datetime.date(2024, 2, 29), datetime.datetime(2024, 2, 29, 1, 2, 3), 0, 0, 0],
+]
+
+
+def test_what_a_database_holds_comes_back_as_it_was(saver: Saver) -> None:
+    result = rows(*VALUES, columns=["a", "a", "b", "c", "d", "e"])
+    with warnings.catch_warnings(), saver() as states:
+        warnings.simplefilter("error")
+        graph_of(ShopTools(executed=result), states).invoke({"resolved_query": QUESTION}, THREAD)
+    with saver() as states:
+        state = graph_of(ShopTools(), states).get_state(THREAD).values
+    assert state["execution_result"] == result
+    assert [[type(value) for value in row] for row in state["execution_result"]["data"]] == [
+        [type(value) for value in row] for row in VALUES
+    ]
+    assert state["tool_calls"][1]["result"] == result
+
+
+def test_a_tool_with_private_data_can_be_kept(saver: Saver) -> None:
+    shop = ShopTools()
+    private = Tool("get_schema", "Read the schema.", shop.tools()["get_schema"], returns_private_data=True)
+    tools: dict[str, Any] = {**shop.tools(), "get_schema": private}
+    with saver() as states:
+        graph = build_text_to_sql_graph(tools, lambda: COUNT, checkpointer=states)
+        assert graph.invoke({"resolved_query": QUESTION}, THREAD)["success"] is True
+        assert called(graph.get_state(THREAD).values)[0] == ("get_schema", True)
+
+
+def test_a_session_of_the_run_is_not_kept_with_the_state(saver: Saver, session: Session) -> None:
+    config: Any = {"configurable": {"thread_id": "t1", "session": session}}
+    with saver() as states:
+        graph = graph_of(ShopTools(), states)
+        graph.invoke({"resolved_query": QUESTION}, config, interrupt_before=["generate_sql"])
+        assert plan_of(session).startswith(f"{QUESTION} (active, 1 of 4 done)")
+        later = Session()
+        graph.invoke(None, {"configurable": {"thread_id": "t1", "session": later}})
+    assert plan_of(session).startswith(f"{QUESTION} (active, 1 of 4 done)")
+    assert plan_of(later).startswith(f"{QUESTION} (completed, 4 of 4 done)")
+
+
+def test_a_file_can_be_read_by_a_program_that_knows_nothing_of_this_one(tmp_path: Path) -> None:
+    path = tmp_path / "states.db"
+    with SqliteSaver.from_conn_string(str(path)) as states:
+        graph_of(ShopTools(), states).invoke({"resolved_query": QUESTION}, THREAD)
+    with sqlite3.connect(path) as connection:
+        stored = connection.execute("SELECT checkpoint FROM checkpoints").fetchall()
+        connection.commit()
+    connection.close()
+    assert len(stored) == 13
+    assert not any(b"planning" in blob or b"pickle" in blob for (blob,) in stored)
+
+
+def test_async_states_are_kept_and_resumed(tmp_path: Path) -> None:
+    shop = ShopTools(executed=in_turn(rows([3]), rows([4])))
+
+    async def write(question: str) -> str:
+        await asyncio.sleep(0)
+        return COUNT
+
+    async def main() -> tuple[Any, Any, list[str]]:
+        path = str(tmp_path / "states.db")
+        async with AsyncSqliteSaver.from_conn_string(path) as states:
+            graph = graph_of(shop, states, write)
+            await graph.ainvoke({"resolved_query": QUESTION}, THREAD, interrupt_before=["execute_tools"])
+        async with AsyncSqliteSaver.from_conn_string(path) as states:
+            first = None
+            graph = graph_of(shop, states, write)
+            while (await graph.aget_state(THREAD)).next:
+                first = await graph.ainvoke(None, THREAD, interrupt_after=["generate_sql"])
+        async with AsyncSqliteSaver.from_conn_string(path) as states:
+            graph = graph_of(shop, states, write)
+            stream = graph.astream({"resolved_query": ORDERS}, THREAD, stream_mode="updates")
+            nodes = [next(iter(update)) async for update in stream]
+            second = (await graph.aget_state(THREAD)).values
+        return first, second, nodes
+
+    first, second, nodes = asyncio.run(main())
+    assert (first["answer"], first["iteration"]) == ("n: 3", 5)
+    assert (second["answer"], second["iteration"], len(second["tool_calls"])) == ("n: 4", 5, 3)
+    assert nodes.count("plan") == 5
+
+
+# The planner's graph
+
+
+def test_a_planners_next_request_knows_nothing_of_the_last(saver: Saver) -> None:
+    def lookup(name: str) -> str:
+        """Look somebody up."""
+        return f"{name} is here"
+
+    plans = iter(
+        [
+            {"tool_calls": [{"tool": "lookup", "args": {"name": "Ada"}}], "intent": "lookup"},
+            {"queries": ["rooms"]},
+            "no JSON",
+            {"needs_user_input": True, "input_request": "Who?"},
+        ]
+    )
+    finals = []
+    with saver() as states:
+        for request in ("Is Ada here?", "Which rooms?", "Hm?", "Is he here?"):
+            graph = build_planner_graph(
+                [lookup],
+                lambda: next(plans),
+                lambda tool_results, query_results: [len(tool_results), query_results],
+                execute_queries=lambda queries: queries,
+                checkpointer=states,
+            )
+            finals.append(graph.invoke({"resolved_query": request}, THREAD))
+    assert [final["response"] for final in finals] == [[1, None], [0, ["rooms"]], [0, []], [0, None]]
+    assert [final["intent"] for final in finals] == ["lookup", None, None, None]
+    assert [final["error"] is None for final in finals] == [True, True, False, True]
+    assert [final["input_request"] for final in finals] == [None, None, None, "Who?"]

@@ -13,6 +13,7 @@ from typing import Annotated, Final
 
 import typer
 
+from planning.cli.ask.command import ASK_HELP, ask
 from planning.cli.definitions import FORMATS, Format
 from planning.cli.graph import GRAPH_HELP, graph
 from planning.cli.replay import replay
@@ -65,6 +66,7 @@ Examples:
   planning validate plan.json --tools search,fetch
   planning graph plan.json
   planning run plan.json --tools my_app:tools
+  planning ask "Which orders are still open?"
   planning replay examples/triage.jsonl
   planning prompt --strategy par
   planning tools --format anthropic
@@ -101,6 +103,7 @@ def _options(
 app.command("validate", epilog=VALIDATE_HELP)(validate)
 app.command("graph", epilog=GRAPH_HELP)(graph)
 app.command("run", epilog=RUN_HELP)(run)
+app.command("ask", epilog=ASK_HELP)(ask)
 app.command("schema", epilog=SCHEMA_HELP)(print_schema)
 
 

@@ -1,0 +1,1 @@
+"""``planning ask``: a question to a database, answered with SQL."""

@@ -1,0 +1,176 @@
+"""The command that asks a database a question and shows the answer."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import typer
+
+from planning.cli.source import NoSourceError, SourceError
+
+__all__ = ["ASK_HELP", "ask"]
+
+# \b keeps a paragraph as it is written.
+ASK_HELP: Final = """\b
+Examples:
+  planning ask
+  planning ask "Which orders are still open?"
+  planning ask "Who spent the most?" --db shop.db --model gpt-4.1
+  planning ask "Who spent the most?" --db shop.db --model qwen3 \\
+      --base-url http://127.0.0.1:8000/v1
+  planning ask --db shop.db --sql-from query.sql --json > result.json
+
+\b
+Who writes the SQL:
+  A model writes it, with --model, on any server of the
+  chat-completions protocol. The key is read from OPENAI_API_KEY; a
+  server that is named with --base-url may need none. Or it stands in
+  the file of --sql-from: one statement, or several with a line of
+  three dashes between them, one for each attempt. Left out, recorded
+  answers are used, which go with the sample database: a small shop.
+
+\b
+What is safe:
+  The database is only read, whatever the SQL says. The schema is sent
+  to the model, with a few values of each column unless --no-samples
+  is given; and with a mistake, the message about it.
+
+\b
+Exit codes:
+  0    answered, maybe with no rows
+  1    not answered, or it asks back; or the output cannot be written
+  2    nothing was asked: wrong usage, or the database, a file or an
+       extra cannot be used
+  130  interrupted
+  143  stopped by a termination signal
+"""
+_SAMPLES: Final = 3
+_MOST_ROWS: Final = 1_000
+_TIMEOUT: Final = 5.0
+
+
+def ask(
+    question: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="QUESTION",
+            help="What you want to know; left out, a recorded question about the sample database.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    db: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="The database, SQLite or DuckDB; left out, the sample database.",
+            show_default=False,
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The model that writes the SQL.", show_default=False),
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Where the model's server is.", show_default=False),
+    ] = None,
+    sql_from: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="The SQL, instead of a model; - for standard input.", show_default=False
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the final state as JSON, nothing else.")
+    ] = False,
+    max_rows: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many rows are read at most.")
+    ] = _MOST_ROWS,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How long a statement may run.")
+    ] = _TIMEOUT,
+    no_samples: Annotated[
+        bool, typer.Option("--no-samples", help="Keep the values in the database out of the schema.")
+    ] = False,
+) -> None:
+    """Ask a database a question: see the SQL, and the rows it returns.
+
+    A statement that turns out wrong, or returns nothing, goes back with what is wrong with it, and another
+    one is written.
+    """
+    _check(question, db=db, model=model, base_url=base_url, sql_from=sql_from)
+    try:
+        from planning.cli.ask.asking import NothingAsked, Order, ask_order  # noqa: PLC0415 - the others need none of it
+    except ImportError as error:
+        raise _nothing_asked(error) from None
+    from planning.cli.ask.statements import read_statements  # noqa: PLC0415 - as above
+
+    try:
+        statements = () if sql_from is None else read_statements(sql_from)
+    except SourceError as error:
+        raise _nothing_asked(error) from None
+    except NoSourceError:
+        raise typer.BadParameter("give a file, or pipe one in", param_hint="'--sql-from'") from None
+    order = Order(
+        question=question or _default_question(sql_from),
+        database=db,
+        model=model,
+        base_url=base_url,
+        statements=statements,
+        is_json=as_json,
+        max_rows=max_rows,
+        timeout=timeout,
+        samples=0 if no_samples else _SAMPLES,
+    )
+    try:
+        is_answered = ask_order(order)
+    except NothingAsked as error:
+        raise _nothing_asked(error) from None
+    if not is_answered:
+        raise typer.Exit(1)
+
+
+def _check(
+    question: str | None, *, db: str | None, model: str | None, base_url: str | None, sql_from: str | None
+) -> None:
+    """Refuse options that do not go together.
+
+    Raises:
+        typer.BadParameter: They do not.
+    """
+    for name, text in (("QUESTION", question), ("--db", db), ("--model", model), ("--base-url", base_url)):
+        if text is not None and not text.strip():
+            raise typer.BadParameter("it is blank; write something, or leave it out", param_hint=f"'{name}'")
+        if text is not None and not _is_text(text) and name != "--db":
+            raise typer.BadParameter("it is no UTF-8 text", param_hint=f"'{name}'")
+    if model is not None and sql_from is not None:
+        raise typer.BadParameter("give one of --model and --sql-from", param_hint="'--sql-from'")
+    if base_url is not None and model is None:
+        raise typer.BadParameter("it needs --model, the name of a model there", param_hint="'--base-url'")
+    if db is not None and model is None and sql_from is None:
+        raise typer.BadParameter(
+            "it needs --model or --sql-from: what is recorded is about the sample database",
+            param_hint="'--db'",
+        )
+    if question is None and db is not None and sql_from is None:
+        raise typer.BadParameter("say what you want to know", param_hint="'QUESTION'")
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _default_question(sql_from: str | None) -> str:
+    from planning.examples.shop import DEFAULT_QUESTION  # noqa: PLC0415 - the other commands need none of it
+
+    return DEFAULT_QUESTION if sql_from is None else "What does this SQL return?"
+
+
+def _nothing_asked(error: Exception) -> typer.Exit:
+    typer.echo(f"planning: {error}", err=True)
+    return typer.Exit(2)

@@ -13,7 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ["session", "planning"]
-HEAVY = ["msgspec", "jsonschema_rs", "asyncio", "rich", "typer", "click", "pydantic"]
+EXTRAS = ["langgraph", "langchain_core", "sqlglot", "duckdb", "openai", "pydantic", "rich", "typer", "click"]
+HEAVY = ["msgspec", "jsonschema_rs", "asyncio", *EXTRAS]
 
 
 def modules(package: str) -> list[Path]:
@@ -41,6 +42,14 @@ def test_the_session_imports_the_standard_library_and_attrs_alone() -> None:
 
 def test_importing_planning_loads_none_of_the_heavy_libraries() -> None:
     program = f"import sys, planning; print([name for name in {HEAVY} if name in sys.modules])"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert shown.stdout == "[]\n"
+
+
+def test_the_names_of_the_agent_that_need_no_extra_load_none() -> None:
+    names = "SqlDatabase, decide_next_action, execute_tools_node"
+    found = f"[name for name in {EXTRAS} if name in sys.modules]"
+    program = f"import sys; from planning.agent import {names}; print({found})"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert shown.stdout == "[]\n"
 

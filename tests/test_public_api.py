@@ -6,6 +6,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator
+from typing import get_type_hints, is_typeddict
 
 import attrs
 import pytest
@@ -18,7 +19,9 @@ def describe(name: str, value: object) -> Iterator[str]:
         return
     bases = ", ".join(base.__name__ for base in value.__bases__ if base is not object)
     yield f"class {name}({bases})" if bases else f"class {name}"
-    if hasattr(value, "_fields"):  # a named tuple: versions of Python spell its signature differently
+    if is_typeddict(value):
+        yield f"    {{{', '.join(sorted(get_type_hints(value)))}}}"
+    elif hasattr(value, "_fields"):  # a named tuple: versions of Python spell its signature differently
         yield f"    ({', '.join(value._fields)})"
     elif not getattr(value, "_is_protocol", False) and (attrs.has(value) or "__init__" in vars(value)):
         signature = inspect.signature(value).replace(return_annotation=inspect.Signature.empty)
@@ -35,7 +38,8 @@ def describe(name: str, value: object) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    "module", ["session", "planning", "planning.prompt", "planning.tools", "planning.workflow"]
+    "module",
+    ["session", "planning", "planning.prompt", "planning.tools", "planning.workflow", "planning.agent"],
 )
 def test_the_public_names_of_a_module_are_the_stored_ones(module: str, snapshot: SnapshotAssertion) -> None:
     loaded = importlib.import_module(module)

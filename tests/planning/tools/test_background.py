@@ -162,7 +162,10 @@ def test_a_coroutine_is_run_from_plain_code_and_refused_in_a_loop() -> None:
     assert run_coroutine(one, "t") == 1
     with pytest.raises(ToolError) as caught:
         asyncio.run(inside())
-    assert str(caught.value) == "t is async: await acall, aexecute or ainvoke from code that runs in an event loop"
+    assert (
+        str(caught.value)
+        == "t is async: await acall, aexecute or ainvoke from code that runs in an event loop"
+    )
     assert caught.value.__context__ is None
 
 

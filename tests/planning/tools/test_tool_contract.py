@@ -98,7 +98,10 @@ def test_an_async_function_runs_to_its_end_or_is_refused_in_a_loop() -> None:
         return made.execute(), await made.aexecute()
 
     refused, done = asyncio.run(inside())
-    assert refused["error"] == "t is async: await acall, aexecute or ainvoke from code that runs in an event loop"
+    assert (
+        refused["error"]
+        == "t is async: await acall, aexecute or ainvoke from code that runs in an event loop"
+    )
     assert done["result"] == 2
 
 

@@ -47,10 +47,10 @@ WITH_SESSION = "session-planning, with a session"
 EMPTY = "langgraph, empty nodes"
 WRITING = "langgraph, nodes that write the same keys"
 DESCRIPTIONS = {
-    OURS: "the text-to-SQL graph with a get_schema that returns nothing: it decides, calls it, decides again",
+    OURS: "the text-to-SQL graph with a get_schema that fails: decide, call it, keep why, decide again",
     WITH_SESSION: "the same with a session: an event for each call, a record in the ledger, the Plan kept up",
     EMPTY: "the same state and edges; a node that counts the turns and one that returns nothing",
-    WRITING: "the same, and each node writes what ours do: next_action; schema, error and the call",
+    WRITING: "the same, and each node writes what ours do: next_action; the call, error and user_message",
 }
 SELECT = (
     "SELECT id, name, city, amount, pieces FROM sales WHERE amount > 10 AND id <> {} ORDER BY id LIMIT 1000"
@@ -107,10 +107,13 @@ def _collected() -> Iterator[None]:
 
 
 def _measure_turns(rounds: int) -> dict[tuple[str, str], float]:
-    def get_schema(query: str | None = None) -> None:
-        """Find nothing."""
+    failures = count()
 
-    tools = {"get_schema": Tool("get_schema", "Find nothing.", get_schema, blocking=False)}
+    def get_schema() -> dict[str, Any]:
+        """Fail, each time for another reason: a failure that repeats itself would end the question."""
+        return {"success": False, "error": str(next(failures))}
+
+    tools = {"get_schema": Tool("get_schema", "Fail.", get_schema, blocking=False)}
 
     def ours(session: Session | None) -> Any:
         return build_text_to_sql_graph(
@@ -163,7 +166,7 @@ def _empty(*, writes: bool, is_async: bool) -> Any:
         return {**turn, "next_action": "get_schema"} if writes else turn
 
     def execute_tools(_state: AgentState) -> dict[str, Any]:
-        return {"tool_calls": [{}], "schema": None, "error": None} if writes else {}
+        return {"tool_calls": [{}], "error": "", "user_message": ""} if writes else {}
 
     def complete(_state: AgentState) -> dict[str, Any]:
         return {}

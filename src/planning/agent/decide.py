@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from planning.agent.state import MOST_ITERATIONS, Action, AgentState
 
-__all__ = ["ACTIONS", "after_reflection", "decide_next_action", "route"]
+__all__ = ["ACTIONS", "after_reflection", "decide_next_action", "entry", "route"]
 
 ACTIONS: Final[tuple[tuple[str, Action], ...]] = (
     ("schema", "get_schema"),
@@ -37,6 +37,11 @@ def decide_next_action(state: Mapping[str, Any]) -> AgentState:
             if state.get(key) is None:
                 return {"iteration": iteration, "next_action": action}
     return {"iteration": iteration, "next_action": "complete", "is_complete": True}
+
+
+def entry(state: Mapping[str, Any]) -> str:
+    """Where a question begins: "plan", or "begin" where one that was broken off has left its work behind."""
+    return "begin" if state.get("asked_query") is not None and state.get("answer") is None else "plan"
 
 
 def route(state: Mapping[str, Any], *, reflects: bool = False) -> str:

@@ -20,7 +20,7 @@ except ModuleNotFoundError as missing:
 
 from planning.agent.answer import complete
 from planning.agent.clarify import clarify as named_nothing
-from planning.agent.decide import after_reflection, route
+from planning.agent.decide import after_reflection, entry, route
 from planning.agent.generate import Generator, generator_tool
 from planning.agent.nodes import (
     AgentTools,
@@ -36,7 +36,7 @@ from planning.agent.progress import show_planner_progress, show_progress
 from planning.agent.reflect import Reflect, judge_tool
 from planning.agent.sql.database import SqlDatabase
 from planning.agent.sql.tools import look_tool
-from planning.agent.state import MOST_ITERATIONS, AgentState, PlannerState
+from planning.agent.state import MOST_ITERATIONS, AgentState, PlannerState, fresh_answer
 from planning.tools.contract import check_timeout
 from planning.tools.planner import should_execute_tools
 from planning.tools.registry import Declaration, ToolRegistry
@@ -114,8 +114,8 @@ def build_text_to_sql_graph(
 
     ``graph.invoke({"resolved_query": question})`` returns the final ``AgentState``; ``ainvoke``,
     ``stream`` and ``astream`` work as with any graph of LangGraph, and so does using it as a node of
-    another. A state of an earlier question, from a checkpointer or handed in, is begun afresh when the
-    question is another one or the earlier one was finished.
+    another. A question begins afresh whatever an earlier one has left in the state, from a checkpointer or
+    handed in; ``graph.invoke(None, config)`` goes on with one that was broken off.
 
     Args:
         database: What is asked: a ``SqlDatabase``, or the path or URL of one; or one's own tools with the
@@ -149,6 +149,7 @@ def build_text_to_sql_graph(
     judge = judge_tool(reflect, timeout) if callable(reflect) else None
 
     nodes: dict[str, _Node] = {
+        "begin": _Node(lambda _state, _session: fresh_answer(), name="begin"),
         "plan": _Node(
             lambda state, _session: plan(state, max_iterations),
             name="plan",
@@ -169,7 +170,9 @@ def build_text_to_sql_graph(
         nodes["reflect"] = _calling(reflecting, "reflect", session, show_progress)
     ways = ["generate_sql", "execute_tools", "complete", *(["reflect"] if reflect else [])]
     builder = _builder(AgentState, nodes)
-    builder.add_edge(START, "plan")
+    # A run that is resumed does not come this way: it goes on where it was.
+    _branch(builder, START, entry, ("begin", "plan"))
+    builder.add_edge("begin", "plan")
     _branch(builder, "plan", partial(route, reflects=bool(reflect)), ways)
     builder.add_edge("execute_tools", "plan")
     builder.add_edge("generate_sql", "plan")

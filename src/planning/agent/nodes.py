@@ -185,6 +185,7 @@ class ExecuteTools:
     def __init__(self, tools: AgentTools) -> None:
         """Take the tools ``get_schema``, ``execute_sql`` and ``validate_results``."""
         self._tools = _by_name(tools)
+        self._parameters: dict[str, frozenset[str]] = {}
         self.limiter = _limiter_of(tools)
 
     def prepare(self, state: State) -> Call | AgentState:
@@ -197,7 +198,16 @@ class ExecuteTools:
         if tool is None:
             error = f"no tool is named {action}; {nearest_tool(action, self._tools)}"
             return {**_failed(action, error, {}), "is_complete": True}
-        return Call(tool, arguments(state))
+        return Call(tool, self._taken(tool, arguments(state)))
+
+    def _taken(self, tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Those of the arguments that a tool takes: one's own get_schema may take none."""
+        taken = self._parameters.get(tool.name)
+        if taken is None:
+            schema = tool.parameters_schema()
+            taken = frozenset(arguments if schema.get("additionalProperties") else schema["properties"])
+            self._parameters[tool.name] = taken
+        return {name: value for name, value in arguments.items() if name in taken}
 
     def finish(self, state: State, result: ToolResult) -> AgentState:
         """What the tool returned, or why it failed; a statement that failed has to be written anew."""

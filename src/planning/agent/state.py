@@ -38,8 +38,15 @@ class Attempt(TypedDict):
 
 
 def collected(known: Sequence[Any] | None, new: Sequence[Any] | None) -> list[Any]:
-    """How a list in the state takes an update: what is new comes behind; None empties it."""
-    return [] if new is None else [*(known or ()), *new]
+    """How a list in the state takes an update: what is new comes behind; None empties it.
+
+    A graph within another one returns the whole list, with what it was given: that is no news.
+    """
+    if new is None:
+        return []
+    known = known or ()
+    is_whole = len(new) >= len(known) > 0 and all(old is same for old, same in zip(known, new, strict=False))
+    return list(new) if is_whole else [*known, *new]
 
 
 class _Request(TypedDict, total=False):

@@ -184,9 +184,17 @@ def test_a_tool_that_returns_nothing_has_failed(action: str) -> None:
     assert update == expected
 
 
-def test_a_tool_that_does_not_take_what_it_is_given_is_told_so() -> None:
+def test_a_tool_is_given_only_what_it_takes() -> None:
     update = execute_tools_node({**STATE, "next_action": "get_schema"}, {"get_schema": lambda: SCHEMA})
-    assert update["error"] == "Tool get_schema: query: unknown field; send no fields"
+    assert update["schema"] == SCHEMA
+    given = dict[str, object]()
+
+    def get_schema(**everything: object) -> str:
+        given.update(everything)
+        return SCHEMA
+
+    execute_tools_node({**STATE, "next_action": "get_schema"}, {"get_schema": get_schema})
+    assert given == {"query": STATE["resolved_query"]}
 
 
 @pytest.mark.parametrize("action", ACTIONS)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planning.agent import decide_next_action
-from planning.agent.decide import ACTIONS, after_reflection, route
+from planning.agent.decide import ACTIONS, after_reflection, entry, route
 from planning.agent.state import MOST_ITERATIONS, collected, first_answer, fresh_answer
 
 KEYS = [key for key, _ in ACTIONS]
@@ -98,6 +98,7 @@ def test_without_a_maximum_there_is_room_for_a_pass_and_three_repairs() -> None:
     assert decided == [*NAMES, *["generate_sql", "execute_sql"] * 3]
     state |= decide_next_action(state)
     assert (state["next_action"], state["iteration"], state["is_complete"]) == ("complete", 11, True)
+    assert MOST_ITERATIONS == 12
 
 
 VALUES = st.none() | st.booleans() | st.integers(-2, 20) | st.text(max_size=3)
@@ -156,6 +157,24 @@ def test_only_a_wish_for_another_statement_leads_back(reflection: Any, node: str
     assert after_reflection({"reflection": reflection}) == node
 
 
+@pytest.mark.parametrize(
+    ("state", "node"),
+    [
+        ({}, "plan"),
+        ({"resolved_query": "q"}, "plan"),
+        ({"resolved_query": "q", "schema": "s", "sql_query": "x"}, "plan"),
+        ({"resolved_query": "q", "asked_query": "q", "answer": "a"}, "plan"),
+        ({"resolved_query": "q", "asked_query": "q"}, "begin"),
+        ({"resolved_query": "q", "asked_query": "q", "answer": None}, "begin"),
+        ({"resolved_query": "q", "asked_query": "p"}, "begin"),
+    ],
+)
+def test_what_an_earlier_run_left_when_it_was_broken_off_is_cleared_away_first(
+    state: dict[str, Any], node: str
+) -> None:
+    assert entry(state) == node
+
+
 # What a state begins with
 
 
@@ -180,6 +199,12 @@ def test_an_update_of_a_list_leaves_the_old_one_alone() -> None:
     known = [1]
     assert collected(known, [2]) == [1, 2]
     assert known == [1]
+
+
+def test_a_list_that_comes_back_from_a_graph_within_another_is_taken_once() -> None:
+    first, second = {"tool": "get_schema"}, {"tool": "execute_sql"}
+    assert collected([first], [first, second]) == [first, second]
+    assert collected([first], [dict(first)]) == [first, first]  # another call with the same outcome
 
 
 def test_a_first_question_keeps_the_work_that_is_handed_in_and_nothing_else() -> None:

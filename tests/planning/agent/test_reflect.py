@@ -308,9 +308,10 @@ def test_a_judge_may_go_on_as_long_as_there_is_room() -> None:
     assert judged(lambda: "too few", reflection=earlier, iteration=10) == weighed("doubtful", "too few")
 
 
-def test_what_a_judge_puts_aside_is_the_best_so_far() -> None:
+@pytest.mark.parametrize("worse", [rows(), rows([1, None], [2, None], columns=["a", "b"])])
+def test_what_a_judge_puts_aside_is_the_best_so_far(worse: Any) -> None:
     best = again(["too few"], rows([3], [4]))["reflection"]
-    told = run(Reflect(judge_tool(lambda: "none", None)), state(rows(), sql_query="S", reflection=best))
+    told = run(Reflect(judge_tool(lambda: "none", None)), state(worse, sql_query="S", reflection=best))
     assert told["reflection"] == {"verdict": "again", "reasons": ["none"], "kept": best["kept"]}
     assert told["attempts"] == [{"sql": "S", "error": "none"}]
 

@@ -211,6 +211,8 @@ def ways(graph: Any) -> set[tuple[str, str]]:
 def test_it_goes_where_it_says() -> None:
     without = {
         ("__start__", "plan"),
+        ("__start__", "begin"),
+        ("begin", "plan"),
         ("plan", "execute_tools"),
         ("plan", "generate_sql"),
         ("plan", "complete"),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from inspect import Parameter
 from itertools import takewhile
 from typing import Any, Final, TypeVar
@@ -11,9 +13,11 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from planning.tools.background import run_coroutine, run_in_thread
+from planning.tools.contract import Tool
+from planning.tools.parameters.model import FreeModel
 from planning.tools.parameters.signature import Signature, read_signature
 
-__all__ = ["Named", "in_own_loop", "is_in_loop", "named"]
+__all__ = ["Named", "in_own_loop", "is_in_loop", "named", "named_tool"]
 
 T = TypeVar("T")
 
@@ -124,3 +128,27 @@ def in_own_loop(start: Callable[[], Awaitable[T]], name: str) -> T:
     if not is_in_loop():
         return run_coroutine(start, name)
     return run_in_thread(lambda _stop: run_coroutine(start, name), name, _FOREVER)
+
+
+def named_tool(name: str, description: str, function: Named, timeout: float | None) -> Tool:
+    """What somebody handed over as a tool that takes what it may be given."""
+
+    def run(params: dict[str, Any]) -> Any:
+        outcome = function(params)
+        # A plain function may hand over what is to be awaited.
+        return in_own_loop(partial(_awaited, outcome), name) if inspect.isawaitable(outcome) else outcome
+
+    async def arun(params: dict[str, Any]) -> Any:
+        return await function(params)
+
+    return Tool(
+        name,
+        description,
+        arun if function.is_async else run,
+        parameters=FreeModel(),
+        timeout=timeout,
+    )
+
+
+async def _awaited(outcome: Awaitable[Any]) -> Any:
+    return await outcome

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import attrs
 
-from planning.agent.calling import Named, in_own_loop, named
+from planning.agent.calling import named, named_tool
 from planning.errors import ToolError, show
 from planning.tools.contract import Tool
-from planning.tools.parameters.model import FreeModel
 
 __all__ = ["ASKS", "Asked", "Generator", "Written", "generator_tool", "offered", "read_answer"]
 
@@ -72,31 +69,7 @@ def generator_tool(generate_sql: Generator, timeout: float | None) -> Tool:
         TypeError: It cannot be called with what there is.
     """
     function = named("generate_sql", generate_sql, OFFERED, aliases=_ALIASES)
-    return as_tool("generate_sql", "Write the SQL that answers a question.", function, timeout)
-
-
-def as_tool(name: str, description: str, function: Named, timeout: float | None) -> Tool:
-    """What somebody handed over as a tool that takes what it may be given."""
-
-    def run(params: dict[str, Any]) -> Any:
-        outcome = function(params)
-        # A plain function may hand over what is to be awaited.
-        return in_own_loop(partial(_awaited, outcome), name) if inspect.isawaitable(outcome) else outcome
-
-    async def arun(params: dict[str, Any]) -> Any:
-        return await function(params)
-
-    return Tool(
-        name,
-        description,
-        arun if function.is_async else run,
-        parameters=FreeModel(),
-        timeout=timeout,
-    )
-
-
-async def _awaited(outcome: Awaitable[Any]) -> Any:
-    return await outcome
+    return named_tool("generate_sql", "Write the SQL that answers a question.", function, timeout)
 
 
 def offered(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from planning.agent.calling import in_own_loop, named
-from planning.agent.generate import as_tool
+from planning.agent.calling import in_own_loop, named, named_tool
 from planning.agent.nodes import Call, Limiter, State
 from planning.agent.state import PlannerState
 from planning.prompt import Prompt, ToolAwarenessSection
@@ -49,7 +48,7 @@ class PlanQueries:
             TypeError: It cannot be called with what there is.
         """
         function = named("planner", planner, _OF_PLANNER, aliases=_ALIASES)
-        self._tool = as_tool("planner", "Decide what a request needs.", function, timeout)
+        self._tool = named_tool("planner", "Decide what a request needs.", function, timeout)
         self._registry = registry
         self._prompt = None
         if "prompt" in {*function.positional, *(what for _, what in function.keywords)}:
@@ -137,7 +136,7 @@ class ExecuteQueries:
         self._tool: Tool | None = None
         if execute_queries is not None:
             function = named("execute_queries", execute_queries, _OF_QUERIES, aliases=_ALIASES)
-            self._tool = as_tool("execute_queries", "Search.", function, timeout)
+            self._tool = named_tool("execute_queries", "Search.", function, timeout)
 
     def prepare(self, state: State) -> Call | PlannerState:
         """The call; none without queries."""
@@ -168,7 +167,7 @@ class Respond:
             TypeError: It cannot be called with what there is.
         """
         function = named("respond", respond, _OF_RESPOND, aliases=_ALIASES)
-        self._tool = as_tool("respond", "Answer the user.", function, timeout)
+        self._tool = named_tool("respond", "Answer the user.", function, timeout)
 
     def prepare(self, state: State) -> Call:
         """The call."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from planning.agent.calling import named
-from planning.agent.generate import as_tool
+from planning.agent.calling import named, named_tool
 from planning.agent.nodes import Call, Limiter, State
 from planning.agent.state import MOST_ITERATIONS, AgentState
 from planning.tools.contract import Tool
@@ -111,7 +110,9 @@ def judge_tool(judge: Any, timeout: float | None) -> Tool:
     Raises:
         TypeError: It cannot be called with what there is.
     """
-    return as_tool("reflect", "Judge the result of a statement.", named("reflect", judge, _OFFERED), timeout)
+    return named_tool(
+        "reflect", "Judge the result of a statement.", named("reflect", judge, _OFFERED), timeout
+    )
 
 
 def doubts(result: Mapping[str, Any]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from time import perf_counter, time_ns
+from time import monotonic, perf_counter, time_ns
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -31,6 +31,7 @@ _LONGEST: Final = 3_600
 _MOST_ROWS: Final = 1_000_000
 _MOST_SAMPLES: Final = 100
 _TICK: Final = 100_000_000  # nanoseconds
+_EXPLAINING: Final = 1.0  # seconds for finding out why a statement failed
 
 
 class SqlDatabase:
@@ -96,7 +97,7 @@ class SqlDatabase:
         """``sqlite`` or ``duckdb``: by the name of the file, or else by how it begins."""
         if self._dialect is None:
             try:
-                self._dialect, _ = self._ask("dialect", "")
+                self._dialect, _ = self._ask("dialect", "", seconds=self.timeout)
             except _Unanswered:
                 return "sqlite"  # whatever is wrong is told when something is asked of it
         return self._dialect or "sqlite"
@@ -120,7 +121,7 @@ class SqlDatabase:
         before = self._stamp()
         if self._schema is not None and before is not None and self._schema[0] == before:
             return self._schema[1]
-        facts = self._facts(self.samples)
+        facts = self._facts(self.samples, self.timeout)
         if not facts["tables"]:
             raise StorageUnavailable(failures.explain("empty", "", self._path, self.timeout)[0])
         text = schema_text(facts, self.dialect)
@@ -147,9 +148,13 @@ class SqlDatabase:
         except guard.Refused as refusal:
             return _failed(refusal.message, ErrorKind.PARAMETER, started)
         try:
-            (columns, truncated), rows = self._ask("run", self.dialect, statement, self.max_rows)
+            (columns, truncated), rows = self._ask(
+                "run", self.dialect, statement, self.max_rows, seconds=self.timeout
+            )
         except _Unanswered as failure:
             return _failed(*self._explained(failure, sql), started)
+        if not columns:  # a comment that is not closed is no statement either
+            return _failed(guard.EMPTY, ErrorKind.PARAMETER, started)
         return {
             "success": True,
             "data": rows,
@@ -171,7 +176,8 @@ class SqlDatabase:
     def missing_values(self, sql: str) -> list[str]:
         """Say which texts that a statement compares columns with are nowhere in them, and what is instead.
 
-        For a statement that found nothing; never raises. Without samples, nothing is said.
+        For a statement that found nothing; never raises. Without samples, nothing is said. It takes no
+        longer than a statement may.
 
         Args:
             sql: The statement.
@@ -179,8 +185,11 @@ class SqlDatabase:
         Returns:
             A line for each, such as "orders.status has no 'Open'; it has 'open'".
         """
-        facts = self._names() if self.samples else None
-        return [] if facts is None else missing_values(sql, self.dialect, facts["tables"], self.execute)
+        left = _Budget(self.timeout)
+        facts = self._names(left) if self.samples else None
+        if facts is None:
+            return []
+        return missing_values(sql, self.dialect, facts["tables"], lambda look: self._looked_up(look, left))
 
     def tools(self) -> tuple[Tool, Tool, Tool]:
         """The tools ``get_schema``, ``execute_sql`` and ``validate_results`` for a model."""
@@ -195,7 +204,7 @@ class SqlDatabase:
         is_settled = max(found[WRITTEN], found[-1]) < time_ns() - _TICK
         return found if is_settled else None  # a change in the same tick of the clock would not be seen
 
-    def _facts(self, samples: int) -> Mapping[str, Any]:
+    def _facts(self, samples: int, seconds: float) -> Mapping[str, Any]:
         """What is in the database.
 
         Raises:
@@ -203,11 +212,11 @@ class SqlDatabase:
             ToolTimeout: It took too long.
         """
         try:
-            facts, _ = self._ask("facts", self.dialect, samples, self.timeout / 4)
+            facts, _ = self._ask("facts", self.dialect, samples, seconds / 4, seconds=seconds)
         except _Unanswered as failure:
-            message, code = failures.explain(failure.kind, failure.text, self._path, self.timeout)
-            if code is ErrorKind.TIMEOUT:
-                raise ToolTimeout(message) from None
+            if failure.kind == "timeout":
+                raise ToolTimeout(failures.LATE_SCHEMA.format(seconds=seconds)) from None
+            message, _ = failures.explain(failure.kind, failure.text, self._path, seconds)
             raise StorageUnavailable(message) from None
         known: Mapping[str, Any] = facts
         return known
@@ -216,32 +225,44 @@ class SqlDatabase:
         """Why a statement failed, and what to do; names are looked up where one may be misspelled."""
         if failure.kind != "sql":
             return failures.explain(failure.kind, failure.text, self._path, self.timeout)
-        return diagnosis.diagnose(
-            failure.text, sql, self.dialect, self._names, self._probe
-        ), ErrorKind.PARAMETER
+        left = _Budget(min(self.timeout, _EXPLAINING))
+        told = diagnosis.diagnose(
+            failure.text, sql, self.dialect, lambda: self._names(left), lambda part: self._probe(part, left)
+        )
+        return told, ErrorKind.PARAMETER
 
-    def _probe(self, sql: str) -> str:
+    def _probe(self, sql: str, left: _Budget) -> str:
         """What the database says of a statement, which it reads but does not run."""
         try:
-            self._ask("run", self.dialect, f"EXPLAIN {sql}", 1)
+            self._ask("run", self.dialect, f"EXPLAIN {sql}", 1, seconds=left.seconds)
         except _Unanswered as failure:
             return failure.text
         return ""
 
-    def _names(self) -> Mapping[str, Any] | None:
+    def _looked_up(self, sql: str, left: _Budget) -> Mapping[str, Any]:
+        """What a statement of this package gives."""
         try:
-            return self._facts(-1)
+            _, rows = self._ask("run", self.dialect, sql, self.max_rows, seconds=left.seconds)
+        except _Unanswered:
+            return {"success": False, "data": []}
+        return {"success": True, "data": rows}
+
+    def _names(self, left: _Budget) -> Mapping[str, Any] | None:
+        try:
+            return self._facts(-1, left.seconds)
         except ToolError:
             return None  # then it is told without them
 
-    def _ask(self, verb: str, *given: Any) -> tuple[Any, list[list[Any]]]:
+    def _ask(self, verb: str, *given: Any, seconds: float) -> tuple[Any, list[list[Any]]]:
         """Have a worker do it.
 
         Raises:
             _Unanswered: It could not.
         """
+        if seconds <= 0:
+            raise _Unanswered("timeout")
         try:
-            how, what, rows = self._workers.ask((verb, *given), self.timeout)
+            how, what, rows = self._workers.ask((verb, *given), seconds)
         except WorkerLate:
             raise _Unanswered("timeout") from None
         except WorkerDied as death:
@@ -253,6 +274,18 @@ class SqlDatabase:
         if how == "failed":
             raise _Unanswered(*what)
         return what, rows
+
+
+class _Budget:
+    """Seconds for several requests together."""
+
+    def __init__(self, seconds: float) -> None:
+        self._until = monotonic() + seconds
+
+    @property
+    def seconds(self) -> float:
+        """How many are left."""
+        return self._until - monotonic()
 
 
 class _Unanswered(Exception):

@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 
 from planning.agent.sql.guard import tokenize
-from planning.agent.sql.schema import identifier
+from planning.agent.sql.schema import identifier, printable
 from planning.agent.sql.uses import Use, tables_used
 
 __all__ = ["diagnose"]
@@ -18,6 +18,7 @@ Names = Callable[[], Mapping[str, Any] | None]
 Probe = Callable[[str], str]
 
 _LONGEST: Final = 300
+_NEAR: Final = 0.65  # invoices is no slip of notes
 _LISTED: Final = 20
 _PLACES: Final = 20
 _INSTEAD: Final = {
@@ -48,6 +49,7 @@ _PLAIN: Final = (
     ("You can only execute one", "more than one statement is refused; send one SELECT"),
     ("incomplete input", "the SQL ends too early; write the rest of it, or close what is open"),
     ("parser stack overflow", "the SQL is nested too deeply; send a simpler SELECT"),
+    ("Max expression depth", "the SQL is nested too deeply; send a simpler SELECT"),
     ("Expression tree is too large", "the SQL is nested too deeply; send a simpler SELECT"),
 )
 
@@ -99,7 +101,9 @@ def _no_table(case: _Case) -> str:
     near = _nearest(case.word.rpartition(".")[2], known)
     if near is not None:
         return f"{told}; did you mean {identifier(near)}?"
-    return f"{told}; the tables are {_listed(known)}" if known else told
+    if known:
+        return f"{told}; the tables are {_listed(known)}"
+    return f"{told}; the database holds no table" if case.names() is not None else told
 
 
 def _no_column(case: _Case) -> str:
@@ -117,7 +121,7 @@ def _no_column(case: _Case) -> str:
             )
         near = _nearest(name, meant[0].columns())
         if near is not None:
-            return f"{told}; did you mean {owner}.{identifier(near)}?"
+            return f"{told}; did you mean {identifier(meant[0].alias)}.{identifier(near)}?"
         return f"{told}; {_has(meant[:1])}"
     return f"{told}; {_column_meant(name, uses, tables)}"
 
@@ -176,6 +180,8 @@ def _syntax(case: _Case) -> str:
 def _token(case: _Case) -> str:
     if case.word[:1] in {"'", '"', "`", "["}:
         return f"a quote is not closed, from {case.word} on; close it, and write a quote inside text twice"
+    if case.word == ":" and "::" in case.sql:
+        return ":: is no SQL here; write CAST(x AS type)"
     return f"{case.word} is no SQL; remove it"
 
 
@@ -220,7 +226,7 @@ def _nearest(name: str, known: Iterable[str]) -> str | None:
     import difflib  # noqa: PLC0415 - only a wrong name needs it
 
     by_lower = {each.lower(): each for each in known}
-    near = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=_NEAR)
     return by_lower[near[0]] if near else None
 
 
@@ -230,5 +236,5 @@ def _listed(names: list[str]) -> str:
 
 
 def _line(text: str) -> str:
-    line = " ".join(text.split())
+    line = printable(" ".join(text.split()))
     return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."

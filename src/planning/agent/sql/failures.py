@@ -8,8 +8,11 @@ from typing import Final
 from planning.agent.sql.guard import ONLY_READING
 from planning.tools import ErrorKind
 
-__all__ = ["explain"]
+__all__ = ["LATE_SCHEMA", "explain"]
 
+LATE_SCHEMA: Final = (
+    "reading the schema took longer than {seconds:g} s and was stopped; try again, or allow more seconds"
+)
 _STORAGE: Final = {
     "missing": "there is no database at {path}; check the path",
     "folder": "{path} is a folder, not a database; give the path of the file",
@@ -18,6 +21,7 @@ _STORAGE: Final = {
     "corrupt": "{path} is damaged or no {name} database; check the file, or take a backup of it",
     "unfinished": "{path} was left in the middle of a change; open it once with what may write to it",
     "unreadable": "{path} cannot be read ({text}); check the file and the disk it is on",
+    "sql": "what is in {path} cannot be told ({text}); check its tables and views",
     "empty": "{path} holds no table; check that it is the right file",
     "busy": "as many queries as can run at once are running on {path}; try again later",
     "unavailable": "no process can be started that reads {path} ({text}); check this machine's memory",
@@ -26,6 +30,7 @@ _STORAGE: Final = {
 _QUERY: Final = {
     "memory": "the query needs more memory than it may take; ask for less, with WHERE, LIMIT or an aggregate",
     "large": "a value in it is too large for an answer; ask for its length, or a part of it with substr",
+    "broken": "the database broke down on it; write the query in another way",
     "refused": "{text} " + ONLY_READING,
 }
 

@@ -7,14 +7,18 @@ decides.
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import Any, Final, NoReturn
 
+from planning.agent.sql.worker.failure import HALF
 from planning.errors import show
 
-__all__ = ["LONGEST", "Refused", "check", "tokenize"]
+__all__ = ["EMPTY", "LONGEST", "Refused", "check", "tokenize"]
 
 LONGEST: Final = 100_000
+EMPTY: Final = "the SQL is empty; send one SELECT"
+_HALVES: Final = re.compile("[\ud800-\udfff]")
 _READING: Final = {
     "sqlite": frozenset({"SELECT", "VALUES", "("}),
     "duckdb": frozenset({"SELECT", "VALUES", "(", "FROM", "TABLE", "PIVOT", "UNPIVOT"}),
@@ -27,6 +31,7 @@ _OTHERS: Final = """
     TRUNCATE UPDATE UPSERT USE VACUUM
 """
 _WORDS: Final = frozenset(_OTHERS.split())
+_LOOKING: Final = frozenset({"DESC", "DESCRIBE", "EXPLAIN", "SHOW", "SUMMARIZE"})
 ONLY_READING: Final = (
     "is refused: nothing but reading is allowed; send one SELECT (WITH ... SELECT is one too)"
 )
@@ -73,6 +78,8 @@ def check(sql: object, dialect: str) -> str:
         raise Refused(f"the SQL has {len(sql):,} characters, at most {LONGEST:,}; send a shorter SELECT")
     if "\0" in sql:
         raise Refused("the SQL holds a null character; remove it")
+    if _HALVES.search(sql):
+        raise Refused(f"{HALF}; correct the SQL")
     text = sql.removeprefix("\ufeff")
     tokens = tokenize(text, dialect)
     if tokens is None:
@@ -80,7 +87,7 @@ def check(sql: object, dialect: str) -> str:
     words = [text[token.start : token.end + 1].upper() for token in tokens]
     statements = _statements(words)
     if not statements:
-        raise Refused("the SQL is empty; send one SELECT")
+        raise Refused(EMPTY)
     if len(statements) > 1:
         raise Refused(f"{len(statements)} statements are refused; send one SELECT")
     first, end = statements[0]
@@ -112,6 +119,10 @@ def _main_word(words: list[str]) -> str:
 
 
 def _refuse(word: str, text: str) -> NoReturn:
+    if word in _LOOKING:
+        raise Refused(
+            f"{word} is refused: only queries are run; send one SELECT (WITH ... SELECT is one too)"
+        )
     if word in _WORDS:
         raise Refused(f"{word} {ONLY_READING}")
     raise Refused(f"the SQL starts with {show(text.split(maxsplit=1)[0])}; send one SELECT and nothing else")

@@ -87,8 +87,12 @@ class Workers:
             pool.places.release()
 
     def close(self) -> None:
-        """End the processes that wait for work. A later request starts new ones."""
-        self._pool.end()
+        """End the processes: those at work as soon as they are done. A later request starts new ones."""
+        ended, self._pool = self._pool, _Pool()
+        if ended.process_id == os.getpid():
+            ended.end()
+        else:
+            ended.forget()
 
     def _ask(self, pool: _Pool, request: tuple[Any, ...], seconds: float) -> Answer:
         content = frame(request)
@@ -121,6 +125,7 @@ class _Pool:
         self.process_id = os.getpid()
         self.places = threading.BoundedSemaphore(_MOST_WORKERS)
         self._lock = threading.Lock()
+        self._is_ended = False
         self._idle: list[_Worker] = []
         weakref.finalize(self, _end_all, self._idle, self.process_id)
 
@@ -137,11 +142,15 @@ class _Pool:
         """Keep a worker for the next request."""
         worker.was_used = True
         with self._lock:
-            self._idle.append(worker)
+            if not self._is_ended:
+                self._idle.append(worker)
+                return
+        worker.end()
 
     def end(self) -> None:
-        """End those that wait."""
+        """End those that wait, and each other one when it is put back."""
         with self._lock:
+            self._is_ended = True
             idle = self._idle[:]
             self._idle.clear()
         _end_all(idle, self.process_id)
@@ -159,11 +168,25 @@ def _end_all(workers: list[_Worker], process_id: int) -> None:
             worker.end()
 
 
+def _end(process: subprocess.Popen[bytes], process_id: int) -> None:
+    if os.getpid() == process_id:
+        process.kill()
+        process.wait()
+        _close(process)
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:  # pragma: no branch - both are pipes
+            pipe.close()
+
+
 class _Worker:
-    """One process.
+    """One process, which is ended with this object at the latest: Ctrl-C may come at any moment.
 
     Attributes:
         was_used: Whether it has answered before.
+        end: Ends it, and waits until it has: it only reads, so nothing is lost.
     """
 
     def __init__(self, path: str) -> None:
@@ -181,6 +204,7 @@ class _Worker:
             )
         except OSError as error:
             raise WorkerUnavailable(error.strerror or str(error)) from None
+        self.end = weakref.finalize(self, _end, self._process, os.getpid())
         self.was_used = False
         self._in: IO[bytes] = self._process.stdin  # type: ignore[assignment]  # it is a pipe
         self._out: IO[bytes] = self._process.stdout  # type: ignore[assignment]  # as above
@@ -233,20 +257,11 @@ class _Worker:
             else:
                 return kind, value, rows
 
-    def end(self) -> None:
-        """End it, and wait until it has: it only reads, so nothing is lost."""
-        self._process.kill()
-        self._process.wait()
-        self._close()
-
     def forget(self) -> None:
         """Let go of it without ending it."""
+        self.end.detach()
         self._process.returncode = 0  # it is no child of this process, which cannot wait for it
-        self._close()
-
-    def _close(self) -> None:
-        self._in.close()
-        self._out.close()
+        _close(self._process)
 
     def _frame(self, buffer: bytearray, until: float) -> tuple[str, Any]:
         while len(buffer) < HEAD:

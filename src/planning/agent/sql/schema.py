@@ -9,7 +9,7 @@ from typing import Any, Final
 from planning.agent.sql.keywords import KEYWORDS
 from planning.agent.sql.worker.samples import MOST_COUNTED
 
-__all__ = ["identifier", "schema_text"]
+__all__ = ["identifier", "printable", "schema_text"]
 
 _NAMES: Final = {"sqlite": "SQLite", "duckdb": "DuckDB"}
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -28,7 +28,7 @@ def identifier(name: str) -> str:
     """A name as SQL takes it, in quotes where it needs them."""
     if _PLAIN.match(name) and name.upper() not in KEYWORDS:
         return name
-    return '"' + _printable(name).replace('"', '""') + '"'
+    return '"' + printable(name).replace('"', '""') + '"'
 
 
 def _number(count: int, kind: str) -> str:
@@ -59,7 +59,7 @@ def _table(table: Mapping[str, Any]) -> str:
 
 
 def _title(table: Mapping[str, Any]) -> str:
-    name = ".".join(identifier(each) for each in (table.get("schema"), table["name"]) if each)
+    name = ".".join(map(identifier, [*filter(None, [table.get("schema")]), table["name"]]))
     if table["kind"] == "view":
         return f"view {name}"
     rows = table["rows"]
@@ -71,7 +71,7 @@ def _title(table: Mapping[str, Any]) -> str:
 
 
 def _rules(column: Mapping[str, Any], *, is_key: bool, is_unique: bool) -> str:
-    kind = _printable(column["type"])
+    kind = printable(column["type"])
     words = [" ".join(filter(None, [identifier(column["name"]), kind]))]
     words += ["primary key"] * is_key
     words += ["not null"] * (column["not_null"] and not is_key)
@@ -98,16 +98,17 @@ def _samples(column: Mapping[str, Any], *, is_key: bool) -> str:
 
 def _value(value: object) -> str:
     if not isinstance(value, str):
-        return _printable(str(value))[: _LONGEST * 2]
+        return printable(str(value))[: _LONGEST * 2]
     text = value if len(value) <= _LONGEST else value[: _LONGEST - 3] + "..."
-    return "'" + _printable(text).replace("'", "''") + "'"
+    return "'" + printable(text).replace("'", "''") + "'"
 
 
 def _list(names: Iterable[str]) -> str:
     return f"({', '.join(map(identifier, names))})"
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
+    """A text on one line, with escapes for what a terminal would act on or not show."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)

@@ -55,12 +55,13 @@ def _comparisons(sql: str, dialect: str) -> Iterator[tuple[str | None, str, str]
     """Each text that a column is compared with by ``=`` or IN: the table where it is named, column, text."""
     tokens = tokenize(sql, dialect) or []
     kinds = [token.token_type.name for token in tokens]
+    other = 0  # the last token that is neither a text nor a comma: the bracket, within IN ('a', 'b')
     for place, kind in enumerate(kinds):
+        if kind not in {"STRING", "COMMA"}:
+            other = place
         if kind != "STRING":
             continue
-        before = place - 1
-        while kinds[before : before + 1] in (["COMMA"], ["STRING"]) and before > 0:
-            before -= 1  # within IN ('a', 'b')
+        before = other
         if kinds[before] == "L_PAREN" and kinds[before - 1] == "IN":
             before -= 2
         elif before == place - 1 and kinds[before] == "EQ":

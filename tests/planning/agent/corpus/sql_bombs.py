@@ -129,7 +129,6 @@ def _long(before: str, part: str, after: str = "") -> str:
 _DEEP: dict[str, object] = {
     "parentheses": _nested("(", "1", ")"),
     "parentheses never closed": _nested("(", "1", ""),
-    "parentheses never opened": _nested("", "1", ")"),
     "selects in parentheses": _nested("(SELECT (", "1", "))"),
     "subqueries": _nested("(SELECT ", "1", ")"),
     "tables of tables": _nested("* FROM (SELECT ", "1", ")"),
@@ -172,5 +171,8 @@ _DEEP: dict[str, object] = {
 }
 
 BOMBS = cases({"endless": _ENDLESS, "one call": _ONE_CALL}, "timeout")
-HEAVY = cases({"memory": _MEMORY, "prepared": _PREPARED}, "parameter", "timeout")
+_PLACED = {"parentheses never opened": _nested("", "1", ")")}
+"""Where in it the mistake is takes time to find out, and is told where that is enough."""
+
+HEAVY = cases({"memory": _MEMORY, "prepared": _PREPARED, "placed": _PLACED}, "parameter", "timeout")
 TOO_MUCH = cases({"huge": _HUGE, "deep": _DEEP})

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from hashlib import sha256
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -72,11 +72,27 @@ def in_time(seconds: float = LATER) -> Iterator[None]:
 
 
 def children() -> set[int]:
-    """The processes that this one has started and that are still there."""
+    """The processes that this one has started and that still run."""
     found = set()
     for task in Path("/proc/self/task").iterdir():
         found |= {int(each) for each in (task / "children").read_text().split()}
-    return found
+    return {each for each in found if _runs(each)}
+
+
+def _runs(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def assert_gone(before: set[int]) -> None:
+    """No process is there that was not there before: those at work may take until their limit to end."""
+    until = monotonic() + LATER
+    while not children() <= before:
+        assert monotonic() < until, children() - before
+        sleep(0.01)
 
 
 def failed(answer: dict[str, Any]) -> tuple[Any, ...]:

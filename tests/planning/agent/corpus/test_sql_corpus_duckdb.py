@@ -16,7 +16,7 @@ from duckdb_statements import (
     build_duckdb,
 )
 from legitimate_sql import Good
-from sql_boundary import FAILED, LIMIT, Shop, children, failed, in_time, shop_alone
+from sql_boundary import FAILED, LIMIT, Shop, assert_gone, children, failed, in_time, shop_alone
 from sql_cases import Case
 from syrupy.assertion import SnapshotAssertion
 
@@ -49,7 +49,7 @@ def database(shop: Shop) -> Iterator[SqlDatabase]:
     before = children()
     with SqlDatabase(shop.path, timeout=LIMIT) as database:
         yield database
-    assert children() <= before
+    assert_gone(before)
     assert_writable(shop.path)
     shop.assert_same_files()
 

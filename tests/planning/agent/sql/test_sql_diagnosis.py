@@ -78,13 +78,15 @@ def test_names_in_a_database_of_many_are_not_all_listed(tmp_path: Path) -> None:
 
 def test_a_database_without_tables_names_none(tmp_path: Path) -> None:
     with SqlDatabase(make(tmp_path / "empty.db", "")) as database:
-        assert database.execute("SELECT * FROM zzz")["error"] == "no such table: zzz"
+        assert database.execute("SELECT * FROM zzz")["error"] == (
+            "no such table: zzz; the database holds no table"
+        )
         told = "no such column: zzz; text stands in single quotes; check the name"
         assert database.execute("SELECT zzz")["error"] == told
 
 
 def test_names_that_cannot_be_read_are_not_told(shop: SqlDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unreadable(_samples: int) -> None:
+    def unreadable(_samples: int, _seconds: float) -> None:
         raise StorageUnavailable("x")
 
     monkeypatch.setattr(shop, "_facts", unreadable)

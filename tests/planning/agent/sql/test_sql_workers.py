@@ -199,6 +199,7 @@ def test_a_pool_that_was_forked_is_forgotten_and_not_ended(shop_path: Path) -> N
     child = worker._process
     pool.process_id = -1
     process._end_all([worker], -1)
+    process._end(child, -1)
     assert child.poll() is None
     assert asked.ask(("run", "sqlite", "SELECT 2", 10), 5.0)[2] == [[2]]
     assert asked._pool is not pool
@@ -209,6 +210,32 @@ def test_a_pool_that_was_forked_is_forgotten_and_not_ended(shop_path: Path) -> N
     for each in spare:
         os.close(each)
     asked.close()
+
+
+def test_closing_in_a_forked_process_leaves_the_workers_of_the_other_alone(
+    shop_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Workers(str(shop_path))
+    asked.ask(("run", "sqlite", "SELECT 1", 10), 5.0)
+    (worker,) = asked._pool._idle
+    with monkeypatch.context() as patched:
+        patched.setattr(asked._pool, "process_id", -1)
+        patched.setattr(worker, "forget", lambda: None)
+        asked.close()
+    assert worker.is_alive()
+    worker.end()
+
+
+def test_a_worker_that_is_put_back_after_the_end_is_ended(shop_path: Path) -> None:
+    asked = Workers(str(shop_path))
+    asked.ask(("run", "sqlite", "SELECT 1", 10), 5.0)
+    pool = asked._pool
+    worker = pool.take()
+    assert worker is not None
+    asked.close()
+    pool.put(worker)
+    assert not worker.is_alive()
+    assert pool.take() is None
 
 
 def test_a_compiled_file_is_not_written_where_none_is_wanted(
@@ -256,12 +283,22 @@ def test_a_desk_answers_every_request_with_a_frame(shop_path: Path, monkeypatch:
     def lacking(*_: object) -> None:
         raise MemoryError
 
+    def gone(*_: object) -> None:
+        raise BrokenPipeError
+
     with monkeypatch.context() as patched:
         patched.setattr(desk._files["sqlite"], "run", lacking)
         assert ask("run", "sqlite", "SELECT 1", 10, 1.0) == ("failed", ("memory", ""))
     with monkeypatch.context() as patched:
         patched.setattr("builtins.open", lambda *_: (_ for _ in ()).throw(PermissionError(13, "no")))
         assert ask("dialect", "", 1.0) == ("done", None)
+    with monkeypatch.context() as patched:
+        patched.setattr(desk._files["sqlite"], "run", lambda *_: int("x"))
+        told = "ValueError: invalid literal for int() with base 10: 'x'"
+        assert ask("run", "sqlite", "SELECT 1", 10, 1.0) == ("failed", ("sql", told))
+    with monkeypatch.context() as patched, pytest.raises(BrokenPipeError):
+        patched.setattr(desk._files["sqlite"], "run", gone)
+        ask("run", "sqlite", "SELECT 1", 10, 1.0)
     assert Desk(str(shop_path.parent), [])._dialect() is None
     desk._files["sqlite"].close()
 

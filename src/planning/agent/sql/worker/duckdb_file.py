@@ -146,9 +146,12 @@ class DuckdbFile:
         if kind == "OutOfMemoryException":
             self.close()
             return Failure("memory")
-        if kind in {"InternalException", "FatalException", "SerializationException", "IOException"}:
+        if kind in {"FatalException", "SerializationException", "IOException"}:
             self.close()
             return Failure("corrupt", text)
+        if kind == "InternalException":
+            self.close()
+            return Failure("broken")
         if kind == "PermissionException":
             return Failure("refused", "reaching other files")
         if "read-only mode" in text:

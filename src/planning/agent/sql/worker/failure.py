@@ -12,8 +12,8 @@ class Failure(Exception):
 
     Attributes:
         kind: ``missing``, ``folder``, ``denied``, ``locked``, ``corrupt``, ``unfinished`` or ``unreadable``
-            (of the file); ``timeout``, ``memory`` or ``large`` (of the query); ``refused`` or ``sql`` (of
-            the statement); ``library`` (what reads the file is not installed).
+            (of the file); ``timeout``, ``memory``, ``large`` or ``broken`` (of the query);
+            ``refused`` or ``sql`` (of the statement); ``library`` (what reads the file is not installed).
         text: What the database says, or what it is that is refused.
     """
 

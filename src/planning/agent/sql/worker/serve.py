@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
@@ -20,7 +21,8 @@ GRACE: Final = 1.0
 
 _DUCKDB: Final = b"DUCK"
 _IDLE: Final = 0.25
-_ADDRESS_SPACE: Final = 2_000_000_000
+_ADDRESS_SPACE: Final = {"sqlite": 700_000_000, "duckdb": 2_000_000_000}
+"""The bytes that a process may map: the heap of the database, and rows on their way out of it."""
 
 
 class File(Protocol):
@@ -42,10 +44,17 @@ class File(Protocol):
 class Desk:
     """Answers the requests to one file."""
 
-    def __init__(self, path: str, paths: list[str]) -> None:
-        """Take the path of the file, and where libraries are, for a dialect that needs one."""
+    def __init__(self, path: str, paths: list[str], bound: Callable[[str], object] = lambda _: None) -> None:
+        """Take what all requests have in common.
+
+        Args:
+            path: The file.
+            paths: Where libraries are, for a dialect that needs one.
+            bound: Binds this process to the memory that a dialect may take.
+        """
         self._path = path
         self._paths = paths
+        self._bound = bound
         self._files: dict[str, File] = {}
 
     def answer(self, request: tuple[Any, ...], send: Send) -> None:
@@ -67,6 +76,10 @@ class Desk:
             send(frame(("failed", (failure.kind, failure.text))))
         except MemoryError:
             send(frame(("failed", ("memory", ""))))
+        except (EOFError, BrokenPipeError):
+            raise  # the other end has gone
+        except Exception as error:  # noqa: BLE001 - a library may raise anything over what it cannot read
+            send(frame(("failed", ("sql", f"{type(error).__name__}: {error}"))))
 
     def rest(self) -> None:
         """Let go of what others may wait for."""
@@ -74,6 +87,7 @@ class Desk:
             file.rest()
 
     def _file(self, dialect: str) -> File:
+        self._bound(dialect)
         if dialect not in self._files:
             self._files[dialect] = self._opened(dialect)
         return self._files[dialect]
@@ -107,7 +121,6 @@ def main() -> None:  # pragma: no cover - the loop of a process of its own; what
     with open(os.devnull, "r+b") as nowhere:  # noqa: PTH123 - pathlib is not loaded in a worker
         os.dup2(nowhere.fileno(), 1)
     gc.set_threshold(100_000)  # rows are many small lists, none of which is part of a cycle
-    _bound()
 
     def send(content: bytes) -> None:
         left = memoryview(content)
@@ -116,7 +129,7 @@ def main() -> None:  # pragma: no cover - the loop of a process of its own; what
 
     with suppress(EOFError, BrokenPipeError):
         path, paths = read_frame(0)
-        desk = Desk(os.fsdecode(path), paths)
+        desk = Desk(os.fsdecode(path), paths, _bound)
         while True:
             _await(desk)
             request = read_frame(0)
@@ -136,13 +149,14 @@ def _await(desk: Desk) -> None:  # pragma: no cover - in a process of its own
         desk.rest()
 
 
-def _bound() -> None:  # pragma: no cover - in a process of its own
+def _bound(dialect: str) -> None:  # pragma: no cover - in a process of its own
     """Take no more memory than is allowed, where a process can be bound so."""
     with suppress(ImportError, ValueError, OSError):
         import resource  # noqa: PLC0415 - not everywhere
 
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-        limit = _ADDRESS_SPACE if hard == resource.RLIM_INFINITY else min(_ADDRESS_SPACE, hard)
+        limit = _ADDRESS_SPACE[dialect]
+        limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
         resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 

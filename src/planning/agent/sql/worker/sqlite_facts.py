@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import Any, Final
 
+from .failure import Failure
 from .samples import MOST_COUNTED, Samples
 from .sqlite_file import SqliteFile, quoted
 
@@ -126,7 +127,7 @@ class SqliteDatabase(SqliteFile):
     def _pass_over(self, error: sqlite3.Error) -> None:
         """Go on without what cannot be read, unless it is for the lack of time."""
         if self._is_late():
-            raise error
+            raise Failure("timeout") from error
 
     def _add_unique(self, tables: dict[str, dict[str, Any]]) -> None:
         indexes: dict[tuple[str, str], list[str | None]] = {}

@@ -249,6 +249,7 @@ def test_what_keeps_the_file_from_being_looked_at_is_told(
     [
         (MemoryError(), "memory"),
         (duckdb.FatalException("broken"), "corrupt"),
+        (duckdb.InternalException("broken"), "broken"),
         (UnicodeEncodeError("utf-8", "x", 0, 1, "no"), "sql"),
     ],
 )

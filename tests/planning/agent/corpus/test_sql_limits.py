@@ -1,0 +1,93 @@
+# ruff: noqa: S608 - the statements are the subject of these tests
+"""The limits hold for all that is done with a statement: also for what is told of it, and around it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from database_files import written
+from sql_bombs import LATE_MISTAKES
+from sql_boundary import FAILED, LIMIT, Shop, failed, in_time, shop_alone
+
+from planning.agent.sql import SqlDatabase
+
+ENDLESS_VIEW = """
+CREATE TABLE t (name TEXT); INSERT INTO t VALUES ('a');
+CREATE VIEW v AS
+  WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT 'q' || x AS name FROM n;
+"""
+NUMBERS = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000) "
+LARGE_ROWS = {
+    "the first rows": NUMBERS + "SELECT hex(zeroblob(20000000)) FROM n",
+    "later rows": NUMBERS + "SELECT CASE WHEN x < 65 THEN 1 ELSE hex(zeroblob(20000000)) END FROM n",
+    "blobs": NUMBERS + "SELECT zeroblob(60000000) FROM n",
+    "many columns": NUMBERS + f"SELECT {', '.join(['zeroblob(1000000)'] * 60)} FROM n",
+}
+MOST_MEGABYTES = 900
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    with shop_alone(tmp_path_factory) as shop:
+        yield shop
+
+
+@pytest.fixture(scope="module")
+def views(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(ENDLESS_VIEW, tmp_path_factory.mktemp("views") / "views.db")
+
+
+@pytest.mark.parametrize("sql", LATE_MISTAKES, ids=["short", "long"])
+def test_looking_for_the_place_of_a_mistake_takes_no_longer_than_the_limit(shop: Shop, sql: str) -> None:
+    with SqlDatabase(shop.path, timeout=LIMIT) as database:
+        with in_time(2 * LIMIT + 2):
+            answer = database.execute(sql)
+        assert failed(answer) == FAILED
+        assert database.execute("SELECT 1 AS a")["data"] == [[1]]
+
+
+def test_the_place_of_a_mistake_is_told_where_looking_takes_no_time(shop: Shop) -> None:
+    with SqlDatabase(shop.path, timeout=LIMIT) as database:
+        answer = database.execute("SELECT id FROM cities WHERE id = 1 AND 1 1")
+    assert (
+        answer["error"] == "syntax error at line 1, column 42, near 1; correct the SQL there or just before"
+    )
+
+
+@pytest.mark.parametrize("count", [20, 8000])
+def test_looking_for_values_in_an_endless_view_takes_no_longer_than_the_limit(
+    views: Path, count: int
+) -> None:
+    listed = ", ".join(f"'b{number}'" for number in range(count))
+    with SqlDatabase(views, timeout=LIMIT) as database, in_time(2 * LIMIT + 2):
+        assert database.missing_values(f"SELECT name FROM v WHERE name IN ({listed}) LIMIT 0") == []
+
+
+@pytest.mark.parametrize("column", ["name", "1"])
+def test_looking_for_values_of_a_long_list_takes_no_longer_than_the_limit(views: Path, column: str) -> None:
+    listed = ", ".join(["'a'"] * 19_000)
+    with SqlDatabase(views, timeout=LIMIT) as database, in_time(2 * LIMIT + 2):
+        assert database.missing_values(f"SELECT name FROM t WHERE 0 AND {column} IN ({listed})") == []
+
+
+@pytest.mark.parametrize("sql", LARGE_ROWS.values(), ids=LARGE_ROWS)
+def test_rows_that_are_large_take_no_more_memory_than_a_process_may(shop: Shop, sql: str) -> None:
+    program = (
+        "import resource, sys; from planning.agent.sql import SqlDatabase\n"
+        "with SqlDatabase(sys.argv[1], timeout=10) as database: answer = database.execute(sys.argv[2])\n"
+        "print(answer['error'], resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024, sep='|')"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program, str(shop.path), sql], check=True, capture_output=True, text=True
+    ).stdout
+    error, _, megabytes = told.partition("|")
+    assert error in {
+        "the query needs more memory than it may take; ask for less, with WHERE, LIMIT or an aggregate",
+        "a value in it is too large for an answer; ask for its length, or a part of it with substr",
+        "None",
+    }
+    assert int(megabytes) < MOST_MEGABYTES

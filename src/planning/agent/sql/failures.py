@@ -18,7 +18,7 @@ _STORAGE: Final = {
     "folder": "{path} is a folder, not a database; give the path of the file",
     "denied": "{path} may not be read; ask for permission to read it",
     "locked": "{path} is locked by another program; try again later",
-    "corrupt": "{path} is damaged or no {name} database; check the file, or take a backup of it",
+    "corrupt": "{path} is damaged or no {name} database; check the file, or use a backup of it",
     "unfinished": "{path} was left in the middle of a change; open it once with what may write to it",
     "unreadable": "{path} cannot be read ({text}); check the file and the disk it is on",
     "sql": "what is in {path} cannot be told ({text}); check its tables and views",

@@ -33,7 +33,7 @@ _OTHERS: Final = """
 _WORDS: Final = frozenset(_OTHERS.split())
 _LOOKING: Final = frozenset({"DESC", "DESCRIBE", "EXPLAIN", "SHOW", "SUMMARIZE"})
 ONLY_READING: Final = (
-    "is refused: nothing but reading is allowed; send one SELECT (WITH ... SELECT is one too)"
+    "is refused: only queries that read are run; send one SELECT (WITH ... SELECT is one too)"
 )
 
 

@@ -18,7 +18,7 @@ _SCHEMA: Final = (
     "counts, and a few values of each column. Call it before you write SQL."
 )
 _EXECUTE: Final = (
-    "Run one SELECT on the {} database and read its rows. Nothing but reading is allowed: one statement, at "
+    "Run one SELECT on the {} database and read its rows. Only queries that read are run: one statement, at "
     "most {:,} rows, at most {:g} seconds. An error says what to change."
 )
 _VALIDATE: Final = (

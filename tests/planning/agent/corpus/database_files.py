@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-DAMAGED = "@FILE@ is damaged or no SQLite or DuckDB database; check the file, or take a backup of it"
+DAMAGED = "@FILE@ is damaged or no SQLite or DuckDB database; check the file, or use a backup of it"
 UNFINISHED = "@FILE@ was left in the middle of a change; open it once with what may write to it"
 EMPTY = "@FILE@ holds no table; check that it is the right file"
 LOCKED = "@FILE@ is locked by another program; try again later"

@@ -161,7 +161,6 @@ _DEEP: dict[str, object] = {
     "lines": _long("", "--\n", "DELETE FROM cities"),
     "spaces": _long("", " ", "DELETE FROM cities"),
     "names": _long("SELECT ", "x"),
-    "dots": _long("SELECT x", ".x"),
     "a megabyte of text": "SELECT '" + "x" * 1_000_000 + "'",
     "a megabyte of sums": "SELECT 1" + "+1" * 500_000,
     "a megabyte of parentheses": "SELECT " + "(" * 1_000_000,
@@ -171,7 +170,7 @@ _DEEP: dict[str, object] = {
 }
 
 BOMBS = cases({"endless": _ENDLESS, "one call": _ONE_CALL}, "timeout")
-_PLACED = {"parentheses never opened": _nested("", "1", ")")}
+_PLACED = {"parentheses never opened": _nested("", "1", ")"), "dots": _long("SELECT x", ".x")}
 """Where in it the mistake is takes time to find out, and is told where that is enough."""
 
 HEAVY = cases({"memory": _MEMORY, "prepared": _PREPARED, "placed": _PLACED}, "parameter", "timeout")

@@ -121,11 +121,11 @@ def test_a_query_that_takes_too_much_memory_is_stopped(shop: SqlDatabase) -> Non
         ("SELECT 1; SELECT 2", "2 statements are refused; send one SELECT"),
         (
             "SELECT name FROM pragma_table_info('customers')",
-            "PRAGMA is refused: nothing but reading is allowed; send one SELECT (WITH ... SELECT is one too)",
+            "PRAGMA is refused: only queries that read are run; send one SELECT (WITH ... SELECT is one too)",
         ),
         (
             "SELECT load_extension('x')",
-            "load_extension is refused: nothing but reading is allowed; send one SELECT "
+            "load_extension is refused: only queries that read are run; send one SELECT "
             "(WITH ... SELECT is one too)",
         ),
     ],
@@ -161,7 +161,7 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     path.write_text("hello " * 1000)
     with SqlDatabase(path) as database:
-        told = f"{path} is damaged or no SQLite or DuckDB database; check the file, or take a backup of it"
+        told = f"{path} is damaged or no SQLite or DuckDB database; check the file, or use a backup of it"
         assert answer(database, "SELECT * FROM t") == failure(told, "storage")
         with pytest.raises(StorageUnavailable, match="is damaged or no"):
             database.get_schema()

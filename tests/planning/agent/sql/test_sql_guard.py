@@ -9,7 +9,7 @@ import pytest
 from planning.agent.sql import guard
 from planning.agent.sql.guard import Refused, check
 
-ONLY = " is refused: nothing but reading is allowed; send one SELECT (WITH ... SELECT is one too)"
+ONLY = " is refused: only queries that read are run; send one SELECT (WITH ... SELECT is one too)"
 
 
 @pytest.mark.parametrize(

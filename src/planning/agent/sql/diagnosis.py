@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from typing import Any, Final
 
 import attrs
@@ -39,11 +40,24 @@ _INSTEAD: Final = {
     "month": "strftime('%m', x)",
     "now": "datetime('now')",
     "nvl": "ifnull(x, y)",
+    "regexp": "x GLOB '[A-Z]*', or LIKE",
     "right": "substr(x, -n)",
     "string_agg": "group_concat(x, ', ')",
     "to_char": "strftime('%Y-%m-%d', x)",
     "year": "strftime('%Y', x)",
 }
+_ELSEWHERE: Final = {
+    "EXTRACT (": "write strftime('%Y', x)",
+    "FETCH FIRST": "write LIMIT",
+    "FETCH NEXT": "write LIMIT",
+    "ILIKE": "write LIKE, which takes small and capital letters for the same",
+    "INTERVAL": "write date(x, '+1 day')",
+    "LEFT (": "write substr(x, 1, n)",
+    "RIGHT (": "write substr(x, -n)",
+    "TOP 1": "write LIMIT at the end",
+}
+"""What is a mistake in SQLite's grammar, and what to write there."""
+
 _PLAIN: Final = (
     ("Incorrect number of bindings", "the SQL has a parameter, such as ? or :name; write the value itself"),
     ("You can only execute one", "more than one statement is refused; send one SELECT"),
@@ -168,13 +182,27 @@ def _no_function(case: _Case) -> str:
     instead = _INSTEAD.get(case.word.lower()) if case.dialect == "sqlite" else None
     name = "SQLite" if case.dialect == "sqlite" else "DuckDB"
     return f"no such function: {case.word}; " + (
-        f"write {instead}" if instead else f"{name} has none of that name"
+        f"write {instead}" if instead else f"{name} has none of that name; use one that it has"
     )
 
 
 def _syntax(case: _Case) -> str:
-    place = _place(case)
-    return f"syntax error{place}, near {case.word}; correct the SQL there or just before"
+    remedy = _elsewhere(case) or "correct the SQL there or just before"
+    return f"syntax error{_place(case)}, near {case.word}; {remedy}"
+
+
+def _elsewhere(case: _Case) -> str | None:
+    """What to write for words that other databases know."""
+    if case.dialect != "sqlite":
+        return None
+    tokens = tokenize(case.sql, case.dialect) or []
+    kinds = {"STRING": "", "NUMBER": "1"}
+    words = [kinds.get(token.token_type.name, token.text.upper()) for token in tokens]
+    for word, after in pairwise(words):
+        told = _ELSEWHERE.get(f"{word} {after}") or _ELSEWHERE.get(word)
+        if told is not None:
+            return f"SQLite has no {word}: {told}"
+    return None
 
 
 def _token(case: _Case) -> str:

@@ -37,12 +37,25 @@ SAID = {
         "x is ambiguous; write its table before it, and name a table that is read twice"
     ),
     "SELECT now()": "no such function: now; write datetime('now')",
-    "SELECT nope(1)": "no such function: nope; SQLite has none of that name",
+    "SELECT nope(1)": "no such function: nope; SQLite has none of that name; use one that it has",
     "SELECT * FORM customers": (
         "syntax error at line 1, column 10, near FORM; correct the SQL there or just before"
     ),
     "SELECT name,\n  ,id, id FROM customers": (
         "syntax error at line 2, column 3, near ,; correct the SQL there or just before"
+    ),
+    "SELECT TOP 5 name FROM customers": (
+        "syntax error at line 1, column 12, near 5; SQLite has no TOP: write LIMIT at the end"
+    ),
+    "SELECT top 'TOP 5' 1 FROM customers": (
+        "syntax error at line 1, column 20, near 1; correct the SQL there or just before"
+    ),
+    "SELECT 1 FROM customers WHERE name ILIKE 'a%'": (
+        "syntax error at line 1, column 36, near ILIKE; SQLite has no ILIKE: write LIKE, which takes small"
+        " and capital letters for the same"
+    ),
+    "SELECT LEFT(name, 2) FROM customers": (
+        "syntax error at line 1, column 12, near (; SQLite has no LEFT: write substr(x, 1, n)"
     ),
     "SELECT 1, 1 1 1": "syntax error at line 1, column 13, near 1; correct the SQL there or just before",
     "SELECT name FROM customers WHERE": "the SQL ends too early; write the rest of it, or close what is open",
@@ -134,7 +147,7 @@ def test_a_long_message_is_one_short_line() -> None:
         ),
         (
             "Catalog Error: Scalar Function with name now2 does not exist!\nDid",
-            "no such function: now2; DuckDB has none of that name",
+            "no such function: now2; DuckDB has none of that name; use one that it has",
         ),
         (
             "Binder Error: aggregate function calls cannot be nested\n\nLINE 1: x\n ^",

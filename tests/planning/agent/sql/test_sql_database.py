@@ -9,6 +9,7 @@ import shutil
 import signal
 import sqlite3
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -300,7 +301,15 @@ def test_a_forked_process_starts_workers_of_its_own(shop: SqlDatabase) -> None:
     assert answer(shop, "SELECT 3")["data"] == [[3]]
 
 
-def test_ctrl_c_stops_the_query_and_passes(shop: SqlDatabase) -> None:
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """Ctrl-C as in a terminal: in the background of a shell it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_stops_the_query_and_passes(heard: None, shop: SqlDatabase) -> None:
     assert answer(shop, "SELECT 1")["data"] == [[1]]
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic, sleep
@@ -75,7 +75,8 @@ def children() -> set[int]:
     """The processes that this one has started and that still run."""
     found = set()
     for task in Path("/proc/self/task").iterdir():
-        found |= {int(each) for each in (task / "children").read_text().split()}
+        with suppress(OSError):  # the thread has just ended
+            found |= {int(each) for each in (task / "children").read_text().split()}
     return {each for each in found if _runs(each)}
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from time import monotonic
 from typing import IO, Any, Final
 
+from planning.agent.sql.worker.failure import WORN
 from planning.agent.sql.worker.frames import HEAD, frame, length_of, unframed
 
 __all__ = ["Answer", "WorkerBusy", "WorkerDied", "WorkerLate", "WorkerUnavailable", "Workers"]
@@ -103,7 +104,7 @@ class Workers:
                 worker.send(content, until)
                 answer = worker.receive(until)
             except _Unheard:
-                worker.end()  # it was gone before it was asked: another one is
+                worker.end()  # it was gone, or worn, before it began: another one is asked
                 if not worker.was_used:
                     raise WorkerDied(worker.status) from None
                 continue
@@ -278,6 +279,8 @@ class _Worker:
         content = os.read(self._out.fileno(), _CHUNK)
         if not content:
             status = self._process.wait()
+            if status == WORN:
+                raise _Unheard
             if _CAN_POLL and status == -signal.SIGALRM:
                 raise WorkerLate  # by its own alarm: this process did not come to do it
             raise WorkerDied(status)

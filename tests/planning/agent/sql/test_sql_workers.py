@@ -356,3 +356,37 @@ def test_an_unprintable_path_is_told_in_ascii() -> None:
 def test_what_a_worker_raises_says_what_it_was() -> None:
     assert WorkerDied(-9).status == -9
     assert str(WorkerUnavailable("x")) == "x"
+
+
+WORN = """
+import sys
+sys.path.insert(0, {folder!r})
+from worker import serve
+left, answer = [*range({answers})], serve.Desk.answer
+def worn(self, request, send):
+    if not left:
+        raise SystemExit(75)
+    left.pop()
+    answer(self, request, send)
+serve.Desk.answer = worn
+serve.main()
+"""
+
+
+@pytest.mark.parametrize("answers", [1, 0])
+def test_a_worn_worker_is_replaced_without_a_word_if_it_has_ever_worked(
+    shop_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: int
+) -> None:
+    program = tmp_path / "worn.py"
+    program.write_text(WORN.format(folder=str(Path(process.__file__).parent), answers=answers))
+    monkeypatch.setattr(process, "_PROGRAM", str(program))
+    with SqlDatabase(shop_path) as database:
+        given = [database.execute(f"SELECT {number}") for number in range(3)]
+    if answers:
+        assert [each["data"] for each in given] == [[[0]], [[1]], [[2]]]
+    else:
+        assert [each["code"] for each in given] == ["storage"] * 3
+        assert given[0]["error"] == (
+            f"no process can be started that reads {shop_path} (it ended with status 75);"
+            " check this machine's memory"
+        )

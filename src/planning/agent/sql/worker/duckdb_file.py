@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .chunks import Send, stream
 from .duckdb_values import converter
-from .failure import HALF, Failure
+from .failure import HALF, WORN, Failure
 from .stamp import LOGS, stamp
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class DuckdbFile:
             self._prepare(duckdb.connect)
             timer = Timer(seconds, self.connection.interrupt)
             timer.daemon = True
-            timer.start()
+            _start(timer)
             try:
                 yield
             finally:
@@ -159,6 +159,18 @@ class DuckdbFile:
         if "configuration has been locked" in text:
             return Failure("refused", "changing settings")
         return Failure("sql", text)
+
+
+def _start(timer: Timer) -> None:
+    """Start a timer.
+
+    Raises:
+        SystemExit: There is no memory for a thread: what earlier statements took is not given back.
+    """
+    try:
+        timer.start()
+    except RuntimeError:
+        raise SystemExit(WORN) from None
 
 
 def _told(kinds: list[str]) -> str:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["HALF", "Failure"]
+__all__ = ["HALF", "WORN", "Failure"]
 
 HALF = "the SQL holds half a character (a lone surrogate)"
+
+
+WORN = 75
+"""With what a process ends that has heard a request and can do no more: a new one is asked instead."""
 
 
 class Failure(Exception):

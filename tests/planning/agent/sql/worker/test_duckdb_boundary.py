@@ -351,3 +351,17 @@ def test_no_descriptor_is_left_open(folder: Path) -> None:
         failure(file, "SELECT nothing")
         file.close()
     assert descriptors() == before
+
+
+def test_a_process_without_memory_for_a_thread_ends_and_blames_no_statement(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cannot(_self: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    worker = DuckdbFile(str(folder / "shop.duckdb"))
+    monkeypatch.setattr(duckdb_file.Timer, "start", cannot)
+    with pytest.raises(SystemExit) as ended, worker.session(5.0):
+        raise AssertionError("it went on")
+    assert ended.value.code == 75
+    worker.close()

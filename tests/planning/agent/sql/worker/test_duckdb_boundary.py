@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
@@ -360,7 +361,7 @@ def test_a_process_without_memory_for_a_thread_ends_and_blames_no_statement(
         raise RuntimeError("can't start new thread")
 
     worker = DuckdbFile(str(folder / "shop.duckdb"))
-    monkeypatch.setattr(duckdb_file.Timer, "start", cannot)
+    monkeypatch.setattr(threading.Timer, "start", cannot)
     with pytest.raises(SystemExit) as ended, worker.session(5.0):
         raise AssertionError("it went on")
     assert ended.value.code == 75

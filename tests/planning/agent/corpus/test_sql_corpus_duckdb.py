@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 
 import duckdb
 import pytest
@@ -29,6 +30,7 @@ HARMLESS = {
     "duckdb reach: summarize",
 }
 """What may succeed without the guard: it only reads what there is."""
+PATIENCE = 20.0
 
 
 def assert_writable(path: Path) -> None:
@@ -54,15 +56,26 @@ def database(shop: Shop) -> Iterator[SqlDatabase]:
     shop.assert_same_files()
 
 
+@pytest.fixture(scope="module")
+def patient(shop: Shop) -> Iterator[SqlDatabase]:
+    """For what does not take long: on a busy machine, loading DuckDB alone may take half a second."""
+    with SqlDatabase(shop.path, timeout=PATIENCE) as database:
+        yield database
+
+
 def assert_it_still_answers(database: SqlDatabase) -> None:
-    assert database.execute("SELECT count(*) FROM cities")["data"] == [[3]]
+    until = monotonic() + PATIENCE
+    while database.execute("SELECT count(*) FROM cities")["data"] != [[3]]:
+        assert monotonic() < until
 
 
 @pytest.mark.parametrize("case", TOLD + HEAVY_DUCKDB, ids=[case.name for case in TOLD + HEAVY_DUCKDB])
 def test_what_is_hostile_or_wrong_fails_and_does_nothing(
-    database: SqlDatabase, shop: Shop, case: Case
+    database: SqlDatabase, patient: SqlDatabase, shop: Shop, case: Case
 ) -> None:
-    with in_time():
+    if case in TOLD:
+        database = patient
+    with in_time(PATIENCE):
         answer = database.execute(str(case.sent(shop.folder)))
     assert failed(answer) == FAILED
     assert answer["code"] in case.codes
@@ -85,8 +98,8 @@ def test_what_never_ends_is_ended_at_the_limit(database: SqlDatabase, shop: Shop
 
 
 @pytest.mark.parametrize("good", GOOD_DUCKDB, ids=[good.name for good in GOOD_DUCKDB])
-def test_what_reads_is_let_through(database: SqlDatabase, good: Good) -> None:
-    answer = database.execute(good.sql)
+def test_what_reads_is_let_through(patient: SqlDatabase, good: Good) -> None:
+    answer = patient.execute(good.sql)
     answer.pop("elapsed")
     assert answer == {
         "success": True,
@@ -98,10 +111,10 @@ def test_what_reads_is_let_through(database: SqlDatabase, good: Good) -> None:
     }
 
 
-def test_what_a_model_reads_of_each(database: SqlDatabase, shop: Shop, snapshot: SnapshotAssertion) -> None:
+def test_what_a_model_reads_of_each(patient: SqlDatabase, shop: Shop, snapshot: SnapshotAssertion) -> None:
     lines = []
     for case in TOLD:
-        answer = database.execute(str(case.sent(shop.folder)))
+        answer = patient.execute(str(case.sent(shop.folder)))
         lines.append(f"{case.name}\n    {shop.told(answer['error'])}\n")
     assert "".join(lines) == snapshot
 

@@ -91,7 +91,7 @@ def test_a_server_that_hangs_in_its_greeting_is_storage(
     database: Path, answers: tuple[str | None, ...]
 ) -> None:
     server = scripted(*answers)
-    assert mailed(database, server, sending(identifier="REG-1001"), timeout_s=0.1) == [OUT_OF_REACH]
+    assert mailed(database, server, sending(identifier="REG-1001"), timeout_s=0.5) == [OUT_OF_REACH]
 
 
 BEFORE = ("220 Hello", "250 Hello", "250 Sender", "250 Recipient")

@@ -3,12 +3,11 @@ SHELL := /bin/sh
 # The newest of the tested versions, or else whatever newer one there is.
 NEWER = $(shell python3 -c 'import sys; sys.version_info >= (3, 11) and print(sys.executable)' 2>/dev/null)
 PYTHON := $(or $(PYTHON),$(firstword $(shell scripts/pythons)),$(NEWER))
-PYTHONS := $(or $(PYTHONS),$(if $(CI),$(shell scripts/pythons),$(PYTHON)))
 VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench fuzz snapshots clean
+.PHONY: help demo test check format bench fuzz soak snapshots clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -20,8 +19,8 @@ demo: $(VENV)/installed ## set up .venv, replay an agent's transcript, run a wor
 	@echo
 	@$(BIN)/planning ask
 
-test: ## run the tests against the built wheel, on every Python with CI=true
-	@scripts/test-wheel $(PYTHONS)
+test: ## run the tests against the built wheel; PYTEST_ARGS="..." goes to pytest
+	@scripts/test-wheel "$(PYTHON)" $(PYTEST_ARGS)
 
 check: $(VENV)/checkers ## lint, type-check, and hold the imports to their rules
 	$(BIN)/ruff check .
@@ -34,13 +33,17 @@ format: $(VENV)/checkers ## put the code into its format
 	$(BIN)/ruff format .
 
 snapshots: ## write the stored texts anew; then read the diff
-	@PYTEST_ARGS=--snapshot-update scripts/test-wheel $(PYTHON)
+	@scripts/test-wheel "$(PYTHON)" --snapshot-update
 
 bench: $(VENV)/installed ## measure beside the peers and rewrite benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/run.py --write
 
-fuzz: ## look for plans that break the validator, for FUZZ_SECONDS (60)
-	@scripts/fuzz $(PYTHON)
+fuzz: ## look for inputs that break a promise, FUZZ_SECONDS (60) for each of the five targets
+	@scripts/fuzz "$(PYTHON)"
+
+soak: ## the same for hours: fuzzing, and every property with thousands of examples
+	@FUZZ_SECONDS="$${FUZZ_SECONDS:-1800}" scripts/fuzz "$(PYTHON)"
+	@scripts/test-wheel "$(PYTHON)" --hypothesis-profile=long
 
 clean: ## remove what the other commands made
 	rm -rf $(VENV) .venvs dist build .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

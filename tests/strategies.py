@@ -5,7 +5,6 @@ from __future__ import annotations
 import string
 from typing import Any
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
@@ -38,10 +37,6 @@ __all__ = [
     "untrimmed_texts",
     "wild_commands",
 ]
-
-# A slow or busy machine is no failure.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
 
 _LINE = string.ascii_letters + string.digits + string.punctuation + " "
 _CONTROLS = "".join(map(chr, range(0x20))) + "\x7f"

@@ -17,6 +17,8 @@ import redis
 from planning.tools.errors import RateLimitExceeded, StorageUnavailable
 from planning.tools.rate_limit import RateLimiter
 
+pytestmark = pytest.mark.server
+
 
 class Server:
     """A server of its own, on a free port of the loopback."""
@@ -52,7 +54,7 @@ class Server:
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     program = shutil.which("valkey-server") or shutil.which("redis-server")
     if program is None:
-        pytest.skip("neither valkey-server nor redis-server is installed: apt-get install redis-server")
+        pytest.skip("no Valkey or Redis server: apt-get install redis-server, then make test")
     server = Server(program, tmp_path_factory.mktemp("server"))
     try:
         server.start()

@@ -75,6 +75,13 @@ def executor(client: Client) -> DaskExecutor:
     return dask(client)
 
 
+@pytest.fixture
+def mortal() -> Iterator[DaskExecutor]:
+    """A cluster whose workers may be killed: the other tests do not wait for them to come back."""
+    with cluster_of(2) as cluster, client_of(cluster) as made:
+        yield dask(made)
+
+
 def kill_when_told(path: Path) -> threading.Thread:
     """Kill the process whose number a step writes to a file, as soon as it does."""
 
@@ -143,7 +150,7 @@ def test_failures_are_told_as_without_a_cluster(executor: DaskExecutor) -> None:
     }
 
 
-def test_a_workflow_survives_a_worker_that_is_killed(executor: DaskExecutor, tmp_path: Path) -> None:
+def test_a_workflow_survives_a_worker_that_is_killed(mortal: DaskExecutor, tmp_path: Path) -> None:
     told, calls, after = tmp_path / "pid", tmp_path / "calls", tmp_path / "after"
     steps = flow(
         step("1", "once", inputs={"path": str(calls)}),
@@ -151,14 +158,14 @@ def test_a_workflow_survives_a_worker_that_is_killed(executor: DaskExecutor, tmp
         step("3", "once", "2", inputs={"path": str(after)}),
     )
     killing = kill_when_told(told)
-    result = run_workflow(steps, capable(tools.once, tools.killed_first), executor=executor)
+    result = run_workflow(steps, capable(tools.once, tools.killed_first), executor=mortal)
     killing.join()
     assert (result.status, result.outputs) == ("completed", {"1": "done", "2": "survived", "3": "done"})
     assert (tools.count(calls), tools.count(after)) == (1, 1)
 
 
 def test_a_non_idempotent_step_on_a_killed_worker_is_not_run_again(
-    executor: DaskExecutor, tmp_path: Path
+    mortal: DaskExecutor, tmp_path: Path
 ) -> None:
     told, calls = tmp_path / "pid", tmp_path / "calls"
     steps = flow(
@@ -168,7 +175,7 @@ def test_a_non_idempotent_step_on_a_killed_worker_is_not_run_again(
         step("4", "add", "3", inputs={"a": "${3.output}", "b": 2}),
     )
     killing = kill_when_told(told)
-    result = run_workflow(steps, capable(tools.killed_once, tools.add), executor=executor)
+    result = run_workflow(steps, capable(tools.killed_once, tools.add), executor=mortal)
     killing.join()
     assert (result.outputs, tools.count(calls)) == ({"3": 3, "4": 5}, 1)
     assert result.errors == {"1": failure(LOST.format("killed_once"), "worker_lost")}
@@ -178,7 +185,7 @@ def test_a_non_idempotent_step_on_a_killed_worker_is_not_run_again(
 
 
 def test_a_worker_that_dies_each_time_fails_its_own_step_alone(
-    executor: DaskExecutor, tmp_path: Path
+    mortal: DaskExecutor, tmp_path: Path
 ) -> None:
     calls = tmp_path / "calls"
     # Behind the others: Dask gives up a task together with those that wait for the same worker.
@@ -188,7 +195,7 @@ def test_a_worker_that_dies_each_time_fails_its_own_step_alone(
         step("3", "add", "2", inputs={"a": "${2.output}", "b": 2}),
         step("4", "add", "1", inputs={"a": 1, "b": 2}),
     )
-    result = run_workflow(steps, capable(tools.die, tools.add), executor=executor)
+    result = run_workflow(steps, capable(tools.die, tools.add), executor=mortal)
     assert (result.outputs, tools.count(calls)) == ({"2": 3, "3": 5}, 4)
     assert result.errors == {"1": failure("the worker that ran die died while it ran", "worker_lost")}
 

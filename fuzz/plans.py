@@ -1,16 +1,13 @@
-"""Feeds plans to the validator that a fuzzer makes, and holds each report to its promises.
-
-usage: fuzz_plans.py --write-corpus FOLDER | [LIBFUZZER-OPTIONS] [FOLDER] | FILE
-
-``make fuzz`` calls this. With a file it checks that one text, which repeats what was found.
-"""
+"""Plans that nobody wrote, against the validator; see ``harness`` for how to call it."""
 
 from __future__ import annotations
 
 import json
 import sys
-from hashlib import sha256
+from collections.abc import Iterator
 from pathlib import Path
+
+from harness import BrokenPromise, demand, demand_readable, fuzz
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "planning" / "workflow"
@@ -21,20 +18,6 @@ steps plan parameters agent ${user_prompt} ${a.output} .output[0] {"step_id":"a"
 [{"step_id":"a","description":"d"}] Plan: ```json
 """
 TOKENS = (*"[]{},:\"'\\`/#*\n\r\t .-0$\u00a0\ufeff\u2028\u00e9\U0001f600", "\r\n", "},\n{", *WORDS.split())
-
-
-class BrokenPromise(Exception):
-    """A report is not what reports are to be."""
-
-
-def demand(is_kept: bool, promise: str) -> None:  # noqa: FBT001 - it reads as an assertion does
-    """Raise unless a promise is kept, also where assertions are switched off.
-
-    Raises:
-        BrokenPromise: It is not.
-    """
-    if not is_kept:
-        raise BrokenPromise(promise)
 
 
 def check(text: str) -> None:
@@ -58,6 +41,7 @@ def check(text: str) -> None:
     demand(type(report) is Report, "the answer is a report")
     prompt, answer = report.to_prompt(), report.to_dict()
     demand(prompt.isascii(), "what a model reads is ASCII")
+    demand_readable(prompt)
     demand(json.loads(json.dumps(answer))["success"] is report.ok, "the response can be written as JSON")
     demand(bool(report.render(width=60)), "the report can be printed")
 
@@ -87,48 +71,13 @@ def check(text: str) -> None:
         demand(validate_workflow(text.encode(), known) == report, "bytes are checked as their text is")
 
 
-def text_of(data: bytes) -> str:
-    """The text that a fuzzer's bytes stand for: UTF-8, in which surrogates may stand."""
-    return data.decode("utf-8", errors="surrogatepass") if is_utf8(data) else data.decode("latin-1")
-
-
-def is_utf8(data: bytes) -> bool:
-    """Whether the bytes are UTF-8, but for surrogates."""
-    try:
-        data.decode("utf-8", errors="surrogatepass")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def write_corpus(folder: Path) -> None:
-    """Write the texts of the tests' corpus, each to a file, and the tokens for the fuzzer beside them."""
+def corpus() -> Iterator[str]:
+    """The texts of the tests' corpus."""
     sys.path.insert(0, str(CORPUS))
-    from corpus_cases import corpus  # noqa: PLC0415 - only here are the tests needed
+    from corpus_cases import corpus as cases  # noqa: PLC0415 - only here are the tests needed
 
-    folder.mkdir(parents=True, exist_ok=True)
-    for case in corpus():
-        data = case.text.encode(errors="surrogatepass")
-        (folder / sha256(data).hexdigest()[:16]).write_bytes(data)
-    escaped = ("".join(f"\\x{byte:02x}" for byte in token.encode()) for token in TOKENS)
-    (folder.parent / "tokens.txt").write_text("".join(f'"{token}"\n' for token in escaped), "ascii")
-
-
-def main(arguments: list[str]) -> None:
-    """Do what the command line says."""
-    if arguments[1:2] == ["--write-corpus"]:
-        write_corpus(Path(arguments[2]))
-        return
-    if len(arguments) == 2 and Path(arguments[1]).is_file():
-        check(text_of(Path(arguments[1]).read_bytes()))
-        return
-    import atheris  # noqa: PLC0415 - a text is repeated without it
-
-    with atheris.instrument_imports(include=["planning.workflow"]):
-        check("[]")
-    atheris.Setup(arguments, lambda data: check(text_of(data)))
-    atheris.Fuzz()
+    return (case.text for case in cases())
 
 
 if __name__ == "__main__":
-    main(sys.argv)
+    fuzz(check, corpus=corpus, tokens=TOKENS, watched="planning.workflow")

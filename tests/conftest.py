@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from planning import PlanningToolsSection, Toolbox
 from session import InProcessEventBus, Session
 
 ROOT = Path(__file__).parent.parent
+SERVER = shutil.which("valkey-server") or shutil.which("redis-server")
 
 
 class TextFiles(SingleFileSnapshotExtension):
@@ -59,6 +61,19 @@ def section(session: Session) -> PlanningToolsSection:
 def toolbox(section: PlanningToolsSection, session: Session) -> Toolbox:
     """The six planning tools in the name of the session."""
     return Toolbox(section.tools(), session=session)
+
+
+@pytest.fixture(scope="session")
+def server_program() -> str:
+    """The server for tests marked ``server``; they run only where it is installed."""
+    assert SERVER is not None
+    return SERVER
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs a server where none is installed: here, so that the summary says it in one line."""
+    if SERVER is None and item.get_closest_marker("server") is not None:
+        pytest.skip("no Valkey or Redis server: apt-get install redis-server, then make test")
 
 
 def pytest_unconfigure() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import socket
 import subprocess
 import threading
@@ -51,11 +50,8 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    program = shutil.which("valkey-server") or shutil.which("redis-server")
-    if program is None:
-        pytest.skip("no Valkey or Redis server: apt-get install redis-server, then make test")
-    server = Server(program, tmp_path_factory.mktemp("server"))
+def started(server_program: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(server_program, tmp_path_factory.mktemp("server"))
     try:
         server.start()
         yield server

@@ -184,9 +184,7 @@ def test_a_non_idempotent_step_on_a_killed_worker_is_not_run_again(
     assert (again.errors, tools.count(calls)) == (result.errors, 1)
 
 
-def test_a_worker_that_dies_each_time_fails_its_own_step_alone(
-    mortal: DaskExecutor, tmp_path: Path
-) -> None:
+def test_a_worker_that_dies_each_time_fails_its_own_step_alone(mortal: DaskExecutor, tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     # Behind the others: Dask gives up a task together with those that wait for the same worker.
     steps = flow(

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
+from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
+
 __all__ = ["STEP_STATUSES", "Plan", "PlanStatus", "PlanStep", "StepStatus", "index_of"]
 
 PlanStatus = Literal["active", "completed", "abandoned"]
@@ -46,6 +48,37 @@ class Plan:
     objective: str
     status: PlanStatus
     steps: tuple[PlanStep, ...] = field(default_factory=tuple)
+
+    @staticmethod
+    def check_slice(plans: Sequence[Plan]) -> None:
+        """Refuse what was read from outside and no session holds; ``Snapshot.from_json`` calls it.
+
+        Raises:
+            ValueError: There are several plans, a step id is there twice, or a text breaks its rule.
+        """
+        if len(plans) > 1:
+            raise ValueError(f"a session has one plan, got {len(plans)}")
+        for plan in plans:
+            _require("objective", plan.objective, OBJECTIVE)
+            known: set[str] = set()
+            for index, step in enumerate(plan.steps):
+                place = f"steps[{index}]"
+                _require(f"{place}.step_id", step.step_id, STEP_ID)
+                if step.step_id in known:
+                    raise ValueError(f"{place}.step_id: {step.step_id} is there twice")
+                known.add(step.step_id)
+                _require(f"{place}.title", step.title, TITLE)
+                if step.details is not None:
+                    _require(f"{place}.details", step.details, DETAILS)
+                for number, note in enumerate(step.notes):
+                    _require(f"{place}.notes[{number}]", note, NOTE)
+
+
+def _require(place: str, text: str, rule: TextRule) -> None:
+    """Refuse a text that the handlers would have refused or changed."""
+    if not rule.keeps(text) and (rule.problems(text) or rule.clean(text) != text):
+        problem = next(iter(rule.problems(text)), "blank, or with blanks around it")
+        raise ValueError(f"{place}: {problem}")
 
 
 def index_of(steps: Sequence[PlanStep], step_id: str) -> int | None:

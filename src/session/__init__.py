@@ -5,9 +5,24 @@ Open a ``Session``, register reducers, publish events or dispatch values, and re
 """
 
 from session.bus import EventBus, HandlerFailure, InProcessEventBus, PublishResult
-from session.errors import ReducerError, SessionError, SnapshotError, TransactionError
+from session.errors import (
+    IdentityError,
+    ReducerError,
+    SessionBusyError,
+    SessionError,
+    SnapshotError,
+    TransactionError,
+)
 from session.events import PromptExecuted, PromptRendered, SessionEvent, ToolFailed, ToolInvoked
-from session.reducers import Reducer, append, append_part, keep_last, replace_latest, upsert_by
+from session.reducers import (
+    Reducer,
+    append,
+    append_part,
+    keep_last,
+    replace_latest,
+    replace_latest_by,
+    upsert_by,
+)
 from session.selectors import select_all, select_latest, select_where
 from session.session import Session
 from session.snapshot import Snapshot
@@ -32,11 +47,14 @@ __all__ = [
     "keep_last",
     "upsert_by",
     "replace_latest",
+    "replace_latest_by",
     "select_all",
     "select_latest",
     "select_where",
     "SessionError",
     "ReducerError",
     "TransactionError",
+    "SessionBusyError",
+    "IdentityError",
     "SnapshotError",
 ]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import attrs
+
+from session.errors import IdentityError, shown
+from session.events import SessionEvent
+from session.locks import ProcessLock
 
 __all__ = ["EventBus", "HandlerFailure", "InProcessEventBus", "PublishResult"]
 
@@ -26,6 +30,11 @@ class HandlerFailure:
 
     handler: Handler
     error: Exception
+
+    @property
+    def name(self) -> str:
+        """The subscriber's module and qualified name."""
+        return name_of(self.handler)
 
 
 class PublishResult(NamedTuple):
@@ -47,9 +56,10 @@ class PublishResult(NamedTuple):
         return not self.failures
 
     def raise_for_failures(self) -> None:
-        """Raise an ExceptionGroup of what the subscribers raised, if any did."""
+        """Raise an ExceptionGroup of what the subscribers raised, if any did; its message names them."""
         if self.failures:
-            what = f"{len(self.failures)} of {len(self.handlers)} subscribers failed"
+            names = ", ".join(failure.name for failure in self.failures)
+            what = f"{len(self.failures)} of {len(self.handlers)} subscribers failed: {names}"
             raise ExceptionGroup(what, [failure.error for failure in self.failures])
 
 
@@ -77,7 +87,7 @@ class InProcessEventBus:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
         self._subscriptions: tuple[tuple[type, Handler], ...] = ()
         self._by_type: dict[type, tuple[Handler, ...]] = {}
 
@@ -89,14 +99,14 @@ class InProcessEventBus:
                 function: nobody would await it. Schedule the work from a plain function instead.
         """
         if not isinstance(event_type, type):
-            raise TypeError(f"event_type must be a class, got {event_type!r}")
+            raise TypeError(f"event_type must be a class, got {shown(event_type)}")
         if not callable(handler):
-            raise TypeError(f"a subscriber must be callable, got {handler!r}")
+            raise TypeError(f"a subscriber must be callable, got {shown(handler)}")
         if inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__):
             raise TypeError("a subscriber must be a plain function: delivery is synchronous")
-        with self._lock:
+        with self._lock.lock():
+            self._by_type = {}  # first: a child that is forked in between must not find what is outdated
             self._subscriptions = (*self._subscriptions, (event_type, handler))
-            self._by_type = {}
 
     def unsubscribe(self, event_type: type[E], handler: Callable[[E], object]) -> bool:
         """Take one subscription back.
@@ -104,23 +114,27 @@ class InProcessEventBus:
         Returns:
             Whether there was one.
         """
-        with self._lock:
+        with self._lock.lock():
             subscriptions = self._subscriptions
             try:
                 place = subscriptions.index((event_type, handler))
             except ValueError:
                 return False
-            self._subscriptions = subscriptions[:place] + subscriptions[place + 1 :]
             self._by_type = {}
+            self._subscriptions = subscriptions[:place] + subscriptions[place + 1 :]
             return True
 
     def publish(self, event: object) -> PublishResult:
         """Tell the subscribers, in order; a failing one does not stop the others.
 
         Returns:
-            Who was told, and who raised what. A failure is logged too, without its text: that
-            could carry what the event carries.
+            Who was told, and who raised what. A failure is logged too, with the subscriber's name and
+            without its text: that could carry what the event carries.
+
+        Raises:
+            IdentityError: A session event has no ``session_id``: no session would reduce it.
         """
+        require_receiver(event)
         handlers = self._by_type.get(type(event))
         if handlers is None:
             handlers = self._find(type(event))
@@ -130,19 +144,43 @@ class InProcessEventBus:
                 handler(event)
             except Exception as error:  # noqa: BLE001 - the contract: one failure stops nobody else
                 failures += (HandlerFailure(handler, error),)
-                log_failure(__name__, "subscriber_failed", event, error)
+                log_failure(__name__, "subscriber_failed", event, error, handler)
         return PublishResult(event, handlers, failures)
 
     def _find(self, event_type: type) -> tuple[Handler, ...]:
-        with self._lock:
+        with self._lock.lock():
             found = tuple(handler for kind, handler in self._subscriptions if issubclass(event_type, kind))
             self._by_type[event_type] = found
             return found
 
 
-def log_failure(place: str, what: str, event: object, error: Exception) -> None:
-    """Log a failure by the names of types alone: a text or a traceback could carry what the event carries."""
+def require_receiver(event: object) -> None:
+    """Refuse a session event that is addressed to no session.
+
+    Raises:
+        IdentityError: It has no ``session_id``.
+    """
+    if isinstance(event, SessionEvent) and event.session_id is None:
+        raise IdentityError(
+            f"the {type(event).__name__} has no session_id: publish it with session.publish(event), "
+            "or pass session_id=session.session_id when you make it"
+        )
+
+
+def name_of(handler: Handler) -> str:
+    """The module and qualified name of a subscriber; of an object that is called, those of its class."""
+    while isinstance(handler, partial):
+        handler = handler.func
+    try:
+        name = f"{handler.__module__}.{handler.__qualname__}"
+    except Exception:  # noqa: BLE001 - an object may answer for its attributes in any way
+        name = f"{type(handler).__module__}.{type(handler).__qualname__}"
+    return name
+
+
+def log_failure(place: str, what: str, event: object, error: Exception, handler: Handler) -> None:
+    """Log a failure by names alone: a text or a traceback could carry what the event carries."""
     import logging  # noqa: PLC0415 - only a failure needs it
 
-    told = {"event": type(event).__name__, "error": type(error).__name__}
-    logging.getLogger(place).error(what, extra=told)
+    names = {"event": type(event).__name__, "error": type(error).__name__, "handler": name_of(handler)}
+    logging.getLogger(place).error(what, extra=names)

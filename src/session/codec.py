@@ -3,22 +3,48 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Set as AbstractSet
+from datetime import date, datetime, time
+from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from uuid import UUID
 
 import attrs
+import typing_extensions
 
-from session.errors import SnapshotError
+from session.errors import SnapshotError, shown
 
-__all__ = ["decode", "encode", "type_name", "type_of"]
+__all__ = ["Place", "Reader", "encode", "read_json", "require_plain", "type_name", "type_of"]
+
+Place = str | tuple["Place", str | int]
+"""Where a value is: a name, or the place around it and the key or index in that; spelled in messages only."""
+
+_AS_TEXT: dict[type, Callable[[str], Any]] = {
+    datetime: datetime.fromisoformat,
+    date: date.fromisoformat,
+    time: time.fromisoformat,
+    UUID: UUID,
+    Decimal: Decimal,
+}
+"""Types that are written as text, and how they are read from it."""
+_WRITTEN_AS_TEXT = tuple(_AS_TEXT)
+_AS_IT_IS = (bool, int, float, str, types.NoneType)
+_QUALIFIERS = (
+    Annotated,
+    typing.Final,
+    typing_extensions.Required,
+    typing_extensions.NotRequired,
+    typing_extensions.ReadOnly,
+)
+_MISMATCH = object()
 
 
 def type_name(kind: type) -> str:
@@ -27,10 +53,11 @@ def type_name(kind: type) -> str:
 
 
 def type_of(name: str) -> type:
-    """Find a class by its written name among the modules that are loaded already.
+    """Find a class whose values a snapshot may hold, by its written name, among the loaded modules.
 
     Raises:
-        SnapshotError: There is none; reading a snapshot never imports a module.
+        SnapshotError: There is none, as reading a snapshot never imports a module; or a snapshot cannot
+            hold its values.
     """
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
@@ -38,11 +65,48 @@ def type_of(name: str) -> type:
         # Not getattr: a module may import on demand what it does not hold.
         found = vars(found).get(part) if isinstance(found, (types.ModuleType, type)) else None
     if not isinstance(found, type):
-        raise SnapshotError(f"slice type {name!r} is not loaded: import it first, or pass it in types=")
+        if not all(part.isidentifier() for part in (*module.split("."), *path.split("."))):
+            remedy = "pass the class in types="
+        elif module in sys.modules:
+            remedy = f"{module} has no such class; pass the class in types="
+        else:
+            remedy = f"import {module} first, or pass the class in types="
+        raise SnapshotError(f"slice type {shown(name)} is not loaded: {remedy}")
+    require_plain(found)
     return found
 
 
-def encode(value: Any, place: str) -> Any:
+def require_plain(kind: type) -> None:
+    """Refuse a class whose values a snapshot never builds.
+
+    A record is built by the constructor that dataclasses or attrs wrote for it, never by another.
+
+    Raises:
+        SnapshotError: It is neither a dataclass, an attrs class, an enum, a TypedDict nor a plain type.
+    """
+    if kind in {*_AS_IT_IS, *_AS_TEXT, tuple, list, dict, set, frozenset} or issubclass(kind, Enum):
+        return
+    builder = next(each for each in kind.__mro__ if "__init__" in vars(each))
+    is_built = not vars(builder).keys().isdisjoint({"__dataclass_fields__", "__attrs_attrs__"})
+    if not is_built and not typing_extensions.is_typeddict(kind):
+        raise SnapshotError(
+            f"slice type {shown(type_name(kind))} is not a record: "
+            "a snapshot holds dataclasses, attrs classes and plain values"
+        )
+
+
+def read_json(text: str | bytes) -> Any:
+    """Read strict JSON: no key twice in an object, and no number that a float cannot hold.
+
+    Raises:
+        TypeError: It is no text.
+        ValueError: It is not JSON.
+        RecursionError: It is nested too deep.
+    """
+    return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_object)
+
+
+def encode(value: Any, place: Place) -> Any:
     """Turn a value into plain JSON values.
 
     Raises:
@@ -51,54 +115,183 @@ def encode(value: Any, place: str) -> Any:
     if isinstance(value, Enum):
         return encode(value.value, place)
     if isinstance(value, float) and not math.isfinite(value):
-        raise SnapshotError(f"{place}: {value} has no JSON form")
-    if value is None or isinstance(value, (bool, int, float, str)):
+        raise SnapshotError(f"{_spell_place(place)}: {value} has no JSON form")
+    if isinstance(value, _AS_IT_IS):
         return value
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, UUID):
-        return str(value)
+    if isinstance(value, _WRITTEN_AS_TEXT):
+        return value.isoformat() if isinstance(value, (date, time)) else str(value)
     if isinstance(value, (tuple, list)):
-        return [encode(item, f"{place}[{index}]") for index, item in enumerate(value)]
-    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {key: encode(item, f"{place}.{key}") for key, item in value.items()}
+        return [encode(item, (place, index)) for index, item in enumerate(value)]
+    if isinstance(value, AbstractSet):
+        # Sorted, so that equal sets are written alike in every process.
+        return sorted((encode(item, place) for item in value), key=json.dumps)
+    if isinstance(value, Mapping):
+        return _encode_mapping(value, place)
     kind: type = type(value)
     if _is_record(kind):
         return {
-            name: encode(field.written(getattr(value, name)), f"{place}.{name}")
+            name: encode(field.written(getattr(value, name)), (place, name))
             for name, field in _fields(kind).items()
         }
-    raise SnapshotError(f"{place}: a {type(value).__name__} has no JSON form in a snapshot")
+    raise SnapshotError(f"{_spell_place(place)}: a {type(value).__name__} has no JSON form in a snapshot")
 
 
-def decode(data: Any, hint: Any, place: str) -> Any:
-    """Turn plain JSON values into a value of the hinted type.
+def _encode_mapping(value: Mapping[Any, Any], place: Place) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    for key, item in value.items():
+        plain = key if isinstance(key, str) and not isinstance(key, Enum) else encode(key, place)
+        if isinstance(plain, (list, dict)):
+            what = f"a {type(key).__name__} cannot be a key in a snapshot"
+            raise SnapshotError(f"{_spell_place(place)}: {what}")
+        text = plain if isinstance(plain, str) else json.dumps(plain)
+        if text in written:
+            raise SnapshotError(f"{_spell_place(place)}: two keys are written as {shown(text)}")
+        written[text] = encode(item, (place, text))
+    return written
 
-    Raises:
-        SnapshotError: The data is not of that type; the text names the place.
+
+class Reader:
+    """Turns plain JSON values into values of hinted types.
+
+    One reader reads one document. It remembers what came of a value under a member of a union: unions
+    inside unions would otherwise be tried over and over, twice as often at each level.
     """
-    target = get_origin(hint) or hint
-    if target is Any or target is object or isinstance(target, TypeVar):
-        return data
-    if target is Annotated:
-        return decode(data, get_args(hint)[0], place)
-    if target is Union or target is types.UnionType:
-        return _decode_union(data, hint, place)
-    if target in {tuple, list, Sequence} and isinstance(data, list):
-        return _decode_items(data, hint, target, place)
-    if target in {dict, Mapping} and isinstance(data, dict):
+
+    __slots__ = ("_tried",)
+
+    def __init__(self) -> None:
+        # By identity; the value and the hint are kept beside the outcome, so that no other takes their place.
+        self._tried: dict[tuple[int, int], tuple[object, object, Any]] = {}
+
+    def decode(self, data: Any, hint: Any, place: Place) -> Any:
+        """Turn plain JSON values into a value of the hinted type.
+
+        Raises:
+            SnapshotError: The data is not of that type; the text names the place.
+        """
+        target = get_origin(hint) or hint
+        if target is Any or target is object or isinstance(target, TypeVar):
+            return data
+        if target in _QUALIFIERS:
+            return self.decode(data, get_args(hint)[0], place)
+        if isinstance(target, typing.NewType):
+            return self.decode(data, target.__supertype__, place)
+        if type(target).__name__ == "TypeAliasType":  # of typing or of typing_extensions: two classes
+            return self.decode(data, target.__value__, place)
+        if target is Union or target is types.UnionType:
+            return self._decode_union(data, hint, place)
+        if isinstance(data, list) and target in {tuple, list, Sequence}:
+            return self._decode_items(data, hint, target, place)
+        if isinstance(data, list) and target in {set, frozenset, AbstractSet}:
+            return self._decode_set(data, hint, target, place)
+        if isinstance(data, dict) and target in {dict, Mapping}:
+            return self._decode_mapping(data, hint, place)
+        if isinstance(target, type) and typing_extensions.is_typeddict(target):
+            return self._decode_typed_dict(data, target, place)
+        if isinstance(target, type) and _is_record(target):
+            return self._decode_record(data, target, place)
+        value = _decode_atom(data, target, get_args(hint))
+        if value is _MISMATCH:
+            raise SnapshotError(f"{_spell_place(place)}: expected {_spell(hint)}, got {_spell_data(data)}")
+        return value
+
+    def _decode_union(self, data: Any, hint: Any, place: Place) -> Any:
+        members = [member for member in get_args(hint) if member is not types.NoneType]
+        if data is None and len(members) < len(get_args(hint)):
+            return None
+        if len(members) == 1:
+            return self.decode(data, members[0], place)
+        for member in members:
+            value = self._try(data, member, place)
+            if value is not _MISMATCH:
+                return value
+        raise SnapshotError(f"{_spell_place(place)}: expected {_spell(hint)}, got {_spell_data(data)}")
+
+    def _try(self, data: Any, member: Any, place: Place) -> Any:
+        tried = self._tried.get((id(data), id(member)))
+        if tried is not None:
+            return tried[2]
+        try:
+            value = self.decode(data, member, place)
+        except SnapshotError:
+            value = _MISMATCH
+        if isinstance(data, (list, dict)):
+            self._tried[id(data), id(member)] = (data, member, value)
+        return value
+
+    def _decode_items(self, data: list[Any], hint: Any, target: type, place: Place) -> Any:
+        hints = get_args(hint)
+        if target is not tuple or hints[1:] == (...,) or not hints:
+            hints = ((hints or (Any,))[0],) * len(data)
+        if len(hints) != len(data):
+            raise SnapshotError(f"{_spell_place(place)}: expected {len(hints)} items, got {len(data)}")
+        items = [
+            self.decode(item, inner, (place, index))
+            for index, (item, inner) in enumerate(zip(data, hints, strict=True))
+        ]
+        return tuple(items) if target is tuple else items
+
+    def _decode_set(self, data: list[Any], hint: Any, target: type, place: Place) -> Any:
+        items = self._decode_items(data, hint, list, place)
+        try:
+            found = set(items) if target is set else frozenset(items)
+        except TypeError:
+            raise SnapshotError(f"{_spell_place(place)}: an item cannot be in a set") from None
+        if len(found) != len(items):
+            raise SnapshotError(f"{_spell_place(place)}: an item is in the set twice")
+        return found
+
+    def _decode_mapping(self, data: dict[str, Any], hint: Any, place: Place) -> dict[Any, Any]:
         keys, inner = get_args(hint) or (str, Any)
-        if keys is str or keys is Any:
-            return {key: decode(item, inner, f"{place}.{key}") for key, item in data.items()}
-    if isinstance(target, type) and _is_record(target):
-        return _decode_record(data, target, place)
-    value = _decode_atom(data, target, get_args(hint))
-    if value is _MISMATCH:
-        raise SnapshotError(f"{place}: expected {_spell(hint)}, got {_spell_data(data)}")
-    return value
+        found = {
+            self._decode_key(key, keys, place): self.decode(item, inner, (place, key))
+            for key, item in data.items()
+        }
+        if len(found) != len(data):
+            raise SnapshotError(f"{_spell_place(place)}: two keys mean the same {_spell(keys)}")
+        return found
 
+    def _decode_key(self, text: str, hint: Any, place: Place) -> Any:
+        """A key as its hint has it: a text, or what the text says as JSON."""
+        if hint is str or hint is Any:
+            return text
+        try:
+            return self.decode(text, hint, place)
+        except SnapshotError as refusal:
+            try:
+                plain = read_json(text)
+                key = _MISMATCH if isinstance(plain, (str, list, dict)) else self.decode(plain, hint, place)
+            except (ValueError, RecursionError):  # a SnapshotError is a ValueError
+                key = _MISMATCH
+            if key is _MISMATCH:
+                raise refusal from None
+            return key
 
-_MISMATCH = object()
+    def _decode_typed_dict(self, data: Any, target: Any, place: Place) -> dict[str, Any]:
+        hints = _hints(target)
+        required = {
+            name
+            for name, hint in hints.items()
+            if _is_required(hint, by_default=name in target.__required_keys__)
+        }
+        if not isinstance(data, dict) or not required <= data.keys() <= hints.keys():
+            raise SnapshotError(f"{_spell_place(place)}: expected an object with {_listed(hints)}")
+        return {name: self.decode(item, hints[name], (place, name)) for name, item in data.items()}
+
+    def _decode_record(self, data: Any, kind: type, place: Place) -> Any:
+        fields = _fields(kind)
+        if not isinstance(data, dict) or data.keys() != fields.keys():
+            raise SnapshotError(f"{_spell_place(place)}: expected an object with {_listed(fields)}")
+        values = {
+            field.argument: self.decode(data[name], field.hint, (place, name))
+            for name, field in fields.items()
+        }
+        try:
+            return kind(**values)
+        except RecursionError:
+            raise
+        except Exception as error:
+            raise SnapshotError(f"{_spell_place(place)}: {kind.__name__} refuses it: {error}") from error
 
 
 def _decode_atom(data: Any, target: Any, options: tuple[Any, ...]) -> Any:
@@ -107,60 +300,32 @@ def _decode_atom(data: Any, target: Any, options: tuple[Any, ...]) -> Any:
         return data if any(data == option and type(data) is type(option) for option in options) else _MISMATCH
     if target is None or target is types.NoneType:
         return None if data is None else _MISMATCH
-    if target is float and type(data) is int:
-        return float(data)
-    if target in {bool, int, float, str}:
+    if target in _AS_IT_IS and not (target is float and type(data) is int):
         return data if type(data) is target else _MISMATCH
-    if isinstance(target, type) and issubclass(target, (Enum, datetime, UUID)):
-        try:
-            return datetime.fromisoformat(data) if issubclass(target, datetime) else target(data)
-        except (ValueError, TypeError, AttributeError):
-            return _MISMATCH
-    return _MISMATCH
-
-
-def _decode_union(data: Any, hint: Any, place: str) -> Any:
-    members = [member for member in get_args(hint) if member is not types.NoneType]
-    if data is None and len(members) < len(get_args(hint)):
-        return None
-    if len(members) == 1:
-        return decode(data, members[0], place)
-    for member in members:
-        try:
-            return decode(data, member, place)
-        except SnapshotError:
-            continue
-    raise SnapshotError(f"{place}: expected {_spell(hint)}, got {_spell_data(data)}")
-
-
-def _decode_items(data: list[Any], hint: Any, target: type, place: str) -> Any:
-    hints = get_args(hint)
-    if target is not tuple or hints[1:] == (...,) or not hints:
-        hints = ((hints or (Any,))[0],) * len(data)
-    if len(hints) != len(data):
-        raise SnapshotError(f"{place}: expected {len(hints)} items, got {len(data)}")
-    items = [
-        decode(item, inner, f"{place}[{index}]")
-        for index, (item, inner) in enumerate(zip(data, hints, strict=True))
-    ]
-    return tuple(items) if target is tuple else items
-
-
-def _decode_record(data: Any, kind: type, place: str) -> Any:
-    fields = _fields(kind)
-    if not isinstance(data, dict) or data.keys() != fields.keys():
-        raise SnapshotError(f"{place}: expected an object with {', '.join(fields) or 'no fields'}")
-    values = {
-        field.argument: decode(data[name], field.hint, f"{place}.{name}") for name, field in fields.items()
-    }
     try:
-        return kind(**values)
-    except Exception as error:
-        raise SnapshotError(f"{place}: {kind.__name__} refuses it: {error}") from error
+        if target is float:
+            return float(data)
+        if isinstance(data, str) and target in _AS_TEXT:
+            return _AS_TEXT[target](data)
+        if isinstance(target, type) and issubclass(target, Enum):
+            return target(data)
+    except (ValueError, TypeError, ArithmeticError):
+        return _MISMATCH
+    return _MISMATCH
 
 
 def _is_record(kind: type) -> bool:
     return dataclasses.is_dataclass(kind) or attrs.has(kind)
+
+
+def _is_required(hint: Any, *, by_default: bool) -> bool:
+    """Whether a TypedDict must have a key; with postponed annotations the class itself does not know."""
+    origin = get_origin(hint)
+    if origin in {Annotated, typing_extensions.ReadOnly}:
+        return _is_required(get_args(hint)[0], by_default=by_default)
+    if origin is typing_extensions.NotRequired:
+        return False
+    return by_default or origin is typing_extensions.Required
 
 
 @attrs.frozen
@@ -182,7 +347,7 @@ class _Field:
 @lru_cache(maxsize=256)
 def _fields(kind: type) -> dict[str, _Field]:
     """The fields that a record is made from, by name, in order."""
-    hints = typing.get_type_hints(kind, include_extras=True)
+    hints = _hints(kind)
     fields: Any = attrs.fields(kind) if attrs.has(kind) else dataclasses.fields(kind)
     return {
         each.name: _Field(
@@ -195,7 +360,32 @@ def _fields(kind: type) -> dict[str, _Field]:
     }
 
 
+@lru_cache(maxsize=256)
+def _hints(kind: type) -> dict[str, Any]:
+    return typing_extensions.get_type_hints(kind, include_extras=True)
+
+
 def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]  # adds on the way
+        raise ValueError(f"the key {shown(twice)} is in an object twice")
+    return found
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if math.isinf(value):
+        raise ValueError(f"{number if len(number) <= 40 else shown(number)} is too large")
     return value
 
 
@@ -204,4 +394,19 @@ def _spell(hint: Any) -> str:
 
 
 def _spell_data(data: Any) -> str:
-    return repr(data) if isinstance(data, (str, int, float, bool, type(None))) else type(data).__name__
+    return type(data).__name__ if isinstance(data, (list, dict)) else shown(data)
+
+
+def _listed(names: Mapping[str, Any]) -> str:
+    return ", ".join(names) or "no fields"
+
+
+def _spell_place(place: Place) -> str:
+    parts: list[str] = []
+    while isinstance(place, tuple):
+        place, part = place
+        if isinstance(part, int):
+            parts.append(f"[{part}]")
+        else:
+            parts.append(f".{part}" if len(part) <= 80 and part.isprintable() else f"[{shown(part)}]")
+    return place + "".join(reversed(parts))

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-__all__ = ["ReducerError", "SessionError", "SnapshotError", "TransactionError"]
+__all__ = [
+    "IdentityError",
+    "ReducerError",
+    "SessionBusyError",
+    "SessionError",
+    "SnapshotError",
+    "TransactionError",
+    "shown",
+]
+
+_MOST_MESSAGE = 2_000
+_MOST_VALUE = 120
 
 
 class SessionError(Exception):
     """Base of every error that this package raises on purpose."""
+
+
+class IdentityError(SessionError, ValueError):
+    """A session id is malformed, missing, or belongs to another session already."""
 
 
 class ReducerError(SessionError):
@@ -17,5 +32,29 @@ class TransactionError(SessionError):
     """A transaction was used from a place that does not hold it."""
 
 
+class SessionBusyError(TransactionError):
+    """Another asyncio task of this thread holds a transaction of the session open."""
+
+
 class SnapshotError(SessionError, ValueError):
-    """A snapshot cannot be written or read; the text names the place and the remedy."""
+    """A snapshot cannot be written or read; the text names the place and the remedy.
+
+    The text quotes what was read, so it is cut to 2,000 characters, whoever raises it.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_cut(message, _MOST_MESSAGE))
+
+
+def shown(value: object) -> str:
+    """A value as a message quotes it: its repr, cut where it is long."""
+    try:
+        # The repr of a long text is longer still: only what will be shown is spelled.
+        text = repr(value[: _MOST_VALUE + 1] if isinstance(value, (str, bytes)) else value)
+    except Exception:  # noqa: BLE001 - any object may be quoted, and its repr may fail in any way
+        text = f"a {type(value).__name__}"
+    return _cut(text, _MOST_VALUE)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}..."

@@ -2,14 +2,77 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 import attrs
 
-__all__ = ["PromptExecuted", "PromptRendered", "SessionEvent", "ToolFailed", "ToolInvoked"]
+from session.errors import IdentityError, shown
+
+__all__ = [
+    "PromptExecuted",
+    "PromptRendered",
+    "SessionEvent",
+    "SessionId",
+    "ToolFailed",
+    "ToolInvoked",
+    "addressed",
+    "session_id_of",
+]
+
+E = TypeVar("E", bound="SessionEvent")
+
+SessionId = UUID | str
+"""A UUID, or a name of 1 to 128 letters, digits and ``._-:`` in which case counts."""
+
+_CONTAINERS = frozenset({dict, list, tuple, set})
+_NAME = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def session_id_of(given: object) -> SessionId:
+    """Check a session id. The lower-case text of a UUID is that UUID.
+
+    Raises:
+        IdentityError: It is a text that is not a name.
+        TypeError: It is neither a UUID nor a text.
+    """
+    if isinstance(given, UUID):
+        return given
+    if not isinstance(given, str):
+        raise TypeError(f"a session id must be a UUID or a string, got {shown(given)}")
+    if _NAME.fullmatch(given) is None:
+        raise IdentityError(
+            "a session id must be a UUID or 1 to 128 ASCII letters, digits and the characters . _ - :, "
+            f"got {shown(given)}"
+        )
+    return str(given) if _UUID.fullmatch(given) is None else UUID(given)
+
+
+def _receiver(given: SessionId | None) -> SessionId | None:
+    return given if type(given) is UUID or given is None else session_id_of(given)
+
+
+def _own(value: Any) -> Any:
+    """A copy of plain containers, so that an event does not change when its maker changes them."""
+    if type(value) not in _CONTAINERS:
+        return value
+    try:
+        return _copied(value)
+    except RecursionError:
+        return value  # it holds itself, or is deeper than Python's stack
+
+
+def _copied(value: Any) -> Any:
+    kind = type(value)
+    if kind is dict:
+        return {key: _copied(item) for key, item in value.items()}
+    if kind is list or kind is tuple:
+        return kind([_copied(item) for item in value])
+    return set(value) if kind is set else value
 
 
 class _Undrawn:
@@ -36,11 +99,11 @@ class SessionEvent:
     their type, and never rewinds that log.
 
     Attributes:
-        session_id: The session that the event belongs to.
+        session_id: The session that the event belongs to; None until a session publishes it.
         created_at: When it happened, in UTC.
     """
 
-    session_id: UUID
+    session_id: SessionId | None = attrs.field(default=None, converter=_receiver)
     _event_id: UUID | _Undrawn = attrs.field(alias="event_id", factory=_Undrawn, eq=_drawn, repr=False)
     created_at: datetime = attrs.field(factory=partial(datetime.now, UTC))
 
@@ -56,15 +119,15 @@ class ToolInvoked(SessionEvent):
 
     Attributes:
         name: The tool's name.
-        params: The arguments as the tool received them.
-        result: What the caller got back.
+        params: The arguments as the tool received them. Plain containers are copied.
+        result: What the caller got back. Plain containers are copied.
         value: What the session reduces beside the event itself: for a command tool the normalised
             command. None when there is nothing to reduce.
     """
 
     name: str
-    params: Any
-    result: Any
+    params: Any = attrs.field(converter=_own)
+    result: Any = attrs.field(converter=_own)
     value: Any = None
 
 
@@ -78,7 +141,7 @@ class ToolFailed(SessionEvent):
     """
 
     name: str
-    result: Any
+    result: Any = attrs.field(converter=_own)
 
 
 @attrs.frozen
@@ -104,8 +167,16 @@ class PromptExecuted(SessionEvent):
         ns: The prompt's namespace.
         key: The prompt's key in that namespace.
         result: The answer, in whatever form the caller keeps it.
+        value: What the session reduces beside the event itself, such as the parsed answer. None when
+            there is nothing to reduce.
     """
 
     ns: str
     key: str
-    result: Any
+    result: Any = attrs.field(converter=_own)
+    value: Any = None
+
+
+def addressed(event: E, session_id: SessionId) -> E:
+    """The event itself, or one that is addressed to this session when it is addressed to none."""
+    return event if event.session_id is not None else attrs.evolve(event, session_id=session_id)

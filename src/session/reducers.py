@@ -1,4 +1,4 @@
-"""The reducers that come with a session: append, keep_last, upsert_by, replace_latest."""
+"""The reducers that come with a session: append, keep_last, upsert_by, replace_latest, replace_latest_by."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable, Hashable
 from typing import Any, Protocol, TypeVar
 
 import attrs
+
+from session.errors import shown
 
 __all__ = [
     "Append",
@@ -15,6 +17,7 @@ __all__ = [
     "check_limit",
     "keep_last",
     "replace_latest",
+    "replace_latest_by",
     "upsert_by",
 ]
 
@@ -63,7 +66,7 @@ def check_limit(name: str, limit: object) -> None:
         ValueError: It is something else.
     """
     if limit is not None and not (isinstance(limit, int) and limit >= 1):
-        raise ValueError(f"{name} must be a whole number of at least 1, got {limit!r}")
+        raise ValueError(f"{name} must be a whole number of at least 1, got {shown(limit)}")
 
 
 append = Append()
@@ -99,3 +102,16 @@ def upsert_by(key: Callable[[S], Hashable]) -> Callable[[tuple[S, ...], S], tupl
         return (*slice_, event)
 
     return upsert
+
+
+def replace_latest_by(key: Callable[[S], Hashable]) -> Callable[[tuple[S, ...], S], tuple[S, ...]]:
+    """Build a reducer that keeps the latest item of each key, in the order in which they came.
+
+    Unlike ``upsert_by`` it puts the event at the end, so that ``select_latest`` finds it.
+    """
+
+    def replace(slice_: tuple[S, ...], event: S, /) -> tuple[S, ...]:
+        wanted = key(event)
+        return (*(item for item in slice_ if key(item) != wanted), event)
+
+    return replace

@@ -8,11 +8,18 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, TypeVar
-from uuid import UUID, uuid4
+from uuid import uuid4
 
-from session.bus import EventBus, HandlerFailure, InProcessEventBus, PublishResult, log_failure
-from session.errors import SessionError, SnapshotError
-from session.events import SessionEvent, ToolInvoked
+from session.bus import (
+    EventBus,
+    HandlerFailure,
+    InProcessEventBus,
+    PublishResult,
+    log_failure,
+    require_receiver,
+)
+from session.errors import IdentityError, SessionBusyError, SnapshotError, shown
+from session.events import SessionEvent, SessionId, addressed, session_id_of
 from session.reducers import Reducer, check_limit
 from session.slices import items_of
 from session.snapshot import Snapshot
@@ -27,8 +34,8 @@ class Session:
     """Typed, immutable slices that change only through reducers, in transactions.
 
     A session hears the events on its bus that carry its ``session_id``, and no others; it reduces
-    the event, and for a ``ToolInvoked`` its ``value`` too, as one. Readers never wait and always
-    see a committed state, except that code inside a transaction sees its own changes.
+    the event, and the ``value`` of a ``ToolInvoked`` or ``PromptExecuted`` too, as one. Readers never
+    wait and always see a committed state, except that code inside a transaction sees its own changes.
 
     Subscribers are told while the session's lock is held, so that they hear events in the order of
     the commits: keep them short, and let another thread do the waiting.
@@ -39,7 +46,7 @@ class Session:
         *,
         bus: EventBus | None = None,
         parent: Session | None = None,
-        session_id: UUID | None = None,
+        session_id: SessionId | None = None,
         created_at: datetime | None = None,
         tags: Mapping[str, str] | None = None,
         history: int | None = None,
@@ -49,32 +56,36 @@ class Session:
         Args:
             bus: Where its events travel; a bus of its own when left out. Sessions may share one.
             parent: The session that this one works for; it lists this one among its children.
-            session_id: Its identity; a random one when left out.
+            session_id: Its identity, a UUID or a name; a random UUID when left out.
             created_at: When it began, with a time zone; now when left out.
             tags: Words to find it by.
             history: How many events of each type its logs keep; all when left out.
 
         Raises:
+            IdentityError: ``session_id`` is not a name of 1 to 128 ASCII letters, digits and ``._-:``,
+                or belongs to the parent or to one of its parents.
             ValueError: ``created_at`` has no time zone, or ``history`` is under 1.
-            TypeError: A tag is no text.
+            TypeError: A tag is not a string, or an argument is of another type.
         """
         if created_at is not None and created_at.utcoffset() is None:
             raise ValueError("created_at must carry a time zone: use datetime.now(UTC)")
         check_limit("history", history)
         tags = dict(tags or {})
         if not all(isinstance(word, str) for pair in tags.items() for word in pair):
-            raise TypeError(f"tags must be text, got {tags!r}")
+            raise TypeError(f"tags must be text, got {shown(tags)}")
+        identity = uuid4() if session_id is None else session_id_of(session_id)
+        _check_parent(parent, self, identity)
         self._bus: EventBus = InProcessEventBus() if bus is None else bus
         self._parent = parent
         self._children: tuple[Session, ...] = ()
-        self._session_id = uuid4() if session_id is None else session_id
+        self._session_id = identity
         self._created_at = datetime.now(UTC) if created_at is None else created_at
         self._tags = MappingProxyType(tags)
         self._delivering: SessionEvent | None = None
         self._store = Store(self._session_id, history)
         self._close = _subscribe(self, self._bus)
         if parent is not None:
-            with parent._store.lock:
+            with parent._store.lock():
                 parent._children = (*parent._children, self)
 
     def __repr__(self) -> str:
@@ -86,8 +97,8 @@ class Session:
         return self._bus
 
     @property
-    def session_id(self) -> UUID:
-        """Its identity; events carry it."""
+    def session_id(self) -> SessionId:
+        """Its identity, a UUID or a name; events carry it."""
         return self._session_id
 
     @property
@@ -107,12 +118,19 @@ class Session:
 
     @property
     def children(self) -> tuple[Session, ...]:
-        """The sessions that were opened with this one as parent, oldest first."""
+        """The open sessions that have this one as parent, oldest first."""
         return self._children
 
     def close(self) -> None:
-        """Stop hearing the bus. What the session holds can still be read and changed directly."""
+        """Stop hearing the bus, and let the parent forget this session.
+
+        What the session holds can still be read and changed directly.
+        """
         self._close()
+        if self._parent is not None:
+            with self._parent._store.lock():
+                siblings = self._parent._children
+                self._parent._children = tuple(each for each in siblings if each is not self)
 
     # Reading
 
@@ -152,7 +170,7 @@ class Session:
         for kind in (event_type, kept):
             _require_class(kind)
         if not callable(reducer):
-            raise TypeError(f"a reducer must be callable, got {reducer!r}")
+            raise TypeError(f"a reducer must be callable, got {shown(reducer)}")
         if inspect.iscoroutinefunction(reducer) or inspect.iscoroutinefunction(type(reducer).__call__):
             raise TypeError("a reducer must be a plain function: nobody would await it")
         self._store.add_route(event_type, Route(reducer, kept))
@@ -172,7 +190,7 @@ class Session:
         """
         _require_class(slice_type)
         if not callable(view):
-            raise TypeError(f"a view must be callable, got {view!r}")
+            raise TypeError(f"a view must be callable, got {shown(view)}")
         self._store.views = {**self._store.views, slice_type: view}
 
     def transaction(self) -> Transaction:
@@ -196,7 +214,8 @@ class Session:
     def publish(self, event: SessionEvent) -> PublishResult:
         """Reduce an event, and tell the bus; as one with an open transaction.
 
-        An event that is addressed to another session goes to the bus alone.
+        An event without a ``session_id`` is addressed to this session. One that is addressed to another
+        session goes to the bus alone.
 
         Returns:
             Who was told. Nobody yet when the event waits for its turn: for the end of the
@@ -205,12 +224,37 @@ class Session:
         Raises:
             Exception: Whatever a reducer raises. The session stays as it was, and nobody is told.
         """
+        event = addressed(event, self._session_id)
         if event.session_id != self._session_id:
             return self._bus.publish(event)
         transaction = Transaction(self._store, self._deliver)
         with transaction:
             transaction.publish(event)
         return transaction.published or PublishResult(event)
+
+    def publish_when_free(self, event: SessionEvent) -> None:
+        """Publish an event now, or as soon as the transaction of another asyncio task is over.
+
+        For an event that must not be lost because a task awaits inside its transaction block. Nothing
+        is returned and no failing subscriber raises: look for those in the log.
+
+        Raises:
+            Exception: Whatever a reducer raises, when the event is published now.
+        """
+        event = addressed(event, self._session_id)
+        try:
+            self.publish(event)
+        except SessionBusyError:
+            self._store.deferred.append(event)
+
+    def require_free(self) -> None:
+        """Refuse before something is done whose event could not be published when it is done.
+
+        Raises:
+            SessionBusyError: Another asyncio task of this thread holds a transaction of this session
+                open: it awaits inside the block.
+        """
+        self._store.require_free()
 
     # Keeping
 
@@ -245,12 +289,19 @@ class Session:
             }
             transaction.replace({**state, **logs})
 
+    def reset(self) -> None:
+        """Empty every slice; reducers and views stay, and the event logs go on.
+
+        The logs record what happened, which a reset does not undo, just as a rollback does not.
+        """
+        self.rollback(Snapshot(slices={}, session_id=self._session_id))
+
     def clone(
         self,
         *,
         bus: EventBus | None = None,
         parent: Session | None = None,
-        session_id: UUID | None = None,
+        session_id: SessionId | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> Session:
         """Open a session with the same reducers and slices, which then goes its own way.
@@ -262,10 +313,11 @@ class Session:
             tags: The clone's tags; this session's when left out.
 
         Raises:
-            SessionError: ``session_id`` is this session's own: two sessions would answer to it.
+            IdentityError: ``session_id`` is this session's own, two sessions would answer to it; or
+                it is refused as ``Session`` refuses it.
         """
-        if session_id == self._session_id:
-            raise SessionError("a clone needs an identity of its own: leave session_id out")
+        if session_id is not None and session_id_of(session_id) == self._session_id:
+            raise IdentityError("a clone needs an identity of its own: leave session_id out")
         clone = Session(
             bus=self._bus if bus is None else bus,
             parent=parent,
@@ -283,7 +335,7 @@ class Session:
         try:
             return self._bus.publish(event)
         except Exception as error:  # noqa: BLE001 - what is committed stays: a bus cannot undo it
-            log_failure(__name__, "bus_failed", event, error)
+            log_failure(__name__, "bus_failed", event, error, self._bus.publish)
             return PublishResult(event, (self._bus.publish,), (HandlerFailure(self._bus.publish, error),))
         finally:
             self._delivering = None
@@ -291,14 +343,23 @@ class Session:
     def _receive(self, event: SessionEvent) -> None:
         """Reduce an event of this session that somebody else put on the bus."""
         with Transaction(self._store, self._deliver) as transaction:
-            if isinstance(event, ToolInvoked) and event.value is not None:
-                transaction.dispatch(event.value)
-            transaction.dispatch(event)
+            transaction.reduce(event)
+
+
+def _check_parent(parent: Session | None, child: Session, identity: SessionId) -> None:
+    """Refuse a parent that is no session, and a family in which a session comes after itself."""
+    if parent is not None and not isinstance(parent, Session):
+        raise TypeError(f"parent must be a Session, got {shown(parent)}")
+    ancestor = parent
+    while ancestor is not None:
+        if ancestor is child or ancestor._session_id == identity:
+            raise IdentityError("a session cannot be its own parent: give the child a session_id of its own")
+        ancestor = ancestor._parent
 
 
 def _require_class(kind: object) -> None:
     if not isinstance(kind, type):
-        raise TypeError(f"event_type and slice_type must be classes, got {kind!r}")
+        raise TypeError(f"event_type and slice_type must be classes, got {shown(kind)}")
 
 
 def _subscribe(session: Session, bus: EventBus) -> Callable[[], object]:
@@ -309,8 +370,10 @@ def _subscribe(session: Session, bus: EventBus) -> Callable[[], object]:
         session = itself()
         if session is None:
             stop()
-        elif event is not session._delivering and event.session_id == session._session_id:
-            session._receive(event)
+        elif event is not session._delivering:
+            require_receiver(event)
+            if event.session_id == session._session_id:
+                session._receive(event)
 
     def stop() -> bool:
         return bus.unsubscribe(SessionEvent, receive)

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, TypeVar
-from uuid import UUID
 
 import attrs
 
-from session.errors import SnapshotError
-from session.events import SessionEvent
+from session.errors import SnapshotError, shown
+from session.events import SessionEvent, SessionId, session_id_of
 from session.slices import Slice, items_of, latest_of
 
 __all__ = ["SNAPSHOT_VERSION", "Snapshot"]
@@ -34,7 +33,7 @@ class Snapshot:
     """
 
     _slices: Mapping[type, Slice] = attrs.field(repr=False)
-    session_id: UUID = attrs.field(eq=False)
+    session_id: SessionId = attrs.field(eq=False, converter=session_id_of)
     created_at: datetime = attrs.field(eq=False, factory=lambda: datetime.now(UTC))
     _tags: Mapping[str, str] = attrs.field(eq=False, repr=False, factory=dict)
 
@@ -64,9 +63,9 @@ class Snapshot:
     def to_json(self, *, indent: int | None = None) -> str:
         """Write the snapshot as JSON text.
 
-        Slices of dataclasses and attrs classes are written by the types of their fields, and read
-        back at once to be sure of them: what this returns, ``from_json`` turns into an equal
-        snapshot.
+        Slices of dataclasses and attrs classes are written by the types of their fields. The text is
+        read back at once to be sure of it: ``from_json`` turns what this returns into an equal snapshot
+        with the same identity, time and tags.
 
         Raises:
             SnapshotError: A value has no JSON form that reads back equal; the text names its place.
@@ -74,7 +73,9 @@ class Snapshot:
         import json  # noqa: PLC0415 - most sessions are never written
 
         try:
-            return json.dumps(self._document(), indent=indent, allow_nan=False)
+            text = json.dumps(self._document(), indent=indent, allow_nan=False)
+            self._compare(Snapshot.from_json(text, types=self._slices))
+            return text  # noqa: TRY300 - what was read back is what is returned
         except SnapshotError:
             raise
         except Exception as error:
@@ -85,16 +86,18 @@ class Snapshot:
         """Read a snapshot that ``to_json`` wrote.
 
         A slice's type is found among ``types``, then among the modules that are loaded already:
-        reading a snapshot never imports anything.
+        reading a snapshot never imports anything. A type of ``__main__`` is found among ``types`` by its
+        qualified name too, for that module is another in each program. A type with a static method
+        ``check_slice`` has its items checked by it.
 
         Raises:
             SnapshotError: The text is no snapshot, is one of another version, or names a type that
-                is not loaded.
+                is not loaded or whose values no snapshot holds.
         """
-        import json  # noqa: PLC0415 - most sessions are never read
+        from session.codec import read_json  # noqa: PLC0415 - most sessions are never read
 
         try:
-            document = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+            document = read_json(text)
         except (TypeError, ValueError, RecursionError) as error:
             raise SnapshotError(f"a snapshot must be JSON text: {_reason(error)}") from None
         if not isinstance(document, dict):
@@ -102,7 +105,7 @@ class Snapshot:
         version = document.get("version")
         if type(version) is not int or version != SNAPSHOT_VERSION:
             raise SnapshotError(
-                f"snapshot version {version!r} is not known; this release reads {SNAPSHOT_VERSION}"
+                f"snapshot version {shown(version)} is not known; this release reads {SNAPSHOT_VERSION}"
             )
         try:
             return cls._from_document(document, types)
@@ -112,14 +115,12 @@ class Snapshot:
             raise SnapshotError(f"the snapshot cannot be read: {_reason(error)}") from error
 
     def _document(self) -> dict[str, Any]:
-        from session.codec import encode, type_name  # noqa: PLC0415 - for JSON alone
+        from session.codec import encode, require_plain, type_name  # noqa: PLC0415 - for JSON alone
 
         slices: dict[str, list[Any]] = {}
         for kind, slice_ in self._slices.items():
-            name = kind.__qualname__
-            rows = [encode(item, f"{name}[{place}]") for place, item in enumerate(items_of(slice_))]
-            if _decode_rows(rows, kind) != items_of(slice_):
-                raise SnapshotError(f"{name} does not read back equal: give its fields exact type hints")
+            rows = encode(list(items_of(slice_)), kind.__qualname__)
+            require_plain(kind)
             if type_name(kind) in slices:
                 raise SnapshotError(f"two slice types are named {type_name(kind)}: rename one")
             slices[type_name(kind)] = rows
@@ -131,43 +132,68 @@ class Snapshot:
             "slices": slices,
         }
 
+    def _compare(self, read: Snapshot) -> None:
+        """Refuse what does not read back equal."""
+        for kind, slice_ in self._slices.items():
+            if read.select_all(kind) != items_of(slice_):
+                raise SnapshotError(
+                    f"{kind.__qualname__} does not read back equal: give its fields exact type hints"
+                )
+        for name in ("session_id", "created_at", "tags"):
+            if getattr(read, name) != getattr(self, name):
+                raise SnapshotError(f"{name} does not read back equal")
+
     @classmethod
     def _from_document(cls, document: dict[str, Any], types: Iterable[type]) -> Snapshot:
-        from session.codec import decode, type_name, type_of  # noqa: PLC0415 - for JSON alone
+        from session.codec import Reader, type_name  # noqa: PLC0415 - for JSON alone
 
-        known = {type_name(kind): kind for kind in types}
+        reader = Reader()
+        find = _finder(types)
         slices: dict[type, Slice] = {}
-        for name, rows in decode(document.get("slices"), dict[str, list[Any]], "slices").items():
-            kind = known.get(name) or type_of(name)
+        for name, rows in reader.decode(document.get("slices"), dict[str, list[Any]], "slices").items():
+            kind = find(name)
             if issubclass(kind, SessionEvent):
-                raise SnapshotError(f"{name} is an event: event logs are no part of a snapshot")
-            slices[kind] = _decode_rows(rows, kind)
-        created_at: datetime = decode(document.get("created_at"), datetime, "created_at")
+                raise SnapshotError(f"{type_name(kind)} is an event: event logs are no part of a snapshot")
+            if kind in slices:
+                raise SnapshotError(f"{type_name(kind)} is there twice, under two names")
+            items = tuple(
+                reader.decode(row, kind, (kind.__qualname__, index)) for index, row in enumerate(rows)
+            )
+            _check_items(kind, items)
+            slices[kind] = items
+        created_at: datetime = reader.decode(document.get("created_at"), datetime, "created_at")
         if created_at.utcoffset() is None:
             raise SnapshotError("created_at: expected a time with a time zone")
-        return cls(
-            slices=slices,
-            session_id=decode(document.get("session_id"), UUID, "session_id"),
-            created_at=created_at,
-            tags=decode(document.get("tags"), dict[str, str], "tags"),
-        )
+        session_id = reader.decode(document.get("session_id"), str, "session_id")
+        try:
+            session_id = session_id_of(session_id)
+        except ValueError as error:
+            raise SnapshotError(f"session_id: {error}") from None
+        tags = reader.decode(document.get("tags"), dict[str, str], "tags")
+        return cls(slices=slices, session_id=session_id, created_at=created_at, tags=tags)
 
 
-def _decode_rows(rows: list[Any], kind: type) -> tuple[Any, ...]:
-    from session.codec import decode  # noqa: PLC0415 - for JSON alone
+def _finder(types: Iterable[type]) -> Callable[[str], type]:
+    """How the type of a slice is found by the name under which it was written."""
+    from session.codec import type_name, type_of  # noqa: PLC0415 - for JSON alone
 
-    return tuple(decode(row, kind, f"{kind.__qualname__}[{place}]") for place, row in enumerate(rows))
+    known: dict[str, type] = {}
+    for kind in types:
+        if not isinstance(kind, type):
+            raise SnapshotError(f"types= takes classes, got {shown(kind)}")
+        known[type_name(kind)] = kind
+        known.setdefault(f"__main__:{kind.__qualname__}", kind)
+    return lambda name: known.get(name) or type_of(name)
 
 
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON value")
-
-
-def _finite(number: str) -> float:
-    value = float(number)
-    if value in (float("inf"), float("-inf")):
-        raise ValueError(f"{number} is too large")
-    return value
+def _check_items(kind: type, items: tuple[Any, ...]) -> None:
+    """Let a type refuse items that no session could hold."""
+    check = getattr(kind, "check_slice", None)
+    if check is not None:
+        try:
+            check(items)
+        except ValueError as error:
+            raise SnapshotError(f"{kind.__qualname__}: {error}") from error
 
 
 def _reason(error: Exception) -> str:

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from threading import get_ident
 from types import TracebackType
 from typing import Any, TypeVar
-from uuid import UUID
 
 import attrs
 
-from session.bus import PublishResult
-from session.errors import ReducerError, TransactionError
-from session.events import SessionEvent, ToolInvoked
+from session.bus import PublishResult, log_failure
+from session.errors import ReducerError, SessionBusyError, TransactionError
+from session.events import PromptExecuted, SessionEvent, SessionId, ToolInvoked, addressed
+from session.locks import ProcessLock
 from session.reducers import Append, Reducer
 from session.slices import Log, Slice, items_of, latest_of
 
@@ -26,6 +26,7 @@ Slices = dict[type, Slice]
 Deliver = Callable[[SessionEvent], PublishResult]
 View = Callable[[Callable[[type[Any]], tuple[Any, ...]]], tuple[Any, ...]]
 
+_BUSY = "another task holds a transaction of this session open: never await inside one"
 _NOT_HERE = "the transaction is not open here: use it inside its own with block, and not inside a nested one"
 
 
@@ -52,51 +53,47 @@ class Route:
         raise ReducerError(f"reducer {name} returned {type(reduced).__name__}; it must return a tuple")
 
 
-@attrs.frozen
-class Routing:
-    """What becomes of an event or value of one type.
+class Store(ProcessLock):
+    """A session's committed slices, the routes to its reducers, and the writers' lock.
 
-    Attributes:
-        routes: Its reducers, in order.
-        logged: Whether it is an event that no reducer keeps under its own type: then it is logged.
-    """
-
-    routes: tuple[Route, ...]
-    logged: bool
-
-
-class Store:
-    """A session's committed slices and event logs, the routes to its reducers, and the writers' lock.
-
-    ``slices`` is replaced whole at each commit and never changed: readers need no lock. An event log
-    is no state: it only ever grows at a commit, or loses its oldest entries.
+    ``slices`` is replaced whole at each commit and never changed: readers need no lock, and a forked
+    child always finds a whole commit.
     """
 
     __slots__ = (
-        "_registered", "delivering", "history", "lock", "logs", "open", "routings", "session_id", "slices",
-        "untold", "views",
+        "_registered", "deferred", "history", "open", "routes", "session_id", "slices", "telling", "untold",
+        "views",
     )  # fmt: skip
 
-    def __init__(self, session_id: UUID, history: int | None) -> None:
+    def __init__(self, session_id: SessionId, history: int | None) -> None:
+        super().__init__()
         self.session_id = session_id
         self.history = history
         self.slices: Slices = {}
-        self.logs: dict[type, list[SessionEvent]] = {}
-        self.lock = threading.RLock()
         self.open: Transaction | None = None
         self.untold: deque[SessionEvent] = deque()  # committed; the bus has yet to hear of them
-        self.delivering = False
+        self.deferred: deque[SessionEvent] = deque()  # to be published when the open transaction is over
+        self.telling: int | None = None  # the thread that tells the bus
         self.views: dict[type, View] = {}
         self._registered: dict[type, tuple[Route, ...]] = {}
-        self.routings: dict[type, Routing] = {}
+        self.routes: dict[type, tuple[Route, ...]] = {}
 
-    def copy(self, session_id: UUID) -> Store:
-        """A store with the same routes, committed slices and logs, and a lock of its own."""
+    def forget_other_threads(self) -> None:
+        """Forget their open transaction, and what they had yet to tell the bus; called in a forked child."""
+        here = threading.main_thread().ident  # in a child that is the thread that forked
+        if self.open is not None and not self.open.is_of(here):
+            self.open = None
+            self.deferred = deque()
+        if self.telling != here:
+            self.telling = None
+            self.untold = deque()
+
+    def copy(self, session_id: SessionId) -> Store:
+        """A store with the same routes and committed slices, and a lock of its own."""
         twin = Store(session_id, self.history)
-        with self.lock:
+        with self.lock():
             twin._registered = dict(self._registered)
             twin.views = dict(self.views)
-            twin.logs = {kind: list(log) for kind, log in self.logs.items()}
             # As tuples: a log's buffer belongs to one store and its lock.
             twin.slices = {kind: items_of(slice_) for kind, slice_ in self.slices.items()}
         return twin
@@ -107,69 +104,60 @@ class Store:
         Raises:
             TransactionError: This code is inside a transaction.
         """
-        with self.lock:
+        with self.lock():
             if self.open is not None:
                 raise TransactionError("register reducers outside of transactions")
             known = self._registered.get(event_type, ())
             if route not in known:
                 self._registered[event_type] = (*known, route)
-                self.routings = {}
-                if route.slice_type is event_type and event_type in self.logs:
-                    # The reducer takes over from the log, with what is in it.
-                    self.slices = {**self.slices, event_type: self.items(event_type)}
-                    del self.logs[event_type]
+                self.routes = {}
 
-    def routing(self, event_type: type) -> Routing:
-        """Find out, and keep, what becomes of values of a type. The caller holds the lock."""
-        routes = self._registered.get(event_type, ())
-        kept = any(route.slice_type is event_type for route in routes)
-        found = Routing(routes, issubclass(event_type, SessionEvent) and not kept)
-        self.routings[event_type] = found
+    def find_routes(self, event_type: type) -> tuple[Route, ...]:
+        """Find out, and keep, which reducers answer values of a type. The caller holds the lock.
+
+        An event that no reducer keeps under its own type is logged there.
+        """
+        found = self._registered.get(event_type, ())
+        if issubclass(event_type, SessionEvent) and all(
+            route.slice_type is not event_type for route in found
+        ):
+            found = (*found, Route(Append(self.history), event_type))
+        self.routes[event_type] = found
         return found
 
-    def record(self, events: tuple[SessionEvent, ...]) -> None:
-        """Log the events of a commit, those of one type at once. The caller holds the lock."""
-        kind = type(events[0])
-        if len(events) > 1:
-            others = tuple(event for event in events if type(event) is not kind)
-            events = tuple(event for event in events if type(event) is kind)
-            if others:
-                self.record(others)
-        log = self.logs.get(kind)
-        if log is None:
-            log = self.logs[kind] = []
-        log.extend(events)
-        if self.history is not None and len(log) > 2 * self.history + 32:
-            del log[: -self.history]
+    def require_free(self) -> None:
+        """Refuse what cannot wait for the open transaction: that of another task of this thread.
+
+        Raises:
+            SessionBusyError: There is such a transaction.
+        """
+        opened = self._opened()
+        if opened is not None and opened.is_of(get_ident()) and not opened.is_held():
+            raise SessionBusyError(_BUSY)
+
+    def _opened(self) -> Transaction | None:
+        """The open transaction; in a forked child never that of a thread that is not there."""
+        if self.open is not None:
+            self.lock()
+        return self.open
 
     def visible(self) -> Slices:
         """What the running code may see: its own open transaction, or what is committed."""
-        opened = self.open
+        opened = self._opened()
         return opened.slices if opened is not None and opened.is_held() else self.slices
 
     def items(self, slice_type: type) -> tuple[Any, ...]:
-        """All items of a slice, or of an event log."""
+        """All items of a slice, or of a view."""
         slice_ = self.visible().get(slice_type)
         if slice_ is not None:
             return items_of(slice_)
         view = self.views.get(slice_type)
-        if view is not None:
-            return view(self.items)
-        log = self.logs.get(slice_type, [])
-        opened = self.open
-        if opened is not None and opened.is_held():
-            log = log + opened.recorded(slice_type)
-        return tuple(log if self.history is None else log[-self.history :])
+        return () if view is None else view(self.items)
 
     def latest(self, slice_type: type) -> Any:
-        """The newest item of a slice, or of an event log; None when there is none."""
-        slice_ = (self.slices if self.open is None else self.visible()).get(slice_type)
-        if slice_ is not None:
-            return latest_of(slice_)
-        if self.open is not None or slice_type in self.views:
-            return latest_of(self.items(slice_type))
-        log = self.logs.get(slice_type)
-        return log[-1] if log else None
+        """The newest item of a slice, or of a view; None when there is none."""
+        slice_ = self.visible().get(slice_type)
+        return latest_of(self.items(slice_type) if slice_ is None else slice_)
 
 
 class Transaction:
@@ -180,14 +168,14 @@ class Transaction:
     """
 
     __slots__ = (
-        "_deliver", "_dispatched", "_entered", "_is_own", "_outer", "_recorded", "_reducing", "_store",
-        "_task", "_thread", "_told", "published", "slices",
+        "_deliver", "_dispatched", "_entered", "_is_own", "_lock", "_outer", "_reducing", "_store", "_task",
+        "_thread", "_told", "published", "slices",
     )  # fmt: skip
 
     slices: Slices
     published: PublishResult | None
     _outer: Transaction | None
-    _recorded: tuple[SessionEvent, ...]
+    _lock: threading.RLock
     _told: tuple[SessionEvent, ...]
     _dispatched: object
     _is_own: bool
@@ -204,19 +192,21 @@ class Transaction:
         """Take the session's lock.
 
         Raises:
-            TransactionError: It is open already; a reducer tried to open it; or another asyncio
-                task of this thread is inside a transaction of this session, because it awaited
-                within its block.
+            TransactionError: It is open already, or a reducer tried to open it.
+            SessionBusyError: Another asyncio task of this thread is inside a transaction of this
+                session, because it awaited within its block.
         """
         store = self._store
-        store.lock.acquire()
+        lock = store.lock()
+        lock.acquire()
         outer = store.open
         if self._entered or (outer is not None and (outer._reducing or not outer.is_held())):
-            store.lock.release()
-            raise TransactionError(_refusal(self, outer))
+            lock.release()
+            raise _refusal(self, outer)
+        self._lock = lock
         self._entered = True
         self._outer = outer
-        self._recorded = self._told = ()
+        self._told = ()
         self._dispatched = None if outer is None else outer._dispatched
         self._reducing = False
         self._is_own = False  # the slices are another's until the first change
@@ -240,16 +230,15 @@ class Transaction:
                     outer.slices = self.slices
                     outer._is_own = outer._is_own or self._is_own
                     outer._dispatched = self._dispatched
-                    outer._recorded += self._recorded
                     outer._told += self._told
                 else:
                     store.slices = self.slices
-                    if self._recorded:
-                        store.record(self._recorded)
                     if self._told:
                         self._tell()
+            if outer is None and store.deferred:
+                self._publish_deferred()
         finally:
-            store.lock.release()
+            self._lock.release()
 
     def is_held(self) -> bool:
         """Whether the running thread and asyncio task are those that opened it.
@@ -258,10 +247,9 @@ class Transaction:
         """
         return self._thread == get_ident() and (self._task is None or self._task is _running_task())
 
-    def recorded(self, event_type: type) -> list[SessionEvent]:
-        """The events of a type that await the commit, also those of the transactions around it."""
-        around = [] if self._outer is None else self._outer.recorded(event_type)
-        return around + [event for event in self._recorded if type(event) is event_type]
+    def is_of(self, thread: int | None) -> bool:
+        """Whether this thread opened it."""
+        return self._thread == thread
 
     def latest(self, slice_type: type[S]) -> S | None:
         """The newest item of a slice as this transaction sees it, or None.
@@ -294,14 +282,13 @@ class Transaction:
             raise TransactionError(_NOT_HERE)
         if self._task is not None and not self.is_held():
             raise TransactionError(_NOT_HERE)
-        if (
-            isinstance(event, SessionEvent)
-            and event.session_id is not store.session_id
-            and event.session_id != store.session_id
-        ):
-            raise TransactionError(f"the event belongs to another session, {event.session_id}")
-        routing = store.routings.get(type(event)) or store.routing(type(event))
-        routes = routing.routes
+        if isinstance(event, SessionEvent) and event.session_id is not store.session_id:
+            event = addressed(event, store.session_id)
+            if event.session_id != store.session_id:
+                raise TransactionError(f"the event belongs to another session, {event.session_id}")
+        routes = store.routes.get(type(event))
+        if routes is None:
+            routes = store.find_routes(type(event))
         if routes:
             # One reducer changes one slice, or raises before: only several need a copy to be all or none.
             slices = self.slices if self._is_own and len(routes) == 1 else self.slices.copy()
@@ -312,33 +299,42 @@ class Transaction:
             finally:
                 self._reducing = False
             self.slices, self._is_own = slices, True
-        if routing.logged and isinstance(event, SessionEvent):
-            self._recorded += (event,)
         self._dispatched = event
 
     def publish(self, event: SessionEvent) -> None:
         """Reduce the event now, and tell the bus once the transaction is committed.
 
-        A ``ToolInvoked`` has its value reduced too, unless that was the last thing dispatched here:
-        a tool that had to see what its command makes has done it already.
+        The value of a ``ToolInvoked`` or ``PromptExecuted`` is reduced too, unless it was the last thing
+        dispatched here: a tool that had to see what its command makes has done it already. An event
+        without a ``session_id`` is addressed to this session.
 
         Raises:
             The same as ``dispatch``.
         """
-        value = event.value if isinstance(event, ToolInvoked) else None
+        if event.session_id is None:
+            event = addressed(event, self._store.session_id)
+        self.reduce(event)
+        self._told += (event,)
+
+    def reduce(self, event: SessionEvent) -> None:
+        """Reduce an event and its value, as one, and tell nobody.
+
+        Raises:
+            The same as ``dispatch``.
+        """
+        value = event.value if isinstance(event, (ToolInvoked, PromptExecuted)) else None
         if value is None or value is self._dispatched:
             self.dispatch(event)
-        else:
-            before, recorded = self.slices, self._recorded
+            return
+        before = self.slices
+        self._is_own = False
+        try:
+            self.dispatch(value)
+            self.dispatch(event)
+        except BaseException:
+            self.slices = before
             self._is_own = False
-            try:
-                self.dispatch(value)
-                self.dispatch(event)
-            except BaseException:
-                self.slices, self._recorded = before, recorded
-                self._is_own = False
-                raise
-        self._told += (event,)
+            raise
 
     def replace(self, slices: Slices) -> None:
         """Put these slices in place of all that there are.
@@ -356,9 +352,9 @@ class Transaction:
         store = self._store
         untold = store.untold
         untold.extend(self._told)
-        if store.delivering:
+        if store.telling is not None:
             return  # a subscriber committed this: whoever tells it of its event goes on with these
-        store.delivering = True
+        store.telling = get_ident()
         try:
             while untold:
                 event = untold.popleft()
@@ -366,15 +362,29 @@ class Transaction:
                 if event is self._told[-1]:
                     self.published = published
         finally:
-            store.delivering = False
+            store.telling = None
+
+    def _publish_deferred(self) -> None:
+        """Publish what came up for this session while its transaction was open and another task's."""
+        deferred = self._store.deferred
+        while deferred:
+            event = deferred.popleft()
+            transaction = Transaction(self._store, self._deliver)
+            try:
+                with transaction:
+                    transaction.publish(event)
+            except Exception as error:  # noqa: BLE001 - what this transaction did is committed
+                log_failure(__name__, "deferred_event_failed", event, error, transaction.publish)
 
 
-def _refusal(transaction: Transaction, outer: Transaction | None) -> str:
+def _refusal(transaction: Transaction, outer: Transaction | None) -> TransactionError:
     if outer is not None and outer._reducing:
-        return "a reducer must not dispatch or publish: return the next slice instead"
+        return TransactionError("a reducer must not dispatch or publish: return the next slice instead")
     if transaction._entered:
-        return "the transaction is open already: call session.transaction() for a nested one"
-    return "another task holds a transaction of this session open: never await inside one"
+        return TransactionError(
+            "the transaction is open already: call session.transaction() for a nested one"
+        )
+    return SessionBusyError(_BUSY)
 
 
 def _running_task() -> object:

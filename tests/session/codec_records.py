@@ -154,6 +154,13 @@ class Unresolved:
     item: Nowhere  # type: ignore[name-defined]  # noqa: F821
 
 
+class Handmade(Point):
+    """A record whose subclass builds itself."""
+
+    def __init__(self, x: int, y: int = 0) -> None:
+        raise AssertionError(f"built from {x} and {y}")
+
+
 @dataclass(frozen=True)
 class Measure:
     value: float

@@ -96,7 +96,8 @@ def test_a_failure_is_raised_on_demand_with_all_causes(bus: InProcessEventBus) -
     bus.subscribe(Note, partial(fail, 1))
     with pytest.raises(ExceptionGroup) as caught:
         bus.publish(Note("a")).raise_for_failures()
-    assert caught.value.message == "2 of 3 subscribers failed"
+    name = f"{__name__}.test_a_failure_is_raised_on_demand_with_all_causes.<locals>.fail"
+    assert caught.value.message == f"2 of 3 subscribers failed: {name}, {name}"
     assert list(caught.value.exceptions) == errors
 
 
@@ -120,7 +121,8 @@ def test_the_log_of_a_failure_names_types_and_carries_no_text_of_the_exception(
         bus.publish(Note("another secret"))
     assert caplog.record_tuples == [("session.bus", logging.ERROR, "subscriber_failed")]
     record: Any = caplog.records[0]
-    assert (record.event, record.error) == ("Note", "ValueError")
+    where = f"{__name__}.test_the_log_of_a_failure_names_types_and_carries_no_text_of_the_exception"
+    assert (record.event, record.error, record.handler) == ("Note", "ValueError", f"{where}.<locals>.fail")
     assert (record.exc_info, record.exc_text, record.stack_info) == (None, None, None)
     assert "secret" not in repr(vars(record))
 

@@ -32,7 +32,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session import SnapshotError
-from session.codec import decode, encode, type_name, type_of
+from session.codec import Reader, encode, type_name, type_of
 
 IDENTITY = UUID("00000000-0000-4000-8000-000000000001")
 WHEN = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=timezone(timedelta(hours=2)))
@@ -66,6 +66,10 @@ EVERYTHING = Everything(
     typing_tuple=(1,),
     nested=({"a": (None, Point(7))},),
 )
+
+
+def decode(data: Any, hint: Any, place: str) -> Any:
+    return Reader().decode(data, hint, place)
 
 
 def round_trip(value: Any, kind: type) -> Any:
@@ -154,10 +158,11 @@ def test_a_type_variable_takes_what_comes() -> None:
     ("value", "message"),
     [
         (b"raw", "it: a bytes has no JSON form in a snapshot"),
-        ({1, 2}, "it: a set has no JSON form in a snapshot"),
-        (Decimal(1), "it: a Decimal has no JSON form in a snapshot"),
-        (date(2024, 5, 6), "it: a date has no JSON form in a snapshot"),
-        ({1: "a"}, "it: a dict has no JSON form in a snapshot"),
+        (timedelta(1), "it: a timedelta has no JSON form in a snapshot"),
+        ({(1, 2): "a"}, "it: a tuple cannot be a key in a snapshot"),
+        ({b"a": "a"}, "it: a bytes has no JSON form in a snapshot"),
+        ({1: "a", "1": "b"}, "it: two keys are written as '1'"),
+        ({1j}, "it: a complex has no JSON form in a snapshot"),
         (Loose([1, {"a": 1j}]), "it.item[1].a: a complex has no JSON form in a snapshot"),
         (Box(Point(1), points=(Point(2), Loose(object()))),  # type: ignore[arg-type]
          "it.points[1].item: a object has no JSON form in a snapshot"),
@@ -200,7 +205,10 @@ def test_a_value_without_a_json_form_is_refused_with_its_place(value: Any, messa
         ({}, tuple[int, ...], "it: expected tuple[int, ...], got dict"),
         ([], dict[str, int], "it: expected dict[str, int], got list"),
         ("ab", list[str], "it: expected list[str], got 'ab'"),
-        ([], set, "it: expected set, got list"),
+        ({}, set, "it: expected set, got dict"),
+        ([[]], set[Any], "it: an item cannot be in a set"),
+        ([1, 1], set[int], "it: an item is in the set twice"),
+        (["1"], frozenset[int], "it[0]: expected int, got '1'"),
         ([1, "a"], tuple[int, ...], "it[1]: expected int, got 'a'"),
         ([1], tuple[int, str], "it: expected 2 items, got 1"),
         ([1, "a", 2], tuple[int, str], "it: expected 2 items, got 3"),
@@ -217,7 +225,15 @@ def test_a_value_without_a_json_form_is_refused_with_its_place(value: Any, messa
         ("1", int | None, "it: expected int, got '1'"),
         (1.5, int | str | None, "it: expected int | str | None, got 1.5"),
         (None, int | str, "it: expected int | str, got None"),
-        ({"1": "a"}, dict[int, str], "it: expected dict[int, str], got dict"),
+        ({"a": "a"}, dict[int, str], "it: expected int, got 'a'"),
+        ({"1": "a", " 1": "b"}, dict[int, str], "it: two keys mean the same int"),
+        ({"true": "a"}, dict[int, str], "it: expected int, got 'true'"),
+        ({"NaN": "a"}, dict[float, str], "it: expected float, got 'NaN'"),
+        ([0, [1], 0], Decimal, "it: expected Decimal, got list"),
+        ("one", Decimal, "it: expected Decimal, got 'one'"),
+        ("2024-05-06T07:08:09", date, "it: expected date, got '2024-05-06T07:08:09'"),
+        (20240506, date, "it: expected date, got 20240506"),
+        (10**400, float, "it: expected float, got 1" + 119 * "0" + "..."),
     ],
 )
 def test_data_of_another_type_is_refused_with_its_place(data: Any, hint: Any, message: str) -> None:
@@ -265,31 +281,47 @@ def test_a_module_that_makes_its_names_on_demand_is_not_asked(monkeypatch: pytes
         with pytest.raises(SnapshotError) as caught:
             type_of("lazy_module:Box")
     assert str(caught.value) == (
-        "slice type 'lazy_module:Box' is not loaded: import it first, or pass it in types="
+        "slice type 'lazy_module:Box' is not loaded: lazy_module has no such class; pass the class in types="
     )
 
 
+IN_TYPES = "pass the class in types="
+NO_CLASS = f"codec_records has no such class; {IN_TYPES}"
+
+
 @pytest.mark.parametrize(
-    "name",
+    ("name", "remedy"),
     [
-        "",
-        ":",
-        "Point",
-        "codec_records",
-        "codec_records:",
-        "codec_records:Nothing",
-        "codec_records:Point.x.y",
-        "codec_records:Point.x",
-        "codec_records:IDENTITY",
-        "no_such_module:Point",
-        "builtins:print",
-        "codec_records:\ud800",
-        "codec_records:\0",
-        "os:system",
-        ":__class__",
+        ("", IN_TYPES),
+        (":", IN_TYPES),
+        ("Point", IN_TYPES),
+        ("codec_records", IN_TYPES),
+        ("codec_records:", IN_TYPES),
+        ("codec_records:Nothing", NO_CLASS),
+        ("codec_records:Point.x.y", NO_CLASS),
+        ("codec_records:Point.x", NO_CLASS),
+        ("codec_records:IDENTITY", NO_CLASS),
+        ("no_such.module:Point", f"import no_such.module first, or {IN_TYPES}"),
+        ("builtins:print", f"builtins has no such class; {IN_TYPES}"),
+        ("codec_records:\ud800", IN_TYPES),
+        ("codec_records:\0", IN_TYPES),
+        ("os:system", f"os has no such class; {IN_TYPES}"),
+        (":__class__", IN_TYPES),
     ],
 )
-def test_a_name_of_no_type_is_refused(name: str) -> None:
+def test_a_name_of_no_type_is_refused_with_what_to_do(name: str, remedy: str) -> None:
     with pytest.raises(SnapshotError) as caught:
         type_of(name)
-    assert str(caught.value) == f"slice type {name!r} is not loaded: import it first, or pass it in types="
+    assert str(caught.value) == f"slice type {name!r} is not loaded: {remedy}"
+
+
+@pytest.mark.parametrize(
+    "name", ["subprocess:Popen", "threading:Thread", "builtins:object", "codec_records:Handmade"]
+)
+def test_a_class_whose_values_no_snapshot_builds_is_refused(name: str) -> None:
+    assert __import__(name.partition(":")[0])
+    with pytest.raises(SnapshotError) as caught:
+        type_of(name)
+    assert str(caught.value) == (
+        f"slice type {name!r} is not a record: a snapshot holds dataclasses, attrs classes and plain values"
+    )

@@ -7,7 +7,6 @@ import pickle
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 from uuid import UUID, uuid4
 
 import attrs
@@ -57,15 +56,6 @@ def test_every_event_is_a_session_event_that_is_frozen_and_picklable(event: Sess
     copied = pickle.loads(pickle.dumps(event))  # noqa: S301 - made one line above
     assert copied == event
     assert copied.event_id == event.event_id
-
-
-def test_an_event_must_name_its_session() -> None:
-    make: Any = SessionEvent
-    with pytest.raises(TypeError) as caught:
-        make()
-    assert (
-        str(caught.value) == "SessionEvent.__init__() missing 1 required keyword-only argument: 'session_id'"
-    )
 
 
 def test_every_event_has_an_identity_of_its_own_that_never_changes() -> None:

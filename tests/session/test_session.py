@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from uuid import UUID
@@ -78,14 +79,26 @@ class TestFamily:
         assert child.select_all(Note) == (Note("child"),)
         assert numbers(child.select_all(Ping)) == [1]
 
-    def test_a_parent_keeps_its_children_also_when_they_are_closed(self) -> None:
+    def test_a_parent_keeps_its_children_until_they_are_closed(self) -> None:
         parent = Session()
         identity = Session(parent=parent).session_id
         gc.collect()
         (child,) = parent.children
-        child.close()
         assert child.session_id == identity
-        assert parent.children == (child,)
+        other = Session(parent=parent)
+        child.close()
+        child.close()
+        assert parent.children == (other,)
+        assert child.parent is parent
+
+    def test_a_child_that_is_closed_is_collected(self) -> None:
+        parent = Session()
+        child = Session(parent=parent)
+        child.close()
+        gone = weakref.ref(child)
+        del child
+        gc.collect()
+        assert gone() is None
 
     def test_a_child_whose_bus_refuses_it_is_not_listed(self) -> None:
         class RefusingBus(InProcessEventBus):

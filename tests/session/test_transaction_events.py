@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from uuid import uuid4
 
 import pytest
-from session_records import Note, Ping, elsewhere, note_session, numbers, ping
+from session_records import Note, Ping, called, note_session, numbers, ping
 
-from session import Session, SessionEvent, ToolInvoked, Transaction, TransactionError
-from session.transaction import Store
+from session import Session, ToolInvoked, Transaction, TransactionError
+from session.slices import items_of
 
 
 def test_a_transaction_sees_the_events_that_it_published_and_those_before(session: Session) -> None:
@@ -25,21 +26,22 @@ def test_a_transaction_sees_the_events_that_it_published_and_those_before(sessio
     assert newest.number == 3
 
 
-def test_the_events_of_one_commit_are_logged_at_once(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[list[object]] = []
-    record = Store.record
+def test_the_events_and_slices_of_one_commit_appear_in_one_step() -> None:
+    session = note_session()
+    seen: list[tuple[int, ...]] = []
 
-    def recorded(store: Store, events: tuple[SessionEvent, ...]) -> None:
-        record(store, events)
-        seen.append(elsewhere(lambda: numbers(session.select_all(Ping))))
+    def look(_frame: object, event: str, _argument: object) -> None:
+        """What another thread would see, at each call and return on the way."""
+        slices = session._store.slices
+        seen.append(tuple(len(items_of(slices.get(kind, ()))) for kind in (Note, Ping, ToolInvoked)))
 
-    monkeypatch.setattr(Store, "record", recorded)
     with session.transaction() as transaction:
+        transaction.dispatch(Note("a"))
         transaction.publish(ping(session, 1))
-        transaction.publish(ping(session, 2))
-    assert seen == [[[1, 2]]]
+        transaction.publish(called(session, Note("b")))
+        sys.setprofile(look)
+    sys.setprofile(None)
+    assert set(seen) == {(0, 0, 0), (2, 1, 1)}
 
 
 def test_events_of_several_types_in_one_commit_are_all_logged(session: Session) -> None:

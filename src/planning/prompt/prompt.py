@@ -52,7 +52,8 @@ class Prompt:
 
         Args:
             params: One dataclass instance for each type of parameters that enabled sections take.
-            session: Where to publish ``PromptRendered``; None publishes nothing.
+            session: Where to publish ``PromptRendered``; None publishes nothing. A subscriber that fails
+                is logged, and the prompt is rendered.
 
         Raises:
             PromptRenderError: Parameters are missing, given twice, or taken by no section; a
@@ -72,9 +73,7 @@ class Prompt:
                     raise PromptRenderError(f"two sections offer a tool named {tool.name}")
         rendered = RenderedPrompt("\n\n".join(parts), tuple(tools.values()))
         if session is not None:
-            session.publish(
-                PromptRendered(self.ns, self.key, rendered.text, session_id=session.session_id)
-            ).raise_for_failures()
+            session.publish_when_free(PromptRendered(self.ns, self.key, rendered.text))
         return rendered
 
     def _by_type(self, params: Iterable[object]) -> dict[type | None, Any]:

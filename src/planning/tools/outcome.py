@@ -20,6 +20,7 @@ from planning.tools.errors import (
     classify_error,
 )
 from planning.tools.result import ToolResult, plain, safe_text
+from session import SessionBusyError
 
 __all__ = ["MOST_TEXT", "failed", "is_cancelling", "question_of", "redacted", "settled", "withheld_failure"]
 
@@ -76,6 +77,8 @@ def failed(
         user_message = _asked(error, told)
     else:
         message = _TOLD.get(code, "{} failed. " + _AGAIN).format(name)
+        if isinstance(error, SessionBusyError):
+            message = f"{name} was not carried out: {error}. Call it again."
         told, user_message = f"Tool '{name}' encountered an error", SORRY
     cause = None if is_private else shortened(safe_text(error) or type(error).__name__)
     if isinstance(error, ResultInvalid):

@@ -170,6 +170,7 @@ class Path:
         return _decoder()(tool.model, arguments, further, is_private=is_private)
 
     def _walk(self, tool: Tool, params: Any, started: float) -> ToolResult:
+        self._require_session(tool)
         if tool.is_unguarded and (self._timeout is None or not tool.blocking):
             outcome = tool.run(params, self.context)
             if tool.publishes and type(outcome) is ToolResult and outcome.success:
@@ -187,6 +188,7 @@ class Path:
         return result if tool.publishes else self._publish(tool, params, result)
 
     async def _awalk(self, tool: Tool, params: Any, started: float) -> ToolResult:
+        self._require_session(tool)
         if tool.is_direct and self._runner is None:
             seconds = self._timeout if tool.timeout is None else tool.timeout
             coroutine = tool.run(params, self.context)
@@ -204,6 +206,11 @@ class Path:
                 result = await self._arun(tool, params, started)
                 admission.success = result.success
         return result if tool.publishes else self._publish(tool, params, result)
+
+    def _require_session(self, tool: Tool) -> None:
+        """Refuse, before the tool runs, a call that could not be recorded after it."""
+        if self.context.session is not None and not tool.publishes:
+            self.context.session.require_free()
 
     def _limit(self, tool: Tool) -> None:
         if tool.rate_limit_key is not None:
@@ -294,11 +301,13 @@ class Path:
             told, shown = (redacted(tool.name, result), None) if result.is_private else (result, params)
             value = result.value if tool.reduces and result.success else None
             event = ToolInvoked(tool.name, shown, told, value, session_id=session.session_id)
-            if self._tell is None:
+            if self._tell is not None:
+                self._tell(event)
+            elif value is None:
+                session.publish_when_free(event)
+            else:
                 with session.transaction() as transaction:
                     transaction.publish(event)
-            else:
-                self._tell(event)
         if _logger().isEnabledFor(_DEBUG):
             self._log(_DEBUG, "tool_called", tool.name, result)
         return result
@@ -328,7 +337,7 @@ class Path:
         session = self.context.session
         if session is not None:
             try:
-                session.publish(ToolFailed(name, result, session_id=session.session_id))
+                session.publish_when_free(ToolFailed(name, result, session_id=session.session_id))
             except Exception as refusal:  # noqa: BLE001 - a bus or a foreign transaction may refuse in any way
                 told = {"tool": name, "error": type(refusal).__name__}
                 _logger().error("call_not_recorded", extra=told)

@@ -11,7 +11,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
-from uuid import UUID
 
 import attrs
 
@@ -20,7 +19,7 @@ from planning.workflow.failures import StepError
 from planning.workflow.model import Workflow, WorkflowStatus
 from planning.workflow.run.memory import MemoryItem
 from session import Session, append, append_part
-from session.events import SessionEvent
+from session.events import SessionEvent, SessionId
 
 __all__ = [
     "RunChanged",
@@ -136,7 +135,7 @@ _APPEND_RECORD = append_part(attrgetter("record"))
 class _LiveRuns:
     """The runs of a session that are going on in this process; no part of a snapshot."""
 
-    ids: dict[UUID, set[str]]
+    ids: dict[SessionId, set[str]]
 
 
 def live_runs(session: Session) -> set[str]:

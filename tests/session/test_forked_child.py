@@ -1,0 +1,255 @@
+"""A session in a forked child works, whatever the threads that did not come along were doing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMON = """
+import os, signal, sys, threading, time, traceback
+sys.path.insert(0, {folder!r})
+from session import InProcessEventBus, Session, TransactionError, append
+from session_records import Count, Note, Ping, note_session, numbers, ping, texts
+
+def in_child(work):
+    pid = os.fork()
+    if not pid:
+        signal.alarm(30)  # what hangs ends
+        try:
+            work()
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+def in_thread(hold):
+    entered, leave = threading.Event(), threading.Event()
+    thread = threading.Thread(target=hold, args=(entered, leave))
+    thread.start()
+    entered.wait()
+    return leave, thread
+
+def use(session):
+    heard = []
+    session.bus.subscribe(Ping, heard.append)
+    before = texts(session)
+    session.dispatch(Note("child"))
+    with session.transaction() as transaction:
+        transaction.publish(ping(session, 7))
+    session.register_reducer(Count, append)
+    assert texts(session) == [*before, "child"], texts(session)
+    assert numbers(session.select_all(Ping))[-1] == 7
+    assert numbers(heard) == [7], heard
+    assert texts(session.clone()) == [*before, "child"]
+    child = Session(parent=session, bus=session.bus)
+    child.close()
+
+session = note_session()
+session.dispatch(Note("committed"))
+""".format(folder=str(Path(__file__).parent))
+
+INSIDE_A_TRANSACTION = """
+def hold(entered, leave):
+    with session.transaction() as transaction:
+        transaction.dispatch(Note("half"))
+        transaction.publish(ping(session, 1))
+        entered.set()
+        leave.wait()
+"""
+INSIDE_A_NESTED_TRANSACTION = """
+def hold(entered, leave):
+    with session.transaction() as outer:
+        outer.dispatch(Note("half"))
+        with session.transaction() as transaction:
+            transaction.dispatch(Note("more"))
+            entered.set()
+            leave.wait()
+"""
+INSIDE_A_REDUCER = """
+def hold(entered, leave):
+    def slow(slice_, event):
+        entered.set()
+        leave.wait()
+        return (event,)
+    session.register_reducer(Count, slow)
+    session.dispatch(Count(1))
+"""
+INSIDE_A_SUBSCRIBER = """
+def hold(entered, leave):
+    def slow(event):
+        if event.number != 7:
+            entered.set()
+            leave.wait()
+    session.bus.subscribe(Ping, slow)
+    with session.transaction() as transaction:
+        transaction.publish(ping(session, 1))
+        transaction.publish(ping(session, 2))
+"""
+INSIDE_THE_BUS = """
+def hold(entered, leave):
+    class Slow:
+        def __call__(self, event): ...
+        def __eq__(self, other):
+            entered.set()
+            leave.wait()
+            return False
+        __hash__ = object.__hash__
+    session.bus.subscribe(Ping, Slow())
+    session.bus.unsubscribe(Ping, print)
+"""
+HOLDERS = {
+    "a transaction": INSIDE_A_TRANSACTION,
+    "a nested transaction": INSIDE_A_NESTED_TRANSACTION,
+    "a reducer": INSIDE_A_REDUCER,
+    "a subscriber": INSIDE_A_SUBSCRIBER,
+    "the bus": INSIDE_THE_BUS,
+}
+
+
+def run(program: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", COMMON + program],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS.keys())
+def test_a_child_works_with_the_last_commit_while_a_thread_was_inside(holder: str) -> None:
+    program = """
+leave, thread = in_thread(hold)
+print(in_child(lambda: use(session)))
+print(in_child(lambda: print(in_child(lambda: use(session)), flush=True)))
+leave.set()
+thread.join()
+use(session)
+print("done")
+"""
+    assert run(holder + program) == "0\n0\n0\ndone\n"
+
+
+@pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS.keys())
+def test_the_threads_of_a_child_take_turns(holder: str) -> None:
+    program = """
+def count():
+    barrier = threading.Barrier(8)
+    def add():
+        barrier.wait()
+        for _ in range(50):
+            with session.transaction() as transaction:
+                seen = len(session.select_all(Note))
+                transaction.dispatch(Note(str(seen)))
+    before = len(texts(session))
+    threads = [threading.Thread(target=add) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert texts(session)[before:] == [str(number) for number in range(before, before + 400)]
+
+leave, thread = in_thread(hold)
+sys.setswitchinterval(1e-5)
+print(in_child(count))
+leave.set()
+thread.join()
+"""
+    assert run(holder + program) == "0\n"
+
+
+def test_nobody_in_a_child_sees_what_a_thread_had_not_committed() -> None:
+    program = """
+def look():
+    seen = []
+    for _ in range(50):  # a new thread may well have the number of the one that is gone
+        thread = threading.Thread(target=lambda: seen.append((texts(session), session.select_latest(Note).text)))
+        thread.start()
+        thread.join()
+    assert set(map(str, seen)) == {"(['committed'], 'committed')"}, seen
+
+leave, thread = in_thread(hold)
+print(in_child(look))
+leave.set()
+thread.join()
+print(texts(session))
+"""
+    assert run(INSIDE_A_TRANSACTION + program) == "0\n['committed', 'half']\n"
+
+
+def test_a_child_that_is_forked_at_any_moment_finds_whole_commits() -> None:
+    program = """
+over = False
+
+def write():
+    number = 0
+    while not over:
+        number += 1
+        with session.transaction() as transaction:
+            transaction.dispatch(Note(str(number)))
+            transaction.publish(ping(session, number))
+
+def look():
+    notes, pings = texts(session)[1:], numbers(session.select_all(Ping))
+    assert notes == [str(number) for number in pings], (len(notes), len(pings))
+    use(session)
+
+sys.setswitchinterval(1e-6)
+thread = threading.Thread(target=write)
+thread.start()
+codes = set()
+for _ in range(25):
+    codes.add(in_child(look))
+    time.sleep(0.0007)
+over = True
+thread.join()
+print(codes)
+"""
+    assert run(program) == "{0}\n"
+
+
+def test_a_fork_inside_a_transaction_goes_on_with_it_in_both_processes() -> None:
+    program = """
+with session.transaction() as transaction:
+    transaction.dispatch(Note("before"))
+    pid = os.fork()
+    if not pid:
+        signal.alarm(30)
+    session.dispatch(Note("nested"))
+    transaction.dispatch(Note("child" if not pid else "parent"))
+if not pid:
+    print(texts(session), flush=True)
+    session.dispatch(Note("after"))
+    os._exit(0 if texts(session)[-1] == "after" else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), texts(session))
+"""
+    assert run(program) == (
+        "['committed', 'before', 'nested', 'child']\n0 ['committed', 'before', 'nested', 'parent']\n"
+    )
+
+
+def test_a_fork_inside_a_subscriber_goes_on_telling_in_both_processes() -> None:
+    program = """
+heard, pids = [], []
+
+def fork(event):
+    if event.number == 1:
+        pids.append(os.fork())
+        session.publish(ping(session, 3))
+    heard.append(event.number)
+
+session.bus.subscribe(Ping, fork)
+with session.transaction() as transaction:
+    transaction.publish(ping(session, 1))
+    transaction.publish(ping(session, 2))
+if not pids[0]:
+    print(heard, numbers(session.select_all(Ping)), flush=True)
+    os._exit(0)
+print(os.waitstatus_to_exitcode(os.waitpid(pids[0], 0)[1]), heard, numbers(session.select_all(Ping)))
+"""
+    assert run(program) == "[1, 2, 3] [1, 2, 3]\n0 [1, 2, 3] [1, 2, 3]\n"

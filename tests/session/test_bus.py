@@ -127,6 +127,47 @@ def test_the_log_of_a_failure_names_types_and_carries_no_text_of_the_exception(
     assert "secret" not in repr(vars(record))
 
 
+class Caller:
+    """Fails as a method, as an object, and as a nested partial."""
+
+    def method(self, _event: Note) -> None:
+        raise ValueError
+
+    def __call__(self, _event: Note) -> None:
+        raise ValueError
+
+
+class Nameless(Caller):
+    """Has no answer to what it is called."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "__qualname__":
+            raise RuntimeError
+        return super().__getattribute__(name)
+
+
+@pytest.mark.parametrize(
+    ("subscriber", "name"),
+    [
+        (Caller().method, "Caller.method"),
+        (Caller(), "Caller"),
+        (partial(partial(Caller.method, Caller())), "Caller.method"),
+        (Nameless(), "Nameless"),
+    ],
+    ids=["method", "object", "partial", "nameless"],
+)
+def test_a_subscriber_that_fails_is_named_in_the_log_the_result_and_the_group(
+    subscriber: Any, name: str, bus: InProcessEventBus, caplog: pytest.LogCaptureFixture
+) -> None:
+    bus.subscribe(Note, subscriber)
+    result = bus.publish(Note("a"))
+    assert [failure.name for failure in result.failures] == [f"{__name__}.{name}"]
+    assert [vars(record)["handler"] for record in caplog.records] == [f"{__name__}.{name}"]
+    with pytest.raises(ExceptionGroup) as caught:
+        result.raise_for_failures()
+    assert caught.value.message == f"1 of 1 subscribers failed: {__name__}.{name}"
+
+
 def test_an_exit_of_the_program_passes_through_publish(bus: InProcessEventBus) -> None:
     heard: list[Note] = []
 

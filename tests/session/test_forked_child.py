@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-COMMON = """
+COMMON = f"""
 import os, signal, sys, threading, time, traceback
-sys.path.insert(0, {folder!r})
+sys.path.insert(0, {str(Path(__file__).parent)!r})
 from session import InProcessEventBus, Session, TransactionError, append
 from session_records import Count, Note, Ping, note_session, numbers, ping, texts
 
@@ -50,7 +50,7 @@ def use(session):
 
 session = note_session()
 session.dispatch(Note("committed"))
-""".format(folder=str(Path(__file__).parent))
+"""
 
 INSIDE_A_TRANSACTION = """
 def hold(entered, leave):
@@ -168,7 +168,8 @@ def test_nobody_in_a_child_sees_what_a_thread_had_not_committed() -> None:
 def look():
     seen = []
     for _ in range(50):  # a new thread may well have the number of the one that is gone
-        thread = threading.Thread(target=lambda: seen.append((texts(session), session.select_latest(Note).text)))
+        read = lambda: seen.append((texts(session), session.select_latest(Note).text))
+        thread = threading.Thread(target=read)
         thread.start()
         thread.join()
     assert set(map(str, seen)) == {"(['committed'], 'committed')"}, seen

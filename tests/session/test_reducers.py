@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import check_idempotent, check_reducer_laws, check_session_agrees, check_shares_items
-from session import Reducer, Session, append, keep_last, replace_latest, upsert_by
+from session import Reducer, Session, append, keep_last, replace_latest, replace_latest_by, upsert_by
 from session.reducers import Append
 
 
@@ -26,8 +26,15 @@ def row_key(row: Row) -> str:
 
 ROWS = st.builds(Row, st.sampled_from("abc"), st.integers(0, 3))
 SLICES = st.lists(ROWS, max_size=6).map(tuple)
-ALL: list[Reducer] = [append, keep_last(1), keep_last(3), upsert_by(row_key), replace_latest]
-IDS = ["append", "keep_last_1", "keep_last_3", "upsert_by", "replace_latest"]
+ALL: list[Reducer] = [
+    append,
+    keep_last(1),
+    keep_last(3),
+    upsert_by(row_key),
+    replace_latest,
+    replace_latest_by(row_key),
+]
+IDS = ["append", "keep_last_1", "keep_last_3", "upsert_by", "replace_latest", "replace_latest_by"]
 every_reducer = pytest.mark.parametrize("reducer", ALL, ids=IDS)
 
 
@@ -53,7 +60,9 @@ def test_a_session_reduces_as_the_plain_function_does(
     check_session_agrees(reducer, Row, slice_, event)
 
 
-@pytest.mark.parametrize("reducer", [upsert_by(row_key), replace_latest, keep_last(1)])
+@pytest.mark.parametrize(
+    "reducer", [upsert_by(row_key), replace_latest, replace_latest_by(row_key), keep_last(1)]
+)
 @given(slice_=SLICES, event=ROWS)
 def test_reducers_that_replace_are_idempotent(reducer: Reducer, slice_: tuple[Row, ...], event: Row) -> None:
     check_idempotent(reducer, slice_, event)
@@ -120,3 +129,18 @@ def test_append_and_keep_last_are_equal_by_their_limit() -> None:
         False, True, False,
         False, False, True,
     ]  # fmt: skip
+
+
+def test_replace_latest_by_keeps_the_latest_of_each_key_in_the_order_in_which_they_came() -> None:
+    session = Session()
+    session.register_reducer(Row, replace_latest_by(row_key))
+    for row in (Row("tea", 1), Row("milk", 2), Row("tea", 3), Row("bread", 4), Row("milk", 5)):
+        session.dispatch(row)
+    assert session.select_all(Row) == (Row("tea", 3), Row("bread", 4), Row("milk", 5))
+    assert session.select_latest(Row) == Row("milk", 5)
+
+
+def test_replace_latest_by_keeps_one_where_several_had_the_key() -> None:
+    reduce = replace_latest_by(row_key)
+    slice_ = (Row("a", 1), Row("a", 2), Row("b", 3), Row("a", 4))
+    assert reduce(slice_, Row("a", 5)) == (Row("b", 3), Row("a", 5))

@@ -12,8 +12,10 @@ from session_records import Count, LoudPing, Note, Ping, called, numbers, ping
 
 from session import (
     InProcessEventBus,
+    PromptExecuted,
     ReducerError,
     Session,
+    ToolFailed,
     ToolInvoked,
     TransactionError,
     append,
@@ -188,6 +190,45 @@ class TestEvents:
         session.register_reducer(Ping, keep_last(2))
         session.publish(ping(session, 3))
         assert numbers(session.select_all(Ping)) == [2, 3]
+
+    def test_a_reducer_that_comes_after_the_log_keeps_its_events_and_all_other_slices(
+        self, session: Session
+    ) -> None:
+        session.register_reducer(Note, append)
+        session.publish(called(session, Note("a")))
+        for number in range(3):
+            session.publish(ping(session, number))
+        session.register_reducer(Ping, keep_last(2))
+        assert (session.select_all(Note), len(session.select_all(ToolInvoked))) == ((Note("a"),), 1)
+        assert numbers(session.select_all(Ping)) == [0, 1, 2]
+        session.publish(ping(session, 3))
+        assert numbers(session.select_all(Ping)) == [2, 3]
+
+    def test_an_event_that_a_reducer_keeps_is_not_logged_as_well(self, session: Session) -> None:
+        session.register_reducer(Ping, lambda slice_, event: slice_ if event.number else (event,))
+        for number in (0, 1, 2):
+            session.publish(ping(session, number))
+        assert numbers(session.select_all(Ping)) == [0]
+        assert numbers(session.clone().select_all(Ping)) == [0]
+
+    def test_what_an_event_carries_does_not_change_with_its_makers_containers(self, session: Session) -> None:
+        params: dict[str, Any] = {"a": [1, {"b": {2}}], "c": ([3],)}
+        given = {"a": [1, {"b": {2}}], "c": ([3],)}
+        session.publish(ToolInvoked("t", params, params))
+        session.publish(ToolFailed("t", params))
+        session.publish(PromptExecuted("ns", "key", params))
+        params["a"][1]["b"].add(4)
+        params["c"][0].append(4)
+        params.pop("a")
+        (invoked,), (failed,) = session.select_all(ToolInvoked), session.select_all(ToolFailed)
+        (executed,) = session.select_all(PromptExecuted)
+        assert [invoked.params, invoked.result, failed.result, executed.result] == [given] * 4
+
+    def test_an_event_takes_a_container_that_holds_itself(self, session: Session) -> None:
+        params: dict[str, Any] = {}
+        params["self"] = params
+        session.publish(ToolInvoked("t", params, None))
+        assert session.select_all(ToolInvoked)[0].params is params
 
     def test_a_reducer_for_another_slice_leaves_the_log_alone(self, session: Session) -> None:
         session.register_reducer(Ping, lambda slice_, event: (Count(event.number),), slice_type=Count)

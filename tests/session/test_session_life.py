@@ -18,6 +18,7 @@ from session import (
     SnapshotError,
     ToolInvoked,
     append,
+    keep_last,
     replace_latest,
 )
 
@@ -81,6 +82,45 @@ class TestRollback:
         with pytest.raises(SnapshotError) as caught:
             session.rollback(wrong)
         assert str(caught.value) == "rollback takes a Snapshot, got dict"
+
+    def test_event_slices_that_a_reducer_keeps_are_in_no_snapshot_and_go_on(self, session: Session) -> None:
+        session.register_reducer(Ping, keep_last(2))
+        session.register_reducer(Note, append)
+        for number in range(3):
+            session.publish(ping(session, number))
+        snapshot = session.snapshot()
+        assert dict(snapshot.slices) == {}
+        session.publish(ping(session, 3))
+        session.dispatch(Note("a"))
+        session.rollback(snapshot)
+        assert (numbers(session.select_all(Ping)), session.select_all(Note)) == ([2, 3], ())
+
+
+class TestReset:
+    def test_reset_empties_the_slices_and_keeps_reducers_views_and_event_logs(self, session: Session) -> None:
+        session.register_reducer(Note, append)
+        session.register_reducer(Ping, keep_last(1))
+        session.register_view(Count, lambda select: (Count(len(select(Note))),))
+        session.publish(called(session, Note("a")))
+        session.publish(ping(session, 1))
+        before = session.snapshot()
+        session.reset()
+        assert (session.select_all(Note), session.select_all(Count)) == ((), (Count(0),))
+        assert (len(session.select_all(ToolInvoked)), len(session.select_all(Ping))) == (1, 1)
+        assert session.snapshot() == Session().snapshot()
+        session.dispatch(Note("b"))
+        assert session.select_all(Note) == (Note("b"),)
+        session.rollback(before)
+        assert session.select_all(Note) == (Note("a"),)
+
+    def test_a_reset_inside_a_transaction_that_is_given_up_never_was(self) -> None:
+        session = note_session()
+        session.dispatch(Note("a"))
+        with pytest.raises(KeyError), session.transaction():
+            session.reset()
+            assert session.select_all(Note) == ()
+            raise KeyError
+        assert session.select_all(Note) == (Note("a"),)
 
 
 class TestClone:

@@ -100,6 +100,7 @@ def test_a_bus_that_raises_undoes_nothing_and_is_logged_without_its_text(
     assert caplog.record_tuples == [("session.session", logging.ERROR, "bus_failed")] * 2
     for record in caplog.records:
         assert (vars(record)["event"], vars(record)["error"]) == ("Ping", "OnPurposeError")
+        assert vars(record)["handler"] == f"{__name__}.BrokenBus.publish"
         assert (record.exc_info, record.exc_text, record.stack_info) == (None, None, None)
         assert "secret" not in repr(vars(record))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -165,6 +166,32 @@ def test_rendering_in_the_name_of_a_session_is_an_event(session: Session) -> Non
     rendered = prompt(MarkdownSection(title="T", template="x")).render(session=session)
     (event,) = select_all(session, PromptRendered)
     assert (event.ns, event.key, event.text) == ("tests", "prompt", rendered.text)
+
+
+def test_rendering_survives_a_broken_subscriber_and_a_task_that_holds_the_session(
+    session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_event: PromptRendered) -> None:
+        raise RuntimeError("the secret")
+
+    session.bus.subscribe(PromptRendered, broken)
+    made = prompt(MarkdownSection(title="T", template="x"))
+    assert made.render(session=session).text == "## 1. T\n\nx"
+    where = f"{__name__}.test_rendering_survives_a_broken_subscriber_and_a_task_that_holds_the_session"
+    assert [(record.message, vars(record)["handler"]) for record in caplog.records] == [
+        ("subscriber_failed", f"{where}.<locals>.broken")
+    ]
+
+    async def main() -> None:
+        async def render() -> None:
+            assert made.render(session=session).text == "## 1. T\n\nx"
+
+        with session.transaction():
+            await asyncio.create_task(render())
+            assert len(session.select_all(PromptRendered)) == 1
+
+    asyncio.run(main())
+    assert len(session.select_all(PromptRendered)) == 2
 
 
 def test_a_section_offers_no_tools_unless_it_says_so() -> None:

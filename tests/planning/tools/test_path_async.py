@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from planning import PlanningToolsSection
 from planning.tools import (
     BaseTool,
     CircuitBreaker,
@@ -260,7 +261,8 @@ def test_a_call_over_the_limit_is_refused_and_not_made() -> None:
 
 def test_a_call_while_another_task_holds_the_transaction_fails_and_the_next_works() -> None:
     session = Session()
-    toolbox = Toolbox([tool(lambda: 1, blocking=False)], session=session)
+    ran: list[int] = []
+    toolbox = Toolbox([tool(lambda: ran.append(1), blocking=False)], session=session)
 
     async def run() -> Any:
         entered, leave = asyncio.Event(), asyncio.Event()
@@ -275,12 +277,71 @@ def test_a_call_while_another_task_holds_the_transaction_fails_and_the_next_work
         refused = await toolbox.acall("t")
         with pytest.raises(TransactionError):
             await toolbox.ainvoke("t")
+        assert (ran, tool_calls(session)) == ([], ())
         leave.set()
         await holder
         return refused, await toolbox.acall("t")
 
     refused, done = asyncio.run(run())
     assert (refused.success, refused.code, done.success) == (False, ErrorKind.UNKNOWN, True)
+    assert refused.message == (
+        "t was not carried out: another task holds a transaction of this session open: "
+        "never await inside one. Call it again."
+    )
+    assert ran == [1]
+    assert [call.outcome for call in tool_calls(session)] == ["success", "unknown", "unknown"]
+
+
+def test_a_tool_that_ran_while_another_task_took_the_session_succeeds_and_is_recorded_later() -> None:
+    session = Session()
+
+    async def run() -> None:
+        entered, leave = asyncio.Event(), asyncio.Event()
+
+        async def work() -> str:
+            leave.set()
+            await entered.wait()
+            return "done"
+
+        async def hold() -> None:
+            await leave.wait()
+            with session.transaction():
+                entered.set()
+                for _ in range(5):
+                    await asyncio.sleep(0)
+                assert task.done()
+
+        task = asyncio.create_task(Toolbox([tool(work)], session=session).acall("t"))
+        await hold()
+        assert ((await task).message, (await task).success) == ("done", True)
+
+    asyncio.run(run())
+    assert [call.outcome for call in tool_calls(session)] == ["success"]
+
+
+def test_a_planning_call_while_another_task_holds_the_session_says_so_and_is_recorded() -> None:
+    session = Session()
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+
+    async def run() -> Any:
+        async def call() -> Any:
+            return await toolbox.acall("planning_setup_plan", {"objective": "o"})
+
+        with session.transaction():
+            refused = await asyncio.create_task(call())
+            assert tool_calls(session) == ()
+        return refused, await call()
+
+    refused, done = asyncio.run(run())
+    assert refused.message == (
+        "planning_setup_plan was not carried out: another task holds a transaction of this session open: "
+        "never await inside one. Call it again."
+    )
+    assert done.success
+    assert [(call.tool, call.outcome) for call in tool_calls(session)] == [
+        ("planning_setup_plan", "success"),
+        ("planning_setup_plan", "unknown"),
+    ]
 
 
 def test_a_tool_may_await_another_toolbox() -> None:

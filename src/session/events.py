@@ -33,7 +33,7 @@ _NAME = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def session_id_of(given: object) -> SessionId:
+def session_id_of(given: SessionId) -> SessionId:
     """Check a session id. The lower-case text of a UUID is that UUID.
 
     Raises:

@@ -15,26 +15,26 @@ class ProcessLock:
     thread held would stay locked in the child for ever, so the child gets a new one.
     """
 
-    __slots__ = ("_fresh", "_lock", "_pid")
+    __slots__ = ("_fresh", "newest", "pid")
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._pid = getpid()
+        self.newest = threading.RLock()
+        self.pid = getpid()
         self._fresh: dict[int, threading.RLock] = {}
 
     def lock(self) -> threading.RLock:
         """The lock of this process, to be acquired."""
         pid = getpid()
-        if pid != self._pid:
+        if pid != self.pid:
             # setdefault is atomic: threads of the child that come here at once get the same lock.
             lock = self._fresh.setdefault(pid, threading.RLock())
             with lock:
-                if pid != self._pid:
+                if pid != self.pid:
                     self.forget_other_threads()
-                    self._lock = lock
-                    self._pid = pid  # from here on nobody comes here
+                    self.newest = lock
+                    self.pid = pid  # from here on nobody comes here
                     self._fresh = {}
-        return self._lock
+        return self.newest
 
     def forget_other_threads(self) -> None:
         """End what threads had begun that are not in this process; called once in a forked child."""

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
+from os import getpid
 from threading import get_ident
 from types import TracebackType
 from typing import Any, TypeVar
@@ -156,7 +157,7 @@ class Store(ProcessLock):
 
     def latest(self, slice_type: type) -> Any:
         """The newest item of a slice, or of a view; None when there is none."""
-        slice_ = self.visible().get(slice_type)
+        slice_ = (self.slices if self.open is None else self.visible()).get(slice_type)
         return latest_of(self.items(slice_type) if slice_ is None else slice_)
 
 
@@ -197,7 +198,7 @@ class Transaction:
                 session, because it awaited within its block.
         """
         store = self._store
-        lock = store.lock()
+        lock = store.newest if store.pid == getpid() else store.lock()  # each call comes by here
         lock.acquire()
         outer = store.open
         if self._entered or (outer is not None and (outer._reducing or not outer.is_held())):

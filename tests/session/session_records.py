@@ -48,7 +48,7 @@ def numbers(events: tuple[Ping, ...]) -> list[int]:
     return [event.number for event in events]
 
 
-def note_session(session_id: UUID | None = None) -> Session:
+def note_session(session_id: UUID | str | None = None) -> Session:
     """A session that appends notes."""
     session = Session(session_id=session_id)
     session.register_reducer(Note, append)

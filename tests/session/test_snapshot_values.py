@@ -158,8 +158,8 @@ class Odd:
         (Odd(user=[1]), "Odd does not read back equal: give its fields exact type hints"),
         (Odd(day=datetime(2024, 5, 6, 7, tzinfo=UTC)),
          "Odd[0].day: expected date, got '2024-05-06T07:00:00+00:00'"),
-        (Odd(point={"x": 1, "z": 2}), "Odd[0].point: expected an object with x, y"),  # type: ignore[typeddict-item,typeddict-unknown-key]
-        (Odd(point={"y": Decimal(1)}), "Odd[0].point: expected an object with x, y"),  # type: ignore[typeddict-item]
+        (Odd(point={"x": 1, "z": 2}), "Odd[0].point: expected an object with x, y"),  # type: ignore[arg-type]
+        (Odd(point={"y": Decimal(1)}), "Odd[0].point: expected an object with x, y"),  # type: ignore[arg-type]
         (Odd(item=float("nan")), "Odd[0].item: nan has no JSON form"),
         (Odd(keys={1: 1, "1": 2}), "Odd[0].keys: two keys are written as '1'"),
     ],

@@ -21,8 +21,9 @@ import attrs
 import typing_extensions
 
 from session.errors import SnapshotError, shown
+from session.strict_json import read_json
 
-__all__ = ["Place", "Reader", "encode", "read_json", "require_plain", "type_name", "type_of"]
+__all__ = ["Place", "Reader", "encode", "require_plain", "type_name", "type_of"]
 
 Place = str | tuple["Place", str | int]
 """Where a value is: a name, or the place around it and the key or index in that; spelled in messages only."""
@@ -93,17 +94,6 @@ def require_plain(kind: type) -> None:
             f"slice type {shown(type_name(kind))} is not a record: "
             "a snapshot holds dataclasses, attrs classes and plain values"
         )
-
-
-def read_json(text: str | bytes) -> Any:
-    """Read strict JSON: no key twice in an object, and no number that a float cannot hold.
-
-    Raises:
-        TypeError: It is no text.
-        ValueError: It is not JSON.
-        RecursionError: It is nested too deep.
-    """
-    return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_object)
 
 
 def encode(value: Any, place: Place) -> Any:
@@ -366,26 +356,6 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _as_it_is(value: Any) -> Any:
-    return value
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]  # adds on the way
-        raise ValueError(f"the key {shown(twice)} is in an object twice")
-    return found
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON value")
-
-
-def _finite(number: str) -> float:
-    value = float(number)
-    if math.isinf(value):
-        raise ValueError(f"{number if len(number) <= 40 else shown(number)} is too large")
     return value
 
 

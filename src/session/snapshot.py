@@ -94,7 +94,7 @@ class Snapshot:
             SnapshotError: The text is no snapshot, is one of another version, or names a type that
                 is not loaded or whose values no snapshot holds.
         """
-        from session.codec import read_json  # noqa: PLC0415 - most sessions are never read
+        from session.strict_json import read_json  # noqa: PLC0415 - most sessions are never read
 
         try:
             document = read_json(text)

@@ -13,7 +13,7 @@ import pytest
 from planning import AddStep, MarkStep, NewPlanStep, Plan, SetupPlan, Toolbox
 from planning.reducers import REDUCERS
 from planning.tools import ToolResult
-from session import InProcessEventBus, Session, ToolInvoked
+from session import InProcessEventBus, Session, ToolFailed, ToolInvoked
 
 WRITERS, ROUNDS = 8, 15
 
@@ -307,7 +307,11 @@ def test_a_call_while_another_task_holds_a_transaction_open_fails_and_changes_no
 
     result = asyncio.run(main())
     assert result.success is False
-    assert result.message == "planning_setup_plan failed. Call it again, or go on without it."
+    assert result.message == (
+        "planning_setup_plan was not carried out: another task holds a transaction of this session open: "
+        "never await inside one. Call it again."
+    )
+    assert [event.result for event in session.select_all(ToolFailed)] == [result]
     assert latest(session) == Plan("Held", "active")
     assert session.select_all(ToolInvoked) == ()
     accepted(toolbox.call("planning_setup_plan", {"objective": "Another"}))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
 
-__all__ = ["Problem", "ToolError", "ToolValidationError", "show", "unknown_option"]
+__all__ = ["Problem", "ToolError", "ToolValidationError", "nearest", "show", "unknown_option"]
 
 _SHOWN = 40
 _LISTED = 60
+_NEAR = 0.75
+_LONGEST_NAME = 100
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_BREAK = re.compile(r"[\W_]+")
 
 
 @attrs.frozen
@@ -99,3 +104,41 @@ def show(value: object) -> str:
 def unknown_option(value: object, options: Iterable[object]) -> str:
     """The message for a value that is none of the options."""
     return f"{show(value)} is unknown; send one of {', '.join(map(str, options))}"
+
+
+def nearest(name: object, known: Iterable[str]) -> str | None:
+    """The known name that was probably meant; None when none is close, or the name is very long.
+
+    Case and separators do not count. A name that has all the words of the other is closer than letters
+    alone make it: ``calculate_tip_amount`` means ``calculate_tip``, and not ``calculate_discount``.
+
+    Args:
+        name: The wrong name.
+        known: The names that exist.
+    """
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
+        return None
+    import difflib  # noqa: PLC0415 - only a wrong name needs it
+
+    words = _words(name)
+    if not words:
+        return None
+    matcher = difflib.SequenceMatcher(b=" ".join(words), autojunk=False)
+    closest, most = None, 0.0
+    for each in known:
+        others = _words(each[: _LONGEST_NAME + 1])
+        matcher.set_seq1(" ".join(others))
+        is_part = set(words) <= set(others) or set(others) <= set(words)
+        if is_part and others:
+            closeness = (1 + matcher.ratio()) / 2
+        elif matcher.real_quick_ratio() < _NEAR or matcher.quick_ratio() < _NEAR:
+            continue
+        else:
+            closeness = matcher.ratio()
+        if closeness >= _NEAR and closeness > most:
+            closest, most = each, closeness
+    return closest
+
+
+def _words(name: str) -> list[str]:
+    return _BREAK.sub(" ", _HUMP.sub(" ", name)).casefold().split()

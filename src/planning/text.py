@@ -95,6 +95,15 @@ class TextRule:
         for position, character in enumerate(text, start=1):
             if not self._allows(character):
                 seen.setdefault(character, position)
+        unspelled = next(
+            (each for each in seen if not _is_control(each) and ascii_spelling(each) is None), None
+        )
+        if unspelled is not None:  # to replace the other characters one by one would not help
+            yield (
+                f"{_name(unspelled)} at character {seen[unspelled]} has no ASCII spelling; "
+                "write the text in English or in ASCII"
+            )
+            seen = {each: position for each, position in seen.items() if each.isascii()}
         for character, position in list(seen.items())[:_SHOWN]:
             yield f"{_name(character)} at character {position}; {self._remedy(character)}"
         if len(seen) > _SHOWN:
@@ -123,9 +132,9 @@ def ascii_spelling(character: str) -> str | None:
     category = unicodedata.category(character)
     if category == "Pd":
         return "-"
-    if category == "Zs":
+    if category in {"Zs", "Zl", "Zp"}:
         return " "
-    if category == "Cf":
+    if category in {"Cf", "Mn"}:
         return ""
     plain = "".join(
         _SPELLINGS.get(part, part)
@@ -136,21 +145,32 @@ def ascii_spelling(character: str) -> str | None:
 
 
 def fitted(text: str, rule: TextRule) -> str:
-    """A text as a plan may hold it: in ASCII, on one line, cut to its limit; maybe empty."""
+    """A text as a plan may hold it: in ASCII, on one line, and with ``...`` where it is cut to the limit.
+
+    Returns:
+        The text; empty when nothing of it shows, or when a character of it has no ASCII spelling.
+    """
     if rule.keeps(text):
         return text
-    if len(text) > 2 * rule.limit:
-        text = text[: 2 * rule.limit]
-    if not text.isascii():
-        text = "".join(character if character.isascii() else _spelled(character) for character in text)
-    text = "".join(character if character.isprintable() else " " for character in text)
-    text = " ".join(text.split())
+    spelled, room = list[str](), rule.limit
+    for character in " ".join(text.split(maxsplit=rule.limit)):
+        spelling = " " if _is_control(character) else ascii_spelling(character)
+        if " " <= character <= "~":
+            spelling = character
+        if spelling is None:
+            return ""
+        spelled.append(spelling)
+        room -= len(spelling.strip())
+        if room < 0:
+            break
+    text = " ".join("".join(spelled).split())
     return text if len(text) <= rule.limit else f"{text[: rule.limit - 3].rstrip()}..."
 
 
-def _spelled(character: str) -> str:
-    spelling = ascii_spelling(character)
-    return "?" if spelling is None else spelling
+def _is_control(character: str) -> bool:
+    import unicodedata  # noqa: PLC0415 - only a refusal needs its tables
+
+    return unicodedata.category(character) == "Cc"
 
 
 def _name(character: str) -> str:
@@ -158,7 +178,7 @@ def _name(character: str) -> str:
 
     name = _CONTROL_NAMES.get(character) or unicodedata.name(character, "")
     if not name:
-        name = "a control character" if unicodedata.category(character) == "Cc" else "a character"
+        name = "a control character" if _is_control(character) else "a character"
     return f"{name} (U+{ord(character):04X})"
 
 

@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from planning.errors import Problem, ToolError, ToolValidationError, show, unknown_option
+from planning.errors import Problem, ToolError, ToolValidationError, nearest, show, unknown_option
 
 
 def test_a_problem_reads_as_its_place_and_its_message() -> None:
@@ -80,3 +80,34 @@ def test_a_wrong_value_is_shown_short_and_in_ascii(value: object, shown: str) ->
 
 def test_an_unknown_option_is_answered_with_the_options() -> None:
     assert unknown_option("x", ("a", "b")) == "'x' is unknown; send one of a, b"
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "near"),
+    [
+        ("titel", ["details", "title"], "title"),
+        ("calculate_tip_amount", ["calculate_discount", "calculate_tip"], "calculate_tip"),
+        ("search_flight", ["search", "search_flights"], "search_flights"),
+        ("search_flight_offers", ["search_hotels", "search"], "search"),
+        ("steps", ["objective", "initial_steps"], "initial_steps"),
+        ("weather", ["get_news", "get_weather"], "get_weather"),
+        ("getWeather", ["get_weather"], "get_weather"),
+        ("GET-WEATHER", ["get_weather"], "get_weather"),
+        ("get_weather_current", ["get_current_weather"], "get_current_weather"),
+        ("look", ["book", "hook"], "book"),
+        ("get", ["get_weather"], None),
+        ("end_time", ["start_time"], None),
+        ("create_user", ["delete_user"], None),
+        ("colour", ["title", "details"], None),
+        ("x" * 101, ["x" * 100], None),
+        ("", ["a"], None),
+        ("-", ["a", "_"], None),
+        (7, ["7"], None),
+        (None, ["None"], None),
+        ("title", [], None),
+    ],
+)
+def test_the_closest_name_is_suggested_and_none_when_nothing_is_close(
+    name: object, known: list[str], near: str | None
+) -> None:
+    assert nearest(name, known) == near

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule, ascii_spelling
+from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule, ascii_spelling, fitted
 from strategies import anything, refused_texts, spaces, texts, untrimmed_texts
 
 RULES = {"objective": OBJECTIVE, "title": TITLE, "details": DETAILS, "note": NOTE, "step_id": STEP_ID}
@@ -121,8 +121,8 @@ def test_a_control_character_is_refused_unless_the_rule_allows_lines(rule: TextR
         ),
         ("a\u200bb", "ZERO WIDTH SPACE (U+200B) at character 2; remove it"),
         ("e\u0301", "COMBINING ACUTE ACCENT (U+0301) at character 2; remove it"),
-        ("\U0001f680 go", "ROCKET (U+1F680) at character 1; remove it"),
-        ("a\ud800", "a character (U+D800) at character 2; remove it"),
+        ("a\u2028b", 'LINE SEPARATOR (U+2028) at character 2; only ASCII is allowed, write " "'),
+        ("a\x85b", "a control character (U+0085) at character 2; remove it"),
         ("a\x00b", "a null (U+0000) at character 2; remove it"),
         ("a\x07b", "a control character (U+0007) at character 2; remove it"),
         ("a\nb", 'a newline (U+000A) at character 2; this field is one line, write " "'),
@@ -148,11 +148,36 @@ def test_a_character_that_comes_again_is_reported_once() -> None:
 
 
 def test_of_many_characters_three_are_named_and_the_rest_counted() -> None:
-    assert TITLE.problems("\u03b1\u03b2\u03b3\u03b4\u03b5") == [
-        "GREEK SMALL LETTER ALPHA (U+03B1) at character 1; remove it",
-        "GREEK SMALL LETTER BETA (U+03B2) at character 2; remove it",
-        "GREEK SMALL LETTER GAMMA (U+03B3) at character 3; remove it",
+    assert TITLE.problems("\u00e1\u00e9\u00ed\u00f3\u00fa") == [
+        'LATIN SMALL LETTER A WITH ACUTE (U+00E1) at character 1; only ASCII is allowed, write "a"',
+        'LATIN SMALL LETTER E WITH ACUTE (U+00E9) at character 2; only ASCII is allowed, write "e"',
+        'LATIN SMALL LETTER I WITH ACUTE (U+00ED) at character 3; only ASCII is allowed, write "i"',
         "2 more characters to replace",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "character"),
+    [
+        ("\u03b1\u03b2\u03b3\u03b4\u03b5", "GREEK SMALL LETTER ALPHA (U+03B1) at character 1"),
+        ("\u4fee\u590d\u767b\u5f55", "CJK UNIFIED IDEOGRAPH-4FEE (U+4FEE) at character 1"),
+        ("\U0001f680 go", "ROCKET (U+1F680) at character 1"),
+        ("It\u2019s live \U0001f680\ufe0f", "ROCKET (U+1F680) at character 11"),
+        ("na\u00efve \u0438 \u2014 \u200b!", "CYRILLIC SMALL LETTER I (U+0438) at character 7"),
+        ("a\ud800", "a character (U+D800) at character 2"),
+    ],
+)
+def test_a_text_that_ascii_cannot_spell_is_refused_in_one_sentence(text: str, character: str) -> None:
+    assert TITLE.problems(text) == [
+        f"{character} has no ASCII spelling; write the text in English or in ASCII"
+    ]
+
+
+def test_a_line_break_is_reported_beside_a_text_that_ascii_cannot_spell() -> None:
+    assert TITLE.problems("\u4fee\n\u590d") == [
+        "CJK UNIFIED IDEOGRAPH-4FEE (U+4FEE) at character 1 has no ASCII spelling; "
+        "write the text in English or in ASCII",
+        'a newline (U+000A) at character 2; this field is one line, write " "',
     ]
 
 
@@ -201,7 +226,9 @@ def test_a_rule_describes_its_field(rule: TextRule) -> None:
         ("\u00fc", "u"),
         ("\r", None),
         ("\u4e2d", None),
-        ("\u0301", None),
+        ("\u0301", ""),
+        ("\ufe0f", ""),
+        ("\u2028", " "),
         ("\x85", None),
         ("a", None),
     ],
@@ -262,6 +289,9 @@ def test_who_follows_the_remedies_ends_with_text_that_is_accepted(
         ]
         if not problems:
             break
+        if problems[0].endswith("write the text in English or in ASCII"):
+            text = "".join(each for each in text if each.isascii() or ascii_spelling(each) is not None)
+            continue
         told = re.fullmatch(
             r'.* at character (\d+); (?:remove it|.*write (["\'])(.*)\2)', problems[0], re.DOTALL
         )
@@ -269,3 +299,38 @@ def test_who_follows_the_remedies_ends_with_text_that_is_accepted(
         place, text = int(told[1]) - 1, text.strip()
         text = text[:place] + (told[3] or "") + text[place + 1 :]
     assert [problem for problem in rule.problems(text) if "at most" not in problem] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "fit"),
+    [
+        ("Ship it", "Ship it"),
+        ("  Ship\n\tit ", "Ship it"),
+        ("It\u2019s na\u00efve \u2014 50\u00a0\u20ac", "It's naive - 50 EUR"),
+        ("a\x00b\x85c\u2028d\u200be", "a b c de"),
+        ("Cafe\u0301", "Cafe"),
+        ("x" * 160, "x" * 160),
+        ("x" * 161, "x" * 157 + "..."),
+        ("x " * 100, "x " * 78 + "x..."),
+        ("start" + " " * 400 + "end", "start end"),
+        ("start" + " " * 400 + "x" * 155, "start " + "x" * 151 + "..."),
+        ("x" * 155 + " " * 400 + "the end", "x" * 155 + " t..."),
+        ("\u200b" * 500 + "x", "x"),
+        ("\x00" * 500 + "x" * 161, "x" * 157 + "..."),
+        ("\u00bd" * 60, "1/2" * 52 + "1..."),
+        (" \n\t\u200b\x00", ""),
+        ("", ""),
+        ("\u4fee\u590d login", ""),
+        ("Gr\u00f6\u00dfe \U0001f680", ""),
+        ("a\ud800", ""),
+    ],
+)
+def test_a_text_is_fitted_to_one_line_with_a_sign_where_it_is_cut(text: str, fit: str) -> None:
+    assert fitted(text, TITLE) == fit
+
+
+@given(st.text() | st.text("ab \n\u00e9\u00bd\x00", min_size=100, max_size=800), rules)
+def test_a_fitted_text_is_empty_or_one_that_the_rule_keeps(text: str, rule: TextRule) -> None:
+    fit = fitted(text, rule)
+    assert fit == "" or rule.keeps(fit)
+    assert fitted(fit, rule) == fit

@@ -16,10 +16,10 @@ from planning import handlers
 from planning.agent.decide import ACTIONS
 from planning.agent.reflect import refusal, rows_of
 from planning.commands import MarkStep, MarkSteps, NewPlanStep, SetupPlan
-from planning.errors import ToolError
+from planning.errors import ToolError, show
 from planning.model import Plan, PlanStep, StepStatus
 from planning.suite import carry_out, register_plan
-from planning.text import DETAILS, OBJECTIVE, OUTCOME, TITLE, fitted
+from planning.text import OBJECTIVE, OUTCOME, TITLE, fitted
 from session import Session
 from session.events import SessionEvent
 
@@ -215,9 +215,9 @@ def _planned(state: Mapping[str, Any]) -> tuple[NewPlanStep, ...]:
 
 
 def _call_step(call: Mapping[str, Any]) -> NewPlanStep:
-    name = str(call.get("tool"))
+    name = fitted(str(call.get("tool")), OUTCOME) or show(str(call.get("tool")))
     title = fitted(str(call.get("reason") or ""), TITLE) or fitted(f"Call {name}", TITLE)
-    return NewPlanStep(title, fitted(_TOOL + name, DETAILS) or None)
+    return NewPlanStep(title, _TOOL + name)
 
 
 def _work_statuses(state: Mapping[str, Any], node: str, count: int) -> list[StepStatus]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
-from planning.errors import Problem, ToolError, ToolValidationError
+from planning.errors import Problem, ToolError, ToolValidationError, nearest
 
 __all__ = [
     "CircuitOpen",
@@ -242,11 +242,9 @@ _FOREIGN = (
 
 def nearest_tool(name: object, names: Iterable[str]) -> str:
     """What to write instead of a tool's name that is none."""
-    import difflib  # noqa: PLC0415 - only a wrong name needs it
-
     known = list(names)
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.75) if isinstance(name, str) else []
-    return f"did you mean {near[0]}?" if near else f"the tools are {', '.join(known) or 'none'}"
+    near = nearest(name, known)
+    return f"the tools are {', '.join(known) or 'none'}" if near is None else f"did you mean {near}?"
 
 
 def classify_error(error: BaseException) -> ErrorKind:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from planning.errors import Problem, ToolValidationError, unknown_option
+from planning.errors import Problem, ToolValidationError, nearest, unknown_option
 
 __all__ = [
     "MOST_PROBLEMS",
@@ -94,13 +94,11 @@ def unknown_field(
         name: The field.
         known: The names that it knows; those of all that it may be where left out.
     """
-    import difflib  # noqa: PLC0415 - only a wrong name needs it
-
     if known is None:
         known = _names(node_at(schema, path))
-    near = difflib.get_close_matches(name, known, n=1)
-    if near:
-        hint = f"did you mean {near[0]}?"
+    near = nearest(name, known)
+    if near is not None:
+        hint = f"did you mean {near}?"
     else:
         hint = f"the fields are {', '.join(known)}" if known else "send no fields"
     return Problem(f"unknown field; {hint}", spell([*path, name]))

@@ -88,7 +88,7 @@ def test_an_unknown_option_is_answered_with_the_options() -> None:
         ("titel", ["details", "title"], "title"),
         ("calculate_tip_amount", ["calculate_discount", "calculate_tip"], "calculate_tip"),
         ("search_flight", ["search", "search_flights"], "search_flights"),
-        ("search_flight_offers", ["search_hotels", "search"], "search"),
+        ("search_flight_offers", ["search_hotels", "search_flight"], "search_flight"),
         ("steps", ["objective", "initial_steps"], "initial_steps"),
         ("weather", ["get_news", "get_weather"], "get_weather"),
         ("getWeather", ["get_weather"], "get_weather"),

@@ -234,9 +234,9 @@ def test_where_the_reducers_of_the_plan_are_anothers_the_question_is_answered() 
             "Wie viele Kunden in Z\u00fcrich \u2013 \u00bbgesamt\u00ab?",
             'Wie viele Kunden in Zurich - "gesamt"?',
         ),
-        ("\u9867\u5ba2 customers \U0001f600", "?? customers ?"),
+        ("\u9867\u5ba2 customers \U0001f600", "Answer a question"),
         ("customers \x00\x1b[31m\x7f", "customers [31m"),
-        ("customers \ud800", "customers ?"),
+        ("customers \ud800", "Answer a question"),
         ("customers " * 1_000, "customers " * 23 + "custome..."),
         ("\u200b", "Answer a question"),
         ("", "Answer a question"),
@@ -321,3 +321,17 @@ def test_a_planner_that_is_shown_nothing_has_one_step(session: Session) -> None:
     show_planner_progress(session, "plan_queries", {}, {})
     assert plan_of(session) == "Answer a question (active, 0 of 1 done)\nS001 pending: Answer the user"
     assert NewPlanStep("Answer the user").title in plan_of(session)
+
+
+def test_a_call_that_ascii_cannot_spell_is_a_step_with_the_name_escaped(session: Session) -> None:
+    state = {"tool_calls": [{"tool": "\u691c\u7d22", "args": {}, "reason": "\u9867\u5ba2 \U0001f600"}]}
+    show_planner_progress(session, "plan_queries", {}, state)
+    show_planner_progress(session, "execute_tools", state, {"tool_results": {"x": {"success": True}}})
+    assert plan_of(session) == "\n".join(
+        [
+            "Answer a question (active, 1 of 2 done)",
+            "S001 done: Call '\\u691c\\u7d22'",
+            "  tool '\\u691c\\u7d22'",
+            "S002 pending: Answer the user",
+        ]
+    )

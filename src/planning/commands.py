@@ -1,13 +1,15 @@
 """The commands: frozen requests for a change, one for each planning tool.
 
-Field metadata carries what a model is told about a field and the rule that its text must keep.
+Field metadata carries what a model is told about a field, the rule that its text must keep, and
+under ``repair`` what turns a value of the wrong shape into the one that is meant.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from planning.model import StepStatus
+from planning.model import StepStatus, plain_status
+from planning.step_ids import as_text
 from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE
 
 __all__ = [
@@ -22,7 +24,7 @@ __all__ = [
     "UpdateStep",
 ]
 
-_STEP_ID = STEP_ID.about("S### id")
+_STEP_ID = {**STEP_ID.about("S### id"), "repair": as_text}
 
 
 @dataclass(slots=True, frozen=True)
@@ -52,11 +54,11 @@ class AddStep:
 
 @dataclass(slots=True, frozen=True)
 class UpdateStep:
-    """Change a step's title or details; None leaves a field as it is."""
+    """Change a step's title or details; None leaves a field as it is, and blank details clear them."""
 
     step_id: str = field(metadata=_STEP_ID)
     title: str | None = field(default=None, metadata=TITLE.about("New title"))
-    details: str | None = field(default=None, metadata=DETAILS.about("New details"))
+    details: str | None = field(default=None, metadata=DETAILS.about('New details; "" clears them'))
 
 
 @dataclass(slots=True, frozen=True)
@@ -64,7 +66,7 @@ class MarkStep:
     """Set a step's status, and append a note."""
 
     step_id: str = field(metadata=_STEP_ID)
-    status: StepStatus
+    status: StepStatus = field(metadata={"description": "Its new status", "repair": plain_status})
     note: str | None = field(default=None, metadata=NOTE.about("What was observed"))
 
 

@@ -8,14 +8,24 @@ from typing import Any
 
 import attrs
 
-__all__ = ["Problem", "ToolError", "ToolValidationError", "nearest", "show", "unknown_option"]
+__all__ = ["Problem", "ToolError", "ToolValidationError", "listed", "nearest", "show", "unknown_option"]
 
 _SHOWN = 40
 _LISTED = 60
+_LONGEST = 45_000  # what a model reads is at most 50,000, and more is said around this
+_NAMED = 60
 _NEAR = 0.75
 _LONGEST_NAME = 100
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _BREAK = re.compile(r"[\W_]+")
+# What models write for the status of a step, by the status that says it.
+_SYNONYMS = {
+    "pending": "todo, to do, open, new, planned, not started",
+    "in_progress": "started, active, ongoing, doing, working, running",
+    "blocked": "waiting, paused, on hold, cancelled, canceled, skipped, failed",
+    "done": "complete, completed, finished, closed, resolved",
+}
+_MEANT = {synonym: status for status, words in _SYNONYMS.items() for synonym in words.split(", ")}
 
 
 @attrs.frozen
@@ -79,11 +89,18 @@ class ToolValidationError(ToolError, ValueError):
 
 def _spell(problems: tuple[Problem, ...]) -> str:
     if len(problems) == 1:
-        return str(problems[0])
-    lines = [f"{len(problems)} problems:", *(f"- {problem}" for problem in problems[:_LISTED])]
+        return _cut(str(problems[0]), _LONGEST)
+    told = [f"- {problem}" for problem in problems[:_LISTED]]
+    if sum(map(len, told)) > _LONGEST:
+        told = [_cut(each, _LONGEST // _LISTED) for each in told]
+    lines = [f"{len(problems)} problems:", *told]
     if len(problems) > _LISTED:
         lines.append(f"- and {len(problems) - _LISTED} more")
     return "\n".join(lines)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _rebuild(kind: type[ToolError], args: tuple[Any, ...], state: dict[str, Any]) -> ToolError:
@@ -102,8 +119,18 @@ def show(value: object) -> str:
 
 
 def unknown_option(value: object, options: Iterable[object]) -> str:
-    """The message for a value that is none of the options."""
-    return f"{show(value)} is unknown; send one of {', '.join(map(str, options))}"
+    """The message for a value that is none of the options, with the one that means the same."""
+    known = list(map(str, options))
+    meant = _MEANT.get(" ".join(_words(value[:_LONGEST_NAME]))) if isinstance(value, str) else None
+    hint = f"did you mean {meant}? " if meant in known else ""
+    return f"{show(value)} is unknown; {hint}send one of {listed(known)}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names as a list: the first of them, and how many more there are."""
+    known = list(names)
+    more = len(known) - _NAMED
+    return ", ".join(known[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def nearest(name: object, known: Iterable[str]) -> str | None:

@@ -21,7 +21,8 @@ from planning.commands import (
 )
 from planning.errors import Problem, ToolValidationError, unknown_option
 from planning.lifecycle import allows, refusal
-from planning.model import STEP_STATUSES, Plan, StepStatus, index_of
+from planning.model import STEP_STATUSES, Plan, StepStatus, index_of, plain_status
+from planning.step_ids import as_text, written_alike
 from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
 
 __all__ = [
@@ -34,6 +35,8 @@ __all__ = [
     "setup_plan",
     "update_step",
 ]
+
+_NAMED = 3
 
 
 def setup_plan(command: SetupPlan, plan: Plan | None) -> SetupPlan:
@@ -62,21 +65,21 @@ def add_step(command: AddStep, plan: Plan | None) -> AddStep:
 
 
 def update_step(command: UpdateStep, plan: Plan | None) -> UpdateStep:
-    """Check a change of a step's title or details in an active plan.
+    """Check a change of a step's title or details in an active plan; blank details are ``""``.
 
     Raises:
         ToolValidationError: No active plan, no such step, nothing to change, or a text breaks its
             rule.
     """
-    problems = _lifecycle(plan, command)
-    problems += _step_id(command.step_id, plan)
+    step_id, wrong = _step_id(command.step_id, plan)
+    problems = _lifecycle(plan, command) + wrong
     problems += [] if command.title is None else _text("title", command.title, TITLE)
     problems += [] if command.details is None else _text("details", command.details, DETAILS)
     problems += _unchanging(command.title, command.details)
     _refuse(problems)
     title = None if command.title is None else TITLE.clean(command.title)
-    details = None if command.details is None else DETAILS.clean(command.details)
-    return UpdateStep(_clean(STEP_ID, command.step_id), title, details)
+    details = None if command.details is None else DETAILS.clean(command.details) or ""
+    return UpdateStep(step_id, title, details)
 
 
 def mark_step(command: MarkStep, plan: Plan | None) -> MarkStep:
@@ -87,8 +90,8 @@ def mark_step(command: MarkStep, plan: Plan | None) -> MarkStep:
     """
     if _is_normal_mark(command, plan):
         return command
-    problems = _lifecycle(plan, command)
-    problems += _step_id(command.step_id, plan)
+    step_id, wrong = _step_id(command.step_id, plan)
+    problems = _lifecycle(plan, command) + wrong
     status = _status(command.status)
     if status is None:
         problems.append(Problem(unknown_option(command.status, STEP_STATUSES), "status"))
@@ -96,7 +99,7 @@ def mark_step(command: MarkStep, plan: Plan | None) -> MarkStep:
     _refuse(problems)
     assert status is not None  # noqa: S101 - refused a line ago; tells the type checker
     note = None if command.note is None else _clean(NOTE, command.note)
-    return MarkStep(_clean(STEP_ID, command.step_id), status, note)
+    return MarkStep(step_id, status, note)
 
 
 def mark_steps(command: MarkSteps, plan: Plan | None) -> MarkSteps:
@@ -147,7 +150,7 @@ def diagnose(command: type[Command], arguments: Mapping[str, Any], plan: Plan | 
     reason = refusal(plan, command)
     problems = [] if reason is None else [Problem(reason)]
     if isinstance(arguments.get("step_id"), str) and command in {UpdateStep, MarkStep}:
-        problems += _step_id(arguments["step_id"], plan)
+        problems += _step_id(arguments["step_id"], plan)[1]
     if command is AddStep:
         problems += _empty(arguments.get("steps"))
     if command is UpdateStep:
@@ -169,18 +172,25 @@ def _text(path: str, value: object, rule: TextRule) -> list[Problem]:
     return [] if rule.keeps(value) else [Problem(message, path) for message in rule.problems(value)]
 
 
-def _step_id(step_id: str, plan: Plan | None) -> list[Problem]:
-    problems = _text("step_id", step_id, STEP_ID)
+def _step_id(given: Any, plan: Plan | None) -> tuple[str, list[Problem]]:
+    """The id of the step that is meant, as the plan has it, or what is wrong with the one that was given."""
+    given = as_text(given)
+    problems = _text("step_id", given, STEP_ID)
     if problems or plan is None or plan.status == "abandoned":
-        return problems
+        return "", problems
     if not plan.steps:
-        return [Problem("the plan has no steps yet; add some with planning_add_step", "step_id")]
-    trimmed = _clean(STEP_ID, step_id)
-    if index_of(plan.steps, trimmed) is not None:
-        return []
+        return "", [Problem("the plan has no steps yet; add some with planning_add_step", "step_id")]
+    step_id = _clean(STEP_ID, given)
+    if index_of(plan.steps, step_id) is not None:
+        return step_id, []
+    alike = written_alike(step_id, [step.step_id for step in plan.steps])
+    if len(alike) == 1:
+        return alike[0], []
+    if alike:
+        return "", [Problem(f"{step_id} may be {' or '.join(alike[:_NAMED])}; send one of these", "step_id")]
     first, last = plan.steps[0].step_id, plan.steps[-1].step_id
     known = f"its only step is {first}" if first == last else f"its steps are {first} to {last}"
-    return [Problem(f"the plan has no step {trimmed}; {known}", "step_id")]
+    return "", [Problem(f"the plan has no step {step_id}; {known}", "step_id")]
 
 
 def _steps(path: str, steps: object) -> list[Problem]:
@@ -202,14 +212,14 @@ def _empty(steps: object) -> list[Problem]:
 
 
 def _unchanging(title: object, details: object) -> list[Problem]:
-    blank = details is None or (isinstance(details, str) and not details.strip())
-    return [Problem("nothing to change; send a title or details")] if title is None and blank else []
+    is_empty = title is None and details is None
+    return [Problem("nothing to change; send a title or details")] if is_empty else []
 
 
 def _status(value: object) -> StepStatus | None:
     """The status that a value spells, also when it is a member of a string enum."""
-    plain = str.__str__(value) if isinstance(value, str) else None
-    return next((status for status in STEP_STATUSES if status == plain), None)
+    plain = plain_status(value)
+    return next((status for status in STEP_STATUSES if status is plain), None)
 
 
 def _clean(rule: TextRule, value: str) -> str:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
 
-__all__ = ["STEP_STATUSES", "Plan", "PlanStatus", "PlanStep", "StepStatus", "index_of"]
+__all__ = ["STEP_STATUSES", "Plan", "PlanStatus", "PlanStep", "StepStatus", "index_of", "plain_status"]
 
 PlanStatus = Literal["active", "completed", "abandoned"]
 StepStatus = Literal["pending", "in_progress", "blocked", "done"]
 
 STEP_STATUSES: Final[tuple[StepStatus, ...]] = get_args(StepStatus)
+_SEPARATORS = re.compile(r"[\s_-]+")
 
 
 @dataclass(slots=True, frozen=True)
@@ -93,3 +95,15 @@ def index_of(steps: Sequence[PlanStep], step_id: str) -> int | None:
     if 0 <= guess < len(steps) and steps[guess].step_id == step_id:
         return guess
     return next((index for index, step in enumerate(steps) if step.step_id == step_id), None)
+
+
+def plain_status(value: Any) -> Any:
+    """The status that a text spells in its own way, such as ``Done`` or ``in progress``; else the value."""
+    if not isinstance(value, str):
+        return value
+    spelled = _squeezed(str.__str__(value))  # of a string enum, its value
+    return next((status for status in STEP_STATUSES if _squeezed(status) == spelled), value)
+
+
+def _squeezed(text: str) -> str:
+    return _SEPARATORS.sub("", text).lower()

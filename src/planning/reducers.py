@@ -45,7 +45,7 @@ def add_step(plans: Plans, command: AddStep) -> Plans:
 
 
 def update_step(plans: Plans, command: UpdateStep) -> Plans:
-    """Change the title, the details or both of one step."""
+    """Change the title, the details or both of one step; empty details become None."""
     plan = _latest(plans, UpdateStep)
     index = None if plan is None else index_of(plan.steps, command.step_id)
     if plan is None or index is None:
@@ -54,7 +54,7 @@ def update_step(plans: Plans, command: UpdateStep) -> Plans:
     changed = replace(
         step,
         title=step.title if command.title is None else command.title,
-        details=step.details if command.details is None else command.details,
+        details=step.details if command.details is None else command.details or None,
     )
     return (replace(plan, steps=_with_step(plan.steps, index, changed)),)
 

@@ -12,7 +12,7 @@ _CLOSED = ("done", "blocked")  # nothing to do on these now
 
 def plan_text(plan: Plan) -> str:
     """The whole plan: the objective, then a line a step with its details and notes below it."""
-    done = sum(step.status == "done" for step in plan.steps)
+    done = _count_done(plan.steps)
     lines = [f"{plan.objective} ({plan.status}, {done} of {len(plan.steps)} done)"]
     for step in plan.steps:
         lines.append(f"{step.step_id} {step.status}: {step.title}")
@@ -21,20 +21,21 @@ def plan_text(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def reply(command: Command, plan: Plan) -> str:
+def reply(command: Command, plan: Plan, before: Plan | None = None) -> str:
     """What the model reads after a command was carried out.
 
     Args:
         command: The command as the reducers saw it.
         plan: The plan that it left.
+        before: The plan that it was given for.
     """
     match command:
         case MarkStep():
             return _marked(command, plan)
         case SetupPlan() if not plan.steps:
-            return "Plan set, no steps yet. Add them with planning_add_step."
+            return f"Plan set, no steps yet. {_replaced(before)}Add them with planning_add_step."
         case SetupPlan():
-            return f"Plan set: {_span(plan.steps)}. {_next(plan, 0)}"
+            return f"Plan set: {_span(plan.steps)}. {_replaced(before)}{_next(plan, 0)}"
         case AddStep():
             return f"Added {_span(plan.steps[-len(command.steps) :])}."
         case UpdateStep():
@@ -43,6 +44,19 @@ def reply(command: Command, plan: Plan) -> str:
             return plan_text(plan)
         case _:
             return "Plan abandoned."
+
+
+def _replaced(before: Plan | None) -> str:
+    """What a new plan took the place of, when that had steps that were not done."""
+    steps = () if before is None else before.steps
+    done = _count_done(steps)
+    if done == len(steps):
+        return ""
+    return f"It replaced a plan with {done} {'step' if done == 1 else 'steps'} done, {len(steps) - done} not done. "
+
+
+def _count_done(steps: tuple[PlanStep, ...]) -> int:
+    return sum(step.status == "done" for step in steps)
 
 
 def _marked(command: MarkStep, plan: Plan) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from typing import Any
 
-__all__ = ["format_id", "highest_number", "number_of"]
+__all__ = ["as_text", "format_id", "highest_number", "number_of", "written_alike"]
 
 _LONGEST = 4_000  # Python turns longer digits into a number only when asked to
 _DIGITS = "0123456789"
+_SHAPE = re.compile(r"[Ss]?([0-9]+)")
+_MOST = 10**9  # no plan has as many steps
 
 
 def format_id(number: int) -> str:
@@ -24,3 +28,19 @@ def number_of(step_id: str) -> int | None:
 def highest_number(step_ids: Iterable[str]) -> int:
     """The highest number among the ids; 0 when none has one."""
     return max((number for step_id in step_ids if (number := number_of(step_id)) is not None), default=0)
+
+
+def as_text(step_id: Any) -> Any:
+    """The number of a step as text; anything else as it is."""
+    return str(step_id) if type(step_id) is int and 0 <= step_id < _MOST else step_id
+
+
+def written_alike(step_id: str, known: Iterable[str]) -> list[str]:
+    """The known ids that differ from an id in case, in zeros or by the S alone: S001 for ``S1`` or ``1``."""
+    meant = _without_shape(step_id)
+    return [each for each in known if _without_shape(each) == meant]
+
+
+def _without_shape(step_id: str) -> str:
+    number = _SHAPE.fullmatch(step_id)
+    return step_id.casefold() if number is None else number[1].lstrip("0")

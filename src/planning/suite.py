@@ -173,9 +173,11 @@ def _in_transaction(
             raise ToolValidationError(_foreign(session, name, context))
         started = perf_counter()
         with session.transaction() as transaction:
+            before = transaction.latest(Plan)
             command, plan = carry_out(transaction, name, handler, params)
             value = plan if reads else command
-            result = ToolResult(True, reply(command, plan), value, None, None, perf_counter() - started)
+            message = reply(command, plan, before)
+            result = ToolResult(True, message, value, None, None, perf_counter() - started)
             transaction.publish(ToolInvoked(name, params, result, command, session_id=session_id))
         return result
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
-from planning.errors import Problem, ToolError, ToolValidationError, nearest
+from planning.errors import Problem, ToolError, ToolValidationError, listed, nearest
 
 __all__ = [
     "CircuitOpen",
@@ -244,7 +244,7 @@ def nearest_tool(name: object, names: Iterable[str]) -> str:
     """What to write instead of a tool's name that is none."""
     known = list(names)
     near = nearest(name, known)
-    return f"the tools are {', '.join(known) or 'none'}" if near is None else f"did you mean {near}?"
+    return f"the tools are {listed(known) or 'none'}" if near is None else f"did you mean {near}?"
 
 
 def classify_error(error: BaseException) -> ErrorKind:

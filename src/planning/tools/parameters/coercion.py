@@ -1,12 +1,15 @@
 """What models send beside the point, taken for what it means.
 
 A JSON text where an array or object belongs, a plain string where an object with one required string
-belongs, 2.0 where an integer belongs, null for a field that may be left out.
+belongs, 2.0 where an integer belongs, null for a field that may be left out; and a number as text
+where nothing but a number belongs.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -14,22 +17,33 @@ import msgspec
 __all__ = ["coerced"]
 
 Options = Sequence[Mapping[str, Any]]
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_EXACT = 2**53  # up to here a float holds every integer
+_MOST_DIGITS = 400
 _OPENINGS: dict[str, tuple[type, str]] = {"{": (dict, "object"), "[": (list, "array")}
 
 
-def coerced(data: Any, schema: Mapping[str, Any]) -> Any:
-    """The data as a schema wants it, where it is plain what was meant; all else as it is."""
+def coerced(data: Any, schema: Mapping[str, Any], *, reads_numbers: bool = False) -> Any:
+    """The data as a schema wants it, where it is plain what was meant; all else as it is.
+
+    Args:
+        data: The arguments, or a part of them.
+        schema: The schema of that part.
+        reads_numbers: Whether a text that is exactly a JSON number is one where only a number fits.
+    """
     options = [option for key in ("anyOf", "oneOf") for option in schema.get(key, ())] or [schema]
     if isinstance(data, str) and not any(option.get("type") == "string" for option in options):
         data = _from_string(data, options)
+        if reads_numbers and isinstance(data, str) and _is_number_only(options):
+            return _number(data, options)
     if isinstance(data, float) and data.is_integer() and _wants_integer(options, data):
         return int(data)
     if isinstance(data, dict):
         wanted = _only([option for option in options if _has_tag(data, option)], "object")
-        return data if wanted is None else _coerced_object(data, wanted)
+        return data if wanted is None else _coerced_object(data, wanted, reads_numbers)
     if isinstance(data, (list, tuple)):
         wanted = _only(options, "array")
-        return data if wanted is None else _coerced_array(data, wanted)
+        return data if wanted is None else _coerced_array(data, wanted, reads_numbers)
     return data
 
 
@@ -56,22 +70,26 @@ def _wants_integer(options: Options, number: float) -> bool:
     )
 
 
-def _coerced_object(data: dict[Any, Any], schema: Mapping[str, Any]) -> dict[Any, Any]:
+def _coerced_object(
+    data: dict[Any, Any], schema: Mapping[str, Any], reads_numbers: bool
+) -> dict[Any, Any]:
     properties, required = schema.get("properties", {}), schema.get("required", ())
     others = schema.get("additionalProperties")
     others = others if isinstance(others, Mapping) else {}
     return {
-        name: coerced(value, properties.get(name, others))
+        name: coerced(value, properties.get(name, others), reads_numbers=reads_numbers)
         for name, value in data.items()
         if not (value is None and name in properties and name not in required)
     }
 
 
-def _coerced_array(data: Sequence[Any], schema: Mapping[str, Any]) -> list[Any]:
+def _coerced_array(data: Sequence[Any], schema: Mapping[str, Any], reads_numbers: bool) -> list[Any]:
     places, rest = list(schema.get("prefixItems", ())), schema.get("items")
     rest = rest if isinstance(rest, Mapping) else {}
     places += [rest] * (len(data) - len(places))
-    return [coerced(item, place) for item, place in zip(data, places, strict=False)]
+    return [
+        coerced(item, place, reads_numbers=reads_numbers) for item, place in zip(data, places, strict=False)
+    ]
 
 
 def _from_string(text: str, options: Options) -> Any:
@@ -88,3 +106,26 @@ def _from_string(text: str, options: Options) -> Any:
     if len(required) == 1 and wanted["properties"][required[0]].get("type") == "string":
         return {required[0]: text}
     return text
+
+
+def _is_number_only(options: Options) -> bool:
+    """Whether a number fits, and no text does."""
+    listed = [each for option in options for each in option.get("enum", [option.get("const")])]
+    types = {option.get("type") for option in options if "enum" not in option and "const" not in option}
+    has_number = bool(types & {"integer", "number"}) or any(type(each) in {int, float} for each in listed)
+    return has_number and None not in types and not any(isinstance(each, str) for each in listed)
+
+
+def _number(text: str, options: Options) -> int | float | str:
+    """The number that a text is in JSON, an integer where only that fits; else the text."""
+    if len(text) > _MOST_DIGITS or not _NUMBER.fullmatch(text):
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        number = float(text)
+    if not isfinite(number):
+        return text
+    if _wants_integer(options, number):
+        return int(number) if number.is_integer() and abs(number) < _EXACT else text
+    return number

@@ -38,7 +38,8 @@ class Field:
         name: Its name, as arguments spell it.
         hint: Its type, with what ``Annotated`` says of it.
         required: Whether it must be given.
-        metadata: ``description``, ``min_length``, ``max_length``, ``min_items`` and ``check``, where given.
+        metadata: ``description``, ``min_length``, ``max_length``, ``min_items``, ``check`` and ``repair``,
+            where given.
     """
 
     name: str

@@ -69,6 +69,9 @@ class RecordModel(ParameterModel):
         # A flat TypedDict is what its twin holds: msgspec takes several times as long to make one itself.
         is_flat = self._is_shape_all and typing_extensions.is_typeddict(kind) and records == {kind}
         self._flat = tuple(field.name for field in fields_of(kind)) if is_flat else None
+        self._repairs = {
+            field.name: field.metadata["repair"] for field in fields_of(kind) if "repair" in field.metadata
+        }
 
     def schema(self) -> dict[str, Any]:
         """See ``ParameterModel``."""
@@ -123,9 +126,10 @@ class RecordModel(ParameterModel):
 
         A long array is looked at from its head: validating all of it only to name a few problems is dear.
         """
+        data |= {name: repair(data[name]) for name, repair in self._repairs.items() if name in data}
         repaired: Any = data
         for portion in (_head(data), data):
-            repaired = coerced(portion, self._structure)
+            repaired = coerced(portion, self._structure, reads_numbers=True)
             problems = list(islice(self._shape_problems(repaired), words.MOST_PROBLEMS))
             if problems:
                 self._refuse(chain(problems, self._further(repaired, problems, diagnose)), repaired, diagnose)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from planning.errors import Problem, ToolValidationError, nearest, unknown_option
+from planning.errors import Problem, ToolValidationError, listed, nearest, unknown_option
 
 __all__ = [
     "MOST_PROBLEMS",
@@ -100,7 +101,7 @@ def unknown_field(
     if near is not None:
         hint = f"did you mean {near}?"
     else:
-        hint = f"the fields are {', '.join(known)}" if known else "send no fields"
+        hint = f"the fields are {listed(known)}" if known else "send no fields"
     return Problem(f"unknown field; {hint}", spell([*path, name]))
 
 
@@ -111,10 +112,14 @@ def wrong_type(schema: Mapping[str, Any], path: Path, value: object) -> Problem:
 
 
 def wrong_option(schema: Mapping[str, Any], path: Path, value: object) -> Problem:
-    """A value is none of the options."""
+    """A value is none of the options, or of another type than they are."""
     options = [name for each in _options(node_at(schema, path)) for name in each.get("enum", ())]
     options += [each["const"] for each in _options(node_at(schema, path)) if "const" in each]
-    return Problem(unknown_option(value, dict.fromkeys(map(str, options))), spell(path))
+    named, types = dict.fromkeys(map(_option, options)), dict.fromkeys(map(type_word, options))
+    if type_word(value) in types:
+        return Problem(unknown_option(value, named), spell(path))
+    told = f"expected {' or '.join(types)}, got {type_word(value)}; send one of {listed(named)}"
+    return Problem(told, spell(path))
 
 
 def out_of_bounds(path: Path, keyword: str, limit: object, value: object) -> Problem | None:
@@ -144,15 +149,15 @@ def expected(node: Mapping[str, Any]) -> str:
         if key in node:
             return " or ".join(dict.fromkeys(expected(option) for option in node[key]))
     if "enum" in node:
-        options = ", ".join(map(str, node["enum"]))
+        options = listed(map(_option, node["enum"]))
         return f"one of {options}" if len(node["enum"]) > 1 else options
     if "const" in node:
-        return str(node["const"])
+        return _option(node["const"])
     word = _FORMATS.get(str(node.get("format"))) or _TYPE_WORDS.get(str(node.get("type")), "a value")
     if "maxLength" in node:
         return f"{word} of {node.get('minLength', 0)} to {node['maxLength']} characters"
     if "properties" in node:
-        return f"{word} with {', '.join(node['properties']) or 'no fields'}"
+        return f"{word} with {listed(node['properties']) or 'no fields'}"
     bounds = [_counted(words, node[key]) for key, words in _BOUNDS.items() if key in node]
     told = f"{word} of {' and '.join(bounds)}" if bounds else word
     return f"{told} that matches {node['pattern']}" if "pattern" in node else told
@@ -222,6 +227,16 @@ def withheld(problem: Problem, schema: Mapping[str, Any]) -> Problem:
         node = child
         known.append(part)
     return Problem(f"refused; send {expected(node)}", spell(known), tells=False)
+
+
+def _option(value: object) -> str:
+    """An option as it is to be sent: a text as it is, in quotes where it reads as another value of JSON."""
+    if isinstance(value, str):
+        try:
+            json.loads(value)
+        except ValueError:
+            return value
+    return json.dumps(value)
 
 
 def _options(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -8,11 +8,24 @@ from typing import Any
 
 import attrs
 
-__all__ = ["Problem", "ToolError", "ToolValidationError", "listed", "nearest", "show", "unknown_option"]
+__all__ = [
+    "LONGEST_MESSAGE",
+    "Problem",
+    "ToolError",
+    "ToolValidationError",
+    "cut",
+    "listed",
+    "nearest",
+    "show",
+    "unknown_option",
+]
+
+LONGEST_MESSAGE = 50_000
+"""The most characters of anything that a model is sent."""
 
 _SHOWN = 40
 _LISTED = 60
-_LONGEST = 45_000  # what a model reads is at most 50,000, and more is said around this
+_LONGEST = 45_000  # more is said around this
 _NAMED = 60
 _NEAR = 0.75
 _LONGEST_NAME = 100
@@ -89,17 +102,18 @@ class ToolValidationError(ToolError, ValueError):
 
 def _spell(problems: tuple[Problem, ...]) -> str:
     if len(problems) == 1:
-        return _cut(str(problems[0]), _LONGEST)
+        return cut(str(problems[0]), _LONGEST)
     told = [f"- {problem}" for problem in problems[:_LISTED]]
     if sum(map(len, told)) > _LONGEST:
-        told = [_cut(each, _LONGEST // _LISTED) for each in told]
+        told = [cut(each, _LONGEST // _LISTED) for each in told]
     lines = [f"{len(problems)} problems:", *told]
     if len(problems) > _LISTED:
         lines.append(f"- and {len(problems) - _LISTED} more")
     return "\n".join(lines)
 
 
-def _cut(text: str, most: int) -> str:
+def cut(text: str, most: int) -> str:
+    """The text, or its beginning with ``...`` where it is longer than ``most``."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 

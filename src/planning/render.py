@@ -2,23 +2,84 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+
 from planning.commands import AddStep, Command, MarkStep, ReadPlan, SetupPlan, UpdateStep
+from planning.errors import LONGEST_MESSAGE, cut
 from planning.model import Plan, PlanStep, index_of
 
 __all__ = ["plan_text", "reply"]
 
 _CLOSED = ("done", "blocked")  # nothing to do on these now
+_CURRENT = ("in_progress", "pending", "blocked")  # the first of these is what a long plan is shown around
+_LAST_NOTES = 3
+_LONGEST_BLOCK = 4_000
 
 
 def plan_text(plan: Plan) -> str:
-    """The whole plan: the objective, then a line a step with its details and notes below it."""
+    """The whole plan: the objective, then a line a step with its details and notes below it.
+
+    A plan that is too long for one message is shown in part: the done steps without details and notes; or
+    else the done steps in a row as one line, and of the others as many as there is room for, from the
+    current step on.
+    """
     done = _count_done(plan.steps)
-    lines = [f"{plan.objective} ({plan.status}, {done} of {len(plan.steps)} done)"]
-    for step in plan.steps:
-        lines.append(f"{step.step_id} {step.status}: {step.title}")
-        lines.extend(f"  {line}" for line in (step.details or "").splitlines())
-        lines.extend("  - " + note.replace("\n", "\n    ") for note in step.notes)
+    head = f"{cut(plan.objective, _LONGEST_BLOCK)} ({plan.status}, {done} of {len(plan.steps)} done)"
+    text = "\n".join([head, *map(_block, plan.steps)])
+    if len(text) > LONGEST_MESSAGE:
+        text = "\n".join([head, *map(_brief_block, plan.steps)])
+    return text if len(text) <= LONGEST_MESSAGE else f"{head}\n{_excerpt(plan.steps)}"
+
+
+def _block(step: PlanStep) -> str:
+    lines = [f"{step.step_id} {step.status}: {step.title}"]
+    lines.extend(f"  {line}" for line in (step.details or "").splitlines())
+    lines.extend("  - " + note.replace("\n", "\n    ") for note in step.notes)
     return "\n".join(lines)
+
+
+def _brief_block(step: PlanStep) -> str:
+    """A step where there is little room: a done one on one line, any other with its last notes."""
+    if step.status == "done":
+        step = replace(step, details=None, notes=())
+    elif len(step.notes) > _LAST_NOTES:
+        older = f"({len(step.notes) - _LAST_NOTES} older notes are not shown)"
+        step = replace(step, notes=(older, *step.notes[-_LAST_NOTES:]))
+    return cut(_block(step), _LONGEST_BLOCK)
+
+
+def _excerpt(steps: tuple[PlanStep, ...]) -> str:
+    """The steps from the one before the current on, then earlier ones, as long as there is room for more."""
+    blocks = list[tuple[str, tuple[PlanStep, ...]]]()
+    for is_done, run in groupby(steps, key=lambda step: step.status == "done"):
+        if is_done:
+            done = tuple(run)
+            blocks.append((f"{_span(done)} done", done))
+        else:
+            blocks.extend((_brief_block(step), (step,)) for step in run)
+    statuses = [shown[0].status for _, shown in blocks]
+    current = next((statuses.index(status) for status in _CURRENT if status in statuses), 0)
+    start = end = max(0, current - 1)
+    room = LONGEST_MESSAGE - 2 * _LONGEST_BLOCK
+    while end < len(blocks) and len(blocks[end][0]) < room:
+        room -= len(blocks[end][0]) + 1
+        end += 1
+    while start > 0 and len(blocks[start - 1][0]) < room:
+        start -= 1
+        room -= len(blocks[start][0]) + 1
+    lines = [block for block, _ in blocks[start:end]]
+    if start > 0:
+        lines.insert(0, f"({_counted(blocks[:start])})")
+    if end < len(blocks):
+        lines.append(f"({_counted(blocks[end:])}; mark steps done to see the next ones)")
+    return "\n".join(lines)
+
+
+def _counted(blocks: Sequence[tuple[str, tuple[PlanStep, ...]]]) -> str:
+    steps = tuple(step for _, shown in blocks for step in shown)
+    return f"{len(steps)} not shown: {_span(steps)}"
 
 
 def reply(command: Command, plan: Plan, before: Plan | None = None) -> str:
@@ -52,7 +113,8 @@ def _replaced(before: Plan | None) -> str:
     done = _count_done(steps)
     if done == len(steps):
         return ""
-    return f"It replaced a plan with {done} {'step' if done == 1 else 'steps'} done, {len(steps) - done} not done. "
+    steps_done = "1 step" if done == 1 else f"{done} steps"
+    return f"It replaced a plan with {steps_done} done, {len(steps) - done} not done. "
 
 
 def _count_done(steps: tuple[PlanStep, ...]) -> int:

@@ -40,10 +40,10 @@ def coerced(data: Any, schema: Mapping[str, Any], *, reads_numbers: bool = False
         return int(data)
     if isinstance(data, dict):
         wanted = _only([option for option in options if _has_tag(data, option)], "object")
-        return data if wanted is None else _coerced_object(data, wanted, reads_numbers)
+        return data if wanted is None else _coerced_object(data, wanted, reads_numbers=reads_numbers)
     if isinstance(data, (list, tuple)):
         wanted = _only(options, "array")
-        return data if wanted is None else _coerced_array(data, wanted, reads_numbers)
+        return data if wanted is None else _coerced_array(data, wanted, reads_numbers=reads_numbers)
     return data
 
 
@@ -71,7 +71,7 @@ def _wants_integer(options: Options, number: float) -> bool:
 
 
 def _coerced_object(
-    data: dict[Any, Any], schema: Mapping[str, Any], reads_numbers: bool
+    data: dict[Any, Any], schema: Mapping[str, Any], *, reads_numbers: bool
 ) -> dict[Any, Any]:
     properties, required = schema.get("properties", {}), schema.get("required", ())
     others = schema.get("additionalProperties")
@@ -83,7 +83,7 @@ def _coerced_object(
     }
 
 
-def _coerced_array(data: Sequence[Any], schema: Mapping[str, Any], reads_numbers: bool) -> list[Any]:
+def _coerced_array(data: Sequence[Any], schema: Mapping[str, Any], *, reads_numbers: bool) -> list[Any]:
     places, rest = list(schema.get("prefixItems", ())), schema.get("items")
     rest = rest if isinstance(rest, Mapping) else {}
     places += [rest] * (len(data) - len(places))

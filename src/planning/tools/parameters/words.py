@@ -112,11 +112,11 @@ def wrong_type(schema: Mapping[str, Any], path: Path, value: object) -> Problem:
 
 
 def wrong_option(schema: Mapping[str, Any], path: Path, value: object) -> Problem:
-    """A value is none of the options, or of another type than they are."""
+    """A value is none of the options; where these could be misread, it is said of which type they are."""
     options = [name for each in _options(node_at(schema, path)) for name in each.get("enum", ())]
     options += [each["const"] for each in _options(node_at(schema, path)) if "const" in each]
     named, types = dict.fromkeys(map(_option, options)), dict.fromkeys(map(type_word, options))
-    if type_word(value) in types:
+    if type_word(value) in types or list(named) == options:
         return Problem(unknown_option(value, named), spell(path))
     told = f"expected {' or '.join(types)}, got {type_word(value)}; send one of {listed(named)}"
     return Problem(told, spell(path))

@@ -30,7 +30,9 @@ def plan_text(plan: Plan) -> str:
     text = "\n".join([head, *map(_block, plan.steps)])
     if len(text) > LONGEST_MESSAGE:
         text = "\n".join([head, *map(_brief_block, plan.steps)])
-    return text if len(text) <= LONGEST_MESSAGE else f"{head}\n{_excerpt(plan.steps)}"
+    if len(text) > LONGEST_MESSAGE:
+        text = cut(f"{head}\n{_excerpt(plan.steps)}", LONGEST_MESSAGE)
+    return text
 
 
 def _block(step: PlanStep) -> str:

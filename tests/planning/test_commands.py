@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 
 from planning import AddStep, ClearPlan, MarkStep, NewPlanStep, ReadPlan, SetupPlan, UpdateStep
-from planning.commands import Command
+from planning.commands import Command, MarkSteps
 from planning.model import StepStatus
 from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE
 from strategies import commands
@@ -35,6 +35,7 @@ EXAMPLES = [
     MarkStep("S001", "done", "Fails on empty names"),
     ClearPlan(),
     ReadPlan(),
+    MarkSteps((MarkStep("S001", "done"),)),
 ]
 
 

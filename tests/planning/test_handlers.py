@@ -7,7 +7,7 @@ from enum import Enum, StrEnum
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from planning import (
@@ -23,10 +23,11 @@ from planning import (
     UpdateStep,
 )
 from planning import handlers as handle
-from planning.commands import Command
+from planning.commands import Command, MarkSteps
 from planning.errors import Problem
 from planning.lifecycle import allows
 from planning.model import STEP_STATUSES
+from planning.step_ids import written_alike
 from planning.text import DETAILS, NOTE, OBJECTIVE, TITLE
 from strategies import commands, plans, wild_commands
 
@@ -76,7 +77,9 @@ def refusal(command: Command, current: Plan | None) -> str:
         (AddStep((NewPlanStep("\tTest", ""),)), AddStep((NewPlanStep("Test"),))),
         (UpdateStep(" S001 ", " Look "), UpdateStep("S001", "Look")),
         (UpdateStep("S001", None, " why\nnot "), UpdateStep("S001", None, "why\nnot")),
-        (UpdateStep("S001", "Look", "  "), UpdateStep("S001", "Look", None)),
+        (UpdateStep("S001", "Look", "  "), UpdateStep("S001", "Look", "")),
+        (UpdateStep("S001", None, ""), UpdateStep("S001", None, "")),
+        (UpdateStep("S001", None, " \n"), UpdateStep("S001", None, "")),
         (MarkStep("\u00a0S002\n", "done", " seen "), MarkStep("S002", "done", "seen")),
         (MarkStep("S002", "blocked"), MarkStep("S002", "blocked")),
         (ClearPlan(), ClearPlan()),
@@ -133,11 +136,10 @@ def test_a_status_from_a_string_enum_becomes_plain_text(base: type[Enum] | None)
         (UpdateStep("S001", "a"), None, NO_PLAN),
         (UpdateStep("S001", "a"), plan("S001", status="completed"), COMPLETED),
         (UpdateStep("S001"), PLAN, "nothing to change; send a title or details"),
-        (UpdateStep("S001", None, " \n"), PLAN, "nothing to change; send a title or details"),
         (UpdateStep("S001", " "), PLAN, "title: blank; send 1 to 160 characters"),
         (UpdateStep(" S009 ", "a"), PLAN, "step_id: the plan has no step S009; its steps are S001 to S002"),
         (UpdateStep("S009", "a"), plan("S007"), "step_id: the plan has no step S009; its only step is S007"),
-        (UpdateStep("s001", "a"), PLAN, "step_id: the plan has no step s001; its steps are S001 to S002"),
+        (UpdateStep("s009", "a"), PLAN, "step_id: the plan has no step s009; its steps are S001 to S002"),
         (
             UpdateStep("S009", "", "\u2013"),
             plan("S001", status="completed"),
@@ -176,11 +178,73 @@ def test_a_refusal_carries_its_problems_as_values() -> None:
     )
 
 
+IDS = ("S001", "S010", "S1000", "Intro", "phase-2", "7")
+
+
+@pytest.mark.parametrize(
+    ("given", "recorded"),
+    [
+        ("S001", "S001"), ("s001", "S001"), ("S1", "S001"), ("s1", "S001"), (" S01 ", "S001"),
+        ("1", "S001"), (1, "S001"), ("0001", "S001"), ("10", "S010"), (10, "S010"),
+        ("s1000", "S1000"), (1000, "S1000"), ("intro", "Intro"), ("PHASE-2", "phase-2"),
+        ("S7", "7"), (7, "7"),
+    ],
+)  # fmt: skip
+def test_the_shape_of_a_step_id_is_forgiven(given: Any, recorded: str) -> None:
+    current = plan(*IDS)
+    assert handled(MarkStep(given, "done"), current) == MarkStep(recorded, "done")
+    assert handled(UpdateStep(given, "Look"), current) == UpdateStep(recorded, "Look")
+    marks = handle.mark_steps(MarkSteps((MarkStep(given, "done"),)), current)
+    assert marks == MarkSteps((MarkStep(recorded, "done"),))
+
+
+@pytest.mark.parametrize("given", ["2", "S2", 2, "S", "001x", "phase", "phase2", "S-1", "+1", "1.0", "S1_0"])
+def test_a_step_id_that_means_no_step_is_refused(given: Any) -> None:
+    message = f"step_id: the plan has no step {given}; its steps are S001 to 7"
+    assert refusal(MarkStep(given, "done"), plan(*IDS)) == message
+
+
+def test_a_step_id_that_may_mean_several_steps_is_refused_unless_it_is_one_of_them() -> None:
+    current = plan("S01", "S001", "Fix", "fix", "s0001", "S00001")
+    assert handled(MarkStep("S001", "done"), current) == MarkStep("S001", "done")
+    assert handled(MarkStep("fix", "done"), current) == MarkStep("fix", "done")
+    assert refusal(MarkStep("1", "done"), current) == (
+        "step_id: 1 may be S01 or S001 or s0001; send one of these"
+    )
+    assert refusal(UpdateStep("FIX", "a"), current) == "step_id: FIX may be Fix or fix; send one of these"
+
+
+@pytest.mark.parametrize(
+    ("given", "recorded"),
+    [
+        ("Done", "done"), ("DONE", "done"), (" done\n", "done"), ("in progress", "in_progress"),
+        ("in-progress", "in_progress"), ("In Progress", "in_progress"), ("inProgress", "in_progress"),
+        ("IN_PROGRESS", "in_progress"), ("Blocked", "blocked"), ("Pending", "pending"),
+    ],
+)  # fmt: skip
+def test_the_shape_of_a_status_is_forgiven(given: Any, recorded: Any) -> None:
+    assert handled(MarkStep("S001", given), PLAN) == MarkStep("S001", recorded)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("completed", "done"), ("Complete", "done"), ("finished", "done"), ("cancelled", "blocked"),
+        ("canceled", "blocked"), ("on-hold", "blocked"), ("started", "in_progress"), ("to do", "pending"),
+        ("not_started", "pending"),
+    ],
+)  # fmt: skip
+def test_a_synonym_of_a_status_is_refused_with_the_word_to_use(given: Any, meant: str) -> None:
+    assert refusal(MarkStep("S001", given), PLAN) == (
+        f"status: '{given}' is unknown; did you mean {meant}? send one of pending, in_progress, blocked, done"
+    )
+
+
 @pytest.mark.parametrize(
     ("status", "shown"),
     [
         ("bogus", "'bogus'"),
-        ("Done", "'Done'"),
+        ("done!", "'done!'"),
         ("", "''"),
         (None, "a value of type NoneType"),
         (3, "a value of type int"),
@@ -195,7 +259,7 @@ def test_a_status_is_checked_whatever_the_type_hints_say(status: Any, shown: str
     )
 
 
-@pytest.mark.parametrize("value", [None, 7, b"S001", ["S001"]])
+@pytest.mark.parametrize("value", [None, 7.0, True, -1, 10**9, b"S001", ["S001"]])
 def test_a_text_is_checked_whatever_the_type_hints_say(value: Any) -> None:
     kind = type(value).__name__
     assert refusal(SetupPlan(value), None) == f"objective: expected a string, got {kind}"
@@ -254,6 +318,9 @@ def test_a_normal_command_comes_back_equal_or_is_refused_for_the_plan(
     data: st.DataObject, current: Plan | None
 ) -> None:
     command = data.draw(commands(current))
+    step_id = getattr(command, "step_id", None)
+    if current is not None and step_id not in {step.step_id for step in current.steps}:
+        assume(step_id is None or not written_alike(step_id, [step.step_id for step in current.steps]))
     try:
         assert handled(command, current) == command
     except ToolValidationError as error:
@@ -287,7 +354,7 @@ def assert_keeps_the_rules(command: Command, current: Plan | None) -> None:
             assert command.step_id in known
             assert (command.title, command.details) != (None, None)
             assert command.title is None or TITLE.clean(command.title) == command.title
-            assert command.details is None or DETAILS.clean(command.details) == command.details
+            assert command.details is None or (DETAILS.clean(command.details) or "") == command.details
         case MarkStep():
             assert command.step_id in known
             assert type(command.status).__name__ == "str"

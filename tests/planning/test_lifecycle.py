@@ -191,3 +191,11 @@ def test_a_plan_after_an_abandoned_one_counts_from_the_start(toolbox: Toolbox, s
     assert session.select_latest(Plan) == Plan(
         "Ship it", "active", (PlanStep("S001", "Pack", None, "pending"),)
     )
+
+
+def test_the_table_cannot_be_changed() -> None:
+    table: Any = TRANSITIONS
+    with pytest.raises(TypeError):
+        table[None, AddStep] = ("active",)
+    with pytest.raises(TypeError):
+        del table["active", MarkStep]

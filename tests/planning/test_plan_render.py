@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from planning import (
     AddStep,
@@ -18,7 +21,7 @@ from planning import (
     plan_text,
 )
 from planning.commands import Command
-from planning.model import StepStatus
+from planning.model import STEP_STATUSES, StepStatus
 from planning.render import reply
 from strategies import plans
 
@@ -117,3 +120,140 @@ def test_a_reply_says_what_was_done_and_what_comes_next(command: Command, after:
 
 def test_a_reply_to_a_mark_of_a_step_that_is_gone_still_names_the_next() -> None:
     assert reply(MarkStep("S009", "done"), plan("done", "pending")) == "S009 done. Next: S002 Title 2"
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (None, "Plan set: S001. Next: S001 Title 1"),
+        (plan(), "Plan set: S001. Next: S001 Title 1"),
+        (plan(status="abandoned"), "Plan set: S001. Next: S001 Title 1"),
+        (plan("done", "done", status="completed"), "Plan set: S001. Next: S001 Title 1"),
+        (
+            plan("pending"),
+            "Plan set: S001. It replaced a plan with 0 steps done, 1 not done. Next: S001 Title 1",
+        ),
+        (
+            plan("done", "blocked", "in_progress", "pending"),
+            "Plan set: S001. It replaced a plan with 1 step done, 3 not done. Next: S001 Title 1",
+        ),
+    ],
+)
+def test_a_reply_to_a_setup_says_what_the_old_plan_left_undone(before: Plan | None, expected: str) -> None:
+    assert reply(SetupPlan("x", (NewPlanStep("a"),)), plan("pending"), before) == expected
+
+
+def test_a_setup_without_steps_says_what_it_replaced_too() -> None:
+    assert reply(SetupPlan("x"), plan(), plan("done", "done", "pending")) == (
+        "Plan set, no steps yet. It replaced a plan with 2 steps done, 1 not done. "
+        "Add them with planning_add_step."
+    )
+
+
+def long_plan(count: int, done: int = 0, **changes: PlanStep) -> Plan:
+    """A plan of many steps with titles of 100 characters, the first of them done."""
+    steps = [
+        PlanStep(f"S{place:03d}", "x" * 100, None, "done" if place <= done else "pending")
+        for place in range(1, count + 1)
+    ]
+    steps = [changes.get(step.step_id, step) for step in steps]
+    return Plan("Ship it", "active", tuple(steps))
+
+
+def test_a_plan_that_fits_into_a_message_is_shown_whole() -> None:
+    details = Plan("Ship it", "active", (PlanStep("S001", "a", "x" * 49_947, "pending"),))
+    assert plan_text(details) == f"Ship it (active, 0 of 1 done)\nS001 pending: a\n  {'x' * 49_947}"
+    assert len(plan_text(details)) == 49_995
+
+
+def test_done_steps_lose_their_details_and_notes_first() -> None:
+    notes = tuple(f"note {number}" for number in range(5))
+    steps = (
+        PlanStep("S001", "Look", "Where?", "done", ("x" * 512,) * 100),
+        PlanStep("S002", "Fix", "How?", "in_progress", notes),
+        PlanStep("S003", "Send", None, "pending", notes[:3]),
+    )
+    assert plan_text(Plan("Ship it", "active", steps)) == (
+        "Ship it (active, 1 of 3 done)\n"
+        "S001 done: Look\n"
+        "S002 in_progress: Fix\n"
+        "  How?\n"
+        "  - (2 older notes are not shown)\n"
+        "  - note 2\n"
+        "  - note 3\n"
+        "  - note 4\n"
+        "S003 pending: Send\n"
+        "  - note 0\n"
+        "  - note 1\n"
+        "  - note 2"
+    )
+
+
+def test_done_steps_in_a_row_are_one_line_when_there_is_still_no_room() -> None:
+    lines = plan_text(long_plan(600, done=590)).split("\n")
+    assert lines[:2] == ["Ship it (active, 590 of 600 done)", "S001 to S590 done"]
+    assert lines[2:] == [f"S{number} pending: {'x' * 100}" for number in range(591, 601)]
+
+
+def test_of_a_plan_that_has_no_room_the_next_steps_are_shown_and_the_rest_counted() -> None:
+    lines = plan_text(long_plan(20_000, done=5_000)).split("\n")
+    assert lines[:3] == [
+        "Ship it (active, 5000 of 20000 done)",
+        "S001 to S5000 done",
+        f"S5001 pending: {'x' * 100}",
+    ]
+    shown = len(lines) - 3
+    assert lines[-2:] == [
+        f"S{5_000 + shown} pending: {'x' * 100}",
+        f"({15_000 - shown} not shown: S{5_001 + shown} to S20000; mark steps done to see the next ones)",
+    ]
+    assert shown > 300
+
+
+def test_a_long_plan_is_shown_around_the_step_that_is_in_progress() -> None:
+    current = PlanStep("S19999", "Here", None, "in_progress")
+    lines = plan_text(long_plan(20_000, S19999=current)).split("\n")
+    hidden = 20_000 - (len(lines) - 2)
+    assert lines[:3] == [
+        "Ship it (active, 0 of 20000 done)",
+        f"({hidden} not shown: S001 to S{hidden})",
+        f"S{hidden + 1} pending: {'x' * 100}",
+    ]
+    assert lines[-3:] == [
+        f"S19998 pending: {'x' * 100}",
+        "S19999 in_progress: Here",
+        f"S20000 pending: {'x' * 100}",
+    ]
+
+
+@given(
+    st.lists(st.sampled_from(STEP_STATUSES), min_size=1, max_size=40),
+    st.integers(1, 3_000),
+    st.integers(0, 60_000),
+)
+def test_any_plan_is_read_within_one_message(statuses: list[StepStatus], times: int, length: int) -> None:
+    steps = tuple(
+        PlanStep(f"S{place:03d}", "a", "b" * (length // times), status)
+        for place, status in enumerate(statuses * times, 1)
+    )
+    text = plan_text(Plan("x" * length or "x", "active", steps))
+    assert 0 < len(text) <= 50_000
+
+
+def test_the_cost_of_reading_a_plan_grows_with_its_steps() -> None:
+    def cost(count: int) -> int:
+        calls = 0
+
+        def counting(*_: object) -> None:
+            nonlocal calls
+            calls += 1
+
+        given_plan = long_plan(count, done=count // 2)
+        sys.setprofile(counting)
+        try:
+            plan_text(given_plan)
+        finally:
+            sys.setprofile(None)
+        return calls
+
+    assert cost(8_000) <= 2.2 * cost(4_000)

@@ -43,6 +43,28 @@ def test_one_problem_is_the_message_and_several_are_a_list() -> None:
     assert several.problems == (first, second)
 
 
+def test_sixty_problems_are_listed_and_more_are_counted() -> None:
+    problems = [Problem("blank", f"steps[{place}].title") for place in range(62)]
+    lines = [f"- steps[{place}].title: blank" for place in range(60)]
+    assert str(ToolValidationError(problems[:60])) == "\n".join(["60 problems:", *lines])
+    assert str(ToolValidationError(problems[:61])) == "\n".join(["61 problems:", *lines, "- and 1 more"])
+    assert str(ToolValidationError(problems)) == "\n".join(["62 problems:", *lines, "- and 2 more"])
+
+
+@pytest.mark.parametrize("count", [1, 2, 60, 100_000])
+def test_the_text_of_a_refusal_is_bounded_and_its_problems_are_whole(count: int) -> None:
+    problem = Problem("x" * 100_000, "title")
+    error = ToolValidationError([problem] * count)
+    lines = error.message.split("\n")
+    if count == 1:
+        assert lines == [f"title: {'x' * 44_990}..."]
+    else:
+        shown = [f"- title: {'x' * 738}..."] * min(count, 60)
+        more = ["- and 99940 more"] if count > 60 else []
+        assert lines == [f"{count} problems:", *shown, *more]
+    assert error.problems == (problem,) * count
+
+
 def test_a_refusal_is_a_tool_error_and_a_value_error() -> None:
     assert ToolValidationError.__mro__[1:4] == (ToolError, ValueError, Exception)
 
@@ -80,6 +102,19 @@ def test_a_wrong_value_is_shown_short_and_in_ascii(value: object, shown: str) ->
 
 def test_an_unknown_option_is_answered_with_the_options() -> None:
     assert unknown_option("x", ("a", "b")) == "'x' is unknown; send one of a, b"
+
+
+def test_the_option_that_means_the_same_is_named_where_there_is_such_an_option() -> None:
+    assert unknown_option("Finished", ("open", "done")) == (
+        "'Finished' is unknown; did you mean done? send one of open, done"
+    )
+    assert unknown_option("finished", ("open", "shut")) == "'finished' is unknown; send one of open, shut"
+    assert unknown_option(["done"], ("done",)) == "a value of type list is unknown; send one of done"
+
+
+def test_of_many_options_the_first_are_listed_and_the_rest_counted() -> None:
+    options = [f"o{number}" for number in range(1_000)]
+    assert unknown_option("x", options) == f"'x' is unknown; send one of {', '.join(options[:60])} and 940 more"
 
 
 @pytest.mark.parametrize(

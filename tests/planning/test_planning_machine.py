@@ -142,9 +142,8 @@ class Planning(RuleBasedStateMachine):
         after: Model | None = None
         with suppress(Refused):
             plan = self.active("active")
-            changes = {"details": lines(details, 512)}
-            changes["title"] = None if title is None else one_line(title, 160)
-            changes = {name: text for name, text in changes.items() if text is not None}
+            changes = {} if details is None else {"details": lines(details, 512)}
+            changes |= {} if title is None else {"title": one_line(title, 160)}
             if place < len(plan["steps"]) and changes:
                 plan["steps"][place].update(changes)
                 after = plan

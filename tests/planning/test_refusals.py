@@ -27,7 +27,11 @@ EMPTY = "steps: empty; send at least one step"
     [
         ("planning_add_step", AddStep(()), [NO_PLAN, EMPTY]),
         ("planning_update_step", UpdateStep("S001"), [NO_PLAN, NOTHING]),
-        ("planning_update_step", UpdateStep("S001", None, "  "), [NO_PLAN, NOTHING]),
+        ("planning_update_step", UpdateStep("S001", None, "  "), [NO_PLAN]),
+        ("planning_update_step", {"step_id": "S001", "details": 7},
+         ["details: expected a string of 0 to 512 characters, got a number", NO_PLAN]),
+        ("planning_update_step", {"step_id": "S001", "title": None, "details": None, "x": 1},
+         ["x: unknown field; the fields are step_id, title, details", NO_PLAN, NOTHING]),
         (
             "planning_add_step",
             {"steps": [], "x": 1},
@@ -44,7 +48,7 @@ EMPTY = "steps: empty; send at least one step"
             ["status: missing; send one of pending, in_progress, blocked, done", NO_PLAN],
         ),
     ],
-)
+)  # fmt: skip
 def test_what_is_empty_is_named_beside_everything_else(
     toolbox: Toolbox, name: str, arguments: Any, expected: list[str]
 ) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning.step_ids import format_id, highest_number, number_of
+from planning.step_ids import as_text, format_id, highest_number, number_of, written_alike
 
 
 @pytest.mark.parametrize(
@@ -65,3 +65,35 @@ def test_an_id_reads_back_to_its_number(number: int) -> None:
 def test_any_text_has_a_number_or_none(text: str) -> None:
     number = number_of(text)
     assert number is None or text.endswith(str(number))
+
+
+@pytest.mark.parametrize(
+    ("step_id", "alike"),
+    [
+        ("S1", ["S001", "S1", "1"]),
+        ("001", ["S001", "S1", "1"]),
+        ("s10", ["S010"]),
+        ("INTRO", ["Intro"]),
+        ("S0", []),
+        ("11", []),
+        ("S001 ", []),
+        ("\u0661", []),
+        ("9" * 100_000, []),
+    ],
+)
+def test_ids_that_differ_in_shape_alone_are_written_alike(step_id: str, alike: list[str]) -> None:
+    known = ["S001", "S1", "1", "S010", "Intro", "S" + "9" * 99_999]
+    assert written_alike(step_id, known) == alike
+
+
+@pytest.mark.parametrize("value", ["1", " 1", None, 1.0, True, -1, 10**9, 10**5_000, [1]])
+def test_only_the_number_of_a_step_becomes_text(value: object) -> None:
+    assert as_text(value) is value
+    assert (as_text(0), as_text(7), as_text(10**9 - 1)) == ("0", "7", "999999999")
+
+
+@given(st.integers(0, 10**9 - 1))
+def test_every_shape_of_an_id_is_like_the_id_itself(number: int) -> None:
+    step_id = format_id(number)
+    for shape in (str(number), f"s{number}", f"S{number:06d}", step_id.lower()):
+        assert written_alike(shape, [step_id, format_id(number + 1)]) == [step_id]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from planning import (
     MarkStep,
     NewPlanStep,
     Plan,
+    PlanningToolsSection,
     PlanStep,
     ReadPlan,
     SetupPlan,
@@ -218,3 +220,117 @@ def test_the_tools_of_another_session_are_refused(name: str, toolbox: Toolbox, s
     assert session.select_all(ToolInvoked) == log
     assert stranger.select_all(Plan) == ()
     assert stranger.select_all(ToolInvoked) == ()
+
+
+def steps_of(session: Session) -> tuple[PlanStep, ...]:
+    plan = session.select_latest(Plan)
+    assert plan is not None
+    return plan.steps
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\n\t"])
+def test_blank_details_clear_the_details_of_a_step(blank: str, toolbox: Toolbox, session: Session) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("Fix", (NewPlanStep("Look", "Where?"),)))
+    for arguments in ({"step_id": "S001"}, {"step_id": "S001", "title": None, "details": None}):
+        assert toolbox.call("planning_update_step", arguments).message == (
+            "Refused, nothing changed. nothing to change; send a title or details"
+        )
+    assert toolbox.call("planning_update_step", {"step_id": "S001", "title": "Search"}).success
+    assert steps_of(session) == (PlanStep("S001", "Search", "Where?", "pending"),)
+    result = toolbox.call("planning_update_step", json.dumps({"step_id": "S001", "details": blank}))
+    assert (result.message, result.value) == ("S001 updated.", UpdateStep("S001", None, ""))
+    assert steps_of(session) == (PlanStep("S001", "Search", None, "pending"),)
+
+
+@pytest.mark.parametrize("step_id", ["S002", "S2", "s002", "2", 2, "002", " s2 "])
+@pytest.mark.parametrize("status", ["in_progress", "in progress", "In-Progress"])
+def test_a_mark_in_another_shape_is_recorded_and_answered_as_the_plan_has_it(
+    step_id: object, status: str, toolbox: Toolbox, session: Session
+) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("Fix", (NewPlanStep("a"), NewPlanStep("b"))))
+    result = toolbox.call("planning_mark_step", json.dumps({"step_id": step_id, "status": status}))
+    assert (result.message, result.value) == ("S002 in_progress.", MarkStep("S002", "in_progress"))
+    assert [step.status for step in steps_of(session)] == ["pending", "in_progress"]
+    result = toolbox.call("planning_update_step", {"step_id": step_id, "title": "c"})
+    assert (result.message, result.value) == ("S002 updated.", UpdateStep("S002", "c"))
+
+
+def test_a_mark_in_another_shape_by_hand_keeps_to_the_same_rules(toolbox: Toolbox) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("Fix", (NewPlanStep("a"),)))
+    by_hand: Any = MarkStep(1, "Done")  # type: ignore[arg-type]  # as careless callers write it
+    result = toolbox.invoke("planning_mark_step", by_hand)
+    assert (result.message, result.value) == ("S001 done. Plan completed.", MarkStep("S001", "done"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problems"),
+    [
+        ({"step_id": "S001", "status": "completed"},
+         "status: 'completed' is unknown; did you mean done? send one of pending, in_progress, blocked, done"),
+        ({"step_id": 7, "status": "Done"}, "step_id: the plan has no step 7; its only step is S001"),
+        ({"step_id": True, "status": "done"},
+         "step_id: expected a string of 1 to 64 characters, got a boolean"),
+        ({"step_id": 1.5, "status": "done"},
+         "step_id: expected a string of 1 to 64 characters, got a number"),
+        ({"step_id": "S1", "status": "cancelled"},
+         "status: 'cancelled' is unknown; did you mean blocked? "
+         "send one of pending, in_progress, blocked, done"),
+    ],
+)  # fmt: skip
+def test_what_means_something_else_is_refused(
+    arguments: dict[str, Any], problems: str, toolbox: Toolbox, session: Session
+) -> None:
+    toolbox.invoke("planning_setup_plan", SetupPlan("Fix", (NewPlanStep("a"),)))
+    before = session.select_all(Plan)
+    assert toolbox.call("planning_mark_step", arguments).message == f"Refused, nothing changed. {problems}"
+    assert session.select_all(Plan) is before
+
+
+def test_a_plan_in_the_place_of_an_unfinished_one_says_what_was_left(toolbox: Toolbox) -> None:
+    def setup(objective: str) -> str:
+        arguments = {"objective": objective, "initial_steps": ["a", "b", "c"]}
+        return toolbox.call("planning_setup_plan", arguments).message
+
+    assert setup("One") == "Plan set: S001 to S003. Next: S001 a"
+    toolbox.invoke("planning_mark_step", MarkStep("S001", "done"))
+    assert setup("Two") == (
+        "Plan set: S001 to S003. It replaced a plan with 1 step done, 2 not done. Next: S001 a"
+    )
+    for step_id in ("S001", "S002", "S003"):
+        toolbox.invoke("planning_mark_step", MarkStep(step_id, "done"))
+    assert setup("Three") == "Plan set: S001 to S003. Next: S001 a"
+    toolbox.invoke("planning_clear_plan")
+    assert setup("Four") == "Plan set: S001 to S003. Next: S001 a"
+
+
+def test_a_text_in_another_script_is_refused_in_one_sentence_wherever_it_is(toolbox: Toolbox) -> None:
+    sent = {"objective": "\u4fee\u590d \u201clogin\u201d", "initial_steps": ["It\u2019s live \U0001f680"]}
+    assert toolbox.call("planning_setup_plan", json.dumps(sent)).message == (
+        "Refused, nothing changed. 2 problems:\n"
+        "- objective: CJK UNIFIED IDEOGRAPH-4FEE (U+4FEE) at character 1 has no ASCII spelling; "
+        "write the text in English or in ASCII\n"
+        "- initial_steps[0].title: ROCKET (U+1F680) at character 11 has no ASCII spelling; "
+        "write the text in English or in ASCII"
+    )
+
+
+def test_a_plan_of_many_steps_is_read_and_recalled_within_one_message(session: Session) -> None:
+    section = PlanningToolsSection(session=session)
+    toolbox = Toolbox(section.tools(), session=session)
+    toolbox.invoke("planning_setup_plan", SetupPlan("Many", (NewPlanStep("x" * 160),) * 20_000))
+    result = toolbox.call("planning_read_plan")
+    assert result.value is session.select_latest(Plan)
+    assert result.message == section.reminder()
+    lines = result.message.split("\n")
+    assert lines[:2] == ["Many (active, 0 of 20000 done)", f"S001 pending: {'x' * 160}"]
+    shown = len(lines) - 2
+    assert lines[-1] == (
+        f"({20_000 - shown} not shown: S{shown + 1} to S20000; mark steps done to see the next ones)"
+    )
+    assert 40_000 < len(result.message) <= 50_000
+
+
+def test_every_parameter_of_every_tool_is_described(session: Session) -> None:
+    for tool in planning_tools(session):
+        for name, schema in tool.parameters_schema()["properties"].items():
+            assert schema.get("description"), (tool.name, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from types import MappingProxyType
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from planning.errors import Problem
+from planning.errors import Problem, show
 from planning.tools.envelopes import QueryResponses, execution_envelope
 from planning.tools.errors import ContextInvalid
 from planning.tools.parameters.signature import Signature, read_signature
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Tool", "ToolContext", "ToolExample"]
 
 _LONGEST = 1_000_000
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 IDENTIFIERS = ("identifier", "email", "registration_id")
 
 
@@ -70,11 +72,23 @@ class ToolExample:
     message: str
 
 
-def _filled(_tool: Tool, field: attrs.Attribute[Any], value: object) -> None:
+def check_name(_declaration: object, field: attrs.Attribute[Any], value: object) -> None:
+    """Refuse a name that no provider takes; a validator of attrs.
+
+    Raises:
+        TypeError: It is not a string.
+        ValueError: It is empty, too long, or has other characters than a name may have.
+    """
+    _is_text(_declaration, field, value)
+    if not str(value).strip():
+        raise ValueError("a tool needs a name: a model calls it by that")
+    if not _NAME.fullmatch(str(value)):
+        raise ValueError(f"{show(value)} cannot be a tool's name: use 1 to 64 letters, digits, _ and -")
+
+
+def _is_text(_tool: object, field: attrs.Attribute[Any], value: object) -> None:
     if not isinstance(value, str):
         raise TypeError(f"a tool's {field.name} must be text, got {type(value).__name__}")
-    if field.name == "name" and not value.strip():
-        raise ValueError("a tool needs a name: a model calls it by that")
 
 
 def check_timeout(value: object) -> None:
@@ -112,7 +126,7 @@ class Tool(QueryResponses):
     """Something a model can call.
 
     Attributes:
-        name: What the model calls it by.
+        name: What the model calls it by: 1 to 64 letters, digits, ``_`` and ``-``.
         description: What the model is told about it.
         function: What it does. With ``parameters`` it is called with the parameters, and with a
             ``ToolContext`` behind them if it takes two arguments. Without, it is called with keyword
@@ -143,8 +157,8 @@ class Tool(QueryResponses):
             after a worker died. A tool with effects that must not happen twice says False.
     """
 
-    name: str = attrs.field(validator=_filled)
-    description: str = attrs.field(validator=_filled)
+    name: str = attrs.field(validator=check_name)
+    description: str = attrs.field(validator=_is_text)
     function: Callable[..., Any] = attrs.field(repr=False)
     parameters: Any = _option(None)
     examples: tuple[ToolExample, ...] = _option(())

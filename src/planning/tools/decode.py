@@ -80,6 +80,8 @@ def _parse_text(text: str | bytes | bytearray) -> Any:
         data = msgspec.json.decode(text)
     except RecursionError:
         _refuse(_TOO_DEEP)
+    except msgspec.ValidationError:
+        _refuse("arguments hold a number that is out of range; send a smaller one")
     except (msgspec.DecodeError, ValueError):
         _refuse_text(text)
     # Each name in the text has a colon: where there are more colons than names were kept, some stand
@@ -115,8 +117,9 @@ def _names(data: Any) -> int:
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = [name for name, _ in pairs]
-    if len(set(names)) < len(names):
-        twice = next(name for place, name in enumerate(names) if name in names[:place])
-        _refuse(f"arguments give {show(twice)} twice in one object; send each field once", tells=True)
-    return dict(pairs)
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            _refuse(f"arguments give {show(name)} twice in one object; send each field once", tells=True)
+        found[name] = value
+    return found

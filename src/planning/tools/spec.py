@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from planning.errors import Problem, ToolError, ToolValidationError, show
-from planning.tools.contract import Tool
+from planning.tools.contract import Tool, check_name
 from planning.tools.errors import ParameterError, QueryTypeUnsupported
 from planning.tools.parameters.model import Diagnose, ParameterModel, model_of
 
@@ -37,7 +37,7 @@ class ToolSpec:
             declaration serves ``validate_call`` alone.
     """
 
-    name: str
+    name: str = attrs.field(validator=check_name)
     input_schema: Mapping[str, Any] = attrs.field(converter=_frozen)
     output_key: str
     description: str = ""

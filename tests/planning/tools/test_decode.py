@@ -94,6 +94,8 @@ def test_a_text_field_is_never_read_as_json() -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
+        ('{"note": ' + "9" * 5_000 + "}", "arguments hold a number that is out of range; send a smaller one"),
+        ('{"note": 1e400}', "arguments hold a number that is out of range; send a smaller one"),
         ("{", "arguments are not JSON at line 1, column 2: Expecting property name enclosed in double "
          "quotes; send one JSON object"),
         ('{"step_id": "S001",\n "status" "done"}',
@@ -180,7 +182,7 @@ def test_every_problem_is_listed_with_its_path() -> None:
     ("kind", "arguments", "expected"),
     [
         (MarkStep, {"step_id": "S001", "status": "completed"},
-         ["status: 'completed' is unknown; send one of pending, in_progress, blocked, done"]),
+         ["status: 'completed' is unknown; did you mean done? send one of pending, in_progress, blocked, done"]),
         (MarkStep, {"step_id": "S001", "status": 3},
          ["status: a value of type int is unknown; send one of pending, in_progress, blocked, done"]),
         (MarkStep, {}, ["step_id: missing; send a string of 1 to 64 characters",

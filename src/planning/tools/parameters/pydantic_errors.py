@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, get_args
 
 import pydantic
@@ -41,7 +42,7 @@ _KEY = "[key]"
 
 
 def problems_of(error: pydantic.ValidationError, data: object, schema: Mapping[str, Any]) -> list[Problem]:
-    """The problems that an error of pydantic lists.
+    """The problems that an error of pydantic lists, the first of them where there are many.
 
     Args:
         error: The error.
@@ -51,22 +52,23 @@ def problems_of(error: pydantic.ValidationError, data: object, schema: Mapping[s
     errors = error.errors(include_url=False)
     if any(each["type"] == "invalid_key" for each in errors):
         return [Problem(NO_JSON, tells=False)]
-    problems = [_problem(each, data, schema) for each in errors]
     # A union lists what each member has against a value: those of another type have nothing to say of it
     # where one of the right type has found something inside.
-    inner = [problem.path for problem in problems]
-    return [
-        problem
-        for each, problem in zip(errors, problems, strict=True)
-        if not (each["type"] in _WRONG_TYPE and any(words.is_within(place, problem.path) for place in inner))
-    ]
+    places = [_place(each["loc"], data, schema) for each in errors]
+    outer = {place[:depth] for place in places for depth in range(len(place))}
+    outer |= {place for each, place in zip(errors, places, strict=True) if each["type"] in _TAG}
+    problems = (
+        _problem(each, place, data, schema)
+        for each, place in zip(errors, places, strict=True)
+        if not (each["type"] in _WRONG_TYPE and place in outer)
+    )
+    return list(islice(problems, words.MOST_PROBLEMS))
 
 
-def _problem(error: Any, data: object, schema: Mapping[str, Any]) -> Problem:
+def _problem(error: Any, path: Path, data: object, schema: Mapping[str, Any]) -> Problem:
     kind, location, value, context = error["type"], error["loc"], error["input"], error.get("ctx", {})
     if kind in _UNKNOWN:
         return words.unknown_field(schema, _place(location[:-1], data, schema), str(location[-1]))
-    path = _place(location, data, schema)
     if kind == "missing":
         return words.missing(schema, path)
     if kind in _OPTIONS:

@@ -147,7 +147,8 @@ class RecordModel(ParameterModel):
             except Exception as error:  # noqa: BLE001 - see above
                 refusal = [Problem(refusals.words_of(error))]
         if refusal:  # outside of the handlers: the exceptions hold what was sent
-            self._refuse(list(self._further(data, [], diagnose)) or refusal, data, diagnose)
+            further = list(islice(self._further(data, [], diagnose), words.MOST_PROBLEMS))
+            self._refuse(further or refusal, data, diagnose)
         if diagnose is None and self._has_rules:
             broken = list(rules.rule_problems(self.kind, data, limits=True))
             if broken:

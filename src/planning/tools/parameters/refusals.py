@@ -33,21 +33,25 @@ def own_problems(
         schema: The schema of the arguments as a whole.
         path: Where the data stands.
     """
+    whole = list(_refused(lambda: _made(data, twin_of(kind)), path))
+    if not whole:
+        return
     found = False
     for field in fields_of(kind):
         if field.name not in data:
             continue
         value, place = data[field.name], (*path, field.name)
-        inner = [
-            problem
-            for nested, item, at in inside(field, value, place)
-            for problem in own_problems(nested, item, schema, at)
-        ]
-        for problem in inner or _refused_field(kind, field, data, schema, place):
-            found = True
-            yield problem
+        is_inside = False
+        for nested, item, at in inside(field, value, place):
+            for problem in own_problems(nested, item, schema, at):
+                found = is_inside = True
+                yield problem
+        if not is_inside:
+            for problem in _refused_field(kind, field, data, schema, place):
+                found = True
+                yield problem
     if not found:
-        yield from _refused(lambda: _made(data, twin_of(kind)), path)
+        yield from whole
 
 
 def words_of(error: Exception) -> str:

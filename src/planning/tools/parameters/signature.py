@@ -127,13 +127,16 @@ def _called(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_optionally(hint: Any, kind: type) -> bool:
-    """Whether a hint is of a type, ``Annotated`` and None aside."""
+    """Whether a hint is of a type or a subclass, aliases, ``Annotated`` and None aside."""
+    from planning.tools.parameters.fields import resolved  # noqa: PLC0415 - it needs typing_extensions
+
+    hint = resolved(hint)
     if typing.get_origin(hint) is typing.Annotated:
         return _is_optionally(hint.__origin__, kind)
     if typing.get_origin(hint) in {typing.Union, types.UnionType}:
         options = [option for option in typing.get_args(hint) if option is not type(None)]
         return len(options) == 1 and _is_optionally(options[0], kind)
-    return hint is kind
+    return isinstance(hint, type) and issubclass(hint, kind)
 
 
 def _hint(function: Callable[..., Any], name: str, known: type) -> Any:

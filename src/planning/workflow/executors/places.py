@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from planning.tools.contract import Tool, ToolContext
 from planning.tools.errors import ToolTimeout
-from planning.tools.parameters.signature import read_signature
+from planning.tools.parameters.signature import is_of_type, read_signature
 from planning.tools.path import Path
 from planning.tools.spec import ToolSpec
 from planning.workflow.executors.jobs import NotStarted, dumps, pack, reason, run_job, told_lost, unpack
@@ -164,7 +164,7 @@ def takes_context(tool: Tool) -> bool:
     """Whether a tool's function may look at its context; when in doubt, yes."""
     parameters = read_signature(tool.function).parameters
     if tool.parameters is None:
-        return any("ToolContext" in str(each.annotation) for each in parameters.values())
+        return any(is_of_type(tool.function, name, ToolContext) for name in parameters)
     return (
         tool.returns_outcome or not parameters or len(parameters) > 1 + isinstance(tool.parameters, ToolSpec)
     )

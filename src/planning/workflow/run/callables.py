@@ -9,10 +9,10 @@ from typing import Any
 import attrs
 
 from planning.errors import show
-from planning.tools.contract import Tool
+from planning.tools.contract import Tool, ToolContext
 from planning.tools.errors import ErrorKind, nearest_tool
 from planning.tools.parameters.model import FreeModel
-from planning.tools.parameters.signature import read_signature
+from planning.tools.parameters.signature import is_of_type, read_signature
 from planning.tools.spec import ToolSpec
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.failures import StepFailed
@@ -94,6 +94,8 @@ def task_of(step: WorkflowStep, tool: Tool) -> dict[str, Any]:
     required = [
         each.name
         for each in parameters
-        if each.default is each.empty and each.kind in _NAMED and "ToolContext" not in str(each.annotation)
+        if each.default is each.empty
+        and each.kind in _NAMED
+        and not is_of_type(tool.function, each.name, ToolContext)
     ]
     return {required[0]: step.description} if len(required) == 1 else {}

@@ -19,7 +19,6 @@ each_wrong = pytest.mark.parametrize("case", WRONG)
 
 # pydantic is as lax as it is configured to be, and by default it converts these: who uses it wants that.
 CONVERTED: dict[str, dict[str, Any]] = {
-    "a digit for a number": {"count": 3},
     "true for a number": {"count": 1},
     "yes for true": {"loud": True},
     "1 for true": {"loud": True},
@@ -130,6 +129,9 @@ MEANT: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"parts": [{"title": "t", "size": 2}]},
     ),
     "2 for 2.0": ({"ratio": 2}, {"ratio": 2.0}),
+    "a number as text": ({"count": "3"}, {"count": 3}),
+    "a number with a point as text": ({"ratio": "-1.5e1"}, {"ratio": -15.0}),
+    "a number as text in a record": ({"part": {"title": "t", "size": "7"}}, {"part": {"title": "t", "size": 7}}),
 }
 
 

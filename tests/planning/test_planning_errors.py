@@ -114,7 +114,9 @@ def test_the_option_that_means_the_same_is_named_where_there_is_such_an_option()
 
 def test_of_many_options_the_first_are_listed_and_the_rest_counted() -> None:
     options = [f"o{number}" for number in range(1_000)]
-    assert unknown_option("x", options) == f"'x' is unknown; send one of {', '.join(options[:60])} and 940 more"
+    assert (
+        unknown_option("x", options) == f"'x' is unknown; send one of {', '.join(options[:60])} and 940 more"
+    )
 
 
 @pytest.mark.parametrize(

@@ -86,9 +86,9 @@ def test_ids_that_differ_in_shape_alone_are_written_alike(step_id: str, alike: l
     assert written_alike(step_id, known) == alike
 
 
-@pytest.mark.parametrize("value", ["1", " 1", None, 1.0, True, -1, 10**9, 10**5_000, [1]])
-def test_only_the_number_of_a_step_becomes_text(value: object) -> None:
-    assert as_text(value) is value
+def test_only_the_number_of_a_step_becomes_text() -> None:
+    for value in ("1", " 1", None, 1.0, True, -1, 10**9, 10**5_000, [1]):
+        assert as_text(value) is value
     assert (as_text(0), as_text(7), as_text(10**9 - 1)) == ("0", "7", "999999999")
 
 

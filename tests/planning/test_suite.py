@@ -266,7 +266,8 @@ def test_a_mark_in_another_shape_by_hand_keeps_to_the_same_rules(toolbox: Toolbo
     ("arguments", "problems"),
     [
         ({"step_id": "S001", "status": "completed"},
-         "status: 'completed' is unknown; did you mean done? send one of pending, in_progress, blocked, done"),
+         "status: 'completed' is unknown; did you mean done? "
+         "send one of pending, in_progress, blocked, done"),
         ({"step_id": 7, "status": "Done"}, "step_id: the plan has no step 7; its only step is S001"),
         ({"step_id": True, "status": "done"},
          "step_id: expected a string of 1 to 64 characters, got a boolean"),

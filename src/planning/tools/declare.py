@@ -59,5 +59,5 @@ def _made(
 
         description, _ = read_docstring(inspect.getdoc(behind(function)))
     if name is None:
-        name = getattr(behind(function), "__name__", type(behind(function)).__name__)
+        name = getattr(behind(function), "__name__", type(behind(function)).__name__).strip("<>")
     return Tool(name, description, function, **options)

@@ -138,7 +138,7 @@ def test_refused_calls_stand_above_the_plan_in_their_order() -> None:
         "refused planning_mark_step  note: EM DASH (U+2014) at character 31;"
         ' only ASCII is allowed, write "-"',
         "refused planning_mark_step  status: 'completed' is unknown;"
-        " send one of pending, in_progress, blocked, done",
+        " did you mean done? send one of pending, in_progress, blocked, done",
         "refused planning_mark_step  step_id: the plan has no step S042; its steps are S001 to S008",
         "refused planning_mark_step  priority: unknown field; the fields are step_id, status, note",
         "refused planning_mark_step  note: blank; send 1 to 512 characters",

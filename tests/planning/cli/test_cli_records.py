@@ -125,7 +125,8 @@ def test_a_reading_shows_how_far_the_plan_is() -> None:
 def test_a_refusal_with_several_problems_is_one_line() -> None:
     assert shown(SETUP, mark("S009", "finished")) == [
         "refused  planning_mark_step      2 problems: step_id: the plan has no step S009; its steps are S001"
-        " to S002 | status: 'finished' is unknown; send one of pending, in_progress, blocked, done"
+        " to S002 | status: 'finished' is unknown; did you mean done?"
+        " send one of pending, in_progress, blocked, done"
     ]
 
 

@@ -182,7 +182,8 @@ def test_every_problem_is_listed_with_its_path() -> None:
     ("kind", "arguments", "expected"),
     [
         (MarkStep, {"step_id": "S001", "status": "completed"},
-         ["status: 'completed' is unknown; did you mean done? send one of pending, in_progress, blocked, done"]),
+         ["status: 'completed' is unknown; did you mean done? "
+          "send one of pending, in_progress, blocked, done"]),
         (MarkStep, {"step_id": "S001", "status": 3},
          ["status: a value of type int is unknown; send one of pending, in_progress, blocked, done"]),
         (MarkStep, {}, ["step_id: missing; send a string of 1 to 64 characters",

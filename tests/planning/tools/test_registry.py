@@ -252,7 +252,7 @@ def test_threads_that_register_lose_no_tool() -> None:
 
     def fill(number: int) -> None:
         for each in range(50):
-            kept.register_tool(Tool(f"{number}.{each}", "T.", add))
+            kept.register_tool(Tool(f"{number}-{each}", "T.", add))
 
     threads = [threading.Thread(target=fill, args=(number,)) for number in range(8)]
     for thread in threads:
@@ -303,7 +303,7 @@ def test_a_registry_can_be_filled_while_it_is_read() -> None:
 
     def grow() -> Iterator[str]:
         for tool in kept:
-            kept.register_tool(Tool(f"{tool.name}!", "T.", add))
+            kept.register_tool(Tool(f"{tool.name}-2", "T.", add))
             yield tool.name
 
     names: Iterable[str] = grow()

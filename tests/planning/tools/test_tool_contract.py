@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from planning.tools import BaseTool, Tool, Toolbox, ToolContext, ToolError, ToolExample, ToolSpec, tool
+from planning.tools import (
+    BaseTool,
+    Tool,
+    Toolbox,
+    ToolContext,
+    ToolError,
+    ToolExample,
+    ToolRegistry,
+    ToolSpec,
+    tool,
+)
 
 
 def test_tool_execution() -> None:
@@ -209,3 +220,68 @@ def test_every_kind_of_tool_has_the_formats_and_the_schema() -> None:
         "t",
         "divide",
     ]
+
+
+def act() -> None: ...
+
+
+class Acting(BaseTool):
+    description = "Acts."
+
+    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
+        return {"success": True}
+
+
+def acting(name: Any) -> BaseTool:
+    made = Acting()
+    made.name = name
+    return made
+
+
+DECLARED: dict[str, Callable[[Any], Any]] = {
+    "Tool": lambda name: Tool(name, "Acts.", act),
+    "@tool": lambda name: tool(name=name)(act),
+    "ToolSpec": lambda name: ToolSpec(name, {}, "out"),
+    "BaseTool": lambda name: acting(name).as_tool,
+    "a registry": lambda name: ToolRegistry([acting(name)]),
+    "a toolbox": lambda name: Toolbox([acting(name)]),
+}
+every_declaration = pytest.mark.parametrize("declared", DECLARED.values(), ids=DECLARED)
+
+
+@every_declaration
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("two words", "'two words'"),
+        ("look\n", "'look\\n'"),
+        ("a\nb", "'a\\nb'"),
+        ("files.read", "'files.read'"),
+        ("gr\u00f6\u00dfe", "'gr\\xf6\\xdfe'"),
+        ("a\ud800", "'a\\ud800'"),
+        ("\u0661", "'\\u0661'"),
+        ("x" * 65, f"'{'x' * 37}...'"),
+        ("x" * 300, f"'{'x' * 37}...'"),
+    ],
+)
+def test_a_name_that_no_provider_takes_is_refused_where_it_is_declared(
+    declared: Callable[[Any], Any], name: str, shown: str
+) -> None:
+    with pytest.raises(ValueError) as caught:
+        declared(name)
+    assert str(caught.value) == f"{shown} cannot be a tool's name: use 1 to 64 letters, digits, _ and -"
+
+
+@every_declaration
+@pytest.mark.parametrize("name", ["a", "7", "-", "look_up-2", "Look", "x" * 64])
+def test_letters_digits_underscores_and_hyphens_are_a_name(declared: Callable[[Any], Any], name: str) -> None:
+    declared(name)
+
+
+@pytest.mark.parametrize("name", ["two words", "x" * 65])
+def test_the_name_of_a_function_is_held_to_the_same_rule(name: str) -> None:
+    def named() -> None: ...
+
+    named.__name__ = name
+    with pytest.raises(ValueError, match="cannot be a tool's name"):
+        tool(named)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from inspect import Parameter
 from typing import Any
@@ -21,6 +22,8 @@ from planning.workflow.model import WorkflowStep
 __all__ = ["Callables", "key_of", "task_of"]
 
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+_NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_NAME = 64
 _WHOLE = "inputs"
 _LISTED = "the tools are"
 
@@ -80,6 +83,7 @@ def key_of(step: WorkflowStep, tool: Tool | None) -> str | None:
 
 def _made(name: str, function: Callable[..., Any]) -> Tool:
     """A handler or an agent as a tool: called with its inputs by name, or with all as ``inputs``."""
+    name = _NO_NAME.sub("_", name)[:_LONGEST_NAME]
     parameters = list(read_signature(function).parameters)
     if parameters[:1] == [_WHOLE]:
         return Tool(name, "", function, parameters=FreeModel())

@@ -191,7 +191,7 @@ def test_the_decorator_takes_options() -> None:
 @pytest.mark.parametrize(
     ("given", "name", "description"),
     [
-        (lambda: 1, "<lambda>", ""),
+        (lambda: 1, "lambda", ""),
         (Called(), "Called", ""),
         (MagicMock(), "MagicMock", None),
         (functools.partial(greet, "you"), "greet", None),

@@ -131,7 +131,10 @@ MEANT: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "2 for 2.0": ({"ratio": 2}, {"ratio": 2.0}),
     "a number as text": ({"count": "3"}, {"count": 3}),
     "a number with a point as text": ({"ratio": "-1.5e1"}, {"ratio": -15.0}),
-    "a number as text in a record": ({"part": {"title": "t", "size": "7"}}, {"part": {"title": "t", "size": 7}}),
+    "a number as text in a record": (
+        {"part": {"title": "t", "size": "7"}},
+        {"part": {"title": "t", "size": 7}},
+    ),
 }
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any, NewType, Optional
 from unittest.mock import AsyncMock, MagicMock, create_autospec
 
 import msgspec
 import pytest
 from five_ways import problems
+from typing_extensions import TypeAliasType
 
 from planning.tools import Tool, ToolContext, tool
 from planning.tools.parameters.signature import read_signature
@@ -195,6 +196,51 @@ class ContextMethod:
         return size, type(ctx).__name__
 
 
+class OwnContext(ToolContext):
+    """A context of one's own."""
+
+
+Alias = ToolContext
+Renamed = NewType("Renamed", ToolContext)
+Declared = TypeAliasType("Declared", ToolContext | None)
+
+
+def context_alias(size: int, ctx: Alias) -> Any:
+    return size, type(ctx).__name__
+
+
+def context_alias_as_text(size: int, ctx: Alias | None = None) -> Any:
+    return size, type(ctx).__name__
+
+
+def context_renamed(size: int, ctx: Renamed) -> Any:
+    return size, type(ctx).__name__
+
+
+def context_declared(size: int, ctx: Declared = None) -> Any:
+    return size, type(ctx).__name__
+
+
+def context_of_ones_own(size: int, ctx: OwnContext) -> Any:
+    return size, type(ctx).__name__
+
+
+class Holder:
+    def method(self, size: int, ctx: Alias) -> Any:
+        return size, type(ctx).__name__
+
+
+ALIASES = [
+    context_alias,
+    context_alias_as_text,
+    context_renamed,
+    context_declared,
+    context_of_ones_own,
+    Holder().method,
+    functools.partial(context_alias),
+]
+
+
 def unimported() -> Any:
     """A function whose module imports the context for type checkers alone."""
     space: dict[str, Any] = {}
@@ -214,6 +260,7 @@ def unimported() -> Any:
         context_async,
         ContextMethod(),
         unimported(),
+        *ALIASES,
     ],
 )
 def test_the_context_is_given_and_is_no_argument(function: Any) -> None:

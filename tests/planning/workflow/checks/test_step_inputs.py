@@ -32,7 +32,7 @@ def test_inputs_that_the_tool_takes_have_no_findings() -> None:
 
 
 def test_each_literal_that_the_tool_refuses_is_told_at_its_place() -> None:
-    place = {"street": "Main", "number": "5", "zip": 1}
+    place = {"street": "Main", "number": "five", "zip": 1}
     assert problems("letter", copies=[place, {"street": 1, "number": 2}], text=None, Text="") == [
         ("input to of letter is missing", "send an object with street, number"),
         ("input Text of letter: unknown field", "did you mean text?", "Text"),

@@ -309,3 +309,39 @@ def test_an_output_that_holds_the_same_large_part_many_times_is_not_too_large() 
     part = ["x" * 1000] * 10
     tool = plain_tool("work", lambda: ToolResult(True, "Done.", {"parts": [part] * 100_000, "set": {1}}))
     assert len(outcome(called("a"), capable(tool))["parts"]) == 100_000
+
+
+Alias = ToolContext
+
+
+def aliased(context: Alias) -> Any:
+    return context.values["step_id"]
+
+
+def aliased_and_asked(task: str, who: Alias) -> Any:
+    return task, who.values["step_id"]
+
+
+NAMED: dict[str, dict[str, Any]] = {
+    "handler": {"type": "handler", "name": "look"},
+    "agent": {"agent": "look"},
+}
+
+
+@pytest.mark.parametrize("kind", ["tool", "handler", "agent"])
+def test_a_context_under_another_name_knows_its_step(kind: str) -> None:
+    step = called("a", tool="look") if kind == "tool" else thought("a", **NAMED[kind])
+    functions = {"tool": {"tools": [plain_tool("look", aliased)]}}
+    capabilities = Capabilities(**functions.get(kind, {f"{kind}s": {"look": aliased}}))
+    assert outcome(step, capabilities) == "a"
+
+
+def test_an_agent_with_a_context_under_another_name_is_given_its_task() -> None:
+    capabilities = Capabilities(agents={"look": aliased_and_asked})
+    assert outcome(thought("a", agent="look"), capabilities) == ("Do a", "a")
+
+
+@pytest.mark.parametrize("name", ["notify.user", "send it", "x" * 300])
+def test_a_handler_may_have_a_name_that_no_tool_has(name: str) -> None:
+    capabilities = Capabilities(handlers={name: lambda: "sent"})
+    assert outcome(thought("a", type="handler", name=name), capabilities) == "sent"

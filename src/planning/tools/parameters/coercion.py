@@ -39,7 +39,9 @@ def coerced(data: Any, schema: Mapping[str, Any], *, reads_numbers: bool = False
     if isinstance(data, float) and data.is_integer() and _wants_integer(options, data):
         return int(data)
     if isinstance(data, dict):
-        wanted = _only([option for option in options if _has_tag(data, option)], "object")
+        wanted = _only(options, "object") or _only(
+            [each for each in options if _has_tag(data, each)], "object"
+        )
         return data if wanted is None else _coerced_object(data, wanted, reads_numbers=reads_numbers)
     if isinstance(data, (list, tuple)):
         wanted = _only(options, "array")

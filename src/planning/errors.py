@@ -41,6 +41,11 @@ _SYNONYMS = {
 _MEANT = {synonym: status for status, words in _SYNONYMS.items() for synonym in words.split(", ")}
 
 
+def _writable(text: str) -> str:
+    """The text with lone surrogates escaped: no client can write them."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
 @attrs.frozen
 class Problem:
     """One thing that is wrong with a call.
@@ -52,7 +57,7 @@ class Problem:
             data tells nobody.
     """
 
-    message: str
+    message: str = attrs.field(converter=_writable)
     path: str = ""
     tells: bool = attrs.field(default=True, eq=False, repr=False)
 

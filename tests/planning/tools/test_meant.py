@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
+import attrs
 import pytest
 from msgspec import Meta
 
@@ -169,3 +170,23 @@ def test_of_many_tools_the_first_are_listed_and_the_rest_counted() -> None:
     assert box.call("fly", {}).message == (
         f"Refused, nothing changed. no tool is named 'fly'; the tools are {listed} and 9940 more"
     )
+
+
+@attrs.frozen
+class Named:
+    name: str = attrs.field()
+
+    @name.validator
+    def _check(self, _field: Any, value: str) -> None:
+        raise ValueError(f"nobody is called {value}")
+
+
+def test_a_lone_surrogate_is_in_no_message() -> None:
+    box = Toolbox([Tool("call", "Call.", print, parameters=Named)])
+    broken = box.call("call", '{"name": "\\ud800"}')
+    assert broken.message == (
+        "Refused, nothing changed. arguments are not JSON: NaN, Infinity and broken Unicode are not allowed; "
+        "send one JSON object"
+    )
+    result = box.call("call", {"name": "Ann \ud800"})
+    assert result.message == "Refused, nothing changed. name: nobody is called Ann \\ud800"

@@ -86,7 +86,7 @@ def order(name: str = "n", tags: list[str] = [], parts: list[Part] = []) -> str:
     return "ordered"
 
 
-TOOLS = [
+TOOLS: list[Any] = [
     Tool("data", "D.", take, parameters=Order),
     Tool("private", "P.", take, parameters=Order, returns_private_data=True),
     Tool("checked", "C.", take, parameters=CheckedOrder),
@@ -151,7 +151,7 @@ def box() -> Toolbox:
 def steps_of(call: Callable[[], ToolResult]) -> tuple[int, ToolResult]:
     """How many calls of functions a call took: what it costs on any machine."""
     events = count()
-    sys.setprofile(lambda *_: next(events))  # type: ignore[arg-type, return-value]  # what it returns means nothing
+    sys.setprofile(lambda *_: next(events))
     try:
         result = call()
     finally:

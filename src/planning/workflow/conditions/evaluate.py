@@ -20,7 +20,11 @@ def evaluate(expression: ast.Expression, memory: Mapping[str, Any], key: str | N
     Raises:
         Exception: Whatever goes wrong.
     """
-    return _Evaluator(memory, key)._eval(expression.body)
+    budget = Budget()
+    try:
+        return _Evaluator(memory, key, budget)._eval(expression.body)
+    finally:
+        budget.forget()  # the operations are a cycle, which lives on for a while
 
 
 class _Evaluator(simpleeval.SimpleEval):  # type: ignore[misc]  # it publishes no types
@@ -30,11 +34,10 @@ class _Evaluator(simpleeval.SimpleEval):  # type: ignore[misc]  # it publishes n
     those of whatever object is there.
     """
 
-    def __init__(self, memory: Mapping[str, Any], key: str | None) -> None:
+    def __init__(self, memory: Mapping[str, Any], key: str | None, budget: Budget) -> None:
         # The base class is not asked: it changes the warning filters of the process, which another thread
         # may be changing too, and would make of each evaluator a cycle.
         self.expr = ""
-        budget = Budget()
         self._budget = budget
         self._memory = wrap(memory, budget)
         self._key = key

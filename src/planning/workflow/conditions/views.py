@@ -1,16 +1,23 @@
-"""Read-only views of what is in the memory: nothing is copied, changed, called or walked to be handed out."""
+"""Read-only views of what is in the memory, as JSON has it: nothing is changed or called to be handed out.
+
+So a condition means the same on a value that a step returned and on that value read from a snapshot.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
+from math import isfinite
 from types import MappingProxyType, MemberDescriptorType
 from typing import Any, Final
 
 import attrs
 
+from planning.tools.result import plain
 from planning.workflow.conditions.grammar import LARGEST
+from planning.workflow.values import TEXTS, is_written, json_keys
 
 __all__ = ["SEEN", "Budget", "Items", "Keys", "Opaque", "OverBudget", "wrap"]
 
@@ -24,6 +31,7 @@ _OPERATION: Final = 100_000
 _EVALUATION: Final = 300_000
 _DEPTH: Final = 50
 _ABSENT: Final = object()
+_KEYS: Final = (str, int, float, Enum, type(None), *TEXTS)
 # What a class is made of, whatever its metaclass says.
 _BASES: Final = type.__dict__["__mro__"].__get__
 _NAMESPACE: Final = type.__dict__["__dict__"].__get__
@@ -36,11 +44,22 @@ class OverBudget(Exception):
 class Budget:
     """How much one evaluation may still look at, in characters; an item is worth ten of them."""
 
-    __slots__ = ("_depth", "_left")
+    __slots__ = ("_depth", "_forms", "_left")
 
     def __init__(self) -> None:
         self._left = _EVALUATION
         self._depth = 0
+        self._forms: dict[int, tuple[Any, Any]] = {}
+
+    def form(self, value: Any, convert: Callable[[Any], Any]) -> Any:
+        """What a value is in JSON, worked out once: a snapshot has it at no cost."""
+        if id(value) not in self._forms:
+            self._forms[id(value)] = value, convert(value)
+        return self._forms[id(value)][1]
+
+    def forget(self) -> None:
+        """Let go of the values: the evaluation is over."""
+        self._forms.clear()
 
     def spend(self, cost: int) -> None:
         """Pay for one operation before it is done.
@@ -105,7 +124,7 @@ class Items:
 
 
 class Keys:
-    """A mapping: a dict, the fields of an object, or any other.
+    """A mapping: a dict, the fields of an object, or any other. Its keys are texts, as in JSON.
 
     A dict finds a key by its hash: only a key of the same hash and a class of its own is asked whether it
     is the same.
@@ -135,7 +154,7 @@ class Keys:
             yield wrap(each, self._budget)
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """The value under a key, which is a text, a number or None.
+        """The value under a key, which is a text; a number or None is looked for as its text in JSON.
 
         Raises:
             TypeError: The key is a view, which no mapping has as a key.
@@ -143,15 +162,17 @@ class Keys:
         self._budget.spend(_LOOK + len(key) if type(key) is str else _LOOK)
         if isinstance(key, Items | Keys | Opaque):
             raise TypeError
-        found = self._find(key)
+        found = self._find(next(iter(json_keys([key]))))
         return default if found is _ABSENT else wrap(found, self._budget)
 
     def _find(self, key: Any) -> Any:
         # Not raw[key]: a defaultdict would be changed by it.
-        return dict.get(self._raw, key, _ABSENT)
+        found = dict.get(self._raw, key, _ABSENT)
+        return found if found is not _ABSENT else self._budget.form(self._raw, _by_text).get(key, _ABSENT)
 
     def _keys(self) -> Iterator[Any]:
-        return dict.__iter__(self._raw)
+        other = self._budget.form(self._raw, _by_text)
+        return iter(other) if other else dict.__iter__(self._raw)
 
 
 class Fields(Keys):
@@ -199,29 +220,55 @@ SEEN: Final = frozenset({type(None), bool, float, str, Items, Keys, Fields, Fore
 
 
 def wrap(value: Any, budget: Budget) -> Any:
-    """A value as a condition may have it: text, number, bool and None themselves, a view of all else."""
+    """A value as a condition may have it: what JSON makes of it, and a view of a container."""
     kind = type(value)
     if kind in SEEN:
-        return value
+        return value if kind is not float or isfinite(value) else plain(value)
     if issubclass(kind, dict):
         return Keys(value, budget)
     if issubclass(kind, list):
         return Items(value, list, budget)
     if issubclass(kind, tuple):
         return Items(value, tuple, budget)
-    # Asked in the names of the classes themselves, and not by what a class of its own makes of them.
-    if issubclass(kind, int):
-        return plain if -LARGEST <= (plain := int.__index__(value)) <= LARGEST else Opaque()
-    if issubclass(kind, float):
-        return float.__float__(value)
-    if issubclass(kind, str):
-        if str.__len__(value) > _OPERATION:
-            return Opaque()
-        budget.spend(str.__len__(value))
-        return str.__str__(value)
+    if issubclass(kind, set | frozenset):
+        return Items(budget.form(value, _listed), list, budget)
+    if issubclass(kind, Enum):
+        return wrap(value.value, budget)
+    if issubclass(kind, int | float | str):
+        return _scalar(value, kind, budget)
+    if issubclass(kind, TEXTS):
+        return budget.form(value, plain)
     if kind is MappingProxyType:
         return Foreign(value, budget)
     return _stranger(value, kind, budget)
+
+
+def _scalar(value: Any, kind: type[Any], budget: Budget) -> Any:
+    """A number or text, by the names of the classes themselves: one of its own may say what it likes."""
+    if issubclass(kind, float):
+        return wrap(float.__float__(value), budget)
+    if issubclass(kind, int):
+        number = int.__index__(value)
+        if -LARGEST <= number <= LARGEST:
+            return number
+        told = plain(number)  # text, of a very long one
+        return told if type(told) is str else Opaque()
+    if str.__len__(value) > _OPERATION:
+        return Opaque()
+    budget.spend(str.__len__(value))
+    return str.__str__(value)
+
+
+def _listed(value: Any) -> list[Any]:
+    return list((set if issubclass(type(value), set) else frozenset).__iter__(value))
+
+
+def _by_text(raw: dict[Any, Any]) -> dict[str, Any]:
+    """The values of a dict by the text of their keys; empty where all keys are texts, or have none."""
+    kinds = set(map(type, dict.__iter__(raw)))
+    if kinds <= {str} or not all(issubclass(kind, _KEYS) for kind in kinds):
+        return {}
+    return {name: dict.__getitem__(raw, key) for name, key in json_keys(dict.__iter__(raw)).items()}
 
 
 def _stranger(value: Any, kind: type[Any], budget: Budget) -> Any:
@@ -230,6 +277,8 @@ def _stranger(value: Any, kind: type[Any], budget: Budget) -> Any:
     budget.spend(_STRANGER + _ITEM * len(bases))
     if issubclass(kind, Mapping):
         return Foreign(value, budget)
+    if is_written(kind):
+        return wrap(budget.form(value, plain), budget)
     for base in bases:
         own = _NAMESPACE(base)
         names = _field_names(kind, own.get("__dataclass_fields__"), own.get("__attrs_attrs__"))

@@ -23,7 +23,7 @@ from planning.tools.path import Path
 from planning.tools.result import safe_text
 from planning.tools.spec import ToolSpec
 from planning.workflow.failures import StepFailed, WorkerLost
-from planning.workflow.sizes import check_size
+from planning.workflow.values import Copier, too_large
 
 __all__ = ["Claim", "NotStarted", "RemoteError", "dumps", "pack", "reason", "run_job", "told_lost", "unpack"]
 
@@ -194,7 +194,7 @@ def _carried_out(written: bytes) -> bytes:
             ) from None
         name = job.name
         value = job.run()
-        check_size(value, name)
+        Copier(f"{name} returned", too_large(name)).copy(value)  # refused here, it need not be sent
         try:
             return b"V" + dumps(value)
         except Exception as error:  # noqa: BLE001 - pickling runs the code of whatever is pickled

@@ -20,14 +20,14 @@ from planning.tools.errors import (
     RateLimitExceeded,
 )
 from planning.tools.guard import Retry
-from planning.tools.outcome import failed
+from planning.tools.outcome import failed, shortened
 from planning.tools.path import Path
 from planning.tools.result import ToolResult
 from planning.workflow.executors.jobs import RemoteError
 from planning.workflow.executors.places import ExecutorLost, run_on, takes_context
 from planning.workflow.failures import StepError, StepFailed, WorkerLost
 from planning.workflow.model import WorkflowStep
-from planning.workflow.sizes import check_size
+from planning.workflow.values import Copier
 from session import Session, ToolInvoked
 
 if TYPE_CHECKING:
@@ -115,6 +115,7 @@ class Caller:
         *,
         begin: Callable[[Call], None],
         tell: Callable[[ToolInvoked], None],
+        keep: Callable[[Any, str], Awaitable[Any]],
     ) -> None:
         """Prepare.
 
@@ -126,11 +127,13 @@ class Caller:
             limiter: Gives the limiter of the tools' registry; the default registry's when None.
             begin: Told each time when a call is about to be made or made again: it records that.
             tell: Publishes the event of a call in its turn.
+            keep: Gives a copy of an output of a tool by this name, or refuses it.
         """
         self._session = session
         self._executor = executor
         self._timeout = timeout
         self._begin = begin
+        self._keep = keep
         self._values = values
         self._limiter = limiter
         self._plain = Path(ToolContext(session, values), limiter=limiter, timeout=timeout, tell=tell)
@@ -153,7 +156,6 @@ class Caller:
                 self._time(call.tool, result.elapsed)
             else:
                 result = await self._to_its_end(call)
-            check_size(result.value, call.tool.name)
         except (Interrupted, Ended, GeneratorExit):  # the last when nobody waits for the coroutine any more
             raise
         except _Reported as report:
@@ -220,7 +222,10 @@ class Caller:
         self._begin(call)
         call.is_trying = True
         try:
-            result = await self._path(call).ainvoke(call.tool, call.inputs)
+            inputs = call.inputs
+            if call.step.retries:  # another attempt must not see what this one changes
+                inputs = Copier("the inputs of this step hold", "").copy(inputs)
+            result = await self._path(call).ainvoke(call.tool, inputs)
         except (KeyboardInterrupt, SystemExit) as error:
             raise Ended(error) from None
         except PrivateFailure as error:
@@ -232,7 +237,8 @@ class Caller:
         if not result.success:
             reported = _ReportedPassing if result.code in _MAY_PASS else _Reported
             raise reported(_reported(call.tool, result))
-        return result
+        kept = await self._keep(result.value, call.tool.name)
+        return result if kept is result.value else attrs.evolve(result, value=kept)
 
     def is_quick(self, tool: Tool) -> bool:
         """Whether a tool looks at nothing and answered at once the last time.
@@ -312,4 +318,5 @@ def _reported(tool: Tool, result: ToolResult) -> StepError:
 def _error(result: ToolResult) -> StepError:
     code = ErrorKind.UNKNOWN if result.code is None else result.code
     cause = None if result.cause is None or result.cause in result.message else result.cause
-    return StepError(result.message, result.user_message or SORRY, str(code), cause)
+    message, user_message = map(shortened, (result.message, result.user_message or SORRY))
+    return StepError(message, user_message, str(code), None if cause is None else shortened(cause))

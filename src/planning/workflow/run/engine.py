@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Container, Mapping
 from concurrent.futures import Executor
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -13,12 +14,13 @@ import attrs
 from planning.tools.contract import check_timeout
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.executors.places import check_executor
-from planning.workflow.failures import WorkflowError
+from planning.workflow.failures import StepFailed, WorkflowError
 from planning.workflow.model import Workflow
 from planning.workflow.run.calls import Ended
 from planning.workflow.run.records import WorkflowRun, live_runs, now, register_workflow
 from planning.workflow.run.result import WorkflowResult
 from planning.workflow.run.steps import Steps
+from planning.workflow.values import keep_inputs, off_loop
 from session import Session
 
 __all__ = ["MAX_PARALLEL", "arun_workflow", "run_workflow"]
@@ -98,7 +100,7 @@ async def arun_workflow(
 
     Raises:
         WorkflowError: The steps depend on each other in a circle or on one that does not exist, or an id
-            stands twice. Nothing was begun.
+            stands twice; or an input is too large, or JSON cannot hold it. Nothing was begun.
         TypeError: An argument is of another type.
         ValueError: ``max_parallel`` or ``timeout`` is out of range.
         ImportError: A step has a ``done_check`` or retries, and the library for it is not installed.
@@ -107,7 +109,11 @@ async def arun_workflow(
     session = Session() if session is None else session
     register_workflow(session)
     live = live_runs(session)
-    run, is_new = _found(session, workflow, user_prompt, dict(inputs or {}), live)
+    try:
+        kept = await off_loop(partial(keep_inputs, inputs or {}))
+    except StepFailed as error:
+        raise WorkflowError(error.message) from None
+    run, is_new = _found(session, workflow, user_prompt, kept, live)
     steps = Steps(run, capabilities, session, executor, timeout)
     live.add(run.run_id)
     try:

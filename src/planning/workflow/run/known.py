@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from planning.tools.contract import Tool
@@ -9,6 +10,7 @@ from planning.workflow.failures import StepFailed
 from planning.workflow.model import WorkflowStep
 from planning.workflow.run.callables import Callables, key_of
 from planning.workflow.run.memory import MemoryItem, memory_of
+from planning.workflow.values import MOST_BYTES, MOST_KEPT, Copier, keep, off_loop
 from session import Session
 
 __all__ = ["Known"]
@@ -32,6 +34,30 @@ class Known:
         self._callables = callables
         self._recalled = 0
         self._stored = 0
+        self._kept = 0
+        self._uncounted: list[Any] = []
+
+    async def take(self, output: Any, name: str) -> Any:
+        """A copy of an output that nothing can change later, which counts as kept.
+
+        Raises:
+            StepFailed: The output or all that the run keeps is too large, or JSON cannot hold the output.
+        """
+        while self._uncounted:
+            self._kept += await off_loop(partial(_size, self._uncounted.pop()))
+        kept, size = await off_loop(partial(keep, output, name))
+        if self._kept + size > MOST_KEPT:
+            raise StepFailed(
+                f"with the output of {name} the run would keep more than {MOST_KEPT // 1_000_000} MB; let "
+                f"{name} store its data and return where it is",
+                "too_large",
+            )
+        self._kept += size
+        return kept
+
+    def count(self, value: Any) -> None:
+        """Let what the session holds already count as kept."""
+        self._uncounted.append(value)
 
     def store(self, key: str, value: Any) -> None:
         """Take what is being stored in the memory."""
@@ -48,7 +74,8 @@ class Known:
         self._recalled, self._stored = len(items), 0
 
     def keep(self, step: WorkflowStep, output: Any) -> None:
-        """Keep what a step gave."""
+        """Keep what a step gave that is not run now."""
+        self.count(output)
         self.outputs[step.step_id] = output
         if self.is_private(step):
             self.private.add(step.step_id)
@@ -80,3 +107,15 @@ class Known:
             return self._callables.find(step)
         except StepFailed:
             return None
+
+
+def _size(value: Any, most: int) -> int:
+    """How many bytes a value takes that was kept before; the most where it cannot be found out."""
+    copier = Copier("", "", most=most)
+    try:
+        copier.copy(value)
+    except StepFailed:
+        if most < MOST_BYTES:
+            raise
+        return most
+    return copier.spent

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from enum import Enum
 from typing import Any, Literal
 
 import attrs
@@ -12,6 +12,7 @@ import attrs
 from planning.errors import show
 from planning.tools.result import plain, safe_text
 from planning.workflow.failures import StepFailed
+from planning.workflow.values import Copier, fields_of, json_keys
 
 __all__ = ["MemoryItem", "MemoryView", "MissingValue", "extract_value", "memory_of", "spell_path"]
 
@@ -45,17 +46,32 @@ def memory_of(items: Iterable[MemoryItem]) -> dict[str, Any]:
 
 
 class MemoryView(Mapping[str, Any]):
-    """The memory of a run as tools are given it: read-only, and always the newest."""
+    """The newest values by key, read-only: each value is a copy, made when it is first read.
 
-    __slots__ = ("_values",)
+    So whoever changes a value changes only what this view shows.
+    """
+
+    __slots__ = ("_copies", "_values")
 
     def __init__(self, values: dict[str, Any]) -> None:
-        """Show a dict."""
+        """Show a dict, also what is put into it later."""
         self._values = values
+        self._copies: dict[str, tuple[Any, Any]] = {}
 
     def __getitem__(self, key: str) -> Any:
-        """The newest value under a key."""
-        return self._values[key]
+        """A copy of the newest value under a key, the same one each time.
+
+        Raises:
+            KeyError: There is none.
+            StepFailed: It is too large to be copied.
+        """
+        value = self._values[key]
+        known, copied = self._copies.get(key, (None, None))
+        if known is not value:
+            subject = f"the value under {show(key)} has"
+            copied = Copier(subject, f"the value under {show(key)} is too large to be read").copy(value)
+            self._copies[key] = value, copied
+        return copied
 
     def __iter__(self) -> Iterator[str]:
         """The keys of this moment: other threads may add some meanwhile."""
@@ -81,8 +97,9 @@ def extract_value(
 ) -> Any:
     """The value that a path leads to.
 
-    Names lead into mappings and into the fields of dataclasses and attrs classes, numbers into lists and
-    tuples; a name of digits counts as a number there. A value that is there and None is a value.
+    Names lead into mappings and into the fields of dataclasses, attrs classes and pydantic models, numbers
+    into lists, tuples and sets; a name of digits counts as a number there. A key that is not text is also
+    found by its text in JSON. A value that is there and None is a value.
 
     Args:
         value: Where the path begins.
@@ -108,36 +125,31 @@ def extract_value(
 
 
 def spell_path(path: Iterable[str | int]) -> str:
-    """A path as references spell it: ``.data.items[0]``."""
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{show(part)[1:-1]}" for part in path)
+    """A path as references spell it: ``.data.items[0]``; of a very long one only its ends."""
+    parts = [f"[{part}]" if isinstance(part, int) else f".{show(part)[1:-1]}" for part in path]
+    if len(parts) > 2 * _LISTED:
+        parts = [*parts[:_LISTED], "...", *parts[-_LISTED:]]
+    return "".join(parts)
 
 
 def _inside(value: Any, part: str | int) -> Any:
+    if isinstance(value, Enum):
+        value = value.value
     if isinstance(value, Mapping):
         if part not in value:  # asked first: some mappings make what they are asked for
-            raise LookupError
+            part = json_keys(value)[str(part)]
         return value[part]
+    if isinstance(value, (set, frozenset)):
+        value = list(value)
     if isinstance(value, (list, tuple)):
         digits = isinstance(part, str) and part.isascii() and part.isdigit() and len(part) <= _DIGITS
         index = int(part) if digits else part
         if type(index) is not int or index < 0:
             raise LookupError
         return value[index]
-    if part in _fields(value):
+    if part in (fields_of(value) or ()):
         return getattr(value, str(part))
     raise LookupError
-
-
-def _fields(value: Any) -> Sequence[str]:
-    """The fields of a record: nothing else of an object can be reached."""
-    if isinstance(value, type):
-        return ()
-    if dataclasses.is_dataclass(value):
-        return [field.name for field in dataclasses.fields(value)]
-    if attrs.has(type(value)):
-        return [field.name for field in attrs.fields(type(value))]
-    fields = getattr(type(value), "model_fields", None)  # of pydantic models
-    return list(fields) if isinstance(fields, dict) else ()
 
 
 def _shown(name: object) -> str:
@@ -148,9 +160,9 @@ def _there(value: Any) -> str:
     """What there is where a path goes wrong."""
     if value is None:
         return "is null"
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, set, frozenset)):
         return f"has {len(value)} item{'' if len(value) == 1 else 's'}"
-    names = list(value) if isinstance(value, Mapping) else _fields(value)
+    names = list(value) if isinstance(value, Mapping) else fields_of(value)
     if names:
         listed = ", ".join(_shown(name) for name in names[:_LISTED])
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Mapping
+from sys import getsizeof
 from typing import Any
 
 from planning.errors import show
 from planning.tools.result import plain
+from planning.workflow.failures import StepFailed
 from planning.workflow.references import MARK, PROMPT, NoReference, Reference, StepIds, parse_references
 from planning.workflow.run.memory import MissingValue, extract_value
 from planning.workflow.run.records import StepRecord
+from planning.workflow.values import MOST_BYTES, Copier
 
 __all__ = ["Values", "text_of"]
+
+_HOLD = "the inputs of this step hold"
+_TOO_LARGE = (
+    f"the inputs of this step come to more than {MOST_BYTES // 1_000_000} MB; refer to parts of the outputs, "
+    "or let the earlier step store its data and return where it is"
+)
 
 
 class Values:
@@ -41,43 +50,72 @@ class Values:
         self._prompt = user_prompt
         self._ids = ids
 
-    def resolve(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The inputs with the values of their references; what holds none is shared, not copied.
+    def resolve(self, inputs: Mapping[str, Any], most: int = MOST_BYTES) -> dict[str, Any]:
+        """Copies of the inputs, with the values of their references.
 
         A text that is one reference as a whole becomes the value itself, of whatever type. Within a text
-        a value becomes text. What was put in is not looked at again.
+        a value becomes text. What was put in is not looked at again. What a tool does to its inputs
+        changes neither the workflow nor an output.
+
+        Args:
+            inputs: As the workflow has them.
+            most: How many bytes they may take.
 
         Raises:
             MissingValue: A reference leads to no value, or is malformed.
+            StepFailed: The inputs take more bytes; they are not built then.
         """
+        try:
+            return self._resolved(inputs, Copier(_HOLD, _TOO_LARGE, most=most))
+        except MemoryError:
+            raise StepFailed(_TOO_LARGE, "too_large") from None
+
+    def _resolved(self, inputs: Mapping[str, Any], copier: Copier) -> dict[str, Any]:
         resolved = dict(inputs)
         todo: list[tuple[Any, Any]] = [(inputs, resolved)]
         while todo:
             source, target = todo.pop()
+            copier.spend(getsizeof(target))
             for key, value in source.items() if isinstance(source, Mapping) else enumerate(source):
-                if isinstance(value, str):
-                    if MARK in value:
-                        target[key] = self._text(value)
+                if isinstance(value, str) and MARK in value:
+                    target[key] = self._text(value, copier)
                 elif isinstance(value, Mapping):
                     target[key] = copied = dict(value)
                     todo.append((value, copied))
                 elif isinstance(value, (list, tuple)):
                     target[key] = listed = list(value)
                     todo.append((value, listed))
+                else:
+                    target[key] = copier.copy(value)
         return resolved
 
-    def _text(self, text: str) -> Any:
+    def _text(self, text: str, copier: Copier) -> Any:
         parts, end = list[str](), 0
+        texts: dict[int, tuple[Any, str]] = {}  # with the value, whose id could be given out again
         for found in parse_references(text, self._ids):
             if isinstance(found, NoReference):
                 told = show(text[found.start : found.end])
                 raise MissingValue(f"{told} is no reference; write ${{STEP.output}} or ${{{PROMPT}}}")
             value = self._value(found, text)
             if found.start == 0 and found.end == len(text):
-                return _copied(value)
-            parts += [text[end : found.start], text_of(value)]
+                return copier.copy(value)
+            if type(value) is str:
+                told = value
+            elif id(value) in texts:
+                told = texts[id(value)][1]
+            else:
+                Copier(_HOLD, _TOO_LARGE, most=copier.most).copy(value)
+                told = text_of(value)
+                texts[id(value)] = value, told
+            between = text[end : found.start]
+            copier.spend(getsizeof(between) + getsizeof(told))
+            parts += [between, told]
             end = found.end
-        return "".join([*parts, text[end:]])
+        parts.append(text[end:])
+        whole = "".join(parts)
+        if not whole.isascii():  # one wide character widens all
+            copier.spend(max(0, getsizeof(whole) - sum(map(getsizeof, parts))))
+        return whole
 
     def _value(self, reference: Reference, text: str) -> Any:
         if reference.step_id is None:
@@ -104,42 +142,20 @@ class Values:
         return extract_value(self._outputs[reference.step_id], reference.path, name=name, tells=tells)
 
 
-def _copied(value: Any) -> Any:
-    """A value with lists and dicts of its own: a tool may change what it is given."""
-    root = [value]
-    todo: list[Any] = [root]
-    copies: dict[int, Any] = {}
-    while todo:
-        container = todo.pop()
-        for key, each in container.items() if type(container) is dict else enumerate(container):
-            kind = type(each)
-            if kind in {dict, list}:
-                copied = copies.get(id(each))
-                if copied is None:
-                    copied = copies[id(each)] = each.copy()
-                    todo.append(copied)
-                container[key] = copied
-            elif kind is tuple:
-                inner = tuple(map(_copied, each))
-                if any(new is not old for new, old in zip(inner, each, strict=True)):
-                    container[key] = inner
-    return root[0]
-
-
 def text_of(value: Any) -> str:
-    """A value within a text: text as it is, everything else as JSON writes it.
+    """A value within a text: containers as JSON writes them, all else as the plain text that JSON has of it.
 
     Raises:
         MissingValue: It holds a number of so many digits that nobody reads it.
     """
     if isinstance(value, str):
-        return value
+        return str(value)
     told = plain(value)
-    if told != value and _has_long_number(value):
+    if _has_long_number(value):
         raise MissingValue(
             "a number of more than 3,000 digits cannot be part of a text; pass it on as a whole"
         )
-    return json.dumps(told, ensure_ascii=False)
+    return told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
 
 
 def _has_long_number(value: Any) -> bool:

@@ -12,6 +12,7 @@ import attrs
 from planning.tools.result import plain
 from planning.workflow.failures import StepError
 from planning.workflow.model import Workflow
+from planning.workflow.run.memory import MemoryView
 from planning.workflow.run.records import StepRecord, WorkflowRun, workflow_of
 from session import Session
 
@@ -20,6 +21,10 @@ __all__ = ["WorkflowResult"]
 
 def _read_only(given: Mapping[str, Any]) -> Mapping[str, Any]:
     return MappingProxyType(dict(given))
+
+
+def _copies(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    return MemoryView(dict(given))
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -37,8 +42,8 @@ class WorkflowResult:
     """
 
     status: Literal["completed", "failed"]
-    outputs: Mapping[str, Any] = attrs.field(converter=_read_only, repr=False)
-    memory: Mapping[str, Any] = attrs.field(converter=_read_only, repr=False)
+    outputs: Mapping[str, Any] = attrs.field(converter=_copies, repr=False)
+    memory: Mapping[str, Any] = attrs.field(converter=_copies, repr=False)
     errors: Mapping[str, StepError] = attrs.field(converter=_read_only)
     warnings: tuple[str, ...] = ()
     session: Session = attrs.field(repr=False)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import attrs
 
+from planning.errors import show
 from planning.model import StepStatus
 from planning.tools.contract import Tool
 from planning.tools.guard import Retry
@@ -29,6 +30,7 @@ from planning.workflow.run.records import RunChanged, StepRecord, WorkflowRun, n
 from planning.workflow.run.resolve import Values
 from planning.workflow.run.result import WorkflowResult
 from planning.workflow.run.schedule import Schedule
+from planning.workflow.values import off_loop
 from session import Session
 
 __all__ = ["Steps"]
@@ -86,7 +88,14 @@ class Steps:
         )
         told = {"goal": workflow.goal, "user_prompt": run.user_prompt, "memory": MemoryView(known.memory)}
         self._caller = Caller(
-            session, executor, timeout, told, capabilities.limiter, begin=self._begun, tell=self._journal.tell
+            session,
+            executor,
+            timeout,
+            told,
+            capabilities.limiter,
+            begin=self._begun,
+            tell=self._journal.tell,
+            keep=known.take,
         )
 
     @property
@@ -121,6 +130,8 @@ class Steps:
                         MemoryItem(type="input", key=key, value=value, created_at=self._journal.now())
                     )
             self._known.recall()
+            for value in run.inputs.values():
+                self._known.count(value)
             earlier = self._take_over(states)
             self._mirror.begin(
                 transaction,
@@ -192,16 +203,19 @@ class Steps:
         """Run a step that is ready, and make ready what waits for it."""
         if not self._is_done(step):
             try:
-                tool = self._callables.find(step)
-                inputs = self._values.resolve(step.inputs)
+                await self._carry_out(step)
             except StepFailed as error:
                 self._fail(step, error.error)
-            else:
-                if tool is None:
-                    self._complete(step, None, None, step.description, "Thought through")
-                else:
-                    await self._call(step, tool, inputs or task_of(step, tool))
         self._advance()
+
+    async def _carry_out(self, step: WorkflowStep) -> None:
+        tool = self._callables.find(step)
+        if tool is None:
+            output = await self._known.take(step.description, f"step {show(step.step_id)[1:-1]}")
+            self._complete(step, None, None, output, "Thought through")
+        else:
+            inputs = await off_loop(partial(self._values.resolve, step.inputs)) if step.inputs else {}
+            await self._call(step, tool, inputs or task_of(step, tool))
 
     async def _call(self, step: WorkflowStep, tool: Tool, inputs: dict[str, Any]) -> None:
         call = Call(step, tool, inputs)

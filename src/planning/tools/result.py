@@ -126,6 +126,8 @@ def _read(value: Any, around: tuple[int, ...], *, strict: bool) -> Any:
         return {str(key): _plain(item, around, strict=strict) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_plain(item, around, strict=strict) for item in value]
+    if hasattr(type(value), "model_dump"):  # a pydantic model
+        return _plain(value.model_dump(mode="json"), around, strict=strict)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
     elif attrs.has(type(value)):

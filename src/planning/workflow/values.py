@@ -47,7 +47,7 @@ MOST_KEPT = 256_000_000
 TEXTS = (bytes, complex, date, time, timedelta, Decimal, Fraction, UUID, PurePath, IPv4Address, IPv6Address)
 """What JSON does not know, cannot be changed, and is plain text in JSON."""
 
-_AT_ONCE = 1_000_000  # bytes that are copied on the event loop
+_AT_ONCE = 250_000  # bytes that are copied on the event loop
 _DEEPEST = 100  # deeper than that, ``plain`` cuts a value
 _ATOMS = frozenset({str, int, float, bool, type(None), bytes})
 _WRITERS = ("model_dump", "tolist", "__struct_fields__")  # of pydantic, numpy and msgspec
@@ -254,7 +254,7 @@ def keep(value: Any, name: str, most: int = MOST_BYTES) -> tuple[Any, int]:
     Raises:
         StepFailed: It takes more, or JSON cannot hold it.
     """
-    if type(value) in _ATOMS and (size := getsizeof(value)) <= most:
+    if type(value) in _ATOMS and (size := getsizeof(value)) <= MOST_BYTES:
         return value, size
     copier = Copier(f"{name} returned", too_large(name), is_strict=True, most=most)
     return copier.copy(value), copier.spent

@@ -20,13 +20,14 @@ from planning.tools.errors import (
     RateLimitExceeded,
 )
 from planning.tools.guard import Retry
-from planning.tools.outcome import failed, shortened
+from planning.tools.outcome import failed
 from planning.tools.path import Path
 from planning.tools.result import ToolResult
 from planning.workflow.executors.jobs import RemoteError
 from planning.workflow.executors.places import ExecutorLost, run_on, takes_context
 from planning.workflow.failures import StepError, StepFailed, WorkerLost
 from planning.workflow.model import WorkflowStep
+from planning.workflow.run.memory import MemoryView
 from planning.workflow.values import Copier
 from session import Session, ToolInvoked
 
@@ -111,6 +112,7 @@ class Caller:
         executor: Executor | None,
         timeout: float | None,
         values: Mapping[str, Any],
+        memory: MemoryView,
         limiter: Callable[[], RateLimiter] | None,
         *,
         begin: Callable[[Call], None],
@@ -124,6 +126,7 @@ class Caller:
             executor: Where functions are run; None for here.
             timeout: The seconds of an attempt, where neither the step nor its tool says.
             values: What every context says.
+            memory: What every context shows of the memory.
             limiter: Gives the limiter of the tools' registry; the default registry's when None.
             begin: Told each time when a call is about to be made or made again: it records that.
             tell: Publishes the event of a call in its turn.
@@ -135,6 +138,7 @@ class Caller:
         self._begin = begin
         self._keep = keep
         self._values = values
+        self._memory = memory
         self._limiter = limiter
         self._plain = Path(ToolContext(session, values), limiter=limiter, timeout=timeout, tell=tell)
         self._is_plain: dict[Tool, bool] = {}
@@ -266,7 +270,12 @@ class Caller:
             self._is_plain[tool] = is_plain
         if is_plain:
             return self._plain
-        values = {**self._values, "step_id": call.step.step_id, "description": call.step.description}
+        values = {
+            **self._values,
+            "memory": self._memory.again(),
+            "step_id": call.step.step_id,
+            "description": call.step.description,
+        }
         context = ToolContext(self._session, values)
         runner = None
         if self._executor is not None or not tool.idempotent:
@@ -318,5 +327,4 @@ def _reported(tool: Tool, result: ToolResult) -> StepError:
 def _error(result: ToolResult) -> StepError:
     code = ErrorKind.UNKNOWN if result.code is None else result.code
     cause = None if result.cause is None or result.cause in result.message else result.cause
-    message, user_message = map(shortened, (result.message, result.user_message or SORRY))
-    return StepError(message, user_message, str(code), None if cause is None else shortened(cause))
+    return StepError(result.message, result.user_message or SORRY, str(code), cause)

@@ -58,6 +58,10 @@ class MemoryView(Mapping[str, Any]):
         self._values = values
         self._copies: dict[str, tuple[Any, Any]] = {}
 
+    def again(self) -> MemoryView:
+        """The same values, for another reader: with copies of its own."""
+        return MemoryView(self._values)
+
     def __getitem__(self, key: str) -> Any:
         """A copy of the newest value under a key, the same one each time.
 

@@ -92,6 +92,8 @@ class Values:
     def _text(self, text: str, copier: Copier) -> Any:
         parts, end = list[str](), 0
         texts: dict[int, tuple[Any, str]] = {}  # with the value, whose id could be given out again
+        copier.spend(len(text))  # a large one is not read on the event loop either
+        copier.spend(-len(text))
         for found in parse_references(text, self._ids):
             if isinstance(found, NoReference):
                 told = show(text[found.start : found.end])

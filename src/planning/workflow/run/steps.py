@@ -86,12 +86,13 @@ class Steps:
         self._values = Values(
             known.outputs, run.user_prompt, StepIds(self._steps), known.private, self._states
         )
-        told = {"goal": workflow.goal, "user_prompt": run.user_prompt, "memory": MemoryView(known.memory)}
+        told = {"goal": workflow.goal, "user_prompt": run.user_prompt}
         self._caller = Caller(
             session,
             executor,
             timeout,
             told,
+            MemoryView(known.memory),
             capabilities.limiter,
             begin=self._begun,
             tell=self._journal.tell,

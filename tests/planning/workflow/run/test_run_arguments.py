@@ -141,7 +141,7 @@ def test_the_workflow_of_a_result_reads_back_from_its_document() -> None:
     assert report.workflow == result.workflow
 
 
-@pytest.mark.parametrize("output", [float("nan"), [float("inf")], b"", {1: 2}, {("a",)}, object])
+@pytest.mark.parametrize("output", [float("nan"), [float("inf")], b"", {1: 2}, {("a",)}])
 def test_a_result_is_always_json_that_other_languages_read(output: Any) -> None:
     from planning.tools import ToolResult
 

@@ -296,19 +296,27 @@ def test_what_is_no_value_is_an_error_of_its_step(value: Any) -> None:
     assert (error.message, error.code) == (message, "bad_result")
 
 
+TOO_LARGE = (
+    "work gave more than 32 MB, which is not kept; let it store that itself, and give back where it is"
+)
+
+
 def test_an_output_that_is_too_large_to_be_kept_is_an_error_of_its_step() -> None:
-    message = (
-        "work gave more than 32 MB, which is not kept; let it store that itself, and give back where it is"
-    )
     for large in ("x" * 33_000_000, [b"x" * 20_000_000, {"k": b"y" * 20_000_000}], [0] * 5_000_000):
         tool = plain_tool("work", lambda large=large: ToolResult(True, "Done.", large))
-        assert outcome(called("a"), capable(tool)) == told(message, "too_large")
+        assert outcome(called("a"), capable(tool)) == told(TOO_LARGE, "too_large")
 
 
-def test_an_output_that_holds_the_same_large_part_many_times_is_not_too_large() -> None:
+def test_a_part_that_an_output_holds_many_times_counts_each_time_as_json_would_write_it() -> None:
     part = ["x" * 1000] * 10
-    tool = plain_tool("work", lambda: ToolResult(True, "Done.", {"parts": [part] * 100_000, "set": {1}}))
-    assert len(outcome(called("a"), capable(tool))["parts"]) == 100_000
+    small = plain_tool("work", lambda: ToolResult(True, "Done.", {"parts": [part] * 1_000, "set": {1}}))
+    assert len(outcome(called("a"), capable(small))["parts"]) == 1_000
+    doubled: list[Any] = []
+    for _ in range(40):
+        doubled = [doubled, doubled]
+    for large in ({"parts": [part] * 100_000}, doubled):
+        tool = plain_tool("work", lambda large=large: ToolResult(True, "Done.", large))
+        assert outcome(called("a"), capable(tool)) == told(TOO_LARGE, "too_large")
 
 
 Alias = ToolContext

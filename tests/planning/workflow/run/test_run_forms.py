@@ -1,0 +1,192 @@
+"""Values mean the same live and after a resume, in conditions, texts and references."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from enum import Enum, IntEnum, StrEnum
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+import attrs
+import pydantic
+import pytest
+from run_cases import called, capable, flow, plain_tool, thought
+
+from planning.tools import ToolResult
+from planning.workflow import (
+    run_workflow,
+)
+from session import Session, Snapshot
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    tags: list[int] = field(default_factory=list)
+
+
+@attrs.define
+class Part:
+    name: str
+    parts: list[int] = attrs.field(factory=list)
+
+
+class Page(pydantic.BaseModel):
+    title: str
+    lines: list[int] = []
+
+
+class Pair(NamedTuple):
+    first: list[int]
+    second: int
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Word(StrEnum):
+    YES = "yes"
+
+
+class Level(IntEnum):
+    ONE = 1
+
+
+class Markup(str):
+    __slots__ = ()
+
+
+MOMENT = datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
+VALUES: dict[str, Any] = {
+    "set": {1, 2, 3},
+    "frozenset": frozenset({"a"}),
+    "empty set": set(),
+    "Decimal": Decimal("1.50"),
+    "date": date(2024, 1, 2),
+    "datetime": MOMENT,
+    "time": time(1, 2),
+    "UUID": uuid.UUID(int=5),
+    "path": PurePosixPath("/a/b"),
+    "Enum": Colour.RED,
+    "StrEnum": Word.YES,
+    "IntEnum": Level.ONE,
+    "bytes": b"raw \xff",
+    "tuple": (1, (2, 3)),
+    "named tuple": Pair([1], 2),
+    "dataclass": Row("a", [1]),
+    "attrs": Part("a", [1]),
+    "pydantic": Page(title="a", lines=[1]),
+    "nan": float("nan"),
+    "infinity": float("inf"),
+    "number": 2.5,
+    "None": None,
+    "text": "a",
+    "class of text": Markup("a" * 200_000),
+    "keys": {1: "one", 2.5: "two", None: "three", "four": 4, date(2024, 1, 2): "five", Word.YES: "six"},
+    "inside": {
+        "day": [date(2024, 1, 2)],
+        "ids": {uuid.UUID(int=5)},
+        "price": Decimal("1.50"),
+        "bad": [1e400],
+    },
+    "long number": 10**400,
+}
+CONDITIONS = [
+    "x is None",
+    "x == x",
+    "x != x",
+    "x in [x]",
+    "len(x) > 2",
+    "len(x) == 0",
+    "1 in x",
+    "'a' in x",
+    "x > 1",
+    "x < 'b'",
+    "x == 'red' or x == 'yes' or x == 1",
+    "x == '1.50' or x == 'nan' or x == 'inf' or x == '/a/b'",
+    "x.startswith('2024-01-02')",
+    "x[0] == 1",
+    "x[1] == 'one'",
+    "x['1'] == 'one'",
+    "x.get('2.5') == 'two'",
+    "x.get('None') == 'three'",
+    "x['2024-01-02'] == 'five'",
+    "x['yes'] == 'six'",
+    "'four' in x and len(x) == 6",
+    "x['name'] == 'a' or x['title'] == 'a'",
+    "x['day'] == ['2024-01-02'] and x['price'] == '1.50'",
+    "x['ids'][0].endswith('5')",
+    "x['bad'] == ['inf']",
+    "sum(x) == 6",
+    "max(x) == 3",
+    "all_of(x)",
+    "any_of(x)",
+    "x == [1, [2, 3]]",
+    "x.isalpha()",
+    "x == 'raw'",
+    "memory.get('x') == memory['x'] and len(memory) == 1",
+]
+PATHS = ["[0]", "[1]", ".0", ".1", ".name", ".title", ".first", ".day[0]", ".ids[0]", ".four", ".2024-01-02"]
+
+
+def outcomes(value: Any, *, is_resumed: bool) -> dict[str, Any]:
+    """What conditions, texts and references make of a value; after a resume, what they make of its JSON."""
+    breaks = [is_resumed]
+
+    def gate() -> None:
+        if breaks.pop():
+            raise ValueError
+
+    checks = [re.sub(r"(?<!')\bx\b(?!')", "memory['x']", condition) for condition in CONDITIONS]
+    steps = [called("a", tool="produce", expected_key="x"), called("gate", "a", tool="gate")]
+    steps += [thought(check, "gate", done_check=f"({check}) == True") for check in checks]
+    steps += [
+        called(f"text{path}", "gate", "a", tool="echo", inputs={"value": f"http://x/${{a.output{path}}}/z"})
+        for path in ["", *PATHS]
+    ]
+    produce = plain_tool("produce", lambda: ToolResult(True, "Done.", value))
+    capabilities = capable(produce, gate=gate, echo=lambda value: value)
+    session = Session()
+    if is_resumed:
+        first = run_workflow(flow(*steps), capabilities, session=session)
+        assert list(first.errors) == ["gate"]
+        breaks.append(False)
+        snapshot = Snapshot.from_json(session.snapshot().to_json())
+        session = Session()
+        session.rollback(snapshot)
+    result = run_workflow(flow(*steps), capabilities, session=session)
+    return {
+        step.step_id: result.outputs.get(step.step_id, step.status) if step.depends_on[1:] else step.skipped
+        for step in result.workflow.steps
+        if step.depends_on
+    }
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+def test_conditions_texts_and_references_mean_the_same_live_and_after_a_resume(value: Any) -> None:
+    assert outcomes(value, is_resumed=False) == outcomes(value, is_resumed=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("UUID", "http://x/00000000-0000-0000-0000-000000000005/z"),
+        ("date", "http://x/2024-01-02/z"),
+        ("datetime", "http://x/2024-01-02 03:04:05+00:00/z"),
+        ("Decimal", "http://x/1.50/z"),
+        ("path", "http://x//a/b/z"),
+        ("Enum", "http://x/red/z"),
+        ("nan", "http://x/nan/z"),
+        ("None", "http://x/null/z"),
+        ("number", "http://x/2.5/z"),
+        ("tuple", "http://x/[1, [2, 3]]/z"),
+        ("dataclass", 'http://x/{"name": "a", "tags": [1]}/z'),
+    ],
+)
+def test_in_a_text_only_containers_are_json(name: str, text: str) -> None:
+    assert outcomes(VALUES[name], is_resumed=False)["text"] == text

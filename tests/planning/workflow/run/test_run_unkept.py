@@ -1,0 +1,122 @@
+"""Values that JSON cannot hold are errors: nothing else is made of them."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from run_cases import called, capable, flow, plain_tool, states, thought, told
+
+from planning.tools import ToolResult
+from planning.workflow import (
+    Capabilities,
+    WorkflowError,
+    run_workflow,
+)
+from session import Session
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    tags: list[int] = field(default_factory=list)
+
+
+class Connection:
+    def __repr__(self) -> str:
+        return "<Connection to postgres://u:hunter2@h>"
+
+
+@dataclass
+class Holder:
+    inside: Any
+
+
+class Stubborn:
+    """A record that cannot be copied."""
+
+    __dataclass_fields__ = Row.__dataclass_fields__
+    name, tags = "a", (1,)
+
+    def __copy__(self) -> Any:
+        return self
+
+
+@dataclass
+class Greedy:
+    name: str
+
+    def __copy__(self) -> Any:
+        raise MemoryError
+
+
+NO_FORM = (
+    "produce returned an object of type Connection, which has no form in JSON; use text, numbers, lists and "
+    "objects"
+)
+UNKEPT: list[tuple[Any, str, str]] = [
+    (Connection(), NO_FORM, "bad_result"),
+    ({"in": [Connection()]}, NO_FORM, "bad_result"),
+    (Holder(Connection()), NO_FORM, "bad_result"),
+    ({("a", 1): 2}, "produce returned an object with a key of type tuple; use text, numbers, lists and "
+     "objects", "bad_result"),
+    ({1: 2, "1": 3}, "produce returned an object with two keys that are the same text in JSON; use text, "
+     "numbers, lists and objects", "bad_result"),
+    ([Stubborn()], "produce returned an object of type list, which cannot be copied; use text, numbers, "
+     "lists and objects", "bad_result"),
+    (Greedy("a"), "produce gave more than 32 MB, which is not kept; let it store that itself, and give back "
+     "where it is", "too_large"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "message", "code"), UNKEPT)
+def test_an_output_that_json_cannot_hold_is_an_error_of_its_step(value: Any, message: str, code: str) -> None:
+    produce = plain_tool("produce", lambda: ToolResult(True, "Done.", value))
+    result = run_workflow(
+        flow(called("a", tool="produce", expected_key="key"), thought("b", "a"), thought("c")),
+        capable(produce),
+    )
+    assert (dict(result.errors), dict(result.memory)) == ({"a": told(message, code)}, {})
+    assert states(result.workflow) == {"a": "failed", "b": "pending", "c": "completed"}
+
+
+@pytest.mark.parametrize("kind", ["handler", "agent", "executor", "private"])
+def test_wherever_an_output_comes_from_it_must_have_a_form_in_json(kind: str) -> None:
+    def produce() -> Any:
+        return ToolResult(True, "Done.", {"in": Connection()})
+
+    tool = plain_tool("produce", produce, returns_private_data=kind == "private")
+    capabilities = Capabilities(tools=[tool], handlers={"produce": produce}, agents={"produce": produce})
+    step = called("a", tool="produce")
+    if kind == "handler":
+        step = replace(step, type="handler")
+    elif kind == "agent":
+        step = thought("a", agent="produce", description="")
+    with ThreadPoolExecutor(1) as threads:
+        result = run_workflow(flow(step), capabilities, executor=threads if kind == "executor" else None)
+    assert dict(result.errors) == {"a": told(NO_FORM, "bad_result")}
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (Connection(), "the input 'db' holds an object of type Connection, which has no form in JSON; use "
+         "text, numbers, lists and objects"),
+        ("x" * 33_000_000, "the input 'db' takes more than 32 MB; store the data and pass where it is"),
+    ],
+)  # fmt: skip
+def test_a_run_does_not_begin_with_an_input_that_it_cannot_keep(value: Any, message: str) -> None:
+    session = Session()
+    with pytest.raises(WorkflowError) as refused:
+        run_workflow(flow(thought("a")), capable(), session=session, inputs={"x": 1, "db": value})
+    assert (str(refused.value), session.snapshot().slices) == (message, {})
+
+
+def test_an_object_that_a_workflow_made_by_hand_passes_to_a_tool_is_passed_as_it_is() -> None:
+    seen: list[Any] = []
+    connection = Connection()
+    step = called("a", inputs={"value": {"in": [connection]}})
+    run_workflow(flow(step), capable(work=lambda value: seen.append(value["in"][0])))
+    assert seen == [connection]

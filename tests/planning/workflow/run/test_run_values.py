@@ -1,0 +1,215 @@
+"""What a run keeps and hands on: copies, which nothing that a tool does later changes."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, UserDict, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import attrs
+import pydantic
+import pytest
+from run_cases import called, capable, flow, heard, plain_tool, states, thought
+
+from planning.tools import ToolContext, ToolResult
+from planning.workflow import (
+    MemoryItem,
+    StepRecord,
+    run_workflow,
+)
+from session import Session, Snapshot
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    tags: list[int] = field(default_factory=list)
+
+
+@attrs.define
+class Part:
+    name: str
+    parts: list[int] = attrs.field(factory=list)
+
+
+class Page(pydantic.BaseModel):
+    title: str
+    lines: list[int] = []
+
+
+class Pair(NamedTuple):
+    first: list[int]
+    second: int
+
+
+def holders() -> list[tuple[Any, Callable[[Any], Any]]]:
+    """Values, each with what finds the list inside that a tool changes later."""
+    return [
+        ([1], lambda value: value),
+        ({"rows": [1]}, lambda value: value["rows"]),
+        ({"deep": [{"rows": ([1],)}]}, lambda value: value["deep"][0]["rows"][0]),
+        (([1], 2), lambda value: value[0]),
+        (Pair([1], 2), lambda value: value.first),
+        (Row("a", [1]), lambda value: value.tags),
+        (Part("a", [1]), lambda value: value.parts),
+        (Page(title="a", lines=[1]), lambda value: value.lines),
+        (OrderedDict(rows=[1]), lambda value: value["rows"]),
+        (defaultdict(list, rows=[1]), lambda value: value["rows"]),
+        (MappingProxyType({"rows": [1]}), lambda value: value["rows"]),
+        (UserDict(rows=[1]), lambda value: value["rows"]),
+    ]
+
+
+@pytest.mark.parametrize(("value", "inside"), holders(), ids=lambda each: type(each).__name__)
+def test_nothing_that_a_tool_does_later_to_its_result_changes_what_was_kept(
+    value: Any, inside: Callable[[Any], list[int]]
+) -> None:
+    session = Session()
+    records, snapshots = heard(session), list[Snapshot]()
+
+    def change() -> None:
+        snapshots.append(session.snapshot())
+        inside(value).append(2)
+
+    workflow = flow(
+        called("a", tool="produce", expected_key="key"),
+        called("b", "a", tool="change"),
+        called("c", "b", tool="echo", inputs={"value": "${a.output}"}),
+    )
+    produce = plain_tool("produce", lambda: ToolResult(True, "Done.", value))
+    echo = plain_tool("echo", lambda value: ToolResult(True, "Done.", value))
+    result = run_workflow(workflow, capable(produce, echo, change=change), session=session)
+    assert dict(result.errors) == {}
+    kept = [
+        result.outputs["a"],
+        result.outputs["c"],
+        result.memory["key"],
+        session.select_all(MemoryItem)[0].value,
+        *(record.output for record in records if (record.step_id, record.status) == ("a", "completed")),
+        snapshots[0].select_all(MemoryItem)[0].value,
+    ]
+    assert (inside(value), [inside(each) for each in kept]) == ([1, 2], [[1]] * 6)
+
+
+def test_a_set_that_a_tool_changes_later_stays_as_it_was_returned() -> None:
+    cache = {1}
+    workflow = flow(called("a", tool="produce"), called("b", "a", tool="change"))
+    result = run_workflow(workflow, capable(produce=lambda: cache, change=lambda: cache.add(2)))
+    assert (cache, result.outputs["a"]) == ({1, 2}, {1})
+
+
+def test_whoever_changes_what_the_context_shows_changes_nobodys_memory() -> None:
+    seen: list[Any] = []
+
+    def greedy(context: ToolContext) -> str:
+        memory = context.values["memory"]
+        memory["rows"].append(3)
+        memory["given"]["deep"].append("changed")
+        seen.append((memory["rows"], memory["given"]))
+        return "tried"
+
+    session, given = Session(), {"deep": ["kept"]}
+    workflow = flow(
+        called("a", tool="produce", expected_key="rows"),
+        called("b", "a", tool="greedy"),
+        called("c", "b", tool="greedy"),
+    )
+    result = run_workflow(
+        workflow,
+        capable(produce=lambda: [1, 2], greedy=greedy),
+        session=session,
+        inputs={"given": given},
+    )
+    assert seen == [([1, 2, 3], {"deep": ["kept", "changed"]})] * 2
+    assert (given, result.outputs["a"]) == ({"deep": ["kept"]}, [1, 2])
+    assert result.memory == {"given": {"deep": ["kept"]}, "rows": [1, 2]}
+    assert [item.value for item in session.select_all(MemoryItem)] == [{"deep": ["kept"]}, [1, 2]]
+
+
+def test_the_memory_of_a_context_is_always_the_newest() -> None:
+    session, seen = Session(), list[Any]()
+
+    def watch(context: ToolContext) -> None:
+        assert context.session is not None
+        memory = context.values["memory"]
+        seen.extend([memory["key"], memory["key"] is memory["key"], list(memory), len(memory)])
+
+    workflow = flow(
+        called("a", tool="watch"), thought("b", "a", expected_key="key"), called("c", "b", tool="watch")
+    )
+    run_workflow(workflow, capable(watch=watch), session=session, inputs={"key": [0]})
+    assert seen == [[0], True, ["key"], 1, "Do b", True, ["key"], 1]
+
+
+def test_what_a_run_was_given_is_as_it_was_at_the_start() -> None:
+    rows, session = [1], Session()
+    workflow = flow(
+        called("a", tool="change"), thought("b", "a", done_check="memory['rows'] == [1]", expected_key="rows")
+    )
+    result = run_workflow(
+        workflow, capable(change=lambda: rows.append(2)), session=session, inputs={"rows": rows}
+    )
+    assert (rows, result.outputs["b"], states(result.workflow)["b"]) == ([1, 2], [1], "completed, skipped")
+    assert session.select_all(MemoryItem)[0].value == [1]
+
+
+def test_whoever_changes_a_result_does_not_change_the_session() -> None:
+    result = run_workflow(flow(called("a", expected_key="key")), capable(work=lambda: {"rows": [1]}))
+    result.outputs["a"]["rows"].append(2)
+    result.memory["key"]["rows"].append(3)
+    assert (result.outputs, result.memory) == ({"a": {"rows": [1, 2]}}, {"key": {"rows": [1, 3]}})
+    assert [record.output for record in result.session.select_all(StepRecord)][-1] == {"rows": [1]}
+    assert result.session.select_all(MemoryItem)[0].value == {"rows": [1]}
+
+
+def test_an_attempt_that_changes_its_inputs_changes_neither_the_next_attempt_nor_the_workflow() -> None:
+    import stamina
+
+    seen: list[Any] = []
+
+    def take_apart(rows: list[int], options: dict[str, Any]) -> int:
+        seen.append((list(rows), dict(options)))
+        rows.clear()
+        options.pop("deep")
+        if len(seen) < 3:
+            raise ConnectionError
+        return len(seen)
+
+    inputs = {"rows": [1, 2], "options": {"deep": ["${a.output}"]}}
+    workflow = flow(thought("a"), called("b", "a", tool="take_apart", inputs=inputs, retries=2))
+    with stamina.set_testing(True, attempts=10, cap=True):
+        result = run_workflow(workflow, capable(take_apart=take_apart))
+    assert seen == [([1, 2], {"deep": ["Do a"]})] * 3
+    assert (dict(result.errors), result.outputs["b"]) == ({}, 3)
+    assert workflow.steps[1].inputs == {"rows": [1, 2], "options": {"deep": ["${a.output}"]}}
+    assert result.workflow.steps[1].inputs == workflow.steps[1].inputs
+
+
+def test_a_text_is_handed_to_a_hundred_steps_without_a_copy() -> None:
+    seen: list[int] = []
+    text = "x" * 10_000_000
+    readers = [called(f"s{n}", "a", tool="read", inputs={"value": "${a.output.text}"}) for n in range(100)]
+
+    def read(value: str) -> None:
+        seen.append(id(value))
+
+    workflow = flow(called("a", tool="produce"), *readers)
+    result = run_workflow(workflow, capable(produce=lambda: {"text": text}, read=read))
+    assert (result.status, Counter(seen)) == ("completed", {id(text): 100})
+
+
+def test_a_value_handed_on_is_a_copy_of_its_own_for_each_step_and_each_reference() -> None:
+    def change(one: list[int], two: list[int]) -> tuple[list[int], list[int]]:
+        one.append(2)
+        return one, two
+
+    inputs = {"one": "${a.output.rows}", "two": "${a.output.rows}"}
+    workflow = flow(
+        called("a", tool="produce"),
+        called("b", "a", tool="change", inputs=inputs),
+        called("c", "a", tool="change", inputs=inputs),
+    )
+    result = run_workflow(workflow, capable(produce=lambda: {"rows": [1]}, change=change))
+    assert result.outputs == {"a": {"rows": [1]}, "b": ([1, 2], [1]), "c": ([1, 2], [1])}

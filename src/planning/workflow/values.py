@@ -274,7 +274,8 @@ def keep_inputs(inputs: Mapping[str, Any], most: int = MOST_BYTES) -> dict[str, 
     for key, value in inputs.items():
         name = f"the input {show(key)}"
         told = f"{name} takes more than {MOST_BYTES // 1_000_000} MB; store the data and pass where it is"
-        kept[key] = Copier(f"{name} holds", told, is_strict=True, most=most).copy(value)
+        copier = Copier(f"{name} holds", told, is_strict=True, most=most)
+        kept |= copier.copy({key: value})  # a snapshot has it one level deep
     return kept
 
 

@@ -12,7 +12,7 @@ import attrs
 from planning.errors import show
 from planning.tools.result import plain, safe_text
 from planning.workflow.failures import StepFailed
-from planning.workflow.values import Copier, fields_of, json_keys
+from planning.workflow.values import MOST_KEPT, Copier, fields_of, json_keys
 
 __all__ = ["MemoryItem", "MemoryView", "MissingValue", "extract_value", "memory_of", "spell_path"]
 
@@ -72,8 +72,9 @@ class MemoryView(Mapping[str, Any]):
         value = self._values[key]
         known, copied = self._copies.get(key, (None, None))
         if known is not value:
-            subject = f"the value under {show(key)} has"
-            copied = Copier(subject, f"the value under {show(key)} is too large to be read").copy(value)
+            subject = f"the value under {show(key)}"
+            copier = Copier(f"{subject} holds", f"{subject} is too large to be read", most=MOST_KEPT)
+            copied = copier.copy(value)
             self._copies[key] = value, copied
         return copied
 

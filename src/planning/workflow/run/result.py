@@ -63,13 +63,11 @@ class WorkflowResult:
             step_id: {"message": error.message, "user_message": error.user_message, "code": error.code}
             for step_id, error in self.errors.items()
         }
-        whole = {
+        return {
             "status": self.status,
-            "workflow": document_of(self.workflow),
-            "outputs": self.outputs,
-            "memory": self.memory,
+            "workflow": plain(document_of(self.workflow)),
+            "outputs": {step_id: plain(output) for step_id, output in self.outputs.items()},
+            "memory": {key: plain(value) for key, value in self.memory.items()},
             "errors": errors,
-            "warnings": self.warnings,
+            "warnings": list(self.warnings),
         }
-        told: dict[str, Any] = plain(whole)
-        return told

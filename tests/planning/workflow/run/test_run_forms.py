@@ -17,9 +17,7 @@ import pytest
 from run_cases import called, capable, flow, plain_tool, thought
 
 from planning.tools import ToolResult
-from planning.workflow import (
-    run_workflow,
-)
+from planning.workflow import MemoryItem, WorkflowError, WorkflowRun, run_workflow
 from session import Session, Snapshot
 
 
@@ -190,3 +188,23 @@ def test_conditions_texts_and_references_mean_the_same_live_and_after_a_resume(v
 )
 def test_in_a_text_only_containers_are_json(name: str, text: str) -> None:
     assert outcomes(VALUES[name], is_resumed=False)["text"] == text
+
+
+def nested(levels: int) -> Any:
+    """A list in a list, and so on."""
+    return [nested(levels - 1)] if levels > 1 else ["here"]
+
+
+def test_what_may_be_kept_is_whole_in_a_snapshot_and_in_a_result_as_json() -> None:
+    deepest = nested(100)
+    workflow = flow(called("a", tool="produce", expected_key="key"))
+    produce = plain_tool("produce", lambda: ToolResult(True, "Done.", deepest))
+    result = run_workflow(workflow, capable(produce), inputs={"given": nested(99)})
+    assert dict(result.errors) == {}
+    snapshot = Snapshot.from_json(result.session.snapshot().to_json())
+    assert [item.value for item in snapshot.select_all(MemoryItem)] == [nested(99), deepest]
+    assert [run.inputs for run in snapshot.select_all(WorkflowRun)] == [{"given": nested(99)}]
+    told = result.to_dict()
+    assert (told["outputs"], told["memory"]) == ({"a": deepest}, {"given": nested(99), "key": deepest})
+    with pytest.raises(WorkflowError):
+        run_workflow(workflow, capable(produce), inputs={"given": deepest})

@@ -27,7 +27,6 @@ from planning.workflow.executors.jobs import RemoteError
 from planning.workflow.executors.places import ExecutorLost, run_on, takes_context
 from planning.workflow.failures import StepError, StepFailed, WorkerLost
 from planning.workflow.model import WorkflowStep
-from planning.workflow.run.memory import MemoryView
 from planning.workflow.values import Copier
 from session import Session, ToolInvoked
 
@@ -112,7 +111,6 @@ class Caller:
         executor: Executor | None,
         timeout: float | None,
         values: Mapping[str, Any],
-        memory: MemoryView,
         limiter: Callable[[], RateLimiter] | None,
         *,
         begin: Callable[[Call], None],
@@ -125,8 +123,7 @@ class Caller:
             session: Where calls are published.
             executor: Where functions are run; None for here.
             timeout: The seconds of an attempt, where neither the step nor its tool says.
-            values: What every context says.
-            memory: What every context shows of the memory.
+            values: What every context says, with a ``MemoryView`` as its ``memory``.
             limiter: Gives the limiter of the tools' registry; the default registry's when None.
             begin: Told each time when a call is about to be made or made again: it records that.
             tell: Publishes the event of a call in its turn.
@@ -138,7 +135,6 @@ class Caller:
         self._begin = begin
         self._keep = keep
         self._values = values
-        self._memory = memory
         self._limiter = limiter
         self._plain = Path(ToolContext(session, values), limiter=limiter, timeout=timeout, tell=tell)
         self._is_plain: dict[Tool, bool] = {}
@@ -272,7 +268,7 @@ class Caller:
             return self._plain
         values = {
             **self._values,
-            "memory": self._memory.again(),
+            "memory": self._values["memory"].again(),
             "step_id": call.step.step_id,
             "description": call.step.description,
         }

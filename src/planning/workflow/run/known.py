@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -55,9 +56,9 @@ class Known:
         self._kept += size
         return kept
 
-    def count(self, value: Any) -> None:
+    def count(self, values: Iterable[Any]) -> None:
         """Let what the session holds already count as kept."""
-        self._uncounted.append(value)
+        self._uncounted += values
 
     def store(self, key: str, value: Any) -> None:
         """Take what is being stored in the memory."""
@@ -75,7 +76,7 @@ class Known:
 
     def keep(self, step: WorkflowStep, output: Any) -> None:
         """Keep what a step gave that is not run now."""
-        self.count(output)
+        self.count([output])
         self.outputs[step.step_id] = output
         if self.is_private(step):
             self.private.add(step.step_id)

@@ -86,13 +86,12 @@ class Steps:
         self._values = Values(
             known.outputs, run.user_prompt, StepIds(self._steps), known.private, self._states
         )
-        told = {"goal": workflow.goal, "user_prompt": run.user_prompt}
+        told = {"goal": workflow.goal, "user_prompt": run.user_prompt, "memory": MemoryView(known.memory)}
         self._caller = Caller(
             session,
             executor,
             timeout,
             told,
-            MemoryView(known.memory),
             capabilities.limiter,
             begin=self._begun,
             tell=self._journal.tell,
@@ -131,8 +130,7 @@ class Steps:
                         MemoryItem(type="input", key=key, value=value, created_at=self._journal.now())
                     )
             self._known.recall()
-            for value in run.inputs.values():
-                self._known.count(value)
+            self._known.count(run.inputs.values())
             earlier = self._take_over(states)
             self._mirror.begin(
                 transaction,

@@ -15,6 +15,7 @@ from run_cases import called, capable, flow, heard, plain_tool, states, thought
 
 from planning.tools import ToolContext, ToolResult
 from planning.workflow import (
+    Capabilities,
     MemoryItem,
     StepRecord,
     run_workflow,
@@ -169,22 +170,21 @@ def test_an_attempt_that_changes_its_inputs_changes_neither_the_next_attempt_nor
 
     seen: list[Any] = []
 
-    def take_apart(rows: list[int], options: dict[str, Any]) -> int:
-        seen.append((list(rows), dict(options)))
-        rows.clear()
-        options.pop("deep")
+    def take_apart(inputs: dict[str, Any]) -> int:
+        seen.append((list(inputs["rows"]), inputs.pop("options")))
+        inputs["rows"].clear()
         if len(seen) < 3:
             raise ConnectionError
         return len(seen)
 
     inputs = {"rows": [1, 2], "options": {"deep": ["${a.output}"]}}
-    workflow = flow(thought("a"), called("b", "a", tool="take_apart", inputs=inputs, retries=2))
+    step = thought("b", "a", type="handler", name="take_apart", inputs=inputs, retries=2)
     with stamina.set_testing(True, attempts=10, cap=True):
-        result = run_workflow(workflow, capable(take_apart=take_apart))
+        result = run_workflow(flow(thought("a"), step), Capabilities(handlers={"take_apart": take_apart}))
     assert seen == [([1, 2], {"deep": ["Do a"]})] * 3
     assert (dict(result.errors), result.outputs["b"]) == ({}, 3)
-    assert workflow.steps[1].inputs == {"rows": [1, 2], "options": {"deep": ["${a.output}"]}}
-    assert result.workflow.steps[1].inputs == workflow.steps[1].inputs
+    assert inputs == {"rows": [1, 2], "options": {"deep": ["${a.output}"]}}
+    assert result.workflow.steps[1].inputs == inputs
 
 
 def test_a_text_is_handed_to_a_hundred_steps_without_a_copy() -> None:

@@ -68,7 +68,8 @@ class Values:
         try:
             return self._resolved(inputs, Copier(_HOLD, _TOO_LARGE, most=most))
         except MemoryError:
-            raise StepFailed(_TOO_LARGE, "too_large") from None
+            message = "memory ran out while its inputs were built; give it smaller inputs"
+            raise StepFailed(message, "too_large") from None
 
     def _resolved(self, inputs: Mapping[str, Any], copier: Copier) -> dict[str, Any]:
         resolved = dict(inputs)

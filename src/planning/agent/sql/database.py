@@ -30,8 +30,10 @@ __all__ = ["SqlDatabase"]
 _LONGEST: Final = 3_600
 _MOST_ROWS: Final = 1_000_000
 _MOST_SAMPLES: Final = 100
+_MORE_TIME: Final = "try again, or allow more seconds"
 _TICK: Final = 100_000_000  # nanoseconds
 _EXPLAINING: Final = 1.0  # seconds for finding out why a statement failed
+_MOST_TEXT: Final = 4_000  # characters of an error: it may quote what is in the statement
 
 
 class SqlDatabase:
@@ -95,11 +97,19 @@ class SqlDatabase:
     @property
     def dialect(self) -> str:
         """``sqlite`` or ``duckdb``: by the name of the file, or else by how it begins."""
+        try:
+            return self._dialect_within(_Budget(self.timeout))
+        except _Unanswered:
+            return "sqlite"  # whatever is wrong is reported when something is asked of it
+
+    def _dialect_within(self, left: _Budget) -> str:
+        """The dialect.
+
+        Raises:
+            _Unanswered: Nothing could look into the file.
+        """
         if self._dialect is None:
-            try:
-                self._dialect, _ = self._ask("dialect", "", seconds=self.timeout)
-            except _Unanswered:
-                return "sqlite"  # whatever is wrong is told when something is asked of it
+            self._dialect, _ = self._ask("dialect", "", seconds=left.seconds)
         return self._dialect or "sqlite"
 
     def close(self) -> None:
@@ -118,13 +128,18 @@ class SqlDatabase:
             StorageUnavailable: The file is missing, locked, corrupt, or has no tables.
             ToolTimeout: It took too long.
         """
+        left = _Budget(self.timeout)
+        try:
+            dialect = self._dialect_within(left)
+        except _Unanswered as failure:
+            raise self._unread(failure) from None
         before = self._stamp()
         if self._schema is not None and before is not None and self._schema[0] == before:
             return self._schema[1]
-        facts = self._facts(self.samples, self.timeout)
+        facts = self._facts(self.samples, left.seconds)
         if not facts["tables"]:
             raise StorageUnavailable(failures.explain("empty", "", self._path, self.timeout)[0])
-        text = schema_text(facts, self.dialect)
+        text = schema_text(facts, dialect)
         self._schema = None if before is None else (before, text)
         return text
 
@@ -142,17 +157,19 @@ class SqlDatabase:
         Raises:
             ImportError: A library that this needs is not installed.
         """
-        started = perf_counter()
+        started, left = perf_counter(), _Budget(self.timeout)
         try:
-            statement = guard.check(sql, self.dialect)
+            dialect = self._dialect_within(left)
+            seconds = left.seconds
+            statement = guard.check(sql, dialect)
+            left = _Budget(seconds)  # what the guard takes is not the statement's
+            (columns, truncated), rows = self._ask(
+                "run", dialect, statement, self.max_rows, seconds=left.seconds
+            )
         except guard.Refused as refusal:
             return _failed(refusal.message, ErrorKind.PARAMETER, started)
-        try:
-            (columns, truncated), rows = self._ask(
-                "run", self.dialect, statement, self.max_rows, seconds=self.timeout
-            )
         except _Unanswered as failure:
-            return _failed(*self._explained(failure, sql), started)
+            return _failed(*self._explained(failure, sql, left), started)
         if not columns:  # a comment that is not closed is no statement either
             return _failed(guard.EMPTY, ErrorKind.PARAMETER, started)
         return {
@@ -214,18 +231,21 @@ class SqlDatabase:
         try:
             facts, _ = self._ask("facts", self.dialect, samples, seconds / 4, seconds=seconds)
         except _Unanswered as failure:
-            if failure.kind == "timeout":
-                raise ToolTimeout(failures.LATE_SCHEMA.format(seconds=seconds)) from None
-            message, _ = failures.explain(failure.kind, failure.text, self._path, seconds)
-            raise StorageUnavailable(message) from None
+            raise self._unread(failure) from None
         known: Mapping[str, Any] = facts
         return known
 
-    def _explained(self, failure: _Unanswered, sql: str) -> tuple[str, ErrorKind]:
+    def _unread(self, failure: _Unanswered) -> ToolError:
+        """Why what is in the database could not be read."""
+        if failure.kind == "timeout":
+            return ToolTimeout(failures.late("reading the schema", failure.text, self.timeout, _MORE_TIME))
+        return StorageUnavailable(failures.explain(failure.kind, failure.text, self._path, self.timeout)[0])
+
+    def _explained(self, failure: _Unanswered, sql: str, rest: _Budget) -> tuple[str, ErrorKind]:
         """Why a statement failed, and what to do; names are looked up where one may be misspelled."""
         if failure.kind != "sql":
             return failures.explain(failure.kind, failure.text, self._path, self.timeout)
-        left = _Budget(min(self.timeout, _EXPLAINING))
+        left = _Budget(min(rest.seconds, _EXPLAINING))
         told = diagnosis.diagnose(
             failure.text, sql, self.dialect, lambda: self._names(left), lambda part: self._probe(part, left)
         )
@@ -263,8 +283,8 @@ class SqlDatabase:
             raise _Unanswered("timeout")
         try:
             how, what, rows = self._workers.ask((verb, *given), seconds)
-        except WorkerLate:
-            raise _Unanswered("timeout") from None
+        except WorkerLate as late:
+            raise _Unanswered("timeout", str(late.waited)) from None
         except WorkerDied as death:
             raise _Unanswered("died", str(death.status)) from None
         except WorkerBusy:
@@ -316,7 +336,7 @@ def _failed(error: str, code: ErrorKind, started: float) -> dict[str, Any]:
         "columns": [],
         "row_count": 0,
         "truncated": False,
-        "error": error,
+        "error": error if len(error) <= _MOST_TEXT else f"{error[: _MOST_TEXT - 3]}...",
         "elapsed": perf_counter() - started,
         "code": str(code),
     }

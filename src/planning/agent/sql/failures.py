@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import signal
 from typing import Final
 
 from planning.agent.sql.guard import ONLY_READING
 from planning.tools import ErrorKind
 
-__all__ = ["LATE_SCHEMA", "explain"]
+__all__ = ["explain", "late"]
 
-LATE_SCHEMA: Final = (
-    "reading the schema took longer than {seconds:g} s and was stopped; try again, or allow more seconds"
-)
+_KILLED: Final = 9
+_NOTICED: Final = 0.1
+"""The part of its time that a query has to wait for others before a message says so."""
+
 _STORAGE: Final = {
     "missing": "there is no database at {path}; check the path",
     "folder": "{path} is a folder, not a database; give the path of the file",
@@ -23,7 +23,14 @@ _STORAGE: Final = {
     "unreadable": "{path} cannot be read ({text}); check the file and the disk it is on",
     "sql": "what is in {path} cannot be told ({text}); check its tables and views",
     "empty": "{path} holds no table; check that it is the right file",
-    "busy": "as many queries as can run at once are running on {path}; try again later",
+    "busy": (
+        "as many queries as can run at once are running on {path}, and this one waited {seconds:g} s for its"
+        " turn; try again later"
+    ),
+    "killed": (
+        "the process that read {path} was killed (signal 9), by the system or by another program;"
+        " try again, and ask for less if that fails too"
+    ),
     "unavailable": "no process can be started that reads {path} ({text}); check this machine's memory",
     "library": "reading {path} needs duckdb: pip install 'session-planning[duckdb]'",
 }
@@ -33,6 +40,24 @@ _QUERY: Final = {
     "broken": "the database broke down on it; write the query in another way",
     "refused": "{text} " + ONLY_READING,
 }
+
+
+def late(what: str, waited: str, seconds: float, remedy: str) -> str:
+    """The message for what took too long: it says so where a wait for other queries was a part of it.
+
+    Args:
+        what: What was asked for.
+        waited: The seconds of the wait, as text.
+        seconds: The time limit.
+        remedy: What to do where there was no wait.
+    """
+    passed = round(float(waited or 0), 1)
+    if passed and passed >= seconds * _NOTICED:
+        return (
+            f"{what} waited {passed:g} of its {seconds:g} s for other queries to end, and was stopped;"
+            " try again later"
+        )
+    return f"{what} took longer than {seconds:g} s and was stopped; {remedy}"
 
 
 def explain(kind: str, text: str, path: str, seconds: float) -> tuple[str, ErrorKind]:
@@ -45,21 +70,16 @@ def explain(kind: str, text: str, path: str, seconds: float) -> tuple[str, Error
         seconds: The time limit.
     """
     if kind == "timeout":
-        told = f"the query took longer than {seconds:g} s and was stopped; ask for less, with WHERE or LIMIT"
-        return told, ErrorKind.TIMEOUT
+        return late("the query", text, seconds, "ask for less, with WHERE or LIMIT"), ErrorKind.TIMEOUT
     if kind == "died":
-        if int(text) < 0:
-            return _death(-int(text)), ErrorKind.PARAMETER
-        kind, text = "unavailable", f"it ended with status {text}"
+        number = -int(text)
+        if number > 0 and number != _KILLED:
+            told = f"the database broke down on it (signal {number}); write the query in another way"
+            return told, ErrorKind.PARAMETER
+        kind, text = ("killed", "") if number > 0 else ("unavailable", f"it ended with status {text}")
     shown = path if path.isprintable() else ascii(path)
     if kind in _QUERY:
         return _QUERY[kind].format(text=text), ErrorKind.PARAMETER
     return _STORAGE[kind].format(
-        path=shown, text=text or "no reason given", name="SQLite or DuckDB"
+        path=shown, text=text or "no reason given", name="SQLite or DuckDB", seconds=seconds
     ), ErrorKind.STORAGE
-
-
-def _death(number: int) -> str:
-    if number == getattr(signal, "SIGKILL", 9):
-        return _QUERY["memory"]  # the system takes its memory back so
-    return f"the database broke down on it (signal {number}); write the query in another way"

@@ -33,7 +33,15 @@ _CAN_POLL: Final = hasattr(select, "poll")
 
 
 class WorkerLate(Exception):
-    """A worker was ended because its time was over."""
+    """The time for a request is over.
+
+    Attributes:
+        waited: The seconds of it that passed before a worker was free.
+    """
+
+    def __init__(self, waited: float = 0.0) -> None:
+        super().__init__(waited)
+        self.waited = waited
 
 
 class WorkerDied(Exception):
@@ -67,11 +75,12 @@ class Workers:
         """Have a request answered.
 
         Args:
-            request: What a worker is asked; see ``worker.serve``. The seconds are added to it.
-            seconds: How long it may take. The worker gives up then, and is ended a little later.
+            request: What a worker is asked; see ``worker.serve``. The seconds that are left are added to it.
+            seconds: How long it may take, the wait for a free worker included. The worker gives up then, and
+                is ended a little later.
 
         Raises:
-            WorkerLate: It had to be ended.
+            WorkerLate: It gave up, or had to be ended.
             WorkerDied: It ended by itself.
             WorkerBusy: There was none in that time.
             WorkerUnavailable: There can be none.
@@ -79,13 +88,19 @@ class Workers:
         if self._pool.process_id != os.getpid():
             forgotten, self._pool = self._pool, _Pool()  # made before a fork: they are those of the parent
             forgotten.forget()
-        pool = self._pool
+        pool, began = self._pool, monotonic()
         if not pool.places.acquire(timeout=seconds):
             raise WorkerBusy
+        waited = monotonic() - began
         try:
-            return self._ask(pool, (*request, seconds), seconds)
+            answer = self._ask(pool, request, began + seconds)
+        except WorkerLate:
+            raise WorkerLate(waited) from None
         finally:
             pool.places.release()
+        if answer[0] == "failed" and answer[1][0] == "timeout":
+            raise WorkerLate(waited)
+        return answer
 
     def close(self) -> None:
         """End the processes: those at work as soon as they are done. A later request starts new ones."""
@@ -95,14 +110,12 @@ class Workers:
         else:
             ended.forget()
 
-    def _ask(self, pool: _Pool, request: tuple[Any, ...], seconds: float) -> Answer:
-        content = frame(request)
-        until = monotonic() + seconds + _GRACE
-        while True:
+    def _ask(self, pool: _Pool, request: tuple[Any, ...], until: float) -> Answer:
+        while (left := until - monotonic()) > 0:
             worker = pool.take() or _Worker(self._path)
             try:
-                worker.send(content, until)
-                answer = worker.receive(until)
+                worker.send(frame((*request, left)), until + _GRACE)
+                answer = worker.receive(until + _GRACE)
             except _Unheard:
                 worker.end()  # it was gone, or worn, before it began: another one is asked
                 if not worker.was_used:
@@ -113,6 +126,7 @@ class Workers:
                 raise
             pool.put(worker)
             return answer
+        raise WorkerLate
 
 
 class _Unheard(Exception):

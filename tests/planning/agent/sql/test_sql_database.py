@@ -279,7 +279,10 @@ def test_all_workers_being_busy_is_told(shop_path: Path) -> None:
     with SqlDatabase(shop_path, timeout=0.3) as database:
         for _ in range(4):
             assert database._workers._pool.places.acquire(blocking=False)
-        told = f"as many queries as can run at once are running on {shop_path}; try again later"
+        told = (
+            f"as many queries as can run at once are running on {shop_path}, and this one waited 0.3 s for"
+            " its turn; try again later"
+        )
         assert answer(database, "SELECT 1") == failure(told, "storage")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import gc
 import os
 import signal
@@ -20,6 +21,8 @@ GRACE: Final = 1.0
 """Seconds after its time for an answer at which a worker ends itself, should nobody else do it."""
 
 _DUCKDB: Final = b"DUCK"
+_LOOK: Final = 1_000
+"""Milliseconds between two looks whether the parent process is still there."""
 _IDLE: Final = 0.25
 _ADDRESS_SPACE: Final = {"sqlite": 700_000_000, "duckdb": 2_000_000_000}
 """The bytes that a process may map: the heap of the database, and rows on their way out of it."""
@@ -121,6 +124,8 @@ def main() -> None:  # pragma: no cover - the loop of a process of its own; what
     with open(os.devnull, "r+b") as nowhere:  # noqa: PTH123 - pathlib is not loaded in a worker
         os.dup2(nowhere.fileno(), 1)
     gc.set_threshold(100_000)  # rows are many small lists, none of which is part of a cycle
+    with suppress(RuntimeError):  # no memory for a thread: the alarm still ends this process
+        _thread.start_new_thread(_end_with, (os.getppid(),))  # threading takes longer to load than all else
 
     def send(content: bytes) -> None:
         left = memoryview(content)
@@ -136,6 +141,24 @@ def main() -> None:  # pragma: no cover - the loop of a process of its own; what
             _set_alarm(request[-1] + GRACE)
             desk.answer(request, send)
             _set_alarm(0)
+
+
+def _end_with(parent: int) -> None:  # pragma: no cover - in a process of its own
+    """End this process when its parent ends, also in the middle of a statement: both databases release the GIL.
+
+    The end of the parent closes the pipe at once, unless a process that it forked holds a copy of the other
+    end: then this process has another parent by the next look. (A signal at the parent's death would come
+    when the thread ends that started this process.)
+    """
+    if os.name != "posix":
+        return  # a pipe cannot be waited for there, and the id of the parent never changes
+    import select  # noqa: PLC0415 - not everywhere
+
+    pipe = select.poll()
+    pipe.register(0, 0)  # no event is asked for: a hang-up is reported all the same, a request is not
+    while not pipe.poll(_LOOK) and os.getppid() == parent:
+        pass
+    os._exit(0)
 
 
 def _await(desk: Desk) -> None:  # pragma: no cover - in a process of its own

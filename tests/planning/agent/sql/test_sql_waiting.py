@@ -1,0 +1,153 @@
+"""A wait for a free worker is a part of the time that a statement has, and a message says so."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from readonly_files import ENDLESS
+
+from planning.agent.sql import SqlDatabase, process
+from planning.agent.sql.worker.frames import unframed
+from planning.tools import StorageUnavailable, ToolTimeout
+
+
+class Clock:
+    """A clock that stands still, but for what a test adds."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class SlowPlaces:
+    """Places for workers: each becomes free after so many seconds of the clock."""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock = clock
+        self._seconds = seconds
+
+    def acquire(self, timeout: float) -> bool:
+        self._clock.now += min(timeout, self._seconds)
+        return self._seconds < timeout
+
+    def release(self) -> None:
+        """Others may have it."""
+
+
+Waiting = Callable[[float], list[float]]
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch, shop: SqlDatabase) -> Waiting:
+    """Makes each request wait so many seconds, and tells the seconds that workers were given."""
+    assert shop.execute("SELECT 1")["data"] == [[1]]
+    given: list[float] = []
+    send = process._Worker.send
+
+    def seen(worker: Any, content: bytes, until: float) -> None:
+        given.append(unframed(content[4:])[-1])
+        send(worker, content, until)
+
+    def waits(seconds: float) -> list[float]:
+        clock = Clock()
+        monkeypatch.setattr(process, "monotonic", clock)
+        monkeypatch.setattr(process._Worker, "send", seen)
+        monkeypatch.setattr(shop._workers._pool, "places", SlowPlaces(clock, seconds))
+        return given
+
+    return waits
+
+
+def test_a_worker_gets_the_time_that_is_left_after_the_wait(waiting: Waiting, shop: SqlDatabase) -> None:
+    given = waiting(3.0)
+    assert shop.execute("SELECT 1")["success"] is True
+    assert [round(seconds, 2) for seconds in given] == [pytest.approx(2.0, abs=0.1)]
+
+
+def test_a_statement_that_is_stopped_after_a_wait_says_so(waiting: Waiting, shop: SqlDatabase) -> None:
+    shop.timeout = 3.3
+    given = waiting(3.0)
+    answer = shop.execute(ENDLESS)
+    assert (answer["code"], answer["error"]) == (
+        "timeout",
+        "the query waited 3 of its 3.3 s for other queries to end, and was stopped; try again later",
+    )
+    assert len(given) == 1
+
+
+def test_a_short_wait_is_not_mentioned(waiting: Waiting, shop: SqlDatabase) -> None:
+    shop.timeout = 0.3
+    waiting(0.02)
+    answer = shop.execute(ENDLESS)
+    assert (answer["code"], answer["error"]) == (
+        "timeout",
+        "the query took longer than 0.3 s and was stopped; ask for less, with WHERE or LIMIT",
+    )
+
+
+def test_a_schema_that_is_not_read_in_time_after_a_wait_says_so(
+    waiting: Waiting, shop: SqlDatabase
+) -> None:
+    shop.timeout = 3.3
+    waiting(3.0)
+    os.kill(shop._workers._pool._idle[0]._process.pid, signal.SIGSTOP)
+    with pytest.raises(ToolTimeout) as caught:
+        shop.get_schema()
+    assert str(caught.value) == (
+        "reading the schema waited 3 of its 3.3 s for other queries to end, and was stopped;"
+        " try again later"
+    )
+
+
+def test_where_no_worker_becomes_free_the_message_says_how_long_it_waited(
+    waiting: Waiting, shop: SqlDatabase, shop_path: Path
+) -> None:
+    given = waiting(10.0)
+    told = (
+        f"as many queries as can run at once are running on {shop_path}, and this one waited 5 s for its"
+        " turn; try again later"
+    )
+    answer = shop.execute("SELECT 1")
+    assert (answer["code"], answer["error"]) == ("storage", told)
+    with pytest.raises(StorageUnavailable) as caught:
+        shop.get_schema()
+    assert str(caught.value) == told
+    assert given == []
+
+
+def test_the_first_look_into_a_file_is_a_part_of_the_time_too(shop_path: Path) -> None:
+    with SqlDatabase(shop_path, timeout=0.2) as database:
+        for _ in range(4):
+            assert database._workers._pool.places.acquire(blocking=False)
+        answer = database.execute("SELECT 1")
+        assert (answer["code"], answer["error"]) == (
+            "storage",
+            f"as many queries as can run at once are running on {shop_path}, and this one waited 0.2 s for"
+            " its turn; try again later",
+        )
+
+
+def test_a_worker_that_was_killed_from_outside_blames_no_statement(
+    shop: SqlDatabase, shop_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shop.execute("SELECT 1")["data"] == [[1]]
+    send = process._Worker.send
+
+    def killed(worker: Any, content: bytes, until: float) -> None:
+        send(worker, content, until)
+        os.kill(worker._process.pid, signal.SIGKILL)
+
+    monkeypatch.setattr(process._Worker, "send", killed)
+    answer = shop.execute(ENDLESS)
+    assert (answer["code"], answer["error"]) == (
+        "storage",
+        f"the process that read {shop_path} was killed (signal 9), by the system or by another program;"
+        " try again, and ask for less if that fails too",
+    )

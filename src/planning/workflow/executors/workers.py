@@ -294,8 +294,13 @@ def _start_deaf(process: BaseProcess) -> None:
 
 
 def _leave_with(parent: BaseProcess) -> None:  # pragma: no cover - ends the process that runs it
-    """End this process when the program ends that it works for, in the midst of a job too."""
-    parent.join()
+    """End this process when the program ends that it works for, in the middle of a job too.
+
+    The program's end closes the pipe that is waited on, unless a process that it forked holds a copy: then
+    this process has another parent by the next look.
+    """
+    while parent.is_alive() and os.getppid() == parent.pid:
+        parent.join(1.0)
     os._exit(1)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -30,6 +32,41 @@ def test_a_worker_ends_with_the_program_that_was_killed_also_in_the_midst_of_a_j
     while is_running(worker) and time.monotonic() < until:
         time.sleep(0.02)
     assert not is_running(worker)
+
+
+_FORKED = """
+import os, time
+from planning.workflow.executors import processes
+
+if __name__ == "__main__":
+    pool = processes(1)
+    worker = pool.submit(os.getpid).result()
+    pool.submit(time.sleep, 60)
+    fork = os.fork()  # it has copies of the pipes
+    if fork:
+        print(worker, fork, flush=True)
+    else:
+        os.close(1)
+    time.sleep(60)
+"""
+
+
+def test_a_fork_of_the_program_does_not_keep_its_workers_alive(tmp_path: Path) -> None:
+    script = tmp_path / "forked.py"
+    script.write_text(_FORKED)
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", str(script)], stdout=subprocess.PIPE, text=True
+    ) as program:
+        assert program.stdout is not None
+        worker, fork = map(int, program.stdout.readline().split())
+        program.kill()
+    until = time.monotonic() + 10
+    while is_running(worker) and time.monotonic() < until:
+        time.sleep(0.02)
+    try:
+        assert not is_running(worker)
+    finally:
+        os.kill(fork, signal.SIGKILL)
 
 
 def is_running(process: int) -> bool:

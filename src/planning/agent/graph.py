@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from os import PathLike
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 try:
     from langchain_core.runnables import Runnable, RunnableConfig
@@ -19,7 +19,6 @@ except ModuleNotFoundError as missing:
     ) from None
 
 from planning.agent.answer import complete
-from planning.agent.clarify import clarify as named_nothing
 from planning.agent.decide import after_reflection, entry, route
 from planning.agent.generate import Generator, generator_tool
 from planning.agent.nodes import (
@@ -35,7 +34,7 @@ from planning.agent.planner_nodes import ExecuteCalls, ExecuteQueries, PlanQueri
 from planning.agent.progress import show_planner_progress, show_progress
 from planning.agent.reflect import Reflect, judge_tool
 from planning.agent.sql.database import SqlDatabase
-from planning.agent.sql.tools import look_tool
+from planning.agent.sql.tools import Database, is_database, look_tool
 from planning.agent.state import MOST_ITERATIONS, AgentState, PlannerState, fresh_answer
 from planning.tools.contract import check_timeout
 from planning.tools.planner import should_execute_tools
@@ -100,12 +99,12 @@ def _deciding(name: str, decide: Callable[[State], str]) -> _Node:
 
 
 def build_text_to_sql_graph(
-    database: SqlDatabase | str | PathLike[str] | AgentTools,
+    database: Database | str | PathLike[str] | AgentTools,
     generate_sql: Generator,
     *,
     session: Session | None = None,
     max_iterations: int = MOST_ITERATIONS,
-    clarify: bool | Clarify = True,
+    clarify: Clarify | Literal[False] | None = None,
     reflect: bool | Callable[..., Any] = True,
     timeout: float | None = 60.0,
     checkpointer: Checkpointer = None,
@@ -118,15 +117,16 @@ def build_text_to_sql_graph(
     handed in; ``graph.invoke(None, config)`` goes on with one that was broken off.
 
     Args:
-        database: What is asked: a ``SqlDatabase``, or the path or URL of one; or one's own tools with the
-            names ``get_schema``, ``execute_sql`` and ``validate_results``.
+        database: What is asked: a ``SqlDatabase``, or the path or URL of one; any other ``Database``, which
+            has ``dialect``, ``get_schema`` and ``execute``; or your own tools with the names ``get_schema``,
+            ``execute_sql`` and ``validate_results``.
         generate_sql: Writes the SQL; see ``Generator``. What is wrong with a statement goes back to it.
         session: Where calls are published and the progress shows as a Plan. For a single run, a session
             in ``config["configurable"]["session"]`` goes before it.
         max_iterations: How often is decided what to do next, where the state does not say: that bounds
             everything.
-        clarify: Whether the user is asked back when the question names nothing in the schema; or a
-            function of question and schema that returns what to ask, or None.
+        clarify: A function of question and schema that returns what to ask the user, or None. Without one
+            (None or False) only an empty question is asked back.
         reflect: Whether another statement is written, once, when a result is empty or holds nothing; or a
             judge: any callable, sync or async, which is called with what it names of ``question``,
             ``sql``, ``result``, ``schema``, ``state`` and returns what is wrong, or None.
@@ -140,12 +140,13 @@ def build_text_to_sql_graph(
     check_timeout(timeout)
     if type(max_iterations) is not int or max_iterations < 1:
         raise ValueError(f"max_iterations must be a whole number of at least 1, got {max_iterations!r}")
-    for name, given in (("clarify", clarify), ("reflect", reflect)):
-        if not (type(given) is bool or callable(given)):
-            raise TypeError(f"{name} must be True, False or a function, got {type(given).__name__}")
+    if not (clarify is None or clarify is False or callable(clarify)):
+        raise TypeError(f"clarify must be a function of question and schema, or None, got {clarify!r}")
+    if not (type(reflect) is bool or callable(reflect)):
+        raise TypeError(f"reflect must be True, False or a function, got {type(reflect).__name__}")
     if isinstance(database, (str, PathLike)):
         database = SqlDatabase(database)
-    asks: Clarify | None = named_nothing if clarify is True else clarify or None
+    dialect = database.dialect if is_database(database) else None
     judge = judge_tool(reflect, timeout) if callable(reflect) else None
 
     nodes: dict[str, _Node] = {
@@ -158,7 +159,10 @@ def build_text_to_sql_graph(
         ),
         "execute_tools": _calling(ExecuteTools(database), "execute_tools", session, show_progress),
         "generate_sql": _calling(
-            GenerateSql(generator_tool(generate_sql, timeout), asks), "generate_sql", session, show_progress
+            GenerateSql(generator_tool(generate_sql, timeout), clarify or None, dialect),
+            "generate_sql",
+            session,
+            show_progress,
         ),
         "complete": _Node(
             lambda state, _session: complete(state), name="complete", session=session, show=show_progress

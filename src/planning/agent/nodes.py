@@ -17,6 +17,7 @@ from planning.agent.calling import is_in_loop
 from planning.agent.decide import decide_next_action
 from planning.agent.generate import Asked, Written, read_answer
 from planning.agent.sql.database import SqlDatabase
+from planning.agent.sql.tools import Database, database_tools, is_database
 from planning.agent.state import MOST_ITERATIONS, AgentState, first_answer, fresh_answer
 from planning.errors import ToolError
 from planning.tools.contract import Tool, ToolContext
@@ -48,9 +49,7 @@ __all__ = [
 logger = logging.getLogger("planning.agent")
 
 State = Mapping[str, Any]
-AgentTools: TypeAlias = (
-    SqlDatabase | Toolbox | ToolRegistry | Mapping[str, Declaration] | Iterable[Declaration]
-)
+AgentTools: TypeAlias = Database | Toolbox | ToolRegistry | Mapping[str, Declaration] | Iterable[Declaration]
 
 _WHAT: Final = "What would you like to know?"
 _AGAIN: Final = "the same SQL as before, which failed: "
@@ -252,6 +251,8 @@ def _for_people(result: ToolResult) -> str:
 def _by_name(tools: AgentTools) -> Mapping[str, Tool]:
     if isinstance(tools, SqlDatabase):
         tools = tools.tools()
+    elif is_database(tools):
+        tools = database_tools(tools)
     if isinstance(tools, Toolbox):
         return tools.tools
     if isinstance(tools, Mapping):
@@ -270,8 +271,8 @@ def execute_tools_node(state: State, tools: AgentTools, *, session: Session | No
 
     Args:
         state: An ``AgentState`` with ``next_action``.
-        tools: Where ``get_schema``, ``execute_sql`` and ``validate_results`` are: a ``SqlDatabase``, or
-            tools of one's own under these names.
+        tools: Where ``get_schema``, ``execute_sql`` and ``validate_results`` are: a ``SqlDatabase`` or
+            another ``Database``, or your own tools under these names.
         session: Where the call is published and recorded; nowhere when left out.
 
     Returns:
@@ -300,20 +301,30 @@ Clarify = Callable[[str, str], str | None]
 class GenerateSql:
     """Has the SQL written, or asks the user back."""
 
-    def __init__(self, tool: Tool, clarify: Clarify | None) -> None:
-        """Take the generator, and what finds out whether the question is about the database at all."""
+    def __init__(self, tool: Tool, clarify: Clarify | None, dialect: str | None = None) -> None:
+        """Set what is called.
+
+        Args:
+            tool: The generator.
+            clarify: Called first with the question and the schema: what to ask the user, or None.
+            dialect: The SQL that the database takes; None where that is not known.
+        """
         self._tool = tool
         self._clarify = clarify
+        self._dialect = dialect
         self.limiter: Limiter | None = None
 
     def prepare(self, state: State) -> Call | AgentState:
-        """The call of the generator; a question to the user where the first look at his shows no sense."""
+        """The call of the generator; what to ask the user, where ``clarify`` has a question."""
         given = generate.offered(state)
         if self._clarify is not None and not given["attempts"]:
             request = _clarified(self._clarify, given["question"], given["schema"])
             if request is not None:
                 return _asked(request)
-        return Call(self._tool, given)
+        texts = given["question"], given["schema"], given["attempts"][-1:], self._dialect
+        turns = generate.prompt_messages(*texts)
+        prompt = "\n\n".join(turn["content"] for turn in turns)
+        return Call(self._tool, {**given, "dialect": self._dialect, "prompt": prompt})
 
     def finish(self, state: State, result: ToolResult) -> AgentState:
         """The statement, or why there is none."""

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from planning.tools.outcome import MOST_TEXT
+
 __all__ = ["table_text", "validate_results"]
 
 _MOST_ROWS: Final = 50
+_MOST_COLUMNS: Final = 100
+_NOTES: Final = 200  # characters kept for what is said below the rows
+_LONGEST_ERROR: Final = 4_000
 _LONGEST: Final = 100
 _ESCAPES: Final = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "|": "\\|"}
 
@@ -33,7 +38,7 @@ def _validated(results: object) -> dict[str, Any]:
         issues.append(f"No results to look at: got {type(results).__name__}; run execute_sql first")
         is_valid = False
     elif not results.get("success", True):
-        issues.append(f"Execution error: {results.get('error')}")
+        issues.append(f"Execution error: {results.get('error')}"[:_LONGEST_ERROR])
         is_valid = False
     else:
         wrong = list(_disagreements(results, data))
@@ -71,15 +76,25 @@ def _disagreements(results: Mapping[Any, Any], data: object) -> list[str]:
 
 def table_text(answer: Mapping[str, Any]) -> str:
     """The rows of a successful answer as a model reads them: a line a row, few and short."""
-    rows, count = answer["data"], answer["row_count"]
-    lines = [" | ".join(map(_cell_text, answer["columns"]))]
-    lines += [" | ".join(map(_cell, row)) for row in rows[:_MOST_ROWS]]
+    rows, count, columns = answer["data"], answer["row_count"], answer["columns"]
+    lines = [" | ".join(map(_cell_text, columns[:_MOST_COLUMNS]))]
+    room = MOST_TEXT - _NOTES - len(lines[0])
+    for row in rows[:_MOST_ROWS]:
+        values = list(row.values() if isinstance(row, Mapping) else row)
+        line = " | ".join(map(_cell, values[:_MOST_COLUMNS]))
+        room -= len(line) + 1
+        if room < 0:
+            break
+        lines.append(line)
+    shown = len(lines) - 1
     if not rows:
         lines.append("0 rows")
     elif answer["truncated"]:
-        lines.append(f"({min(count, _MOST_ROWS)} of more than {count:,} rows; ask for less, or aggregate)")
-    elif count > _MOST_ROWS:
-        lines.append(f"({_MOST_ROWS} of {count:,} rows; ask for less, or aggregate)")
+        lines.append(f"({shown} of more than {count:,} rows; ask for less, or aggregate)")
+    elif count > shown:
+        lines.append(f"({shown} of {count:,} rows; ask for less, or aggregate)")
+    if len(columns) > _MOST_COLUMNS:
+        lines.append(f"({_MOST_COLUMNS} of {len(columns):,} columns; select the ones that you need)")
     return "\n".join(lines)
 
 

@@ -3,25 +3,85 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, takewhile
 from typing import Any, Final
 
 from planning.agent.sql.keywords import KEYWORDS
 from planning.agent.sql.worker.samples import MOST_COUNTED
+from planning.tools.outcome import MOST_TEXT
 
-__all__ = ["identifier", "printable", "schema_text"]
+__all__ = ["dialect_name", "dialect_of", "identifier", "printable", "schema_text"]
 
-_NAMES: Final = {"sqlite": "SQLite", "duckdb": "DuckDB"}
+_NAMES: Final = {
+    "sqlite": "SQLite",
+    "duckdb": "DuckDB",
+    "postgres": "PostgreSQL",
+    "postgresql": "PostgreSQL",
+    "mysql": "MySQL",
+}
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _LONGEST: Final = 40
+_LONGEST_LINE: Final = 2_000
+_ROOM: Final = MOST_TEXT - 300  # characters; the rest is for the first line and the last
+_MORE: Final = 30  # characters that say how many columns are not shown
+
+
+def dialect_name(dialect: str) -> str:
+    """The name of a dialect as people write it, such as ``SQLite`` for ``sqlite``."""
+    return _NAMES.get(dialect.lower(), dialect)
+
+
+def dialect_of(schema: str) -> str | None:
+    """The name of the dialect that a text of ``schema_text`` begins with; None for any other text."""
+    name = schema.partition(",")[0]
+    return name if name in _NAMES.values() else None
 
 
 def schema_text(facts: Mapping[str, Any], dialect: str) -> str:
-    """Write down what ``worker`` found in a database."""
+    """Write down what ``worker`` found in a database, in part where the whole is too long for a model.
+
+    First values are omitted, then columns from the end of each table, then tables; the first line says so.
+    """
     tables = facts["tables"]
     kinds = [_number(sum(each["kind"] == kind for each in tables), kind) for kind in ("table", "view")]
-    head = ", ".join([_NAMES[dialect], *filter(None, kinds)])
-    return "\n\n".join([head, *map(_table, tables)]) + "\n"
+    head = ", ".join([dialect_name(dialect), *filter(None, kinds)])
+    blocks, part = [_table(table) for table in tables], ""
+    if _size(blocks) > _ROOM:
+        blocks, part = [_table(table, values=1) for table in tables], "one value of each column"
+    if _size(blocks) > _ROOM:
+        blocks, part = [_table(table, values=0) for table in tables], "no values"
+    if _size(blocks) > _ROOM:
+        blocks, part = _cut(blocks)
+    head += f"; too long for one message, it is shown with {part}" if part else ""
+    return "\n\n".join([head, *map("\n".join, blocks)]) + "\n"
+
+
+def _size(blocks: Sequence[Sequence[str]]) -> int:
+    """The characters of all lines, with their ends."""
+    return sum(len(line) + 1 for block in blocks for line in block) + len(blocks)
+
+
+def _cut(blocks: Sequence[Sequence[str]]) -> tuple[list[list[str]], str]:
+    """As many columns of each table as there is room for, the same number for all; and that in words."""
+    sizes = [list(accumulate(len(line) + 1 for line in block)) for block in blocks]
+    longest = max(map(len, blocks))
+    fits = bisect_right(
+        range(longest),
+        _ROOM,
+        key=lambda most: sum(size[min(most, len(size) - 1)] + _MORE for size in sizes),
+    )
+    if fits:
+        most = fits - 1
+        cut = [list(block[: most + 1]) for block in blocks]
+        for block, whole in zip(cut, blocks, strict=True):
+            block += [f"  (and {len(whole) - len(block):,} more)"] if len(whole) > len(block) else []
+        return cut, f"at most {most:,} columns of a table and no values"
+    room = takewhile(lambda size: size <= _ROOM, accumulate(size[0] + 1 for size in sizes))
+    titles = [list(block[:1]) for block, _ in zip(blocks, room, strict=False)]
+    titles.append([f"(and {len(blocks) - len(titles):,} more)"])
+    return titles, "no columns"
 
 
 def identifier(name: str) -> str:
@@ -35,7 +95,7 @@ def _number(count: int, kind: str) -> str:
     return f"{count} {kind}{'' if count == 1 else 's'}" if count else ""
 
 
-def _table(table: Mapping[str, Any]) -> str:
+def _table(table: Mapping[str, Any], *, values: int | None = None) -> list[str]:
     columns = table["columns"]
     single = {key["columns"][0]: key for key in reversed(table["foreign_keys"]) if len(key["columns"]) == 1}
     primary = [each["name"] for each in sorted(columns, key=lambda each: each["primary"]) if each["primary"]]
@@ -44,7 +104,8 @@ def _table(table: Mapping[str, Any]) -> str:
     for column in columns:
         name = column["name"]
         rules = _rules(column, is_key=primary == [name], is_unique=name in unique and primary != [name])
-        lines.append("  " + rules + _arrow(single.get(name)) + _samples(column, is_key=primary == [name]))
+        samples = _samples(column["samples"][:values], is_key=primary == [name])
+        lines.append("  " + rules + _arrow(single.get(name)) + samples)
     if len(primary) > 1:
         lines.append(f"  primary key {_list(primary)}")
     lines += [f"  unique {_list(names)}" for names in table["unique"] if len(names) > 1]
@@ -55,7 +116,7 @@ def _table(table: Mapping[str, Any]) -> str:
     ]
     if not columns:
         lines.append("  (its columns cannot be read)")
-    return "\n".join(lines)
+    return [line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 3] + "..." for line in lines]
 
 
 def _title(table: Mapping[str, Any]) -> str:
@@ -89,8 +150,7 @@ def _arrow(key: Mapping[str, Any] | None) -> str:
     return f" -> {table}" + (f" {_list(targets)}" if targets else "")
 
 
-def _samples(column: Mapping[str, Any], *, is_key: bool) -> str:
-    values = column["samples"]
+def _samples(values: Sequence[Any], *, is_key: bool) -> str:
     if not values or (is_key and all(type(value) is int for value in values)):
         return ""  # numbers that count the rows say nothing
     return ": " + ", ".join(map(_value, values))

@@ -1,25 +1,27 @@
-"""The three tools of a database, as a model calls them."""
+"""The three tools of a database, as a model calls them, and what a database must have for them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard
 
 from planning.agent.sql.results import table_text
+from planning.agent.sql.results import validate_results as validate
+from planning.agent.sql.schema import dialect_name
 from planning.tools import ErrorKind, Tool, ToolExample, ToolResult
 
 if TYPE_CHECKING:
     from planning.agent.sql.database import SqlDatabase
 
-__all__ = ["database_tools", "look_tool"]
+__all__ = ["Database", "database_tools", "is_database", "look_tool"]
 
-_DIALECTS: Final = {"sqlite": "SQLite", "duckdb": "DuckDB"}
 _SCHEMA: Final = (
     "Read the schema of the {} database: its tables and views with their columns, types, keys and row "
     "counts, and a few values of each column. Call it before you write SQL."
 )
 _EXECUTE: Final = (
-    "Run one SELECT on the {} database and read its rows. Only queries that read are run: one statement, at "
-    "most {:,} rows, at most {:g} seconds. An error says what to change."
+    "Run one SELECT on the {} database and read its rows. Only queries that read are run: one statement{}. "
+    "An error says what to change."
 )
 _VALIDATE: Final = (
     "Check what execute_sql gave: whether it succeeded, has rows, and is whole. Having no rows is an issue, "
@@ -37,23 +39,55 @@ _VALIDATE_EXAMPLE: Final = ToolExample(
     },
     '{"is_valid":true,"has_results":true,"row_count":1,"issues":[]}',
 )
+_CODES: Final = frozenset(ErrorKind)
+_NO_REASON: Final = "the database gave no reason"
 _TOLD: Final = {
-    "parameter": "I could not put that into a query that works.",
-    "timeout": "That took too long. Could you ask for less?",
+    ErrorKind.PARAMETER: "I could not put that into a query that works.",
+    ErrorKind.TIMEOUT: "That took too long. Could you ask for less?",
 }
 
 
-def database_tools(database: SqlDatabase) -> tuple[Tool, Tool, Tool]:
-    """The tools ``get_schema``, ``execute_sql`` and ``validate_results`` of a database."""
-    name = _DIALECTS[database.dialect]
+class Database(Protocol):
+    """What a graph needs of a database. ``SqlDatabase`` is one; any object with these three is another.
 
-    def get_schema(query: str | None = None) -> str:
+    A model writes the statements: it is up to ``execute`` to run only those that read.
+    """
+
+    @property
+    def dialect(self) -> str:
+        """The SQL that it takes, such as ``sqlite``, ``duckdb`` or ``postgresql``."""
+
+    def get_schema(self) -> str:
+        """What it holds, as a model reads it."""
+
+    def execute(self, sql: str) -> Mapping[str, Any]:
+        """Run one statement.
+
+        Returns:
+            ``success``, ``data`` (a list of rows, each the list of its values) and ``columns`` (their names);
+            ``truncated`` where there are more rows. On failure ``error``, which a model reads, and ``code``:
+            ``parameter`` where the statement is wrong (also without a code), ``timeout`` or ``storage``.
+        """
+
+
+def is_database(value: object) -> TypeGuard[Database]:
+    """Whether something is a ``Database``: by its methods, as its dialect may have to be looked up."""
+    return all(callable(getattr(value, name, None)) for name in ("get_schema", "execute"))
+
+
+def database_tools(database: Database) -> tuple[Tool, Tool, Tool]:
+    """The tools ``get_schema``, ``execute_sql`` and ``validate_results`` of a database."""
+    name = dialect_name(database.dialect)
+    most, seconds = getattr(database, "max_rows", None), getattr(database, "timeout", None)
+    bounds = f", at most {most:,} rows, at most {seconds:g} seconds" if most and seconds else ""
+
+    def get_schema(query: str | None = None) -> str:  # noqa: ARG001 - the whole schema answers any question
         """Get the schema.
 
         Args:
             query: What is to be found out; the whole schema is given whatever it is.
         """
-        return database.get_schema(query)
+        return database.get_schema()
 
     def execute_sql(sql: str) -> ToolResult:
         """Run a query.
@@ -61,15 +95,19 @@ def database_tools(database: SqlDatabase) -> tuple[Tool, Tool, Tool]:
         Args:
             sql: One SELECT, which may begin WITH.
         """
-        answer = database.execute(sql)
-        if answer["success"]:
-            return ToolResult(True, table_text(answer), answer, elapsed=answer["elapsed"])
-        error, code = answer["error"], answer["code"]
-        return ToolResult(
-            False, error, answer, error, _TOLD.get(code, error), answer["elapsed"], ErrorKind(code)
-        )
+        answer = dict(database.execute(sql))
+        elapsed = answer.get("elapsed") or 0.0
+        if answer.get("success") is True:
+            rows = answer.get("data")
+            if not (isinstance(rows, (list, tuple)) and isinstance(answer.get("columns"), (list, tuple))):
+                raise TypeError(f"{type(database).__name__}.execute must return lists as data and columns")
+            answer = {"row_count": len(rows), "truncated": False, "error": None, **answer}
+            return ToolResult(True, table_text(answer), answer, elapsed=elapsed)
+        error, code = str(answer.get("error") or _NO_REASON), answer.get("code")
+        kind = ErrorKind(code) if isinstance(code, str) and code in _CODES else ErrorKind.PARAMETER
+        return ToolResult(False, error, answer, error, _TOLD.get(kind, error), elapsed, kind)
 
-    def validate_results(query: Any = None, sql: Any = None, results: Any = None) -> dict[str, Any]:
+    def validate_results(query: Any = None, sql: Any = None, results: Any = None) -> dict[str, Any]:  # noqa: ARG001 - only the results are looked at
         """Check results.
 
         Args:
@@ -77,13 +115,13 @@ def database_tools(database: SqlDatabase) -> tuple[Tool, Tool, Tool]:
             sql: The query that was run.
             results: What execute_sql gave.
         """
-        return database.validate_results(query, sql, results)
+        return validate(results)
 
     return (
         Tool("get_schema", _SCHEMA.format(name), get_schema, examples=(_SCHEMA_EXAMPLE,)),
         Tool(
             "execute_sql",
-            _EXECUTE.format(name, database.max_rows, database.timeout),
+            _EXECUTE.format(name, bounds),
             execute_sql,
             examples=(ToolExample({"sql": _QUERY}, "cities\n2"),),
         ),

@@ -118,12 +118,7 @@ def _generator(order: Order, database: SqlDatabase, stack: ExitStack) -> Callabl
 
 def _asked(order: Order, database: SqlDatabase, generate: Callable[..., Any], view: View) -> bool:
     session = Session()
-    graph = build_text_to_sql_graph(
-        database,
-        generate,
-        session=session,
-        clarify=order.model is not None,  # what is recorded does not go by the words of the schema
-    )
+    graph = build_text_to_sql_graph(database, generate, session=session)
     state: dict[str, Any] = {}
     for each in graph.stream({"resolved_query": order.question}, stream_mode="values"):
         state = dict(each)

@@ -83,5 +83,7 @@ def _nested(rows: Sequence[Any]) -> int:
     while left:
         value = left.pop()
         size += sys.getsizeof(value)
-        left += [each for each in (value.values() if type(value) is dict else value) if type(each) in _NESTING]
+        left += [
+            each for each in (value.values() if type(value) is dict else value) if type(each) in _NESTING
+        ]
     return size

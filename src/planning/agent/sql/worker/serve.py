@@ -144,7 +144,7 @@ def main() -> None:  # pragma: no cover - the loop of a process of its own; what
 
 
 def _end_with(parent: int) -> None:  # pragma: no cover - in a process of its own
-    """End this process when its parent ends, also in the middle of a statement: both databases release the GIL.
+    """End this process when its parent ends, also in the middle of a statement, where the GIL is released.
 
     The end of the parent closes the pipe at once, unless a process that it forked holds a copy of the other
     end: then this process has another parent by the next look. (A signal at the parent's death would come

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from planning.agent.nodes import aexecute_tools_node, execute_tools_node
     from planning.agent.progress import NodeFinished
     from planning.agent.sql.database import SqlDatabase
+    from planning.agent.sql.tools import Database
     from planning.agent.state import AgentState, Attempt, PlannerState
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "build_text_to_sql_graph",
     "build_planner_graph",
     "SqlDatabase",
+    "Database",
     "OpenAIChat",
     "NodeFinished",
 ]
@@ -40,6 +42,7 @@ _HOMES = {
     "build_text_to_sql_graph": "graph",
     "build_planner_graph": "graph",
     "SqlDatabase": "sql.database",
+    "Database": "sql.tools",
     "OpenAIChat": "chat",
     "NodeFinished": "progress",
 }

@@ -12,6 +12,8 @@ from planning.tools.result import safe_text
 __all__ = ["complete"]
 
 _LONGEST_CELL: Final = 200
+_LONGEST: Final = 10_000
+_NO_ROWS: Final = "execute_sql returned no rows under data"
 _NO_RESULT: Final = "nothing was found out in {}; allow more with max_iterations"
 
 
@@ -32,7 +34,7 @@ def complete(state: Mapping[str, Any]) -> AgentState:
             "is_complete": True,
             "next_action": "complete",
             "success": False,
-            "answer": state.get("input_request"),
+            "answer": _short(state.get("input_request")),
             "error": None,
             "user_message": None,
         }
@@ -55,7 +57,7 @@ def complete(state: Mapping[str, Any]) -> AgentState:
         "next_action": "complete",
         "success": False,
         "error": problem,
-        "answer": f"The question could not be answered: {state.get('user_message') or problem}",
+        "answer": _short(f"The question could not be answered: {state.get('user_message') or problem}"),
     }
 
 
@@ -67,7 +69,14 @@ def _problem(state: Mapping[str, Any]) -> str | None:
     if not isinstance(result, Mapping) or result.get("success", True) is not True:
         error = result.get("error") if isinstance(result, Mapping) else None
         return state.get("error") or safe_text(error or "the statement has no result")
+    if result and "data" not in result:
+        return _NO_ROWS  # they may be under another name: nothing was found out
     return "; ".join(refusal(verdict)) or None
+
+
+def _short(text: Any) -> Any:
+    is_long = isinstance(text, str) and len(text) > _LONGEST
+    return f"{text[: _LONGEST - 3]}..." if is_long else text
 
 
 def _decisions(state: Mapping[str, Any]) -> str:
@@ -85,7 +94,9 @@ def _told(result: Mapping[str, Any]) -> str:
         return "No rows: nothing in the database fits."
     if count == 1 and len(rows[0]) == 1 and columns:
         [cell] = rows[0]
-        text = "NULL" if cell is None else safe_text(cell)
-        return f"{columns[0]}: {text[:_LONGEST_CELL]}{'...' if len(text) > _LONGEST_CELL else ''}"
+        texts = safe_text(columns[0]), "NULL" if cell is None else safe_text(cell)
+        return ": ".join(
+            text if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]}..." for text in texts
+        )
     told = "1 row" if count == 1 else f"{count:,} rows"
     return f"The first {told}; there are more." if result.get("truncated") else f"{told}."

@@ -149,6 +149,7 @@ def _one_line(text: str) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float:
+    """The seconds after which a server takes another request; 0 where it does not say."""
     try:
         seconds = float(headers.get("retry-after", ""))
     except ValueError:  # a date, or nothing

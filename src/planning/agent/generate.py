@@ -14,6 +14,7 @@ from planning.agent.sql.schema import dialect_name, dialect_of
 from planning.errors import ToolError, show
 from planning.tools.contract import Tool
 from planning.tools.outcome import MOST_TEXT
+from planning.tools.result import safe_text
 
 __all__ = [
     "ASKS",
@@ -124,6 +125,7 @@ def prompt_messages(
     Returns:
         ``{"role", "content"}`` each; the user and the assistant take turns.
     """
+    schema = schema if isinstance(schema, str) else safe_text(schema)  # your own tools may return anything
     name = dialect_name(dialect) if dialect else dialect_of(schema)
     turns = [{"role": "system", "content": _SYSTEM.format(dialect=f"{name} " if name else "")}]
     asked = f"\n</schema>\n\nQuestion: {_cut(question, _LONGEST_QUESTION)}"
@@ -142,8 +144,9 @@ def prompt_messages(
     return turns
 
 
-def _cut(text: str, most: int) -> str:
+def _cut(text: object, most: int) -> str:
     """A text, or its beginning and how much more there is."""
+    text = text if isinstance(text, str) else safe_text(text)
     if len(text) <= most:
         return text
     return f"{text[:most]}... ({len(text) - most:,} more characters are not shown)"

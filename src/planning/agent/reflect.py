@@ -17,6 +17,9 @@ _OFFERED: Final = ("question", "sql", "result", "schema", "state")
 _FEWEST: Final = 2
 _REFUSED: Final = "its results were refused"
 _NO_ROWS: Final = "it ran and returned no rows"
+_COUNTED_NOTHING: Final = "it ran, and its only row holds nothing but 0 or NULL"
+_MOST_NAMES: Final = 12
+_MOST_TEXTS, _LONGEST_TEXT = 20, 1_000
 _NONE: Final = "it gave no result"
 _ROOM: Final = 3
 """How many decisions another statement takes: it is written, run and checked."""
@@ -36,8 +39,8 @@ class Reflect:
         Args:
             judge: Asked about each result; without one, the shape of the results is looked at, once.
             max_iterations: How often is decided at most where the state does not say.
-            look: Asked without a judge when there are no rows: finds out which values of the statement are
-                nowhere in the database.
+            look: Asked without a judge when there are no rows, or one of nothing but 0 and NULL: finds out
+                which values of the statement are nowhere in the database.
         """
         self._judge = judge
         self._most = max_iterations
@@ -51,7 +54,7 @@ class Reflect:
         if self._judge is not None:
             return Call(self._judge, _offered(state))
         refused, is_first = refusal(state.get("validation_result")), not state.get("reflection")
-        if self._look is not None and is_first and not refused and not rows_of(result):
+        if self._look is not None and is_first and not refused and _holds_nothing(result):
             return Call(self._look, {"sql": state.get("sql_query") or ""})
         return self._weighed(state, refused or doubts(result), again=is_first)
 
@@ -60,7 +63,9 @@ class Reflect:
         said = result.value
         if self._judge is None:
             found = _texts(said) if result.success and said else []
-            reasons = [f"{_NO_ROWS}: {'; '.join(found)}"] if found else doubts(state["execution_result"])
+            executed = state["execution_result"]
+            told = _COUNTED_NOTHING if rows_of(executed) else _NO_ROWS
+            reasons = [f"{told}: {'; '.join(found)}"] if found else doubts(executed)
             return self._weighed(state, reasons, again=True)
         if not result.success:
             return {"reflection": {"verdict": "not judged", "reasons": [str(result.error or result.message)]}}
@@ -141,7 +146,8 @@ def doubts(result: Mapping[str, Any]) -> list[str]:
         what = "its only row holds" if len(rows) == 1 else f"all of its {len(rows)} rows hold"
         return [f"it ran, and {what} nothing but NULL; compare its conditions and joins with the schema"]
     if empty and len(rows) >= _FEWEST:
-        listed = ", ".join(empty)
+        listed = ", ".join(name[:_LONGEST_TEXT] for name in empty[:_MOST_NAMES])
+        listed += f" and {len(empty) - _MOST_NAMES} more columns" if len(empty) > _MOST_NAMES else ""
         return [f"it ran, and is NULL in every row of {listed}; compare its joins with the schema"]
     return []
 
@@ -166,6 +172,13 @@ def rows_of(result: Mapping[str, Any]) -> list[Sequence[Any]]:
     ]
 
 
+def _holds_nothing(result: Mapping[str, Any]) -> bool:
+    """Whether a result has no rows, or one with nothing but 0, as a count of no rows has, and NULL."""
+    rows = rows_of(result)
+    counted = [value for value in rows[0] if value is not None] if len(rows) == 1 else []
+    return not rows or (bool(counted) and all(type(each) in {int, float} and each == 0 for each in counted))
+
+
 def _worth(known: Mapping[str, Any]) -> int:
     """How much a result holds: the more, the better it may be the answer."""
     result = known.get("execution_result")
@@ -178,9 +191,11 @@ def _worth(known: Mapping[str, Any]) -> int:
 
 
 def _texts(said: Any) -> list[str]:
-    """One text or several, without those that say nothing."""
+    """One text or several, not too many nor too long, without those that say nothing."""
     several = said if isinstance(said, (list, tuple)) else [said]
-    texts = ["" if each is None else safe_text(each).strip() for each in several]
+    texts = [
+        "" if each is None else safe_text(each).strip()[:_LONGEST_TEXT] for each in several[:_MOST_TEXTS]
+    ]
     return [text for text in texts if text]
 
 

@@ -52,7 +52,8 @@ class Handler(BaseHTTPRequestHandler):
     def send(self, body: bytes, status: int = 200, **headers: str) -> None:
         self.send_response(status)
         for name, value in {"content_type": "application/json", **headers}.items():
-            self.send_header(name.replace("_", "-"), value)
+            if value:
+                self.send_header(name.replace("_", "-"), value)
         if "content_length" not in headers:
             self.send_header("content-length", str(len(body)))
         self.end_headers()
@@ -105,6 +106,34 @@ def trickles(handler: Handler) -> None:
     while not handler.server.chat.over.wait(TRICKLE):
         handler.wfile.write(b" ")
         handler.wfile.flush()
+
+
+def trickles_an_error(handler: Handler) -> None:
+    """What it says of an error comes to no end."""
+    handler.send(b"", 400, content_length="1000000")
+    while not handler.server.chat.over.wait(TRICKLE):
+        handler.wfile.write(b" ")
+        handler.wfile.flush()
+
+
+def trickles_headers(handler: Handler) -> None:
+    """Its headers come to no end."""
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+    while not handler.server.chat.over.wait(TRICKLE):
+        handler.wfile.write(b"x: y\r\n")
+        handler.wfile.flush()
+
+
+def floods(status: int, megabytes: int = 100) -> Reply:
+    """An answer in pieces, of a length that nobody is told before."""
+
+    def send(handler: Handler) -> None:
+        handler.send(b"", status, content_length="", transfer_encoding="chunked")
+        for _ in range(megabytes):
+            handler.wfile.write(b"%x\r\n%b\r\n" % (1_000_000, b"x" * 1_000_000))
+        handler.close_connection = True
+
+    return send
 
 
 def stops_halfway(handler: Handler) -> None:

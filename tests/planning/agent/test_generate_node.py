@@ -292,11 +292,12 @@ def test_what_is_no_question_is_not_asked(request_: Any) -> None:
 
 @pytest.mark.parametrize("schema", [None, {"tables": []}, ["customers"], 5])
 def test_a_schema_that_is_no_text_is_the_generators_alone(schema: Any) -> None:
-    from planning.agent.clarify import clarify
-
     generator = Mock(return_value=COUNT)
     state = {**STATE, "schema": schema, "resolved_query": "What is the weather like?"}
-    assert run(node(generator, clarify), state) == {"sql_query": COUNT}
+    assert run(node(generator, Mock(return_value="Which?")), state) == (
+        asked("Which?") if schema is None else {"sql_query": COUNT}
+    )
+    assert run(node(generator), state) == {"sql_query": COUNT}
     assert generator.call_args.kwargs["schema"] == ("" if schema is None else schema)
 
 

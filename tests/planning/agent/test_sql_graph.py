@@ -25,10 +25,7 @@ from agent_samples import (
 from planning.agent import build_text_to_sql_graph
 from planning.tools import StorageUnavailable
 
-ASKED = (
-    "The question names nothing that the database holds. It holds customers, orders."
-    " What would you like to know of these?"
-)
+ASKED = "The shop has customers and orders. What would you like to know of these?"
 PASS = [
     "plan",
     "execute_tools",
@@ -113,8 +110,20 @@ def test_its_states_come_whole() -> None:
     assert shown(states[-1]) == FINAL
 
 
-def test_a_question_about_something_else_is_asked_back() -> None:
-    final = graph_of().invoke({"resolved_query": WEATHER})
+def test_a_question_of_any_words_is_handed_to_the_generator() -> None:
+    for question in (WEATHER, "Who sold the most jazz?", "Wie viele?", "xyzzy", "How many?"):
+        asked: list[str] = []
+
+        def generator(question: str, asked: list[str] = asked) -> str:
+            asked.append(question)
+            return COUNT
+
+        final = graph_of(generator=generator).invoke({"resolved_query": question})
+        assert (asked, final["needs_user_input"], final["success"]) == ([question], False, True)
+
+
+def test_ones_own_clarification_asks_back() -> None:
+    final = graph_of(clarify=lambda question, schema: ASKED).invoke({"resolved_query": WEATHER})
     assert shown(final) == FINAL | {
         "resolved_query": WEATHER,
         "asked_query": WEATHER,
@@ -131,9 +140,14 @@ def test_a_question_about_something_else_is_asked_back() -> None:
     assert graph_of(clarify=False).invoke({"resolved_query": WEATHER})["success"] is True
 
 
-def test_ones_own_clarification_asks_instead() -> None:
-    graph = graph_of(clarify=lambda question, schema: f"{question} Really?")
-    assert graph.invoke({"resolved_query": QUESTION})["answer"] == f"{QUESTION} Really?"
+def test_ones_own_clarification_gets_the_question_and_the_schema() -> None:
+    seen: list[tuple[str, str]] = []
+
+    def clarify(question: str, schema: str) -> None:
+        seen.append((question, schema))
+
+    assert graph_of(clarify=clarify).invoke({"resolved_query": QUESTION})["success"] is True
+    assert seen == [(QUESTION, SCHEMA)]
 
 
 @pytest.mark.parametrize("question", ["", "  ", None])

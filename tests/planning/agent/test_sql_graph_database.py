@@ -162,17 +162,6 @@ def test_an_empty_result_is_doubted_once(database: SqlDatabase) -> None:
     assert [attempt["error"] for attempt in final["attempts"]] == [told]
 
 
-def test_a_question_about_something_else_names_the_tables(database: SqlDatabase) -> None:
-    final = build_text_to_sql_graph(database, lambda: PER_CITY).invoke(
-        {"resolved_query": "What is the weather like tomorrow?"}
-    )
-    assert (final["success"], final["needs_user_input"]) == (False, True)
-    assert final["answer"] == (
-        "The question names nothing that the database holds. It holds customers."
-        " What would you like to know of these?"
-    )
-
-
 def test_the_node_by_itself_reads_a_file(database: SqlDatabase) -> None:
     update = execute_tools_node({"resolved_query": QUESTION, "next_action": "get_schema"}, database)
     assert update["schema"] == database.get_schema()

@@ -75,8 +75,9 @@ def _cut(blocks: Sequence[Sequence[str]]) -> tuple[list[list[str]], str]:
     if fits:
         most = fits - 1
         cut = [list(block[: most + 1]) for block in blocks]
-        for block, whole in zip(cut, blocks, strict=True):
-            block += [f"  (and {len(whole) - len(block):,} more)"] if len(whole) > len(block) else []
+        for kept, block in zip(cut, blocks, strict=True):
+            if len(block) > len(kept):
+                kept.append(f"  (and {len(block) - len(kept):,} more)")
         return cut, f"at most {most:,} columns of a table and no values"
     room = takewhile(lambda size: size <= _ROOM, accumulate(size[0] + 1 for size in sizes))
     titles = [list(block[:1]) for block, _ in zip(blocks, room, strict=False)]

@@ -92,17 +92,14 @@ def test_a_short_wait_is_not_mentioned(waiting: Waiting, shop: SqlDatabase) -> N
     )
 
 
-def test_a_schema_that_is_not_read_in_time_after_a_wait_says_so(
-    waiting: Waiting, shop: SqlDatabase
-) -> None:
+def test_a_schema_that_is_not_read_in_time_after_a_wait_says_so(waiting: Waiting, shop: SqlDatabase) -> None:
     shop.timeout = 3.3
     waiting(3.0)
     os.kill(shop._workers._pool._idle[0]._process.pid, signal.SIGSTOP)
     with pytest.raises(ToolTimeout) as caught:
         shop.get_schema()
     assert str(caught.value) == (
-        "reading the schema waited 3 of its 3.3 s for other queries to end, and was stopped;"
-        " try again later"
+        "reading the schema waited 3 of its 3.3 s for other queries to end, and was stopped; try again later"
     )
 
 

@@ -1,0 +1,178 @@
+"""A graph over any database with ``dialect``, ``get_schema`` and ``execute``."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any
+
+import pytest
+from chat_server import ChatServer, says
+
+from planning.agent import (
+    Database,
+    OpenAIChat,
+    SqlDatabase,
+    build_text_to_sql_graph,
+    execute_tools_node,
+)
+from planning.agent.sql.tools import database_tools
+
+SCHEMA = "CREATE TABLE stars (name TEXT, magnitude REAL);"
+COUNT = "SELECT count(*) AS n FROM stars"
+QUESTION = "How many stars are there?"
+
+
+class Stars:
+    """A database that is neither of those of this package: of three methods, in memory."""
+
+    dialect = "postgresql"
+
+    def __init__(self) -> None:
+        self.statements: list[str] = []
+
+    def get_schema(self) -> str:
+        return SCHEMA
+
+    def execute(self, sql: str) -> Mapping[str, Any]:
+        self.statements.append(sql)
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.executescript(SCHEMA + "INSERT INTO stars VALUES ('Vega', 0.03), ('Deneb', 1.25);")
+            try:
+                cursor = connection.execute(sql)
+            except sqlite3.Error as error:
+                return {"success": False, "error": str(error)}
+            columns = [column[0] for column in cursor.description]
+            return {"success": True, "data": cursor.fetchall(), "columns": columns}
+
+
+class Broken(Stars):
+    """It answers with what it was made with."""
+
+    def __init__(self, answer: Any) -> None:
+        super().__init__()
+        self._answer = answer
+
+    def execute(self, sql: str) -> Any:
+        if isinstance(self._answer, BaseException):
+            raise self._answer
+        return self._answer
+
+
+def test_a_hand_made_database_is_asked() -> None:
+    stars: Database = Stars()
+    final = build_text_to_sql_graph(stars, lambda: COUNT).invoke({"resolved_query": QUESTION})
+    assert (final["success"], final["answer"]) == (True, "n: 2")
+    assert final["schema"] == SCHEMA
+    assert final["execution_result"] == {
+        "row_count": 1,
+        "truncated": False,
+        "error": None,
+        "success": True,
+        "data": [(2,)],
+        "columns": ["n"],
+    }
+    assert final["validation_result"] == {
+        "is_valid": True,
+        "has_results": True,
+        "row_count": 1,
+        "issues": [],
+    }
+
+
+def test_a_database_of_this_package_is_one_too(tmp_path: Any) -> None:
+    path = tmp_path / "stars.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(SCHEMA)
+    with SqlDatabase(path) as database:
+        same: Database = database
+        assert same.dialect == "sqlite"
+
+
+def test_it_works_in_an_event_loop_too() -> None:
+    graph = build_text_to_sql_graph(Stars(), lambda: COUNT)
+    final = asyncio.run(graph.ainvoke({"resolved_query": QUESTION}))
+    assert (final["success"], final["answer"]) == (True, "n: 2")
+
+
+def test_what_it_says_is_wrong_goes_back_to_the_generator() -> None:
+    stars = Stars()
+    seen: list[Any] = []
+
+    def generate(error: str | None) -> str:
+        seen.append(error)
+        return "SELECT nmae FROM stars" if error is None else COUNT
+
+    final = build_text_to_sql_graph(stars, generate).invoke({"resolved_query": QUESTION})
+    assert (final["success"], seen) == (True, [None, "no such column: nmae"])
+    assert stars.statements == ["SELECT nmae FROM stars", COUNT]
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        ({"success": False}, "Tool execute_sql: the database gave no reason"),
+        ({"success": False, "error": "gone", "code": "storage"}, "Tool execute_sql: gone"),
+        ({"success": False, "error": "odd", "code": "E42"}, "Tool execute_sql: odd"),
+        ({"data": [[1]], "columns": ["n"]}, "Tool execute_sql: the database gave no reason"),
+        ({"success": "yes"}, "Tool execute_sql: the database gave no reason"),
+        (
+            {"success": True, "rows": [[1]]},
+            "Tool execute_sql: Broken.execute must return lists as data and columns",
+        ),
+        (
+            {"success": True, "data": [[1]]},
+            "Tool execute_sql: Broken.execute must return lists as data and columns",
+        ),
+        (None, "Tool execute_sql: 'NoneType' object is not iterable"),
+        (OSError("no route to host"), "Tool execute_sql: no route to host"),
+    ],
+)
+def test_success_is_not_claimed_where_it_did_not_succeed(answer: Any, error: str) -> None:
+    final = build_text_to_sql_graph(Broken(answer), lambda: COUNT).invoke({"resolved_query": QUESTION})
+    assert (final["success"], final["execution_result"], final["error"]) == (False, None, error)
+
+
+def test_a_failure_of_storage_is_not_the_statements() -> None:
+    gone = Broken({"success": False, "error": "gone", "code": "storage"})
+    update = execute_tools_node({"next_action": "execute_sql", "sql_query": COUNT}, gone)
+    assert (update["error"], "attempts" in update, "sql_query" in update) == (
+        "Tool execute_sql: gone",
+        False,
+        False,
+    )
+
+
+def test_its_tools_name_the_dialect_and_no_bounds_that_it_does_not_have() -> None:
+    get_schema, execute_sql, _ = database_tools(Stars())
+    assert get_schema.description == (
+        "Read the schema of the PostgreSQL database: its tables and views with their columns, types, keys and"
+        " row counts, and a few values of each column. Call it before you write SQL."
+    )
+    assert execute_sql.description == (
+        "Run one SELECT on the PostgreSQL database and read its rows. Only queries that read are run: one"
+        " statement. An error says what to change."
+    )
+
+
+def test_a_model_is_asked_for_the_sql_of_the_database() -> None:
+    class Oracle(Stars):
+        dialect = "Oracle 23ai"
+
+    wanted = [
+        ("postgresql", Stars(), {}),
+        ("Oracle 23ai", Oracle(), {}),
+        ("MySQL", Stars(), {"dialect": "mysql"}),
+    ]
+    seen = []
+    for _, database, options in wanted:
+        with ChatServer(says(COUNT)) as server, OpenAIChat("local", server.url, **options) as chat:
+            assert build_text_to_sql_graph(database, chat).invoke({"resolved_query": QUESTION})["success"]
+        seen.append(server.requests[0]["body"]["messages"][0]["content"].splitlines()[1])
+    assert seen == [
+        "- Send one PostgreSQL SELECT statement, bare or in one ```sql block. No other words.",
+        "- Send one Oracle 23ai SELECT statement, bare or in one ```sql block. No other words.",
+        "- Send one MySQL SELECT statement, bare or in one ```sql block. No other words.",
+    ]

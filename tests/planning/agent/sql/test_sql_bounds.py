@@ -1,0 +1,229 @@
+"""What a model reads of a database has at most 50,000 characters, and what Python gets a bounded size."""
+
+# ruff: noqa: S608 - the statements are the subject of these tests
+
+from __future__ import annotations
+
+import sqlite3
+import tracemalloc
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planning.agent.sql import SqlDatabase
+from planning.agent.sql.results import table_text, validate_results
+from planning.agent.sql.schema import schema_text
+from planning.agent.sql.worker import chunks
+from planning.agent.sql.worker.failure import Failure
+from planning.agent.sql.worker.frames import unframed
+from planning.tools import Toolbox
+
+MOST = 50_000
+
+
+def database_of(folder: Path, script: str) -> SqlDatabase:
+    path = folder / "large.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(script)
+    return SqlDatabase(path, timeout=60)
+
+
+def answer_of(columns: list[str], rows: list[list[Any]], **more: Any) -> dict[str, Any]:
+    return {
+        "success": True,
+        "data": rows,
+        "columns": columns,
+        "row_count": len(rows),
+        "truncated": False,
+    } | more
+
+
+# Rows
+
+
+def test_of_many_columns_a_model_sees_the_first_hundred() -> None:
+    names = [f"c{number}" for number in range(4_000)]
+    told = table_text(answer_of(names, [[1] * 4_000, [None] * 4_000])).split("\n")
+    assert told == [
+        " | ".join(names[:100]),
+        " | ".join(["1"] * 100),
+        " | ".join(["NULL"] * 100),
+        "(100 of 4,000 columns; select the ones that you need)",
+    ]
+
+
+def test_of_wide_rows_a_model_sees_as_many_as_there_is_room_for() -> None:
+    names = [f"c{number}" for number in range(100)]
+    told = table_text(answer_of(names, [["x" * 100] * 100] * 30))
+    line = " | ".join(["x" * 100] * 100)
+    assert told == "\n".join(
+        [" | ".join(names), *[line] * 4, "(4 of 30 rows; ask for less, or aggregate)"]
+    )
+    assert len(told) <= MOST
+    told = table_text(answer_of(names, [["x" * 100] * 100] * 30, truncated=True))
+    assert told.split("\n")[-1] == "(4 of more than 30 rows; ask for less, or aggregate)"
+
+
+def test_the_result_of_a_tool_is_bounded_whatever_is_asked(tmp_path: Path) -> None:
+    with database_of(tmp_path, "CREATE TABLE t (a TEXT)") as database:
+        toolbox = Toolbox(database.tools())
+        columns = ", ".join(f"'{'x' * 40}' AS \"{'n' * 90}{number}\"" for number in range(600))
+        result = toolbox.call("execute_sql", {"sql": f"SELECT {columns} FROM (VALUES (1), (2), (3))"})
+        assert result.success
+        assert result.value["row_count"] == 3
+        assert len(result.message) <= MOST
+        for sql in (f'SELECT {"n" * 90_000} FROM t', f"SELECT '{'x' * 99_000}", f'SELECT 1 "{"n" * 90_000}"'):
+            assert len(toolbox.call("execute_sql", {"sql": sql}).message) <= MOST
+
+
+def test_an_error_that_is_checked_is_cut() -> None:
+    told = validate_results({"success": False, "data": [], "error": "e" * 1_000_000})
+    assert [len(issue) for issue in told["issues"]] == [len("No results returned"), 4_000]
+
+
+# The schema
+
+
+def column(name: str, *samples: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "type": "TEXT",
+        "not_null": False,
+        "primary": 0,
+        "generated": False,
+        "samples": list(samples),
+    }
+
+
+def table(name: str, *columns: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "kind": "table",
+        "columns": list(columns),
+        "unique": [],
+        "foreign_keys": [],
+        "rows": 3,
+    }
+
+
+def told_of(*tables: dict[str, Any]) -> str:
+    text = schema_text({"tables": list(tables)}, "sqlite")
+    assert len(text) <= MOST
+    return text
+
+
+def test_a_schema_that_is_too_long_is_shown_with_fewer_values_first() -> None:
+    values = ["a" * 30, "b" * 30, "c" * 30]
+    columns = [column(f"c{number}", *values) for number in range(100)]
+    one = told_of(*[table(f"t{number}", *columns) for number in range(8)]).split("\n")
+    assert one[:5] == [
+        "SQLite, 8 tables; too long for one message, it is shown with one value of each column",
+        "",
+        "t0, 3 rows",
+        f"  c0 TEXT: '{'a' * 30}'",
+        f"  c1 TEXT: '{'a' * 30}'",
+    ]
+    none = told_of(*[table(f"t{number}", *columns) for number in range(20)]).split("\n")
+    assert none[:5] == [
+        "SQLite, 20 tables; too long for one message, it is shown with no values",
+        "",
+        "t0, 3 rows",
+        "  c0 TEXT",
+        "  c1 TEXT",
+    ]
+    assert [one.count("  c99 TEXT: " + repr("a" * 30)), none.count("  c99 TEXT")] == [8, 20]
+
+
+def test_a_table_of_10_000_columns_is_shown_with_as_many_as_there_is_room_for() -> None:
+    text = told_of(
+        table("wide", *[column(f"c{number}", "x") for number in range(10_000)]), table("slim", column("a"))
+    )
+    lines = text.split("\n")
+    shown = sum(line.endswith(" TEXT") for line in lines) - 1
+    assert len(text) > MOST - 1_000
+    assert lines == [
+        f"SQLite, 2 tables; too long for one message, it is shown with at most {shown:,} columns of a table and"
+        " no values",
+        "",
+        "wide, 3 rows",
+        *[f"  c{number} TEXT" for number in range(shown)],
+        f"  (and {10_000 - shown:,} more)",
+        "",
+        "slim, 3 rows",
+        "  a TEXT",
+        "",
+    ]
+
+
+def test_of_very_many_tables_the_first_are_named() -> None:
+    lines = told_of(*[table(f"table{number}", column("a")) for number in range(20_000)]).split("\n\n")
+    shown = len(lines) - 2
+    assert lines == [
+        "SQLite, 20000 tables; too long for one message, it is shown with no columns",
+        *[f"table{number}, 3 rows" for number in range(shown)],
+        f"(and {20_000 - shown:,} more)\n",
+    ]
+
+
+def test_a_line_of_any_length_is_cut() -> None:
+    lines = told_of(table("x" * 100_000, column("y" * 100_000))).split("\n")
+    assert lines[2:] == ["x" * 1_997 + "...", "  " + "y" * 1_995 + "...", ""]
+
+
+def test_the_schema_of_a_large_file_is_bounded(tmp_path: Path) -> None:
+    columns = ", ".join(f"column_with_a_long_name_{number} TEXT" for number in range(1_900))
+    script = "".join(f"CREATE TABLE t{number} ({columns});" for number in range(3))
+    with database_of(tmp_path, script) as database:
+        assert MOST - 1_000 < len(database.get_schema()) <= MOST
+        result = Toolbox(database.tools()).call("get_schema", {})
+        assert result.message == database.get_schema()
+
+
+# What is unpacked
+
+
+def streamed(rows: list[Any], most: int) -> tuple[list[Any], bool]:
+    sent: list[Any] = []
+    left = iter(rows)
+    more = chunks.stream(
+        lambda size: [row for row, _ in zip(left, range(size), strict=False)],
+        most,
+        lambda content: sent.append(unframed(content[4:])),
+        lambda rows: rows,
+    )
+    return [row for _, each in sent for row in each], more
+
+
+def test_lists_and_dicts_within_rows_are_counted_as_what_they_take_in_memory() -> None:
+    row = [[{} for _ in range(10_000)]]
+    kept, more = streamed([row] * 200, 1_000)
+    assert (len(kept) * 10_000 * 72 <= chunks.MOST_NESTED, 20 <= len(kept) < 60, more) == (True, True, True)
+    assert streamed([row] * 3, 3) == ([row] * 3, False)
+    with pytest.raises(Failure) as caught:
+        streamed([[[{} for _ in range(1_000_000)]]], 3)
+    assert caught.value.kind == "large"
+
+
+def test_of_first_rows_that_are_too_large_together_some_are_sent() -> None:
+    row = ("x" * 1_000_000,)
+    kept, more = streamed([row] * 64, 64)
+    assert (all(each == row for each in kept), 4 <= len(kept) <= 16, more) == (True, True, True)
+
+
+@pytest.mark.parametrize("value", ["MAP {}", "[]", "{'a': NULL}", "[[]]"])
+def test_nested_values_of_duckdb_cost_the_caller_a_bounded_memory(tmp_path: Path, value: str) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    path = tmp_path / "empty.duckdb"
+    duckdb.connect(str(path)).close()
+    with SqlDatabase(path, timeout=60) as database:
+        database.execute("SELECT 1")
+        tracemalloc.start()
+        try:
+            answer = database.execute(f"SELECT list_transform(range(7000), lambda x: {value}) FROM range(500)")
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert (answer["success"], answer["truncated"]) == (True, True)
+    assert peak < 120_000_000

@@ -68,6 +68,19 @@ def test_a_value_that_cannot_be_told_has_the_name_of_its_type() -> None:
     assert ended(rows([Odd()]))["answer"] == "n: <Odd>"
 
 
+@pytest.mark.parametrize("result", [{"rows": [[3]]}, {"success": True}, {"columns": ["n"], "row_count": 1}])
+def test_rows_under_another_name_are_no_answer(result: Any) -> None:
+    assert ended(result) == failure("execute_sql returned no rows under data")
+
+
+def test_an_answer_is_short_whatever_is_in_it() -> None:
+    assert ended(rows([3], columns=["n" * 100_000])) == success(f"{'n' * 200}...: 3")
+    told = ended(None, error="e" * 100_000)["answer"]
+    assert told == f"The question could not be answered: {'e' * 9_961}..."
+    asked = ended(None, needs_user_input=True, input_request="Which " * 10_000)["answer"]
+    assert (len(asked), asked[-3:]) == (10_000, "...")
+
+
 def test_a_success_clears_an_old_error() -> None:
     assert ended(rows([3]), error="Tool execute_sql: no such column", user_message="no") == success("n: 3")
 

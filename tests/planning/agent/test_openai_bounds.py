@@ -62,9 +62,7 @@ def bomb(pack: Callable[[bytes], bytes]) -> bytes:
 
 @pytest.mark.parametrize("status", [200, 400, 500])
 @pytest.mark.parametrize("form", ["gzip", "deflate", "in pieces"])
-def test_an_answer_of_any_status_and_form_takes_no_more_memory_than_its_bound(
-    status: int, form: str
-) -> None:
+def test_an_answer_of_any_status_and_form_takes_no_more_memory_than_its_bound(status: int, form: str) -> None:
     pack = gzip.compress if form == "gzip" else zlib.compress
     answer = floods(status) if form == "in pieces" else reply(bomb(pack), status, content_encoding=form)
     with ChatServer(answer) as server:

@@ -245,6 +245,43 @@ def test_nothing_is_looked_up_for_any_other_result(more: dict[str, Any]) -> None
     assert seen == []
 
 
+@pytest.mark.parametrize(
+    "result", [rows([0]), rows([0, None], columns=["n", "s"]), rows([0.0]), {"data": [{"n": 0}]}]
+)
+def test_of_a_count_of_nothing_it_is_said_which_values_are_nowhere(result: Any) -> None:
+    seen: list[str] = []
+    told = run(Reflect(None, look=looking(["city has no 'x'; it has 'X'"], seen)), state(result))
+    reason = "it ran, and its only row holds nothing but 0 or NULL: city has no 'x'; it has 'X'"
+    assert (told, seen) == (again([reason], result), [COUNT])
+
+
+def test_a_count_of_nothing_is_fine_where_all_values_are_there() -> None:
+    node = Reflect(None, look=looking([]))
+    assert run(node, state(rows([0])))["reflection"] == {"verdict": "fine", "reasons": []}
+
+
+@pytest.mark.parametrize(
+    "result", [rows([0], [0]), rows([0, 1], columns=["a", "b"]), rows([False]), rows(["0"])]
+)
+def test_nothing_is_looked_up_for_what_is_no_count_of_nothing(result: Any) -> None:
+    seen: list[str] = []
+    assert run(Reflect(None, look=looking(["city has no 'x'"], seen)), state(result)) == run(
+        Reflect(None), state(result)
+    )
+    assert seen == []
+
+
+def test_what_looks_wrong_is_told_in_a_bounded_text() -> None:
+    names = ["n" * 5_000] * 4_000
+    (told,) = doubts(rows([None] * 3_999 + [1], [None] * 3_999 + [2], columns=names))
+    assert told == (
+        f"it ran, and is NULL in every row of {', '.join(['n' * 1_000] * 12)} and 3987 more columns; compare"
+        " its joins with the schema"
+    )
+    said = run(Reflect(judge_tool(lambda result: ["x" * 100_000] * 100, 5.0)), state(rows([3])))
+    assert said["reflection"]["reasons"] == ["x" * 1_000] * 20
+
+
 # A judge
 
 

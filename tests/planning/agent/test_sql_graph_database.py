@@ -162,6 +162,23 @@ def test_an_empty_result_is_doubted_once(database: SqlDatabase) -> None:
     assert [attempt["error"] for attempt in final["attempts"]] == [told]
 
 
+def test_a_count_of_nothing_is_doubted_where_a_value_is_nowhere(database: SqlDatabase) -> None:
+    statements = iter(
+        [
+            "SELECT count(*) AS n FROM customers WHERE city = 'london'",
+            "SELECT count(*) AS n FROM customers WHERE city = 'London'",
+        ]
+    )
+    final = build_text_to_sql_graph(database, lambda: next(statements)).invoke(
+        {"resolved_query": "How many live in London?"}
+    )
+    assert (final["answer"], final["reflection"]["verdict"]) == ("n: 2", "fine")
+    told = (
+        "it ran, and its only row holds nothing but 0 or NULL: customers.city has no 'london'; it has 'London'"
+    )
+    assert [attempt["error"] for attempt in final["attempts"]] == [told]
+
+
 def test_the_node_by_itself_reads_a_file(database: SqlDatabase) -> None:
     update = execute_tools_node({"resolved_query": QUESTION, "next_action": "get_schema"}, database)
     assert update["schema"] == database.get_schema()

@@ -101,7 +101,8 @@ def database_tools(database: Database) -> tuple[Tool, Tool, Tool]:
             rows = answer.get("data")
             if not (isinstance(rows, (list, tuple)) and isinstance(answer.get("columns"), (list, tuple))):
                 raise TypeError(f"{type(database).__name__}.execute must return lists as data and columns")
-            answer = {"row_count": len(rows), "truncated": False, "error": None, **answer}
+            for name, known in (("row_count", len(rows)), ("truncated", False), ("error", None)):
+                answer.setdefault(name, known)
             return ToolResult(True, table_text(answer), answer, elapsed=elapsed)
         error, code = str(answer.get("error") or _NO_REASON), answer.get("code")
         kind = ErrorKind(code) if isinstance(code, str) and code in _CODES else ErrorKind.PARAMETER

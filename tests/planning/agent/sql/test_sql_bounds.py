@@ -58,9 +58,7 @@ def test_of_wide_rows_a_model_sees_as_many_as_there_is_room_for() -> None:
     names = [f"c{number}" for number in range(100)]
     told = table_text(answer_of(names, [["x" * 100] * 100] * 30))
     line = " | ".join(["x" * 100] * 100)
-    assert told == "\n".join(
-        [" | ".join(names), *[line] * 4, "(4 of 30 rows; ask for less, or aggregate)"]
-    )
+    assert told == "\n".join([" | ".join(names), *[line] * 4, "(4 of 30 rows; ask for less, or aggregate)"])
     assert len(told) <= MOST
     told = table_text(answer_of(names, [["x" * 100] * 100] * 30, truncated=True))
     assert told.split("\n")[-1] == "(4 of more than 30 rows; ask for less, or aggregate)"
@@ -74,7 +72,7 @@ def test_the_result_of_a_tool_is_bounded_whatever_is_asked(tmp_path: Path) -> No
         assert result.success
         assert result.value["row_count"] == 3
         assert len(result.message) <= MOST
-        for sql in (f'SELECT {"n" * 90_000} FROM t', f"SELECT '{'x' * 99_000}", f'SELECT 1 "{"n" * 90_000}"'):
+        for sql in (f"SELECT {'n' * 90_000} FROM t", f"SELECT '{'x' * 99_000}", f'SELECT 1 "{"n" * 90_000}"'):
             assert len(toolbox.call("execute_sql", {"sql": sql}).message) <= MOST
 
 
@@ -221,7 +219,9 @@ def test_nested_values_of_duckdb_cost_the_caller_a_bounded_memory(tmp_path: Path
         database.execute("SELECT 1")
         tracemalloc.start()
         try:
-            answer = database.execute(f"SELECT list_transform(range(7000), lambda x: {value}) FROM range(500)")
+            answer = database.execute(
+                f"SELECT list_transform(range(7000), lambda x: {value}) FROM range(500)"
+            )
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

@@ -228,6 +228,14 @@ def test_a_model_that_cannot_be_asked_is_no_answer(monkeypatch: pytest.MonkeyPat
         (["--sql-from", "shop.db"], "planning: 'shop.db' cannot be read: it is no UTF-8 text"),
         (["--sql-from", "blank.sql"], "planning: 'blank.sql' holds no SQL; write a SELECT"),
         (
+            ["--db", "/dev/zero", "--sql-from", "count.sql"],
+            "planning: /dev/zero cannot be read (it is no file); check the file and the disk it is on",
+        ),
+        (
+            ["--db", "none.db", "--sql-from", "count.sql"],
+            "planning: there is no database at none.db; check the path",
+        ),
+        (
             ["--model", "m"],
             "planning: there is no API key; set OPENAI_API_KEY, or give the base_url of a server without"
             " keys",

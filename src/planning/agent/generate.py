@@ -111,13 +111,13 @@ def offered(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def prompt_messages(
-    question: str, schema: str, attempts: Sequence[Mapping[str, Any]] = (), dialect: str | None = None
+    question: str, schema: object, attempts: Sequence[Mapping[str, Any]] = (), dialect: str | None = None
 ) -> list[dict[str, str]]:
     """The prompt for a model that writes SQL: at most 50,000 characters in all, with what is too long cut.
 
     Args:
         question: What the user wants to know.
-        schema: What the database holds, as text.
+        schema: What the database holds: a text, or whatever your own tool returned.
         attempts: What was tried and failed: ``{"sql", "error"}`` each, the SQL may be None. The last five
             are shown.
         dialect: The SQL that the database takes; None for the one that the schema begins with.
@@ -125,7 +125,7 @@ def prompt_messages(
     Returns:
         ``{"role", "content"}`` each; the user and the assistant take turns.
     """
-    schema = schema if isinstance(schema, str) else safe_text(schema)  # your own tools may return anything
+    schema = schema if isinstance(schema, str) else safe_text(schema)
     name = dialect_name(dialect) if dialect else dialect_of(schema)
     turns = [{"role": "system", "content": _SYSTEM.format(dialect=f"{name} " if name else "")}]
     asked = f"\n</schema>\n\nQuestion: {_cut(question, _LONGEST_QUESTION)}"

@@ -39,7 +39,8 @@ class Stars:
     def execute(self, sql: str) -> Mapping[str, Any]:
         self.statements.append(sql)
         with closing(sqlite3.connect(":memory:")) as connection:
-            connection.executescript(SCHEMA + "INSERT INTO stars VALUES ('Vega', 0.03), ('Deneb', 1.25);")
+            connection.executescript(SCHEMA)
+            connection.executescript("INSERT INTO stars VALUES ('Vega', 0.03), ('Deneb', 1.25)")
             try:
                 cursor = connection.execute(sql)
             except sqlite3.Error as error:
@@ -161,14 +162,9 @@ def test_a_model_is_asked_for_the_sql_of_the_database() -> None:
     class Oracle(Stars):
         dialect = "Oracle 23ai"
 
-    wanted = [
-        ("postgresql", Stars(), {}),
-        ("Oracle 23ai", Oracle(), {}),
-        ("MySQL", Stars(), {"dialect": "mysql"}),
-    ]
     seen = []
-    for _, database, options in wanted:
-        with ChatServer(says(COUNT)) as server, OpenAIChat("local", server.url, **options) as chat:
+    for database, dialect in ((Stars(), None), (Oracle(), None), (Stars(), "mysql")):
+        with ChatServer(says(COUNT)) as server, OpenAIChat("local", server.url, dialect=dialect) as chat:
             assert build_text_to_sql_graph(database, chat).invoke({"resolved_query": QUESTION})["success"]
         seen.append(server.requests[0]["body"]["messages"][0]["content"].splitlines()[1])
     assert seen == [

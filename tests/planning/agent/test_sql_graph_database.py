@@ -174,7 +174,8 @@ def test_a_count_of_nothing_is_doubted_where_a_value_is_nowhere(database: SqlDat
     )
     assert (final["answer"], final["reflection"]["verdict"]) == ("n: 2", "fine")
     told = (
-        "it ran, and its only row holds nothing but 0 or NULL: customers.city has no 'london'; it has 'London'"
+        "it ran, and its only row holds nothing but 0 or NULL: customers.city has no 'london'; it has"
+        " 'London'"
     )
     assert [attempt["error"] for attempt in final["attempts"]] == [told]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from typing_extensions import TypeIs
 
 from planning.agent.sql.results import table_text
 from planning.agent.sql.results import validate_results as validate
@@ -70,7 +72,7 @@ class Database(Protocol):
         """
 
 
-def is_database(value: object) -> TypeGuard[Database]:
+def is_database(value: object) -> TypeIs[Database]:
     """Whether something is a ``Database``: by its methods, as its dialect may have to be looked up."""
     return all(callable(getattr(value, name, None)) for name in ("get_schema", "execute"))
 

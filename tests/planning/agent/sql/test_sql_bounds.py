@@ -142,8 +142,8 @@ def test_a_table_of_10_000_columns_is_shown_with_as_many_as_there_is_room_for() 
     shown = sum(line.endswith(" TEXT") for line in lines) - 1
     assert len(text) > MOST - 1_000
     assert lines == [
-        f"SQLite, 2 tables; too long for one message, it is shown with at most {shown:,} columns of a table and"
-        " no values",
+        f"SQLite, 2 tables; too long for one message, it is shown with at most {shown:,} columns of a table"
+        " and no values",
         "",
         "wide, 3 rows",
         *[f"  c{number} TEXT" for number in range(shown)],
@@ -195,7 +195,7 @@ def streamed(rows: list[Any], most: int) -> tuple[list[Any], bool]:
 
 
 def test_lists_and_dicts_within_rows_are_counted_as_what_they_take_in_memory() -> None:
-    row = [[{} for _ in range(10_000)]]
+    row: list[Any] = [[{} for _ in range(10_000)]]
     kept, more = streamed([row] * 200, 1_000)
     assert (len(kept) * 10_000 * 72 <= chunks.MOST_NESTED, 20 <= len(kept) < 60, more) == (True, True, True)
     assert streamed([row] * 3, 3) == ([row] * 3, False)

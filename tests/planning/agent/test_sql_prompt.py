@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -112,7 +113,7 @@ def test_a_prompt_has_at_most_50_000_characters_and_shows_something_of_each_part
     assert all(each in text for each in ("Question: q", "<schema>\ns", "\n</schema>"))
     assert [turn["role"] for turn in turns[:2]] == ["system", "user"]
     roles = [turn["role"] for turn in turns[1:]]
-    assert all(one != other for one, other in zip(roles, roles[1:], strict=False))
+    assert all(one != other for one, other in pairwise(roles))
 
 
 def test_what_is_cut_says_how_much_is_not_shown() -> None:

@@ -9,7 +9,7 @@ from time import monotonic, perf_counter, time_ns
 from types import TracebackType
 from typing import Any, Final, Self
 
-from planning.agent.sql import diagnosis, failures, guard
+from planning.agent.sql import diagnosis, failures, guard, traps
 from planning.agent.sql.process import (
     WorkerBusy,
     WorkerDied,
@@ -78,6 +78,7 @@ class SqlDatabase:
         self._file = str(Path(self._path).absolute())
         self._workers = Workers(self._file)
         self._schema: tuple[tuple[int, ...], str] | None = None
+        self._tables: tuple[tuple[int, ...], Mapping[str, Any]] | None = None
 
     def __repr__(self) -> str:
         return f"SqlDatabase({self._source!r})"
@@ -172,6 +173,9 @@ class SqlDatabase:
             return _failed(*self._explained(failure, sql, left), started)
         if not columns:  # a comment that is not closed is no statement either
             return _failed(guard.EMPTY, ErrorKind.PARAMETER, started)
+        trap = self._trap(statement)
+        if trap is not None:
+            return _failed(trap, ErrorKind.PARAMETER, started)
         return {
             "success": True,
             "data": rows,
@@ -251,6 +255,16 @@ class SqlDatabase:
         )
         return told, ErrorKind.PARAMETER
 
+    def _trap(self, sql: str) -> str | None:
+        """Why the answer to a statement that ran is not what was asked; None where nothing says so."""
+        left = _Budget(min(self.timeout, _EXPLAINING))
+
+        def tables() -> list[Mapping[str, Any]] | None:
+            names = self._names(left)
+            return None if names is None else names["tables"]
+
+        return traps.trap(sql, self.dialect, tables)
+
     def _probe(self, sql: str, left: _Budget) -> str:
         """What the database says of a statement, which it reads but does not run."""
         try:
@@ -268,10 +282,15 @@ class SqlDatabase:
         return {"success": True, "data": rows}
 
     def _names(self, left: _Budget) -> Mapping[str, Any] | None:
+        before = self._stamp()
+        if self._tables is not None and before is not None and self._tables[0] == before:
+            return self._tables[1]
         try:
-            return self._facts(-1, left.seconds)
+            facts = self._facts(-1, left.seconds)
         except ToolError:
             return None  # then it is told without them
+        self._tables = None if before is None else (before, facts)
+        return facts
 
     def _ask(self, verb: str, *given: Any, seconds: float) -> tuple[Any, list[list[Any]]]:
         """Have a worker do it.

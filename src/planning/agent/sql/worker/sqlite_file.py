@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from .chunks import AGAIN, Send, stream
 from .failure import HALF, Failure
+from .sqlite_strict import PRINTF, strict_names, strict_printf
 from .stamp import IDENTITY, LOG_SIZE, LOGS, stamp
 
 __all__ = ["SqliteFile"]
@@ -33,6 +34,7 @@ _OPERATIONS: Final = 5_000  # between two looks at the clock: well under a milli
 _BUSY: Final = 2.0
 _TRIES: Final = 5
 _HEADER: Final = 100
+_EXPLAIN: Final = "EXPLAIN "
 _URI_BYTES: Final = frozenset(b"/._-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 
 _READ, _SELECT, _FUNCTION, _UPDATE = 20, 21, 31, 23
@@ -227,6 +229,9 @@ class SqliteFile:
             connection.setlimit(getattr(sqlite3, name), value)
         for pragma in _PRAGMAS:
             connection.execute(f"PRAGMA {pragma}").close()
+        printf = strict_printf(LONGEST_VALUE)
+        for name in PRINTF:
+            connection.create_function(name, -1, printf, deterministic=True)
         connection.set_authorizer(self._authorize)
         connection.set_progress_handler(self._is_late, _OPERATIONS)
         self._connection, self._is_immutable = connection, is_immutable
@@ -275,12 +280,29 @@ class SqliteFile:
             self.connection.text_factory = str
 
     def _rows(self, sql: str, most_rows: int, send: Send) -> tuple[list[str], bool]:
+        self._check_names(sql)
         cursor = self.connection.execute(sql)
         try:
             names = [column[0] for column in cursor.description or ()]
             return names, stream(cursor.fetchmany, most_rows, send)
         finally:
             cursor.close()  # it would hold a lock
+
+    def _check_names(self, sql: str) -> None:
+        """See that each name in double quotes is one: SQLite takes any other for a text.
+
+        Raises:
+            sqlite3.Error: One is none, or SQLite cannot read the statement.
+        """
+        strict = strict_names(sql)
+        if strict == sql:
+            return
+        try:
+            self.connection.execute(_EXPLAIN + strict.removeprefix(_EXPLAIN)).close()
+        except sqlite3.Error as error:
+            if not str(error).startswith("no such column"):
+                self.connection.execute(_EXPLAIN + sql.removeprefix(_EXPLAIN)).close()  # in its own words
+            raise
 
     def _connected(self, ask: Callable[[], Any], again: Callable[[], object]) -> Any:
         """Ask, and once more where virtual tables were not connected: doing so takes more than reading."""

@@ -1,0 +1,154 @@
+"""The words of a statement, in the brackets in which they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import attrs
+
+from planning.agent.sql.guard import tokenize
+
+__all__ = ["Group", "Item", "Word", "behind_name", "groups", "is_word", "name_of", "split", "structure"]
+
+_DEEPEST: Final = 100  # SQLite's parser itself gives up at about a hundred
+
+_OPENING: Final = {"(": ")", "[": "]", "{": "}"}
+_QUOTES: Final = {'"': '"', "`": "`", "[": "]"}
+
+
+@attrs.frozen
+class Word:
+    """A token.
+
+    Attributes:
+        kind: ``word``, ``name`` (in quotes), ``text``, ``number`` or ``sign``.
+        text: As it is written; a name without its quotes, a word in capitals.
+        start: Where it begins in the statement.
+        end: Where it ends.
+    """
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it may be the name of something."""
+        return self.kind in {"word", "name"}
+
+
+@attrs.frozen(eq=False)
+class Group:
+    """What is in a pair of brackets.
+
+    Attributes:
+        items: What is between them.
+        start: Where the first bracket is.
+        end: Behind the last one.
+    """
+
+    items: list[Word | Group] = attrs.field(factory=list)
+    start: int = 0
+    end: int = 0
+
+    kind = "group"
+    text = "("
+    is_name = False
+
+    @property
+    def is_query(self) -> bool:
+        """Whether a SELECT is in it."""
+        return bool(self.items) and self.items[0].kind == "word" and self.items[0].text in _QUERIES
+
+
+Item = Word | Group
+_QUERIES: Final = frozenset({"SELECT", "WITH", "VALUES"})
+
+
+def structure(sql: str, dialect: str) -> Group | None:
+    """The words of a statement, those in brackets as groups within.
+
+    Returns:
+        None where the words cannot be told, or the brackets do not match or are too deep.
+    """
+    tokens = tokenize(sql, dialect)
+    if tokens is None:
+        return None
+    open_groups: list[tuple[list[Item], int]] = [([], 0)]
+    for token in tokens:
+        for word in _words(token, sql):
+            items = open_groups[-1][0]
+            if word.kind == "sign" and word.text in _OPENING:
+                if len(open_groups) > _DEEPEST:
+                    return None
+                open_groups.append(([], word.start))
+            elif word.kind == "sign" and word.text in _OPENING.values():
+                if len(open_groups) == 1:
+                    return None
+                _, start = open_groups.pop()
+                open_groups[-1][0].append(Group(items, start, word.end))
+            else:
+                items.append(word)
+    return Group(open_groups[0][0], 0, len(sql)) if len(open_groups) == 1 else None
+
+
+def _words(token: Any, sql: str) -> Iterator[Word]:
+    """The words of a token: sqlglot takes ``GROUP BY`` for one."""
+    start, end = token.start, token.end + 1
+    raw, kind = sql[start:end], token.token_type.name
+    if kind == "IDENTIFIER":
+        close = _QUOTES[raw[0]]
+        yield Word("name", raw[1:-1].replace(close * 2, close), start, end)
+    elif "STRING" in kind:
+        yield Word("text", raw, start, end)
+    elif kind == "NUMBER":
+        yield Word("number", raw, start, end)
+    elif raw[:1].isalpha() or raw[:1] == "_":
+        for part in raw.split():
+            place = sql.index(part, start)
+            start = place + len(part)
+            yield Word("word", part.upper(), place, start)
+    else:
+        yield Word("sign", raw, start, end)
+
+
+def groups(top: Group) -> Iterator[tuple[Group, Group | None]]:
+    """A group and all within it, each with the one that it is in."""
+    waiting: list[tuple[Group, Group | None]] = [(top, None)]
+    while waiting:
+        group, outer = waiting.pop()
+        yield group, outer
+        waiting += [(item, group) for item in group.items if isinstance(item, Group)]
+
+
+def split(items: Sequence[Item], *by: str) -> list[list[Item]]:
+    """The items between words or signs, such as ``,``."""
+    found: list[list[Item]] = [[]]
+    for item in items:
+        if item.kind in {"word", "sign"} and item.text in by:
+            found.append([])
+        else:
+            found[-1].append(item)
+    return found
+
+
+def is_word(item: Item, *words: str) -> bool:
+    """Whether it is one of these words, without quotes."""
+    return item.kind == "word" and item.text in words
+
+
+def behind_name(items: Sequence[Item], place: int) -> int:
+    """Where a name ends that begins here, with what is before it, as in ``main.customers.name``."""
+    place += 1
+    while place + 1 < len(items) and items[place].text == "." and not isinstance(items[place + 1], Group):
+        place += 2
+    return place
+
+
+def name_of(items: Sequence[Item]) -> list[Word]:
+    """The parts of a name, where there is nothing else."""
+    if not items or not items[0].is_name or behind_name(items, 0) != len(items):
+        return []
+    return [item for item in items if isinstance(item, Word) and item.text != "."]

@@ -1,0 +1,80 @@
+"""Errors where SQLite by itself gives a wrong answer in silence.
+
+A name in double quotes that is no column is a text to SQLite, and a text from printf that is too large is
+NULL to it. SQLite's own switch for the first (``SQLITE_DBCONFIG_DQS_DML``) is out of Python's reach before
+3.12, and would break views that were written with such texts.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable
+from typing import Any, Final
+
+__all__ = ["PRINTF", "strict_names", "strict_printf"]
+
+PRINTF: Final = ("printf", "format")
+"""The functions that give NULL for a text that is too large. All others raise an error."""
+
+_QUOTED: Final = re.compile(
+    r"""'(?:[^']|'')*+(?:'|\Z) | `(?:[^`]|``)*+(?:`|\Z) | \[[^]]*+(?:]|\Z) | --[^\n]*+ |
+        /\*(?:[^*]|\*(?!/))*+(?:\*/|\Z) | "((?:[^"]|"")*+)" """,
+    re.VERBOSE,
+)
+_DIRECTIVE: Final = re.compile(r"%[-+ #0,!]*(\*|\d{0,10})(?:\.(\*|\d{0,10}))?l{0,2}(.)", re.DOTALL)
+_WRITES: Final = re.compile(r"[^%\0]|%[-+ #0,!]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?l{0,2}[%cdeEfgGiopqQsuwxXz]")
+
+
+def strict_names(sql: str) -> str:
+    """A statement with its names in backticks instead of double quotes: those are never taken for a text."""
+    return _QUOTED.sub(_in_backticks, sql)
+
+
+def _in_backticks(found: re.Match[str]) -> str:
+    name = found[1]
+    if name is None:
+        return found[0]
+    return "`" + name.replace('""', '"').replace("`", "``") + "`"
+
+
+def strict_printf(longest: int) -> Callable[..., Any]:
+    """SQLite's own ``printf``, which fails where SQLite gives NULL for a text that is too large.
+
+    It also fails when it is given values that its template, such as '%.2f', does not use: this is how other
+    databases call their ``FORMAT``.
+
+    Args:
+        longest: The most bytes of a value.
+    """
+    connection = sqlite3.connect(":memory:")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
+
+    def printf(*given: Any) -> Any:
+        template = "" if not given or given[0] is None else str(given[0])
+        if len(given) > 1 and template and "%" not in template:
+            raise ValueError("values that the template does not use")
+        if _repeats(template, given[1:], longest):
+            raise OverflowError("a text that is too large")
+        marks = ", ".join("?" * len(given))
+        (text,) = connection.execute(f"SELECT printf({marks})", given).fetchone()  # noqa: S608 - question marks
+        if text is None and _WRITES.match(template):
+            raise OverflowError("a text that is too large")
+        return text
+
+    return printf
+
+
+def _repeats(template: str, given: tuple[Any, ...], longest: int) -> bool:
+    """Whether a letter is to be repeated past the limit, which SQLite does to the end, for seconds."""
+    values = iter(given)
+    for width, precision, kind in _DIRECTIVE.findall(template):
+        if kind in "%n":
+            continue
+        if width == "*":
+            next(values, None)
+        times = next(values, None) if precision == "*" else int(precision or 0)
+        if kind == "c" and isinstance(times, int) and abs(times) > longest:
+            return True
+        next(values, None)
+    return False

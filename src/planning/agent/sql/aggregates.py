@@ -21,41 +21,49 @@ __all__ = ["arbitrary_column"]
 Clauses = Mapping[str, Sequence[Item]]
 Tables = Mapping[str, Mapping[str, Any]]
 
-_AGGREGATES: Final = frozenset(
-    "AVG COUNT GROUP_CONCAT JSON_GROUP_ARRAY JSON_GROUP_OBJECT JSONB_GROUP_ARRAY JSONB_GROUP_OBJECT MEDIAN "
-    "PERCENTILE PERCENTILE_CONT PERCENTILE_DISC STRING_AGG SUM TOTAL".split()
-)
+_AGGREGATES_TEXT: Final = """
+    AVG COUNT GROUP_CONCAT JSON_GROUP_ARRAY JSON_GROUP_OBJECT JSONB_GROUP_ARRAY JSONB_GROUP_OBJECT
+    MEDIAN PERCENTILE PERCENTILE_CONT PERCENTILE_DISC STRING_AGG SUM TOTAL
+"""
+_AGGREGATES: Final = frozenset(_AGGREGATES_TEXT.split())
 _OF_ONE_ROW: Final = frozenset({"MIN", "MAX"})
-_OPERATORS: Final = frozenset(
-    "ALL AND AS BETWEEN CASE CAST COLLATE CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP DISTINCT ELSE END ESCAPE "
-    "EXISTS FALSE FILTER FROM GLOB IN IS ISNULL LIKE MATCH NOT NOTNULL NULL OR OVER REGEXP THEN TRUE WHEN".split()
-)
-_ENDING: Final = frozenset(
-    "CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP END FALSE ISNULL NOTNULL NULL TRUE".split()
-)
-_ORDERING: Final = frozenset(
-    "ASC BY CURRENT DESC EXCLUDE FIRST FOLLOWING GROUPS LAST NO NULLS ORDER OTHERS PARTITION PRECEDING RANGE "
-    "ROW ROWS TIES UNBOUNDED".split()
-)
+_OPERATORS_TEXT: Final = """
+    ALL AND AS BETWEEN CASE CAST COLLATE CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP DISTINCT ELSE
+    END ESCAPE EXISTS FALSE FILTER FROM GLOB IN IS ISNULL LIKE MATCH NOT NOTNULL NULL OR OVER REGEXP
+    THEN TRUE WHEN
+"""
+_OPERATORS: Final = frozenset(_OPERATORS_TEXT.split())
+_ENDING_TEXT: Final = """
+    CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP END FALSE ISNULL NOTNULL NULL TRUE
+"""
+_ENDING: Final = frozenset(_ENDING_TEXT.split())
+_ORDERING_TEXT: Final = """
+    ASC BY CURRENT DESC EXCLUDE FIRST FOLLOWING GROUPS LAST NO NULLS ORDER OTHERS PARTITION
+    PRECEDING RANGE ROW ROWS TIES UNBOUNDED
+"""
+_ORDERING: Final = frozenset(_ORDERING_TEXT.split())
 _MARK: Final = re.compile("\x01([0-9]+|-)\x01")
+_BETWEEN: Final = "\x02"
 _COVERED: Final = "\x01-\x01"
-_ALONE: Final = re.compile(" \x01[0-9]+\x01 (?:(?:ASC|DESC|COLLATE|NULLS|FIRST|LAST) )*")
+_ALONE: Final = re.compile(" \x01[0-9]+\x01 (?:(?:'(?:ASC|DESC|NULLS|FIRST|LAST)'|COLLATE) )*")
 _WHOLE: Final = (
-    "{name} has many values beside {beside}, and SQLite would use any of them; add GROUP BY {name}, or aggregate "
-    "it, as in max({name})"
+    "{name} has many values beside {beside}, and SQLite would use any of them; add GROUP BY {name}, or "
+    "aggregate it, as in max({name})"
 )
 _GROUPED: Final = (
-    "{name} has many values in a group, and SQLite would use any of them; add it to GROUP BY, or aggregate it, as "
-    "in max({name})"
+    "{name} has many values in a group, and SQLite would use any of them; add it to GROUP BY, or aggregate "
+    "it, as in max({name})"
 )
 _STAR: Final = (
-    "* has columns with many values in a group, and SQLite would use any of them; write the columns of GROUP BY, "
-    "and aggregates of others, instead of *"
+    "* has columns with many values in a group, and SQLite would use any of them; write the columns of GROUP "
+    "BY, and aggregates of others, instead of *"
 )
 _ALIAS: Final = "{name} means the column here, and not the alias; write {written}"
 
 
-def arbitrary_column(top: Group, sql: str, tables: Callable[[], Sequence[Mapping[str, Any]] | None]) -> str | None:
+def arbitrary_column(
+    top: Group, sql: str, tables: Callable[[], Sequence[Mapping[str, Any]] | None]
+) -> str | None:
     """Say which column has no value of its own, and what to write; None where there is none.
 
     Args:
@@ -73,8 +81,8 @@ def arbitrary_column(top: Group, sql: str, tables: Callable[[], Sequence[Mapping
         return {name: table for name, table in named.items() if name not in hidden}
 
     is_inner: dict[int, bool] = {}
-    for group, outer in groups(top):
-        is_inner[id(group)] = outer is not None and (is_inner[id(outer)] or not _is_table(group, outer))
+    for group, outer, before in groups(top):
+        is_inner[id(group)] = outer is not None and (is_inner[id(outer)] or not _begins_table(before))
         if outer is None or group.is_query:
             for clauses in _selects(group.items):
                 told = _Select(clauses, sql, visible, is_inner=is_inner[id(group)]).problem()
@@ -85,17 +93,16 @@ def arbitrary_column(top: Group, sql: str, tables: Callable[[], Sequence[Mapping
 
 def _common_names(top: Group) -> Iterator[str]:
     """The names that WITH gives: they hide tables of the same name."""
-    for group, _ in groups(top):
+    for group, _, _ in groups(top):
         for place, item in enumerate(group.items):
             if place and is_word(item, "AS"):
                 named = group.items[place - 2 if isinstance(group.items[place - 1], Group) else place - 1]
                 yield named.text.lower()
 
 
-def _is_table(group: Group, outer: Group) -> bool:
-    """Whether a query is a table of FROM or WITH: it sees no columns of the query around it."""
-    before = [item for item, after in zip(outer.items, outer.items[1:], strict=False) if after is group]
-    return bool(before) and is_word(before[0], "FROM", "JOIN", "AS", "MATERIALIZED")
+def _begins_table(item: Item | None) -> bool:
+    """Whether a table of FROM or WITH follows: such a query sees no columns of the query around it."""
+    return item is not None and is_word(item, "FROM", "JOIN", "AS", "MATERIALIZED")
 
 
 def _selects(items: Sequence[Item]) -> Iterator[Clauses]:
@@ -126,7 +133,9 @@ def _begins(items: Sequence[Item], place: int) -> bool:
     """Whether a clause begins there."""
     item, after = items[place], items[place + 1 : place + 3]
     if is_word(item, "FROM"):
-        return not (place > 1 and is_word(items[place - 1], "DISTINCT") and is_word(items[place - 2], "IS", "NOT"))
+        return not (
+            place > 1 and is_word(items[place - 1], "DISTINCT") and is_word(items[place - 2], "IS", "NOT")
+        )
     if is_word(item, "GROUP", "ORDER"):
         return bool(after) and is_word(after[0], "BY")
     if is_word(item, "WINDOW"):
@@ -148,7 +157,9 @@ def _output(items: Sequence[Item]) -> tuple[Sequence[Item], str]:
 class _Select:
     """One SELECT: what it groups by, and the columns that it reads of a group."""
 
-    def __init__(self, clauses: Clauses, sql: str, tables: Callable[[], Tables | None], *, is_inner: bool) -> None:
+    def __init__(
+        self, clauses: Clauses, sql: str, tables: Callable[[], Tables | None], *, is_inner: bool
+    ) -> None:
         self._clauses = clauses
         self._sql = sql
         self._tables = tables
@@ -156,6 +167,7 @@ class _Select:
         self._aggregates: list[tuple[Word, Group]] = []  # name and arguments of each call
         self._names: list[list[Word]] = []
         self._first: dict[Column | None, int] = {}  # the number of the first name that means a column
+        self._expressions = set[str]()  # that groups are made by, and that are no columns
         self._joins = Joins({}, {}, is_inner=is_inner)
         self._outputs = [_output(each) for each in split(clauses.get("SELECT", ()), ",")]
         self._aliases = {alias.lower(): items for items, alias in self._outputs if alias}
@@ -175,21 +187,20 @@ class _Select:
         tables = self._tables()
         if tables is None:
             return None
+        self._expressions = set[str]()  # that groups are made by, and that are no columns
         self._joins = Joins(self._clauses, tables, is_inner=self._is_inner)
-        covered, determined = self._made_by()
+        determined = self._determined()
         if any(not self._has_all(items, determined) for items in stars):
             return _STAR
-        for text in selected:
-            for name in self._bare(text, covered, determined):
-                return self._told(name)
-        for text in later:
-            for name in self._bare(text, covered, determined):
-                output = self._aliases.get(name[0].text.lower()) if len(name) == 1 else None
-                if output is None:
-                    return self._told(name)
-                is_alone = text is not having and _ALONE.fullmatch(text)
-                if not is_alone and self._joins.has_column(name[0].text.lower()):
-                    return _ALIAS.format(name=name[0].text, written=self._written(output))
+        for place, name in self._uncovered([*selected, *later]):
+            column = self._joins.column(name)
+            if column is None or determined.holds(column):
+                continue
+            told = self._told(name)
+            if place >= len(selected):
+                told = self._told_later(name, later[place - len(selected)], is_order=place > len(selected))
+            if told:
+                return told
         return None
 
     def _is_of_one_row(self) -> bool:
@@ -217,7 +228,7 @@ class _Select:
                 out.append(self._mark(items[place:end]))
                 place = end - 1
             else:
-                out.append(item.text)
+                out.append(ascii(item.text))  # without what marks are made of
             place += 1
         return f" {' '.join(out)} "
 
@@ -236,16 +247,18 @@ class _Select:
         return f"({self._marked(items, skipped)})"
 
     def _read_call(self, items: Sequence[Item], place: int, out: list[str]) -> int:
-        """Read the name of a function, and all of the call when it is an aggregate; say what was read last."""
+        """Read the name of a function, and all of the call of an aggregate; say what was read last."""
         name, call = items[place], items[place + 1]
         if not isinstance(name, Word) or not isinstance(call, Group):
             return place
         end = place + 2
         end += 2 * (end < len(items) and is_word(items[end], "FILTER"))
         word = name.text.upper()
-        is_aggregate = word in _AGGREGATES or (word in _OF_ONE_ROW and len(split(call.items, ",")) == 1)
+        is_aggregate = word in _AGGREGATES or (
+            word in _OF_ONE_ROW and call.items and len(split(call.items, ",")) == 1
+        )
         if not is_aggregate or (end < len(items) and is_word(items[end], "OVER")):
-            out.append(word)
+            out.append(ascii(word))
             return place
         self._aggregates.append((name, call))
         out.append("aggregate")
@@ -253,10 +266,9 @@ class _Select:
 
     # What has one value in a group
 
-    def _made_by(self) -> tuple[list[str], Determined]:
-        """The expressions that groups are made by, and the columns that have one value in each."""
+    def _determined(self) -> Determined:
+        """The columns that have one value in each group."""
         columns: list[Column] = []
-        expressions = set[str]()
         grouped = self._clauses.get("GROUP", ())
         for items in split(grouped, ",") if grouped else ():
             for each in self._meant(items):
@@ -265,8 +277,8 @@ class _Select:
                 if column is not None:
                     columns.append(column)
                 elif not name:
-                    expressions.add(self._resolved(self._marked(each)))
-        return sorted(expressions, key=len, reverse=True), self._joins.determined(columns)
+                    self._expressions.add(self._resolved(self._marked(each)))
+        return self._joins.determined(columns)
 
     def _meant(self, items: Sequence[Item]) -> Iterator[Sequence[Item]]:
         """What an item of GROUP BY may mean: a number or an alias is something that is selected."""
@@ -290,16 +302,15 @@ class _Select:
 
         return _MARK.sub(same, text)
 
-    def _bare(self, text: str, covered: Sequence[str], determined: Determined) -> Iterator[list[Word]]:
-        """The columns of an expression that have no value of their own."""
-        resolved = self._resolved(text)
-        for expression in covered:
-            resolved = resolved.replace(expression, _MARK.sub(_COVERED, expression))
-        for mark, left in zip(_MARK.finditer(text), _MARK.finditer(resolved), strict=True):
-            name = self._names[int(mark[1])]
-            column = self._joins.column(name)
-            if left[0] != _COVERED and column is not None and not determined.holds(column):
-                yield name
+    def _uncovered(self, texts: Sequence[str]) -> Iterator[tuple[int, list[Word]]]:
+        """The names in texts, outside of what groups are made by, with the number of the text."""
+        left = _BETWEEN.join(map(self._resolved, texts))
+        for expression in sorted(self._expressions, key=len, reverse=True):
+            left = left.replace(expression, _MARK.sub(_COVERED, expression))
+        for place, (text, rest) in enumerate(zip(texts, left.split(_BETWEEN), strict=True)):
+            for mark, now in zip(_MARK.finditer(text), _MARK.finditer(rest), strict=True):
+                if now[0] != _COVERED:
+                    yield place, self._names[int(mark[1])]
 
     def _has_all(self, star: Sequence[Item], determined: Determined) -> bool:
         """Whether all columns of a ``*`` have one value."""
@@ -307,7 +318,10 @@ class _Select:
         sources = [each for each in self._joins.sources if alias is None or each.alias == alias]
         return all(
             each.alias in determined.tables
-            or (each.columns is not None and all(determined.holds((each.alias, name)) for name in each.columns))
+            or (
+                each.columns is not None
+                and all(determined.holds((each.alias, name)) for name in each.columns)
+            )
             for each in sources
         )
 
@@ -315,6 +329,15 @@ class _Select:
 
     def _written(self, items: Sequence[Item]) -> str:
         return self._sql[items[0].start : items[-1].end] if items else ""
+
+    def _told_later(self, name: Sequence[Word], text: str, *, is_order: bool) -> str:
+        """What to say of a name in HAVING or ORDER BY, which may be an alias: then nothing."""
+        output = self._aliases.get(name[0].text.lower()) if len(name) == 1 else None
+        if output is None:
+            return self._told(name)
+        if (is_order and _ALONE.fullmatch(text)) or not self._joins.has_column(name[0].text.lower()):
+            return ""
+        return _ALIAS.format(name=self._written(name), written=self._written(output))
 
     def _told(self, name: Sequence[Word]) -> str:
         shown = self._written(name)
@@ -325,7 +348,7 @@ class _Select:
 
 def _names_of_outside(query: Group) -> Iterator[Sequence[Item]]:
     """The names in a subquery, with a table before them, that are not of its own tables."""
-    inside = [group for group, _ in groups(query)]
+    inside = [group for group, _, _ in groups(query)]
     own = {
         source.alias
         for group in inside

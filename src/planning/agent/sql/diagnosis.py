@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from itertools import pairwise
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 
-from planning.agent.sql.guard import tokenize
+from planning.agent.sql.casts import as_timestamp
+from planning.agent.sql.duckdb_errors import translated
+from planning.agent.sql.foreign import foreign
+from planning.agent.sql.guard import NO_BRACKETS, tokenize
 from planning.agent.sql.schema import identifier, printable
+from planning.agent.sql.structure import COMPARING, groups, is_word, split, structure
 from planning.agent.sql.uses import Use, tables_used
 
 __all__ = ["diagnose"]
@@ -22,41 +25,22 @@ _LONGEST: Final = 300
 _NEAR: Final = 0.65  # invoices is no slip of notes
 _LISTED: Final = 20
 _PLACES: Final = 20
-_INSTEAD: Final = {
-    "concat": "the operator ||",
-    "curdate": "date('now')",
-    "date_add": "date(x, '+1 day')",
-    "date_format": "strftime('%Y-%m-%d', x)",
-    "date_part": "strftime('%Y', x)",
-    "date_sub": "date(x, '-1 day')",
-    "date_trunc": "strftime('%Y-%m', x)",
-    "datediff": "julianday(x) - julianday(y)",
-    "day": "strftime('%d', x)",
-    "extract": "strftime('%Y', x)",
-    "getdate": "datetime('now')",
-    "isnull": "ifnull(x, y)",
-    "left": "substr(x, 1, n)",
-    "len": "length(x)",
-    "month": "strftime('%m', x)",
-    "now": "datetime('now')",
-    "nvl": "ifnull(x, y)",
-    "regexp": "x GLOB '[A-Z]*', or LIKE",
-    "right": "substr(x, -n)",
-    "string_agg": "group_concat(x, ', ')",
-    "to_char": "strftime('%Y-%m-%d', x)",
-    "year": "strftime('%Y', x)",
-}
-_ELSEWHERE: Final = {
-    "EXTRACT (": "write strftime('%Y', x)",
-    "FETCH FIRST": "write LIMIT",
-    "FETCH NEXT": "write LIMIT",
-    "ILIKE": "write LIKE, which takes small and capital letters for the same",
-    "INTERVAL": "write date(x, '+1 day')",
-    "LEFT (": "write substr(x, 1, n)",
-    "RIGHT (": "write substr(x, -n)",
-    "TOP 1": "write LIMIT at the end",
-}
-"""What is a mistake in SQLite's grammar, and what to write there."""
+_UNITED: Final = re.compile(r"\b(?:UNION|ALL|INTERSECT|EXCEPT)\s*\(", re.IGNORECASE)
+_OF_TIME_TEXT: Final = """
+    DATE DATEADD DATEDIFF DATEPART DATE_ADD DATE_DIFF DATE_SUB INTERVAL SYSDATE TIMESTAMP
+"""
+_OF_TIME: Final = frozenset(_OF_TIME_TEXT.split())
+_WORDS_OF_TIME_TEXT: Final = """
+    date day dayofyear dd hh hour interval minute month quarter second sysdate timestamp week weekday year
+    yy yyyy
+"""
+_WORDS_OF_TIME: Final = frozenset(_WORDS_OF_TIME_TEXT.split())
+_GRAMMAR_TEXT: Final = """
+    CURRENT_DATE CURRENT_TIMESTAMP DATE DATE_ADD DATE_SUB EXTRACT FETCH GROUP_CONCAT ILIKE INTERVAL
+    ISNULL LATERAL LEFT QUALIFY REGEXP RIGHT SUBSTRING TIMESTAMP TOP WITHIN
+"""
+_GRAMMAR: Final = frozenset(_GRAMMAR_TEXT.split()) | {"DISTINCT ON"}
+"""What is a mistake in SQLite's grammar. A function that it lacks is none."""
 
 _PLAIN: Final = (
     ("Incorrect number of bindings", "the SQL has a parameter, such as ? or :name; write the value itself"),
@@ -65,6 +49,10 @@ _PLAIN: Final = (
     ("parser stack overflow", "the SQL is nested too deeply; send a simpler SELECT"),
     ("Max expression depth", "the SQL is nested too deeply; send a simpler SELECT"),
     ("Expression tree is too large", "the SQL is nested too deeply; send a simpler SELECT"),
+    (
+        "user-defined function raised",
+        "printf and format take only text in UTF-8 here; join the texts with ||",
+    ),
 )
 
 
@@ -82,8 +70,6 @@ def diagnose(text: str, sql: str, dialect: str, names: Names, probe: Probe) -> s
         One line: what is wrong, and what to do.
     """
     if dialect == "duckdb":
-        from planning.agent.sql.duckdb_errors import translated  # noqa: PLC0415 - it knows this module
-
         text = translated(text)
     for beginning, told in _PLAIN:
         if text.startswith(beginning):
@@ -91,8 +77,8 @@ def diagnose(text: str, sql: str, dialect: str, names: Names, probe: Probe) -> s
     for pattern, explain in _EXPLAINED:
         found = re.match(pattern, text, re.DOTALL)
         if found:
-            return _line(explain(_Case(found[1], sql, dialect, names, probe)))
-    return _line(f"{text}; correct the SQL")
+            return _line(explain(_Case(found[1], sql, dialect, names, probe)), _LONGEST * 3)
+    return _line(f"{text}; correct the SQL", _LONGEST)
 
 
 @attrs.frozen
@@ -111,7 +97,13 @@ class _Case:
 
 def _no_table(case: _Case) -> str:
     told = f"no such table: {case.word}"
-    known = [table["name"] for table in case.tables()]
+    remedy = _misread(case, {"POSITION"})
+    if remedy is not None:
+        return remedy
+    tables = case.tables()
+    known = [table["name"] for table in tables]
+    if case.word.lower() in map(str.lower, known):  # SQLite says so of x.* where x is not in FROM
+        return f"{told} in the query; {_unread(case.word, tables_used(case.sql, case.dialect, tables))}"
     near = _nearest(case.word.rpartition(".")[2], known)
     if near is not None:
         return f"{told}; did you mean {identifier(near)}?"
@@ -120,35 +112,94 @@ def _no_table(case: _Case) -> str:
     return f"{told}; the database holds no table" if case.names() is not None else told
 
 
+def _unread(table: str, uses: Iterable[Use]) -> str:
+    """What to do about a table that is named and not read."""
+    read = ", ".join(sorted({identifier(use.alias) for use in uses}))
+    return f"{identifier(table)} is not in FROM" + (f", which reads {read}" if read else "") + "; join it"
+
+
+def _misread(case: _Case, names: Container[str]) -> str | None:
+    """What to write for something foreign, of which a database took a word for a name."""
+    word = re.compile(rf"\b{re.escape(case.word)}\b", re.IGNORECASE)
+    for each in foreign(case.sql, case.dialect, names):
+        if word.search(case.sql, each.start, each.end):
+            return each.told
+    return None
+
+
 def _no_column(case: _Case) -> str:
     word = case.word.partition(" - should this be")[0].strip('"')  # newer ones say what else it may be
     told = f"no such column: {word}"
-    owner, _, name = word.rpartition(".")
+    if word.lower() in _WORDS_OF_TIME:
+        remedy = _misread(attrs.evolve(case, word=word), _OF_TIME)
+        if remedy is not None:
+            return remedy
     tables = case.tables()
     uses = tables_used(case.sql, case.dialect, tables)
+    quoted = _quoted(word, case)
+    owner, _, name = ("", "", word) if quoted else word.rpartition(".")
     if owner:
         meant = [use for use in uses if owner.lower() in {use.alias.lower(), use.table["name"].lower()}]
+        if not meant and owner.lower() in {table["name"].lower() for table in tables}:
+            return f"{told}; {_unread(owner, uses)}"
         if not meant:
             known = sorted({identifier(use.alias) for use in uses})
             return f"{told}; {owner} is no table of the query" + (
                 f", which reads {', '.join(known)}" if known else ""
             )
-        near = _nearest(name, meant[0].columns())
-        if near is not None:
-            return f"{told}; did you mean {identifier(meant[0].alias)}.{identifier(near)}?"
+        near = _meant(name, meant)
+        if near:
+            alias = identifier(meant[0].alias)
+            return f"{told}; did you mean {', '.join(f'{alias}.{identifier(each)}' for each in near)}?"
         return f"{told}; {_has(meant[:1])}"
-    return f"{told}; {_column_meant(name, uses, tables)}"
+    if quoted == "value":
+        near = _meant(name, uses)
+        column = f"for the column, write {identifier(near[0])}; " if near else ""
+        return f"{told}; {column}for a text, write '{_text(name)}' in single quotes"
+    return f"{told}; {_column_meant(name, uses, tables)}" + (
+        f"; for a text, write '{_text(name)}' in single quotes" if quoted and not _meant(name, uses) else ""
+    )
+
+
+def _text(name: str) -> str:
+    return name.replace("'", "''")
+
+
+def _quoted(word: str, case: _Case) -> str:
+    """Whether a name is in double quotes: ``value`` where one is compared with or given, else ``name``."""
+    top = structure(case.sql, case.dialect)
+    for group, outer, _ in groups(top) if top is not None else ():
+        for place, item in enumerate(group.items):
+            if item.kind == "name" and item.text == word and case.sql[item.start] == '"':
+                before = group.items[place - 1] if place else None
+                if before is not None and (
+                    before.text in COMPARING or is_word(before, "LIKE", "GLOB", "MATCH", "AND")
+                ):
+                    return "value"
+                is_argument = (
+                    outer is not None and not group.is_query and (before is None or before.text == ",")
+                )
+                return (
+                    "value" if is_argument and len(split(group.items, ",")) + (before is None) > 1 else "name"
+                )
+    return ""
 
 
 def _column_meant(name: str, uses: list[Use], tables: list[Mapping[str, Any]]) -> str:
     """What an unknown column was probably meant to be."""
-    near = _nearest(name, [column for use in uses for column in use.columns()])
-    if near is not None:
-        table = next(use.table["name"] for use in uses if near in use.columns())
-        return f"did you mean {identifier(near)}, of {identifier(table)}?"
-    for table in tables:
-        if name.lower() in {column["name"].lower() for column in table["columns"]}:
-            return f"{identifier(table['name'])} has it, which the query does not read; join it"
+    read = {use.table["name"] for use in uses}
+    unread = [Use(table, table["name"]) for table in tables if table["name"] not in read]
+    elsewhere = [use for use in unread if _by_table(name, use)]
+    near = _meant(name, uses)
+    if near and not (elsewhere and not any(_by_table(name, use) for use in uses)):
+        table = next(use.table["name"] for use in uses if near[0] in use.columns())
+        return f"did you mean {', '.join(map(identifier, near))}, of {identifier(table)}?"
+    if elsewhere:
+        columns = ", ".join(map(identifier, _by_table(name, elsewhere[0])))
+        return f"{identifier(elsewhere[0].alias)} has {columns}, and the query does not read it; join it"
+    for use in unread:
+        if name.lower() in map(str.lower, use.columns()):
+            return f"{identifier(use.alias)} has it, which the query does not read; join it"
     if uses:
         return _has(uses)
     return (
@@ -156,6 +207,45 @@ def _column_meant(name: str, uses: list[Use], tables: list[Mapping[str, Any]]) -
         if not tables
         else "check the name, and the table it is of"
     )
+
+
+def _meant(name: str, uses: Sequence[Use]) -> list[str]:
+    """The columns that a name may mean: ``ArtistName`` is the name of an artist, not their ``ArtistId``."""
+    for use in uses:
+        columns = _by_table(name, use)
+        if columns:
+            return columns
+    words = _words(name)
+    if any(words[:-1] == _words(use.table["name"]) for use in uses):
+        return []  # it says of which table it is, and that has nothing like it
+    near = _nearest(name, [column for use in uses for column in use.columns()])
+    return [near] if near else []
+
+
+def _by_table(name: str, use: Use) -> list[str]:
+    """The columns of a table that a name means which begins with the table's."""
+    table = _words(use.table["name"])
+    words = _words(name)
+    if len(words) <= len(table) or words[: len(table)] != table:
+        return []
+    rest = words[len(table) :]
+    same = [column for column in use.columns() if _words(column) == rest]
+    return (
+        same
+        or [
+            column
+            for column in use.columns()
+            if _words(column)[-len(rest) :] == rest and _words(column)[: len(table)] != table
+        ][:3]
+    )
+
+
+def _words(name: str) -> list[str]:
+    """The words of a name such as ``FirstName`` or ``first_name``, of which the last may be in the plural."""
+    words = [word.lower() for word in re.findall(r"[A-Z]?[^\W_A-Z]+|[A-Z]+(?![^\W_A-Z])|\d+", name)] or [
+        name.lower()
+    ]
+    return [word.removesuffix("s") for word in words]
 
 
 def _has(uses: Iterable[Use]) -> str:
@@ -179,37 +269,46 @@ def _ambiguous(case: _Case) -> str:
 
 
 def _no_function(case: _Case) -> str:
-    instead = _INSTEAD.get(case.word.lower()) if case.dialect == "sqlite" else None
+    told = f"no such function: {case.word}"
+    found = next(foreign(case.sql, case.dialect, {case.word.upper()}), None)
+    if found is not None:
+        return f"{told}; {found.remedy}"
     name = "SQLite" if case.dialect == "sqlite" else "DuckDB"
-    return f"no such function: {case.word}; " + (
-        f"write {instead}" if instead else f"{name} has none of that name; use one that it has"
+    return f"{told}; {name} has none of that name; use one that it has"
+
+
+def _no_types(case: _Case) -> str:
+    name, _, types = case.word.rstrip(")").partition("(")
+    found = next(foreign(case.sql, case.dialect, {name.upper()}), None)
+    cast = as_timestamp(case.sql, name) if found is None and "VARCHAR" in types else None
+    remedy = cast if found is None else found.remedy
+    what = (
+        f"{name} cannot take {types.replace('STRING_LITERAL', 'VARCHAR')}"
+        if name != "="
+        else f"{types} cannot be compared"
     )
+    return f"{what}; {remedy or 'cast what it is given'}"
+
+
+def _ungrouped(case: _Case) -> str:
+    name = identifier(case.word)
+    return f"{name} has many values in a group; add it to GROUP BY, or aggregate it, as in max({name})"
 
 
 def _syntax(case: _Case) -> str:
-    remedy = _elsewhere(case) or "correct the SQL there or just before"
+    found = next(foreign(case.sql, case.dialect, _GRAMMAR), None)
+    remedy = "correct the SQL there or just before" if found is None else found.told
+    if found is None and case.dialect == "sqlite" and case.word == "(" and _UNITED.search(case.sql):
+        remedy = NO_BRACKETS
     return f"syntax error{_place(case)}, near {case.word}; {remedy}"
-
-
-def _elsewhere(case: _Case) -> str | None:
-    """What to write for words that other databases know."""
-    if case.dialect != "sqlite":
-        return None
-    tokens = tokenize(case.sql, case.dialect) or []
-    kinds = {"STRING": "", "NUMBER": "1"}
-    words = [kinds.get(token.token_type.name, token.text.upper()) for token in tokens]
-    for word, after in pairwise(words):
-        told = _ELSEWHERE.get(f"{word} {after}") or _ELSEWHERE.get(word)
-        if told is not None:
-            return f"SQLite has no {word}: {told}"
-    return None
 
 
 def _token(case: _Case) -> str:
     if case.word[:1] in {"'", '"', "`", "["}:
         return f"a quote is not closed, from {case.word} on; close it, and write a quote inside text twice"
     if case.word == ":" and "::" in case.sql:
-        return ":: is no SQL here; write CAST(x AS type)"
+        found = next(foreign(case.sql, case.dialect, {"::"}), None)
+        return f":: is no SQL here; {'write CAST(... AS type)' if found is None else found.remedy}"
     return f"{case.word} is no SQL; remove it"
 
 
@@ -232,6 +331,8 @@ _EXPLAINED: Final[tuple[tuple[str, Callable[[_Case], str]], ...]] = (
     (r'unrecognized token: "(.*)"', _token),
     (r"wrong number of arguments to function (.+)", _arguments),
     (r"misuse of aggregate(?: function)?:? (.+)", _aggregate),
+    (r"ungrouped column: (.+)", _ungrouped),
+    (r"no function of types: (.+)", _no_types),
 )
 
 
@@ -263,6 +364,6 @@ def _listed(names: list[str]) -> str:
     return ", ".join(map(identifier, names[:_LISTED])) + more
 
 
-def _line(text: str) -> str:
+def _line(text: str, longest: int) -> str:
     line = printable(" ".join(text.split()))
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
+    return line if len(line) <= longest else line[: longest - 3] + "..."

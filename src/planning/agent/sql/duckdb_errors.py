@@ -20,7 +20,19 @@ _SAME: Final = (
     (r'syntax error at or near "(.+?)"(?:\n|$)', 'near "{0}": syntax error'),
     (r"syntax error at end of input", "incomplete input"),
     (r"unterminated quoted", "unterminated"),
+    (r"Cannot mix values of type (VARCHAR and \w+) in BETWEEN", "no function of types: =({0})"),
+    (r'Referenced column "([^"]+)" was not found because', "no such column: {0}"),
     (r"Values were not provided", "Incorrect number of bindings"),
+    (r'column "([^"]+)" must appear in the GROUP BY', "ungrouped column: {0}"),
+    (
+        r"No function matches the given name and argument types '([^(]+)\((.*)\)'",
+        "no function of types: {0}({1})",
+    ),
+    (r'best candidate function for the function call "([^(]+)\((.*)\)"', "no function of types: {0}({1})"),
+    (
+        r"Cannot compare values of type (VARCHAR and type (?:DATE|TIMESTAMP)|\S+ and type VARCHAR)",
+        "no function of types: =({0})",
+    ),
 )
 
 

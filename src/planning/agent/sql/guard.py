@@ -36,6 +36,8 @@ ONLY_READING: Final = (
     "is refused: only queries that read are run; send one SELECT (WITH ... SELECT is one too)"
 )
 
+NO_BRACKETS: Final = "SQLite takes no SELECT in brackets here; write SELECT * FROM (SELECT ...) for each"
+
 
 class Refused(Exception):
     """A statement that is not sent to the database.
@@ -91,9 +93,14 @@ def check(sql: object, dialect: str) -> str:
     if len(statements) > 1:
         raise Refused(f"{len(statements)} statements are refused; send one SELECT")
     first, end = statements[0]
-    word = _main_word(words[first:end]) if words[first] == "WITH" else words[first]
+    if dialect == "sqlite":
+        first, end = _unwrapped(words, first, end)
+    start = next((place for place in range(first, end) if words[place] != "("), first)
+    word = _main_word(words[start:end]) if words[start] == "WITH" else words[start]
     if word not in _READING[dialect]:
-        _refuse(word, text[tokens[first].start :])
+        _refuse(word, text[tokens[start].start :])
+    if dialect == "sqlite" and "(" in {word, words[first]}:
+        raise Refused(NO_BRACKETS)
     return text[tokens[first].start : tokens[end].start if end < len(tokens) else len(text)]
 
 
@@ -104,16 +111,30 @@ def _statements(words: list[str]) -> list[tuple[int, int]]:
     return [(begin, end) for begin, end in zip(begins, ends, strict=False) if begin < end]
 
 
+def _unwrapped(words: list[str], first: int, end: int) -> tuple[int, int]:
+    """Where a statement begins and ends without the brackets around all of it, which SQLite does not take."""
+    closing: dict[int, int] = {}
+    waiting: list[int] = []
+    for place in range(first, end):
+        if words[place] == "(":
+            waiting.append(place)
+        elif words[place] == ")" and waiting:
+            closing[waiting.pop()] = place
+    while end - first > 2 and closing.get(first) == end - 1:
+        first, end = first + 1, end - 1
+    return first, end
+
+
 def _main_word(words: list[str]) -> str:
     """What follows the tables of a WITH: the word behind the bracket that closes the last one's body.
 
-    A bracket is followed by a comma where there are more, and by AS where it closed a list of columns.
-    Where there is none, what was sent is no statement, and the database says so.
+    A bracket is followed by a comma where there are more, and by AS or USING KEY where it closed a list of
+    columns. Where there is none, what was sent is no statement, and the database says so.
     """
     depth = 0
     for word, after in pairwise(words):
         depth += (word == "(") - (word == ")")
-        if depth == 0 and word == ")" and after not in {",", "AS"}:
+        if depth == 0 and word == ")" and after not in {",", "AS", "USING"}:
             return after
     return "SELECT"
 

@@ -15,7 +15,7 @@ __all__ = ["Column", "Determined", "Joins"]
 Column = tuple[str, str]
 """The table, by what the SELECT calls it, and the column; in small letters."""
 
-_JOINING: Final = frozenset("NATURAL LEFT RIGHT FULL INNER CROSS OUTER JOIN".split())
+_JOINING: Final = frozenset(["NATURAL", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "OUTER", "JOIN"])
 _NO_ALIAS: Final = _JOINING | {"ON", "USING", "INDEXED", "NOT"}
 _ROWID: Final = frozenset({"rowid", "oid", "_rowid_"})
 
@@ -59,7 +59,11 @@ class Joins:
     """The tables of one SELECT, and what it says of their columns."""
 
     def __init__(
-        self, clauses: Mapping[str, Sequence[Item]], tables: Mapping[str, Mapping[str, Any]], *, is_inner: bool
+        self,
+        clauses: Mapping[str, Sequence[Item]],
+        tables: Mapping[str, Mapping[str, Any]],
+        *,
+        is_inner: bool,
     ) -> None:
         """Read what a SELECT reads from.
 
@@ -146,7 +150,9 @@ class Joins:
             elif is_word(item, "USING"):
                 names = items[place + 1]
                 if isinstance(names, Group):
-                    self._same((word.text.lower() for word in names.items if word.is_name), self._added(joining))
+                    self._same(
+                        (word.text.lower() for word in names.items if word.is_name), self._added(joining)
+                    )
                 place += 2
             elif isinstance(item, Group) and not item.is_query:
                 self._read_from(item.items)
@@ -159,14 +165,13 @@ class Joins:
     def _read_source(self, items: Sequence[Item], place: int) -> int:
         """Add a table, and say where it ends."""
         alias, table = "", None
-        if isinstance(items[place], Group):
-            place += 1
-        else:
-            place = behind_name(items, place)
-            alias = items[place - 1].text.lower()
+        if not isinstance(items[place], Group):
+            place = behind_name(items, place) - 1
+            alias = items[place].text.lower()
             table = self._tables.get(alias)
-            if place < len(items) and isinstance(items[place], Group):
-                place, table = place + 1, None  # a function that gives a table
+        place += 1
+        if alias and place < len(items) and items[place].kind == "group":
+            place, table = place + 1, None  # a function that gives a table
         place += place < len(items) and is_word(items[place], "AS")
         if place < len(items) and items[place].is_name and not is_word(items[place], *_NO_ALIAS):
             alias = items[place].text.lower()
@@ -177,16 +182,15 @@ class Joins:
         return place
 
     def _added(self, joining: set[str]) -> str:
-        """The table that a LEFT JOIN adds: its columns follow from the others, and not the others from them."""
-        return self.sources[-1].alias if "LEFT" in joining else ""
+        """The table that a LEFT JOIN adds: the others do not follow from its columns."""
+        return self.sources[-1].alias if "LEFT" in joining and self.sources else ""
 
     def _same(self, names: Iterable[str], added: str) -> None:
         """Take columns of one name for the same, as USING does."""
-        joined = self.sources[-1]
         for name in names:
             for source in self.sources[:-1]:
                 if source.columns is None or name in source.columns:
-                    self._imply((source.alias, name), (joined.alias, name), added)
+                    self._imply((source.alias, name), (self.sources[-1].alias, name), added)
 
     def _imply(self, one: Column, other: Column, added: str) -> None:
         """Note that two columns are the same."""
@@ -212,7 +216,7 @@ class Joins:
                 self._constant += [column for column in (one, other) if column]
 
     def _side(self, items: Sequence[Item]) -> Column | tuple[()] | None:
-        """A side of an equality: a column, nothing for what is the same in all rows, None for anything else."""
+        """A side of an equality: a column, nothing for a constant, None for anything else."""
         chain = name_of(items)
         if chain:
             return self.column(chain) or ()

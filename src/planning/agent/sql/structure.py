@@ -9,9 +9,26 @@ import attrs
 
 from planning.agent.sql.guard import tokenize
 
-__all__ = ["Group", "Item", "Word", "behind_name", "groups", "is_word", "name_of", "split", "structure"]
+__all__ = [
+    "COMPARING",
+    "Group",
+    "Item",
+    "Word",
+    "behind_name",
+    "groups",
+    "is_word",
+    "name_of",
+    "operand_before",
+    "split",
+    "structure",
+]
 
 _DEEPEST: Final = 100  # SQLite's parser itself gives up at about a hundred
+
+_BEFORE_BRACKETS_TEXT: Final = "AND BETWEEN BY ELSE HAVING IN LIKE NOT ON OR SELECT THEN WHEN WHERE"
+_BEFORE_BRACKETS: Final = frozenset(_BEFORE_BRACKETS_TEXT.split())
+COMPARING: Final = frozenset({"=", "==", "<>", "!=", "<", "<=", ">", ">="})
+"""The signs that compare two values."""
 
 _OPENING: Final = {"(": ")", "[": "]", "{": "}"}
 _QUOTES: Final = {'"': '"', "`": "`", "[": "]"}
@@ -114,13 +131,17 @@ def _words(token: Any, sql: str) -> Iterator[Word]:
         yield Word("sign", raw, start, end)
 
 
-def groups(top: Group) -> Iterator[tuple[Group, Group | None]]:
-    """A group and all within it, each with the one that it is in."""
-    waiting: list[tuple[Group, Group | None]] = [(top, None)]
+def groups(top: Group) -> Iterator[tuple[Group, Group | None, Item | None]]:
+    """A group and all within it, each with the one that it is in, and with what is before it there."""
+    waiting: list[tuple[Group, Group | None, Item | None]] = [(top, None, None)]
     while waiting:
-        group, outer = waiting.pop()
-        yield group, outer
-        waiting += [(item, group) for item in group.items if isinstance(item, Group)]
+        group, outer, before = waiting.pop()
+        yield group, outer, before
+        previous: Item | None = None
+        for item in group.items:
+            if isinstance(item, Group):
+                waiting.append((item, group, previous))
+            previous = item
 
 
 def split(items: Sequence[Item], *by: str) -> list[list[Item]]:
@@ -152,3 +173,13 @@ def name_of(items: Sequence[Item]) -> list[Word]:
     if not items or not items[0].is_name or behind_name(items, 0) != len(items):
         return []
     return [item for item in items if isinstance(item, Word) and item.text != "."]
+
+
+def operand_before(items: Sequence[Item], place: int) -> int:
+    """Where the value begins that ends before a place: a name, a call, a literal, or what is in brackets."""
+    begin = place - 1
+    if isinstance(items[begin], Group) and begin and items[begin - 1].is_name:
+        begin -= not is_word(items[begin - 1], *_BEFORE_BRACKETS)
+    while begin > 1 and items[begin - 1].text == "." and items[begin - 1].kind == "sign":
+        begin -= 2
+    return begin

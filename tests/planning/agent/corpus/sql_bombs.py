@@ -94,7 +94,6 @@ _ONE_CALL: dict[str, object] = {
         "(SELECT '{' || replace(hex(zeroblob(60000)), '00', '\"a\":1,') || '\"b\":1}' AS j) AS a, "
         "(SELECT '{' || replace(hex(zeroblob(60000)), '00', '\"c\":1,') || '\"d\":1}' AS j) AS b"
     ),
-    "printf": "SELECT length(printf('%.*c', 1000000000, 'x'))",
 }
 _PREPARED: dict[str, object] = {
     "views of views": _doubling("SELECT x FROM t{0} UNION ALL SELECT x FROM t{0}"),

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from .chunks import AGAIN, Send, stream
 from .failure import HALF, Failure
-from .sqlite_strict import PRINTF, strict_names, strict_printf
+from .sqlite_strict import PRINTF, StrictPrintf, strict_names
 from .stamp import IDENTITY, LOG_SIZE, LOGS, stamp
 
 __all__ = ["SqliteFile"]
@@ -95,6 +95,7 @@ class SqliteFile:
         self.path = path
         self.is_trusted = False  # the statements of this package itself
         self._connection: sqlite3.Connection | None = None
+        self._printf: StrictPrintf | None = None
         self._descriptor: int | None = None
         self._stamp: tuple[int, ...] = ()
         self._is_immutable = False
@@ -134,6 +135,8 @@ class SqliteFile:
         self._is_live = False
         if connection is not None:
             connection.close()
+        if self._printf is not None:
+            self._printf.close()
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -229,9 +232,9 @@ class SqliteFile:
             connection.setlimit(getattr(sqlite3, name), value)
         for pragma in _PRAGMAS:
             connection.execute(f"PRAGMA {pragma}").close()
-        printf = strict_printf(LONGEST_VALUE)
+        self._printf = StrictPrintf(LONGEST_VALUE)
         for name in PRINTF:
-            connection.create_function(name, -1, printf, deterministic=True)
+            connection.create_function(name, -1, self._printf, deterministic=True)
         connection.set_authorizer(self._authorize)
         connection.set_progress_handler(self._is_late, _OPERATIONS)
         self._connection, self._is_immutable = connection, is_immutable

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable
 from typing import Any, Final
 
-__all__ = ["PRINTF", "strict_names", "strict_printf"]
+__all__ = ["PRINTF", "StrictPrintf", "strict_names"]
 
 PRINTF: Final = ("printf", "format")
 """The functions that give NULL for a text that is too large. All others raise an error."""
@@ -38,31 +37,37 @@ def _in_backticks(found: re.Match[str]) -> str:
     return "`" + name.replace('""', '"').replace("`", "``") + "`"
 
 
-def strict_printf(longest: int) -> Callable[..., Any]:
-    """SQLite's own ``printf``, which fails where SQLite gives NULL for a text that is too large.
+class StrictPrintf:
+    """SQLite's own ``printf``, which fails where SQLite gives NULL for a text that is too large."""
 
-    It also fails when it is given values that its template, such as '%.2f', does not use: this is how other
-    databases call their ``FORMAT``.
+    def __init__(self, longest: int) -> None:
+        """Prepare a connection of its own, in memory.
 
-    Args:
-        longest: The most bytes of a value.
-    """
-    connection = sqlite3.connect(":memory:")
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
+        Args:
+            longest: The most bytes of a value.
+        """
+        self._longest = longest
+        self._connection = sqlite3.connect(":memory:")
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
 
-    def printf(*given: Any) -> Any:
+    def __call__(self, *given: Any) -> Any:
+        """Write a template with its values.
+
+        Raises:
+            OverflowError: What is written is too large; SQLite tells this as of any value that is.
+        """
         template = "" if not given or given[0] is None else str(given[0])
-        if len(given) > 1 and template and "%" not in template:
-            raise ValueError("values that the template does not use")
-        if _repeats(template, given[1:], longest):
+        if _repeats(template, given[1:], self._longest):
             raise OverflowError("a text that is too large")
         marks = ", ".join("?" * len(given))
-        (text,) = connection.execute(f"SELECT printf({marks})", given).fetchone()  # noqa: S608 - question marks
+        (text,) = self._connection.execute(f"SELECT printf({marks})", given).fetchone()
         if text is None and _WRITES.match(template):
             raise OverflowError("a text that is too large")
         return text
 
-    return printf
+    def close(self) -> None:
+        """End its connection."""
+        self._connection.close()
 
 
 def _repeats(template: str, given: tuple[Any, ...], longest: int) -> bool:

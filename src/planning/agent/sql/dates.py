@@ -1,0 +1,91 @@
+"""Dates as other databases write them, in the words of SQLite, where a date is a text."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["formatted", "part_of", "shifted", "truncated", "unit_named"]
+
+_UNITS: Final = {
+    "d": "day", "dd": "day", "dayofmonth": "day", "dayofyear": "doy", "dy": "doy", "h": "hour",
+    "hh": "hour", "m": "month", "mi": "minute", "mm": "month", "q": "quarter", "qq": "quarter",
+    "s": "second", "ss": "second", "y": "year", "yy": "year", "yyyy": "year",
+}  # fmt: skip
+_CODES: Final = {
+    "year": "%Y", "month": "%m", "day": "%d", "hour": "%H", "minute": "%M", "second": "%S",
+    "doy": "%j", "dow": "%w", "epoch": "%s",
+}  # fmt: skip
+_MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
+_NOTATIONS: Final = {
+    "oracle": {
+        "YYYY": "%Y", "MM": "%m", "DDD": "%j", "DD": "%d", "HH24": "%H", "MI": "%M", "SS": "%S",
+    },
+    "dotnet": {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S"},
+    "mysql": {
+        "%Y": "%Y", "%m": "%m", "%d": "%d", "%H": "%H", "%i": "%M", "%s": "%S", "%S": "%S", "%j": "%j",
+        "%T": "%H:%M:%S", "%%": "%%",
+    },
+}  # fmt: skip
+_ZONELESS: Final = re.compile(r"(?:datetime\(|CURRENT_TIMESTAMP\Z|'[^']*:)", re.IGNORECASE)
+
+
+def unit_named(word: str) -> str:
+    """A unit of time by its full name, whatever it is called."""
+    unit = word.strip("'\"").lower()
+    unit = unit[:-1] if unit.endswith("s") and len(unit) > 2 else unit
+    return _UNITS.get(unit, unit)
+
+
+def part_of(unit: str, value: str) -> str | None:
+    """A part of a date as a number; None for a unit that SQLite does not have."""
+    if unit == "quarter":
+        return f"((CAST(strftime('%m', {value}) AS INTEGER) + 2) / 3)"
+    return f"CAST(strftime('{_CODES[unit]}', {value}) AS INTEGER)" if unit in _CODES else None
+
+
+def truncated(unit: str, value: str, *, has_time: bool) -> str | None:
+    """The beginning of the period of a date, with midnight as its time where that is asked for."""
+    date = "datetime" if has_time else "date"
+    if unit in {"year", "month", "day"}:
+        return f"{date}({value}, 'start of {unit}')" if unit != "day" or has_time else f"date({value})"
+    if unit == "quarter":
+        months = f"((CAST(strftime('%m', {value}) AS INTEGER) + 2) % 3)"
+        return f"{date}({value}, 'start of month', '-' || {months} || ' months')"
+    if unit == "week":
+        return f"{date}({value}, 'start of day', '-6 days', 'weekday 1')"
+    if unit in {"hour", "minute"}:
+        return f"strftime('%Y-%m-%d %H:{'%M' if unit == 'minute' else '00'}:00', {value})"
+    return None
+
+
+def shifted(value: str, count: int, unit: str) -> str | None:
+    """A date some time later or earlier; the last day of a month where the day is not in it."""
+    is_time = bool(_ZONELESS.match(value)) or unit in {"hour", "minute", "second"}
+    if not count or unit not in {"day", "week", "hour", "minute", "second", *_MONTHS}:
+        return None
+    if unit in _MONTHS:
+        months = count * _MONTHS[unit]
+        last = f"date({value}, 'start of month', '{months + 1:+d} months', '-1 day')"
+        if is_time:
+            return f"min(datetime({value}, '{months:+d} months'), {last} || ' ' || time({value}))"
+        return f"min(date({value}, '{months:+d} months'), {last})"
+    amount, unit = (count * 7, "day") if unit == "week" else (count, unit)
+    return f"{'datetime' if is_time else 'date'}({value}, '{amount:+d} {unit}{'s' * (abs(amount) != 1)}')"
+
+
+def formatted(dialect: str, notation: str, value: str, template: str) -> str | None:
+    """A date as a text; None for a template with what strftime does not have, such as names of months."""
+    if notation == "to_date":
+        return f"date({value})" if template == "'YYYY-MM-DD'" else None
+    codes = _NOTATIONS[notation]
+    pattern = "|".join(map(re.escape, sorted(codes, key=len, reverse=True)))
+    template = template.upper() if notation == "oracle" else template
+    if re.search("[A-Za-z%]", re.sub(pattern, "", template)):
+        return None
+    code = re.sub(pattern, lambda found: codes[found[0]], template)
+    return (
+        f"strftime(CAST({value} AS TIMESTAMP), {code})"
+        if dialect == "duckdb"
+        else f"strftime({code}, {value})"
+    )

@@ -24,6 +24,7 @@ _UNITS_TEXT: Final = """
     century day decade hour minute month quarter second week year
 """
 _UNITS: Final = frozenset(_UNITS_TEXT.split())
+_TIMES: Final = ("CURRENT_DATE", "CURRENT_TIMESTAMP", "DATE", "INTERVAL", "NOW", "TIMESTAMP", "TODAY")
 _OF_TIME_TEXT: Final = """
     DATEDIFF DATE_DIFF DATE_PART DATE_TRUNC DAY DAYNAME DAYOFMONTH DAYOFWEEK DAYOFYEAR EPOCH EXTRACT HOUR
     ISODOW LAST_DAY MINUTE MONTH MONTHNAME QUARTER SECOND STRFTIME WEEK WEEKDAY YEAR
@@ -55,7 +56,7 @@ def _texts(items: Sequence[Item], place: int, name: str) -> Iterator[Sequence[It
         given = [each for each in split(after.items, ",", "FROM") if name_of(each)]
         yield from (each for each in given if each[0].text.lower() not in _UNITS or len(given) == 1)
     elif place and after is not None and item.text in ({*COMPARING, "BETWEEN"} if name == "=" else {name}):
-        if is_word(after, "DATE", "TIMESTAMP", "INTERVAL"):
+        if is_word(after, *_TIMES):
             yield items[operand_before(items, place) : place]
         elif place > 1 and is_word(items[place - 2], "DATE", "TIMESTAMP") and after.is_name:
             yield items[place + 1 : behind_name(items, place + 1)]

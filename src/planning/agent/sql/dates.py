@@ -27,7 +27,8 @@ _NOTATIONS: Final = {
         "%T": "%H:%M:%S", "%%": "%%",
     },
 }  # fmt: skip
-_ZONELESS: Final = re.compile(r"(?:datetime\(|CURRENT_TIMESTAMP\Z|'[^']*:)", re.IGNORECASE)
+_TIME: Final = re.compile(r"datetime\(|CURRENT_TIMESTAMP\Z|'[^']*:[^']*'\Z", re.IGNORECASE)
+_DATE: Final = re.compile(r"date\(|CURRENT_DATE\Z|'[^':]*'\Z", re.IGNORECASE)
 
 
 def unit_named(word: str) -> str:
@@ -60,18 +61,24 @@ def truncated(unit: str, value: str, *, has_time: bool) -> str | None:
 
 
 def shifted(value: str, count: int, unit: str) -> str | None:
-    """A date some time later or earlier; the last day of a month where the day is not in it."""
-    is_time = bool(_ZONELESS.match(value)) or unit in {"hour", "minute", "second"}
+    """A date some time later or earlier, with a time where it has one.
+
+    Where a month is too short for the day, it is the last day of the month.
+    """
     if not count or unit not in {"day", "week", "hour", "minute", "second", *_MONTHS}:
         return None
+    is_date = bool(_DATE.match(value))
+    is_time = bool(_TIME.match(value)) or unit in {"hour", "minute", "second"}
+    function = "date" if is_date and not is_time else "datetime"
     if unit in _MONTHS:
         months = count * _MONTHS[unit]
         last = f"date({value}, 'start of month', '{months + 1:+d} months', '-1 day')"
-        if is_time:
-            return f"min(datetime({value}, '{months:+d} months'), {last} || ' ' || time({value}))"
-        return f"min(date({value}, '{months:+d} months'), {last})"
-    amount, unit = (count * 7, "day") if unit == "week" else (count, unit)
-    return f"{'datetime' if is_time else 'date'}({value}, '{amount:+d} {unit}{'s' * (abs(amount) != 1)}')"
+        last += "" if function == "date" else f" || ' ' || time({value})"
+        moved = f"min({function}({value}, '{months:+d} months'), {last})"
+    else:
+        amount, unit = (count * 7, "day") if unit == "week" else (count, unit)
+        moved = f"{function}({value}, '{amount:+d} {unit}{'s' * (abs(amount) != 1)}')"
+    return moved if is_date or is_time else f"substr({moved}, 1, length({value}))"
 
 
 def formatted(dialect: str, notation: str, value: str, template: str) -> str | None:

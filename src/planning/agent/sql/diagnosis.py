@@ -279,7 +279,8 @@ def _no_function(case: _Case) -> str:
 
 def _no_types(case: _Case) -> str:
     name, _, types = case.word.rstrip(")").partition("(")
-    found = next(foreign(case.sql, case.dialect, {name.upper()}), None)
+    names = {"DATE_ADD"} if name == "+" else {name.upper()}
+    found = next(foreign(case.sql, case.dialect, names), None)
     cast = as_timestamp(case.sql, name) if found is None and "VARCHAR" in types else None
     remedy = cast if found is None else found.remedy
     what = (
@@ -287,7 +288,7 @@ def _no_types(case: _Case) -> str:
         if name != "="
         else f"{types} cannot be compared"
     )
-    return f"{what}; {remedy or 'cast what it is given'}"
+    return f"{what}; {remedy or 'cast it'}"
 
 
 def _ungrouped(case: _Case) -> str:

@@ -28,6 +28,16 @@ from planning.agent.sql.structure import (
 
 __all__ = ["Foreign", "foreign"]
 
+_SHOWN: Final = {
+    "CURRENT_DATE": "CURRENT_DATE()",
+    "CURRENT_TIMESTAMP": "CURRENT_TIMESTAMP()",
+    "DATE": "DATE literal",
+    "GROUP_CONCAT": "SEPARATOR",
+    "SUBSTRING": "SUBSTRING ... FROM",
+    "TIMESTAMP": "TIMESTAMP literal",
+    "WITHIN": "WITHIN GROUP",
+}
+_LITERALS: Final = ("DATE", "TIMESTAMP")
 _NAMES: Final = {"sqlite": "SQLite", "duckdb": "DuckDB"}
 _LACKING: Final = {  # what SQLite has nothing for that is as short
     "DATEADD": "dates are moved by date(..., '+1 day')",
@@ -133,7 +143,7 @@ class _Reader:
         return self._told(name, items[place], items[place], remedy) if remedy else None
 
     def _told(self, name: str, first: Item, last: Item, remedy: str) -> Foreign:
-        told = f"{_NAMES[self._dialect]} has no {name}: {remedy}"
+        told = f"{_NAMES[self._dialect]} has no {_SHOWN.get(name, name)}: {remedy}"
         return Foreign(name, first.start, last.end, remedy, told)
 
     @staticmethod
@@ -194,7 +204,7 @@ class _Reader:
             template = _CASTS.get(after.text) if isinstance(after, Word) else None
             end = place + 2 + (place + 2 < len(items) and isinstance(items[place + 2], Group))
             return None if template is None else (begin, end, template.format(self.text(items[begin:place])))
-        if is_word(item, "DATE", "TIMESTAMP") and after.kind == "text":
+        if is_word(item, *_LITERALS) and after.kind == "text":
             return self._date(items, place)
         if is_word(item, "INTERVAL") and place > 1 and items[place - 1].text in {"+", "-"}:
             return self._shifted(items, place)
@@ -208,6 +218,14 @@ class _Reader:
     def _date(self, items: Sequence[Item], place: int) -> tuple[int, int, str]:
         """A date as SQLite has it: a text. What it is compared with may have a time or none."""
         literal = self._sql[items[place + 1].start : items[place + 1].end]
+        if place > 1 and is_word(items[place - 1], "BETWEEN"):
+            begin = operand_before(items, place - 1)
+            end = place + 3 + any(is_word(item, *_LITERALS) for item in items[place + 3 : place + 4])
+            bounds = [literal, *(self._sql[item.start : item.end] for item in items[end : end + 1])]
+            if len(bounds) == 2 and items[end].kind == "text":
+                left = self.text(items[begin : place - 1])
+                both = " AND ".join(f"datetime({bound})" for bound in bounds)
+                return begin, end + 1, f"datetime({left}) BETWEEN {both}"
         if place > 1 and items[place - 1].text in COMPARING:
             begin = operand_before(items, place - 1)
             sign, left = items[place - 1].text, self.text(items[begin : place - 1])

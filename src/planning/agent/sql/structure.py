@@ -180,6 +180,8 @@ def operand_before(items: Sequence[Item], place: int) -> int:
     begin = place - 1
     if isinstance(items[begin], Group) and begin and items[begin - 1].is_name:
         begin -= not is_word(items[begin - 1], *_BEFORE_BRACKETS)
+    if items[begin].kind == "text" and begin and is_word(items[begin - 1], "DATE", "TIMESTAMP"):
+        begin -= 1
     while begin > 1 and items[begin - 1].text == "." and items[begin - 1].kind == "sign":
         begin -= 2
     return begin

@@ -54,7 +54,7 @@ def _traps(items: Sequence[Item], sql: str, dialect: str) -> Iterator[str]:
             compared = f"{value} {item.text} NULL"
             yield f"{compared} is never true; write {value} {instead} for {compared}"
         if is_word(item, "FORMAT") and isinstance(after, Group):
-            yield from _format(after, sql, dialect)
+            yield from _format(items[place : place + 2], after, sql, dialect)
         if dialect == "sqlite" and item.kind == "word" and isinstance(after, Group):
             yield from _cast(item.text, after, sql)
             if item.text in _GIVING_TEXT and _is_compared_with_number(items, place):
@@ -75,18 +75,14 @@ def _cast(name: str, call: Group, sql: str) -> Iterator[str]:
         yield f"SQLite has no type {kind}, and casts to a number; write {instead} for CAST({value} AS {kind})"
 
 
-def _format(call: Group, sql: str, dialect: str) -> Iterator[str]:
+def _format(items: Sequence[Item], call: Group, sql: str, dialect: str) -> Iterator[str]:
     """FORMAT(value, template), as SQL Server and MySQL have it: here the template comes first."""
     given = split(call.items, ",")
-    if (
-        len(given) == 2
-        and name_of(given[0])
-        and len(given[1]) == 1
-        and given[1][0].kind in {"text", "number"}
-    ):
-        value, template = _written(sql, given[0]), given[1][0].text
-        code = formatted(dialect, "dotnet", value, template) if given[1][0].kind == "text" else None
-        remedy = f"write {code} for format{_written(sql, [call])}" if code else "and the value behind it"
+    template = given[1][0] if len(given) == 2 and len(given[1]) == 1 else None
+    if template is not None and name_of(given[0]) and template.kind in {"text", "number"}:
+        value = _written(sql, given[0])
+        code = formatted(dialect, "dotnet", value, template.text) if template.kind == "text" else None
+        remedy = f"write {code} for {_written(sql, items)}" if code else "give it a template, then the value"
         yield f"format takes its template first; {remedy}"
 
 

@@ -13,7 +13,7 @@ from planning.agent.sql.duckdb_errors import translated
 from planning.agent.sql.foreign import foreign
 from planning.agent.sql.guard import NO_BRACKETS, tokenize
 from planning.agent.sql.schema import identifier, printable
-from planning.agent.sql.structure import COMPARING, groups, is_word, split, structure
+from planning.agent.sql.structure import COMPARING, Item, groups, is_word, structure
 from planning.agent.sql.uses import Use, tables_used
 
 __all__ = ["diagnose"]
@@ -77,7 +77,8 @@ def diagnose(text: str, sql: str, dialect: str, names: Names, probe: Probe) -> s
     for pattern, explain in _EXPLAINED:
         found = re.match(pattern, text, re.DOTALL)
         if found:
-            return _line(explain(_Case(found[1], sql, dialect, names, probe)), _LONGEST * 3)
+            longest = _LONGEST if len(found[1]) > _LONGEST else _LONGEST * 3  # a remedy is whole, or is none
+            return _line(explain(_Case(found[1], sql, dialect, names, probe)), longest)
     return _line(f"{text}; correct the SQL", _LONGEST)
 
 
@@ -103,7 +104,7 @@ def _no_table(case: _Case) -> str:
     tables = case.tables()
     known = [table["name"] for table in tables]
     if case.word.lower() in map(str.lower, known):  # SQLite says so of x.* where x is not in FROM
-        return f"{told} in the query; {_unread(case.word, tables_used(case.sql, case.dialect, tables))}"
+        return _unread(case.word, tables_used(case.sql, case.dialect, tables))
     near = _nearest(case.word.rpartition(".")[2], known)
     if near is not None:
         return f"{told}; did you mean {identifier(near)}?"
@@ -115,7 +116,8 @@ def _no_table(case: _Case) -> str:
 def _unread(table: str, uses: Iterable[Use]) -> str:
     """What to do about a table that is named and not read."""
     read = ", ".join(sorted({identifier(use.alias) for use in uses}))
-    return f"{identifier(table)} is not in FROM" + (f", which reads {read}" if read else "") + "; join it"
+    told = f"{identifier(table)} is not in FROM" + (f"; the query reads {read}" if read else "")
+    return f"{told}; join {identifier(table)}"
 
 
 def _misread(case: _Case, names: Container[str]) -> str | None:
@@ -143,10 +145,8 @@ def _no_column(case: _Case) -> str:
         if not meant and owner.lower() in {table["name"].lower() for table in tables}:
             return f"{told}; {_unread(owner, uses)}"
         if not meant:
-            known = sorted({identifier(use.alias) for use in uses})
-            return f"{told}; {owner} is no table of the query" + (
-                f", which reads {', '.join(known)}" if known else ""
-            )
+            read = ", ".join(sorted({identifier(use.alias) for use in uses}))
+            return f"{told}; {owner} is not in FROM" + (f"; the query reads {read}" if read else "")
         near = _meant(name, meant)
         if near:
             alias = identifier(meant[0].alias)
@@ -171,18 +171,19 @@ def _quoted(word: str, case: _Case) -> str:
     for group, outer, _ in groups(top) if top is not None else ():
         for place, item in enumerate(group.items):
             if item.kind == "name" and item.text == word and case.sql[item.start] == '"':
-                before = group.items[place - 1] if place else None
-                if before is not None and (
-                    before.text in COMPARING or is_word(before, "LIKE", "GLOB", "MATCH", "AND")
-                ):
-                    return "value"
-                is_argument = (
-                    outer is not None and not group.is_query and (before is None or before.text == ",")
-                )
-                return (
-                    "value" if is_argument and len(split(group.items, ",")) + (before is None) > 1 else "name"
-                )
+                is_argument = outer is not None and not group.is_query
+                return "value" if _is_value(group.items, place, is_argument=is_argument) else "name"
     return ""
+
+
+def _is_value(items: Sequence[Item], place: int, *, is_argument: bool) -> bool:
+    """Whether what is at a place is more likely a value than a column."""
+    if place == 0:
+        return is_argument and len(items) > 1
+    before = items[place - 1]
+    is_second = is_word(before, "AND") and place > 2 and is_word(items[place - 3], "BETWEEN")
+    is_compared = before.text in COMPARING or is_word(before, "BETWEEN", "GLOB", "LIKE", "MATCH") or is_second
+    return is_compared or before.text == "||" or (is_argument and before.text == ",")
 
 
 def _column_meant(name: str, uses: list[Use], tables: list[Mapping[str, Any]]) -> str:
@@ -202,11 +203,7 @@ def _column_meant(name: str, uses: list[Use], tables: list[Mapping[str, Any]]) -
             return f"{identifier(use.alias)} has it, which the query does not read; join it"
     if uses:
         return _has(uses)
-    return (
-        "text stands in single quotes; check the name"
-        if not tables
-        else "check the name, and the table it is of"
-    )
+    return "check the name, and the table it is of" if tables else "check the name"
 
 
 def _meant(name: str, uses: Sequence[Use]) -> list[str]:
@@ -215,29 +212,30 @@ def _meant(name: str, uses: Sequence[Use]) -> list[str]:
         columns = _by_table(name, use)
         if columns:
             return columns
-    words = _words(name)
-    if any(words[:-1] == _words(use.table["name"]) for use in uses):
-        return []  # it says of which table it is, and that has nothing like it
+    for use in uses:
+        rest = _rest(name, use)
+        if rest:  # it says of which table it is
+            rests = {"".join(_rest(column, use) or _words(column)): column for column in use.columns()}
+            near = _nearest("".join(rest), rests)
+            return [rests[near]] if near else []
     near = _nearest(name, [column for use in uses for column in use.columns()])
     return [near] if near else []
 
 
+def _rest(name: str, use: Use) -> list[str]:
+    """The words of a name behind those of the table; none where it does not begin with them."""
+    table, words = _words(use.table["name"]), _words(name)
+    return words[len(table) :] if words[: len(table)] == table else []
+
+
 def _by_table(name: str, use: Use) -> list[str]:
-    """The columns of a table that a name means which begins with the table's."""
-    table = _words(use.table["name"])
-    words = _words(name)
-    if len(words) <= len(table) or words[: len(table)] != table:
+    """The columns of a table that are meant by its name and theirs, or by the end of theirs."""
+    rest = _rest(name, use)
+    if not rest:
         return []
-    rest = words[len(table) :]
-    same = [column for column in use.columns() if _words(column) == rest]
-    return (
-        same
-        or [
-            column
-            for column in use.columns()
-            if _words(column)[-len(rest) :] == rest and _words(column)[: len(table)] != table
-        ][:3]
-    )
+    columns = [column for column in use.columns() if not _rest(column, use)]
+    same = [column for column in columns if _words(column) == rest]
+    return same or [column for column in columns if _words(column)[-len(rest) :] == rest][:3]
 
 
 def _words(name: str) -> list[str]:
@@ -283,12 +281,9 @@ def _no_types(case: _Case) -> str:
     found = next(foreign(case.sql, case.dialect, names), None)
     cast = as_timestamp(case.sql, name) if found is None and "VARCHAR" in types else None
     remedy = cast if found is None else found.remedy
-    what = (
-        f"{name} cannot take {types.replace('STRING_LITERAL', 'VARCHAR')}"
-        if name != "="
-        else f"{types} cannot be compared"
-    )
-    return f"{what}; {remedy or 'cast it'}"
+    if name == "=":
+        return f"{types} cannot be compared; {remedy or 'cast one of them'}"
+    return f"{name} does not take ({types}); {remedy or 'give it other types, or cast what it is given'}"
 
 
 def _ungrouped(case: _Case) -> str:

@@ -89,6 +89,8 @@ def _format(items: Sequence[Item], call: Group, sql: str, dialect: str) -> Itera
 def _is_compared_with_number(items: Sequence[Item], place: int) -> bool:
     """Whether a call is one side of a comparison, and a number all of the other."""
     before, after = items[max(0, place - 3) : place], items[place + 2 : place + 5]
+    if before and before[-1].text not in COMPARING and _goes_on(before[-1:]):
+        return False
     if len(after) > 1 and not _goes_on(after[2:]):
         value = after[1].items[0] if isinstance(after[1], Group) and after[1].items else after[1]
         is_list = is_word(after[0], "IN") and isinstance(after[1], Group)

@@ -24,6 +24,8 @@ _NAMES: dict[str, object] = {
     "unquoted name that needs it": "SELECT order by FROM customers",
     "function nobody knows": "SELECT reverse_all(name) FROM customers",
     "collation nobody knows": "SELECT name FROM customers ORDER BY name COLLATE german",
+    "text in a name's quotes": 'SELECT count(*) FROM customers WHERE name = "Ada"',
+    "name in quotes with a slip": 'SELECT "nmae" FROM customers',
     "index nobody knows": "SELECT * FROM orders INDEXED BY nothing_like_it WHERE id = 1",
 }
 _DIALECTS: dict[str, object] = {
@@ -95,6 +97,8 @@ _GRAMMAR: dict[str, object] = {
     "strange hex": "SELECT x'0' FROM customers",
 }
 _VALUES: dict[str, object] = {
+    "number too wide": "SELECT printf('%2000000000d', 1)",
+    "letter too often": "SELECT length(printf('%.*c', 1000000000, 'x'))",
     "text that is no JSON": "SELECT json_extract('{', '$.a')",
     "path that is none": "SELECT json_extract('{}', 'a')",
     "number too large": "SELECT abs(-9223372036854775808)",

@@ -20,9 +20,9 @@ SAID = {
     "SELECT customers.ordr FROM customers": 'no such column: customers.ordr; did you mean customers."order"?',
     "SELECT c.zzz FROM cities c": "no such column: c.zzz; cities has id, name",
     "SELECT x.id FROM customers c, cities": (
-        "no such column: x.id; x is no table of the query, which reads c, cities"
+        "no such column: x.id; x is not in FROM; the query reads c, cities"
     ),
-    "SELECT x.id": "no such column: x.id; x is no table of the query",
+    "SELECT x.id": "no such column: x.id; x is not in FROM",
     "SELECT zzz FROM cities": "no such column: zzz; cities has id, name",
     "SELECT zzz FROM cities a JOIN cities b JOIN visits": (
         "no such column: zzz; cities has id, name; visits has customer_id, day, number, month"
@@ -36,7 +36,7 @@ SAID = {
     "SELECT x FROM (SELECT 1 AS x) JOIN (SELECT 2 AS x)": (
         "x is ambiguous; write its table before it, and name a table that is read twice"
     ),
-    "SELECT now()": "no such function: now; write datetime('now')",
+    "SELECT now()": "no such function: now; write datetime('now') for now()",
     "SELECT nope(1)": "no such function: nope; SQLite has none of that name; use one that it has",
     "SELECT * FORM customers": (
         "syntax error at line 1, column 10, near FORM; correct the SQL there or just before"
@@ -45,7 +45,7 @@ SAID = {
         "syntax error at line 2, column 3, near ,; correct the SQL there or just before"
     ),
     "SELECT TOP 5 name FROM customers": (
-        "syntax error at line 1, column 12, near 5; SQLite has no TOP: write LIMIT at the end"
+        "syntax error at line 1, column 12, near 5; SQLite has no TOP: write LIMIT 5 at the end"
     ),
     "SELECT top 'TOP 5' 1 FROM customers": (
         "syntax error at line 1, column 20, near 1; correct the SQL there or just before"
@@ -55,7 +55,8 @@ SAID = {
         " and capital letters for the same"
     ),
     "SELECT LEFT(name, 2) FROM customers": (
-        "syntax error at line 1, column 12, near (; SQLite has no LEFT: write substr(x, 1, n)"
+        "syntax error at line 1, column 12, near (; SQLite has no LEFT: write substr(name, 1, 2)"
+        " for LEFT(name, 2)"
     ),
     "SELECT 1, 1 1 1": "syntax error at line 1, column 13, near 1; correct the SQL there or just before",
     "SELECT name FROM customers WHERE": "the SQL ends too early; write the rest of it, or close what is open",
@@ -94,7 +95,7 @@ def test_a_database_without_tables_names_none(tmp_path: Path) -> None:
         assert database.execute("SELECT * FROM zzz")["error"] == (
             "no such table: zzz; the database holds no table"
         )
-        told = "no such column: zzz; text stands in single quotes; check the name"
+        told = "no such column: zzz; check the name"
         assert database.execute("SELECT zzz")["error"] == told
 
 
@@ -116,7 +117,7 @@ def test_without_the_names_it_is_told_what_the_database_says() -> None:
 
 def test_newer_versions_that_say_more_are_understood() -> None:
     text = 'no such column: "x" - should this be a string literal in single-quotes?'
-    told = "no such column: x; text stands in single quotes; check the name"
+    told = "no such column: x; check the name; for a text, write 'x' in single quotes"
     assert said(text, 'SELECT "x"') == told
 
 
@@ -139,7 +140,7 @@ def test_a_long_message_is_one_short_line() -> None:
         ),
         (
             'Binder Error: Referenced table "q" not found!\nCandidate tables: "c"',
-            "no such column: q.*; q is no table of the query",
+            "no such column: q.*; q is not in FROM",
         ),
         (
             "Parser Error: syntax error at end of input\n\nLINE 1: ...",

@@ -22,7 +22,10 @@ ONLY = " is refused: only queries that read are run; send one SELECT (WITH ... S
         ("/* /* */ SELECT ';' -- ;", "SELECT ';' -- ;"),
         ("SELECT '\U0001f600;', 1; -- \U0001f600", "SELECT '\U0001f600;', 1"),
         ("VALUES (1), (2)", "VALUES (1), (2)"),
-        ("(SELECT 1)", "(SELECT 1)"),
+        ("(SELECT 1)", "SELECT 1"),
+        (" ((SELECT 1 UNION SELECT (2)) -- x\n);", "SELECT 1 UNION SELECT (2)"),
+        ("(WITH a AS (SELECT 1) SELECT * FROM a)", "WITH a AS (SELECT 1) SELECT * FROM a"),
+        ("(VALUES (1), (2))", "VALUES (1), (2)"),
         ('SELECT 1 AS "a;b", [c;d], `e;f`', 'SELECT 1 AS "a;b", [c;d], `e;f`'),
         ("WITH a AS (SELECT 1) SELECT * FROM a", "WITH a AS (SELECT 1) SELECT * FROM a"),
         ("WITH RECURSIVE a(x) AS (VALUES (1)), delete_me AS NOT MATERIALIZED (SELECT 2) SELECT 1", ...),
@@ -63,6 +66,12 @@ def test_what_reads_is_sent_without_what_ends_it(sql: str, sent: object) -> None
         ("Here is it: SELECT 1", "the SQL starts with 'Here'; send one SELECT and nothing else"),
         ("'SELECT' 1", "the SQL starts with \"'SELECT'\"; send one SELECT and nothing else"),
         ("FROM x", "the SQL starts with 'FROM'; send one SELECT and nothing else"),
+        ("(DELETE FROM x)", "DELETE" + ONLY),
+        ("((WITH a AS (SELECT 1) DELETE FROM x))", "DELETE" + ONLY),
+        ("(SELECT 1) UNION (SELECT 2)", guard.NO_BRACKETS),
+        ("WITH a AS (SELECT 1) (SELECT * FROM a)", guard.NO_BRACKETS),
+        ("(SELECT 1", guard.NO_BRACKETS),
+        ("()", "the SQL starts with ')'; send one SELECT and nothing else"),
         (7, "the SQL must be text, got int; send one SELECT"),
         (b"SELECT 1", "the SQL must be text, got bytes; send one SELECT"),
     ],
@@ -73,9 +82,31 @@ def test_what_does_not_read_is_refused_in_plain_words(sql: object, told: str) ->
     assert caught.value.message == told
 
 
-@pytest.mark.parametrize("sql", ["FROM x", "TABLE x", "PIVOT x ON y IN (1)", "SELECT $$a;b$$", "(FROM x)"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "FROM x",
+        "TABLE x",
+        "PIVOT x ON y IN (1)",
+        "SELECT $$a;b$$",
+        "(FROM x)",
+        "(SELECT 1)",
+        "(SELECT 1) UNION (SELECT 2)",
+        "WITH a AS (SELECT 1) (SELECT 2)",
+        "WITH RECURSIVE t(a, b) USING KEY (a) AS (SELECT 1, 2 UNION SELECT a, 3 FROM t) FROM t",
+    ],
+)
 def test_duckdb_has_more_ways_to_read(sql: str) -> None:
     assert check(sql, "duckdb") == sql
+
+
+@pytest.mark.parametrize(
+    "sql", ["(DELETE FROM x)", "WITH RECURSIVE t(a) USING KEY (a) AS (SELECT 1) DELETE FROM x"]
+)
+def test_what_writes_is_refused_in_brackets_and_behind_a_key(sql: str) -> None:
+    with pytest.raises(Refused) as caught:
+        check(sql, "duckdb")
+    assert caught.value.message == "DELETE" + ONLY
 
 
 def test_tokens_that_cannot_be_told_are_left_to_the_database(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,51 +1,33 @@
 """Which column of a statement SQLite reads from any row: one that is neither grouped by nor aggregated.
 
 SQLite gives such a column the value of an arbitrary row, where other databases raise an error. It is defined
-where a group has one value of it, because what the groups are made by determines it (by a key of its table,
-or an equality of a join), and beside a single min() or max(): it is taken from the row that was found
+where a group has one value of it, because what is grouped by determines it (by a key of its table, or an
+equality of a join), and beside a single min() or max(): it comes from the row with that value
 (https://www.sqlite.org/lang_select.html#bareagg).
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
-
-from planning.agent.sql.joins import Column, Determined, Joins
-from planning.agent.sql.structure import Group, Item, Word, behind_name, groups, is_word, name_of, split
 
 __all__ = ["arbitrary_column"]
 
-Clauses = Mapping[str, Sequence[Item]]
 Tables = Mapping[str, Mapping[str, Any]]
+Column = tuple[str, str]
+"""The table, by its name in the SELECT, and the column; in lower case."""
 
-_AGGREGATES_TEXT: Final = """
-    AVG COUNT GROUP_CONCAT JSON_GROUP_ARRAY JSON_GROUP_OBJECT JSONB_GROUP_ARRAY JSONB_GROUP_OBJECT
-    MEDIAN PERCENTILE PERCENTILE_CONT PERCENTILE_DISC STRING_AGG SUM TOTAL
-"""
-_AGGREGATES: Final = frozenset(_AGGREGATES_TEXT.split())
-_OF_ONE_ROW: Final = frozenset({"MIN", "MAX"})
-_OPERATORS_TEXT: Final = """
-    ALL AND AS BETWEEN CASE CAST COLLATE CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP DISTINCT ELSE
-    END ESCAPE EXISTS FALSE FILTER FROM GLOB IN IS ISNULL LIKE MATCH NOT NOTNULL NULL OR OVER REGEXP
-    THEN TRUE WHEN
-"""
-_OPERATORS: Final = frozenset(_OPERATORS_TEXT.split())
-_ENDING_TEXT: Final = """
-    CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP END FALSE ISNULL NOTNULL NULL TRUE
-"""
-_ENDING: Final = frozenset(_ENDING_TEXT.split())
-_ORDERING_TEXT: Final = """
-    ASC BY CURRENT DESC EXCLUDE FIRST FOLLOWING GROUPS LAST NO NULLS ORDER OTHERS PARTITION
-    PRECEDING RANGE ROW ROWS TIES UNBOUNDED
-"""
-_ORDERING: Final = frozenset(_ORDERING_TEXT.split())
-_MARK: Final = re.compile("\x01([0-9]+|-)\x01")
-_BETWEEN: Final = "\x02"
-_COVERED: Final = "\x01-\x01"
-_ALONE: Final = re.compile(" \x01[0-9]+\x01 (?:(?:'(?:ASC|DESC|NULLS|FIRST|LAST)'|COLLATE) )*")
+_LONGEST: Final = 20_000
+# Aggregates that sqlglot has no class for.
+_OTHERS: Final = {"PERCENTILE", "TOTAL"}.union(
+    f"{form}_GROUP_{kind}" for form in ("JSON", "JSONB") for kind in ("ARRAY", "OBJECT")
+)
+_RELEVANT: Final = re.compile(
+    r"\b(?:group|avg|count|sum|total|min|max|median|string_agg|percentile\w*|jsonb?_group\w+)\b|group_concat",
+    re.IGNORECASE,
+)
+_ROWID: Final = frozenset({"rowid", "oid", "_rowid_"})
 _WHOLE: Final = (
     "{name} has many values beside {beside}, and SQLite would use any of them; add GROUP BY {name}, or "
     "aggregate it, as in max({name})"
@@ -61,303 +43,262 @@ _STAR: Final = (
 _ALIAS: Final = "{name} means the column here, and not the alias; write {written}"
 
 
-def arbitrary_column(
-    top: Group, sql: str, tables: Callable[[], Sequence[Mapping[str, Any]] | None]
-) -> str | None:
+def arbitrary_column(sql: str, tables: Callable[[], Sequence[Mapping[str, Any]] | None]) -> str | None:
     """Say which column has no value of its own, and what to write; None where there is none.
 
-    Args:
-        top: The statement, which SQLite has run.
-        sql: Its text.
-        tables: Gives the tables that there are, as ``worker`` finds them, or None, and then nothing is said.
-    """
-    hidden = set(_common_names(top))
+    Nothing is said of a statement that is longer than 20,000 characters or that sqlglot cannot read.
 
-    def visible() -> Tables | None:
+    Args:
+        sql: The statement, which SQLite has run.
+        tables: Gives the tables of the database, as ``worker`` finds them; None where they are not known.
+    """
+    if len(sql) > _LONGEST or _RELEVANT.search(sql) is None:
+        return None
+    import sqlglot  # noqa: PLC0415 - an extra
+    from sqlglot.optimizer.scope import traverse_scope  # noqa: PLC0415 - as above
+
+    try:
+        scopes = [each for each in traverse_scope(sqlglot.parse_one(sql, read="sqlite")) if _is_select(each)]
+        if not any(_Select(each, {}).may_be_arbitrary() for each in scopes):
+            return None
         found = tables()
         if found is None:
             return None
-        named = {table["name"].lower(): table for table in found}
-        return {name: table for name, table in named.items() if name not in hidden}
-
-    is_inner: dict[int, bool] = {}
-    for group, outer, before in groups(top):
-        is_inner[id(group)] = outer is not None and (is_inner[id(outer)] or not _begins_table(before))
-        if outer is None or group.is_query:
-            for clauses in _selects(group.items):
-                told = _Select(clauses, sql, visible, is_inner=is_inner[id(group)]).problem()
-                if told is not None:
-                    return told
-    return None
+        known = {table["name"].lower(): table for table in found}
+        selects = {id(each.expression): _Select(each, known) for each in scopes}
+        return next(filter(None, (select.problem(selects) for select in selects.values())), None)
+    except (sqlglot.errors.SqlglotError, RecursionError):
+        return None
 
 
-def _common_names(top: Group) -> Iterator[str]:
-    """The names that WITH gives: they hide tables of the same name."""
-    for group, _, _ in groups(top):
-        for place, item in enumerate(group.items):
-            if place and is_word(item, "AS"):
-                named = group.items[place - 2 if isinstance(group.items[place - 1], Group) else place - 1]
-                yield named.text.lower()
+def _is_select(scope: Any) -> bool:
+    from sqlglot import exp  # noqa: PLC0415 - an extra
 
-
-def _begins_table(item: Item | None) -> bool:
-    """Whether a table of FROM or WITH follows: such a query sees no columns of the query around it."""
-    return item is not None and is_word(item, "FROM", "JOIN", "AS", "MATERIALIZED")
-
-
-def _selects(items: Sequence[Item]) -> Iterator[Clauses]:
-    """The clauses of each SELECT of a query: there are several where UNION is between them."""
-    selects = split(items, "UNION", "INTERSECT", "EXCEPT")
-    for select in selects:
-        begin = next((place for place, item in enumerate(select) if is_word(item, "SELECT")), None)
-        if begin is not None:
-            clauses = _clauses(select[begin + 1 :])
-            if len(selects) > 1:
-                clauses.pop("ORDER", None)  # it is that of all of them, and sees only what they give
-            yield clauses
-
-
-def _clauses(items: Sequence[Item]) -> dict[str, list[Item]]:
-    found: dict[str, list[Item]] = defaultdict(list)
-    clause, cases = "SELECT", 0
-    for place, item in enumerate(items):
-        cases = max(0, cases + is_word(item, "CASE") - is_word(item, "END"))
-        if not cases and _begins(items, place):
-            clause = item.text
-        elif found[clause] or not is_word(item, "BY", "DISTINCT", "ALL"):
-            found[clause].append(item)
-    return found
-
-
-def _begins(items: Sequence[Item], place: int) -> bool:
-    """Whether a clause begins there."""
-    item, after = items[place], items[place + 1 : place + 3]
-    if is_word(item, "FROM"):
-        return not (
-            place > 1 and is_word(items[place - 1], "DISTINCT") and is_word(items[place - 2], "IS", "NOT")
-        )
-    if is_word(item, "GROUP", "ORDER"):
-        return bool(after) and is_word(after[0], "BY")
-    if is_word(item, "WINDOW"):
-        return len(after) > 1 and is_word(after[1], "AS")
-    return is_word(item, "WHERE", "HAVING", "LIMIT")
-
-
-def _output(items: Sequence[Item]) -> tuple[Sequence[Item], str]:
-    """What is selected, and its alias, with AS or without it."""
-    if len(items) > 2 and is_word(items[-2], "AS"):
-        return items[:-2], items[-1].text.strip("'")
-    if len(items) > 1 and items[-1].kind in {"word", "name", "text"} and not is_word(items[-1], *_ENDING):
-        before = items[-2]
-        if before.kind != "sign" and not is_word(before, *_OPERATORS - _ENDING):
-            return items[:-1], items[-1].text.strip("'")
-    return items, ""
+    return isinstance(scope.expression, exp.Select)
 
 
 class _Select:
     """One SELECT: what it groups by, and the columns that it reads of a group."""
 
-    def __init__(
-        self, clauses: Clauses, sql: str, tables: Callable[[], Tables | None], *, is_inner: bool
-    ) -> None:
-        self._clauses = clauses
-        self._sql = sql
-        self._tables = tables
-        self._is_inner = is_inner
-        self._aggregates: list[tuple[Word, Group]] = []  # name and arguments of each call
-        self._names: list[list[Word]] = []
-        self._first: dict[Column | None, int] = {}  # the number of the first name that means a column
-        self._expressions = set[str]()  # that groups are made by, and that are no columns
-        self._joins = Joins({}, {}, is_inner=is_inner)
-        self._outputs = [_output(each) for each in split(clauses.get("SELECT", ()), ",")]
-        self._aliases = {alias.lower(): items for items, alias in self._outputs if alias}
+    def __init__(self, scope: Any, tables: Tables) -> None:
+        from sqlglot import exp  # noqa: PLC0415 - an extra
 
-    def problem(self) -> str | None:
+        self._exp = exp
+        self._select = select = scope.expression
+        self._columns: dict[str, frozenset[str] | None] = {}  # None where they are not known
+        self._keys: dict[str, list[frozenset[str]]] = {}
+        for name, source in scope.sources.items():
+            table = tables.get(source.name.lower()) if isinstance(source, exp.Table) else None
+            self._add_source(name.lower(), source, table)
+        self._outputs = [each.unalias() for each in select.expressions]
+        self._aliases = {each.alias.lower(): each.unalias() for each in select.expressions if each.alias}
+        group, having, order = (select.args.get(name) for name in ("group", "having", "order"))
+        self._grouped = [] if group is None else [*map(self._meant, group.expressions)]
+        self._having = [] if having is None else [having.this]
+        self._ordered = [] if order is None else [each.this for each in order.expressions]
+        self._aggregates = [
+            node for each in (*self._outputs, *self._having, *self._ordered) for node in self._calls(each)
+        ]
+        if not self._grouped:
+            self._ordered = []  # one row needs no order
+
+    def may_be_arbitrary(self) -> bool:
+        """Whether there are groups, and columns of theirs that are read otherwise than from one row."""
+        return bool(self._grouped or self._aggregates) and not self._is_of_one_row()
+
+    def problem(self, selects: Mapping[int, _Select]) -> str | None:
         """The first column that has no value of its own, in words."""
-        is_grouped = bool(self._clauses.get("GROUP"))
-        selected = [self._marked(items) for items, _ in self._outputs]
-        having = self._marked(self._clauses.get("HAVING", ()))
-        ordered = [self._marked(each, _ORDERING) for each in split(self._clauses.get("ORDER", ()), ",")]
-        if not (self._aggregates or is_grouped) or self._is_of_one_row():
+        if not self.may_be_arbitrary():
             return None
-        later = [having, *(ordered if is_grouped else ())]  # one row needs no order
-        stars = [items for items, _ in self._outputs if items and items[-1].text == "*"]
-        if not stars and not any(map(_MARK.search, [*selected, *later])):
-            return None
-        tables = self._tables()
-        if tables is None:
-            return None
-        self._expressions = set[str]()  # that groups are made by, and that are no columns
-        self._joins = Joins(self._clauses, tables, is_inner=self._is_inner)
-        determined = self._determined()
-        if any(not self._has_all(items, determined) for items in stars):
-            return _STAR
-        for place, name in self._uncovered([*selected, *later]):
-            column = self._joins.column(name)
-            if column is None or determined.holds(column):
-                continue
-            told = self._told(name)
-            if place >= len(selected):
-                told = self._told_later(name, later[place - len(selected)], is_order=place > len(selected))
-            if told:
-                return told
+        exp = self._exp
+        grouped = {self._spelled(each) for each in self._grouped}
+        determined = self._determined([each for each in map(self._column, self._grouped) if each is not None])
+        for output in self._outputs:
+            if output.is_star and not isinstance(output, exp.AggFunc):
+                star = [output.table.lower()] if isinstance(output, exp.Column) else self._columns
+                if any(not self._has_all(source, determined) for source in star):
+                    return _STAR
+        for place in (*self._outputs, *self._having, *self._ordered):
+            for column in self._bare(place, grouped, selects):
+                meant = self._column(column)
+                written = None if column.table else self._aliases.get(column.name.lower())
+                if place in self._outputs or written is None:
+                    if meant is not None and meant not in determined:
+                        return self._told(column)
+                elif column is not place and self._is_own(column.name) and meant not in determined:
+                    return _ALIAS.format(name=_text(column), written=_text(written))
         return None
+
+    def _add_source(self, name: str, source: Any, table: Mapping[str, Any] | None) -> None:
+        self._keys[name] = []
+        self._columns[name] = None
+        if table is not None and table["columns"]:
+            columns = table["columns"]
+            not_null = {each["name"] for each in columns if each["not_null"]}
+            primary = [each["name"] for each in columns if each["primary"]]
+            keys = [primary, *(names for names in table["unique"] if not_null.issuperset(names))]
+            self._columns[name] = frozenset(each["name"].lower() for each in columns)
+            self._keys[name] = [frozenset(map(str.lower, key)) for key in keys if key]
+        elif not isinstance(source, self._exp.Table) and "*" not in source.expression.named_selects:
+            self._columns[name] = frozenset(map(str.lower, source.expression.named_selects))
+
+    # Reading expressions
+
+    def _calls(self, place: Any) -> Iterator[Any]:
+        """The aggregates of this SELECT in an expression."""
+        exp = self._exp
+        for node in place.walk(prune=lambda node: isinstance(node, exp.Query)):
+            is_call = isinstance(node, exp.AggFunc) or (
+                isinstance(node, exp.Anonymous) and node.name.upper() in _OTHERS
+            )
+            if is_call and not isinstance(_outside(node, exp.Filter), exp.Window):
+                yield node
+
+    def _bare(self, place: Any, grouped: set[str], selects: Mapping[int, _Select]) -> Iterator[Any]:
+        """The columns that an expression reads itself, outside of aggregates and of what is grouped by."""
+        exp = self._exp
+        calls = {id(_outermost_filter(each, exp)) for each in self._aggregates}
+        kinds = {type(each) for each in self._grouped}
+
+        def is_whole(node: Any) -> bool:
+            return id(node) in calls or (type(node) in kinds and self._spelled(node) in grouped)
+
+        for node in place.walk(prune=is_whole):
+            if isinstance(node, exp.Column) and not is_whole(node) and not isinstance(node.this, exp.Star):
+                inner = node.parent_select
+                while inner is not None and inner is not self._select:
+                    query = selects.get(id(inner))
+                    if query is not None and query._column(node) is not None:
+                        break
+                    inner = inner.parent_select
+                if inner is self._select:
+                    yield node
+
+    def _meant(self, item: Any) -> Any:
+        """What an item of GROUP BY means: a number or an alias is something that is selected."""
+        item = item.unnest()
+        if item.is_int and 0 < int(item.name) <= len(self._outputs):
+            return self._outputs[int(item.name) - 1].unnest()
+        if isinstance(item, self._exp.Column) and not item.table and not self._is_own(item.name):
+            return self._aliases.get(item.name.lower(), item).unnest()
+        return item
+
+    def _is_own(self, name: str) -> bool:
+        """Whether a table is known to have a column."""
+        return any(columns is not None and name.lower() in columns for columns in self._columns.values())
+
+    def _column(self, node: Any) -> Column | None:
+        """The column that a name means; None for other expressions, and columns of an outer query."""
+        if not isinstance(node, self._exp.Column):
+            return None
+        table, name = node.table.lower(), node.name.lower()
+        if table:
+            return (table, name) if table in self._columns else None
+        for source, columns in self._columns.items():
+            if columns is not None and name in columns:
+                return source, name
+        if name in _ROWID and len(self._columns) == 1:
+            return next(iter(self._columns)), name
+        unknown = [source for source, columns in self._columns.items() if columns is None]
+        return (unknown[0], name) if unknown else None
+
+    def _spelled(self, node: Any) -> str:
+        """An expression as text in which a column has one spelling."""
+
+        def same(each: Any) -> Any:
+            column = self._column(each)
+            return each if column is None else self._exp.column(column[1], table=column[0], quoted=True)
+
+        return str(node.unnest().copy().transform(same).sql(dialect="sqlite"))
 
     def _is_of_one_row(self) -> bool:
         """Whether there is a single min() or max()."""
-        calls = [each for each in self._aggregates if each[0].text.upper() in _OF_ONE_ROW]
-        written = {self._written(call).lower() for call in calls}
-        return len(written) == 1 and not is_word(calls[0][1].items[0], "DISTINCT")
-
-    # Expressions as text: aggregates are left out, and a name is a mark with its number in ``_names``
-
-    def _marked(self, items: Sequence[Item], skipped: frozenset[str] = frozenset()) -> str:
-        out: list[str] = []
-        place = 0
-        while place < len(items):
-            item, after = items[place], items[place + 1] if place + 1 < len(items) else None
-            if isinstance(item, Group):
-                out.append(self._marked_group(item, items[place - 1] if place else None, skipped))
-            elif item.is_name and isinstance(after, Group) and not is_word(item, *_OPERATORS):
-                place = self._read_call(items, place, out)
-            elif is_word(item, "COLLATE", "OVER", "IN") and after is not None and after.is_name:
-                out.append(item.text)  # and the name of a collation, a window or a table
-                place = behind_name(items, place + 1) - 1
-            elif item.is_name and not is_word(item, *_OPERATORS, *skipped):
-                end = behind_name(items, place)
-                out.append(self._mark(items[place:end]))
-                place = end - 1
-            else:
-                out.append(ascii(item.text))  # without what marks are made of
-            place += 1
-        return f" {' '.join(out)} "
-
-    def _mark(self, items: Sequence[Item]) -> str:
-        self._names.append([item for item in items if isinstance(item, Word) and item.text != "."])
-        return f"\x01{len(self._names) - 1}\x01"
-
-    def _marked_group(self, group: Group, before: Item | None, skipped: frozenset[str]) -> str:
-        if group.is_query:
-            return " ".join(map(self._mark, _names_of_outside(group)))
-        items: Sequence[Item] = group.items
-        if before is not None and is_word(before, "CAST"):
-            items = split(items, "AS")[0]
-        elif before is not None and is_word(before, "OVER"):
-            skipped = _ORDERING
-        return f"({self._marked(items, skipped)})"
-
-    def _read_call(self, items: Sequence[Item], place: int, out: list[str]) -> int:
-        """Read the name of a function, and all of the call of an aggregate; say what was read last."""
-        name, call = items[place], items[place + 1]
-        if not isinstance(name, Word) or not isinstance(call, Group):
-            return place
-        end = place + 2
-        end += 2 * (end < len(items) and is_word(items[end], "FILTER"))
-        word = name.text.upper()
-        is_aggregate = word in _AGGREGATES or (
-            word in _OF_ONE_ROW and call.items and len(split(call.items, ",")) == 1
-        )
-        if not is_aggregate or (end < len(items) and is_word(items[end], "OVER")):
-            out.append(ascii(word))
-            return place
-        self._aggregates.append((name, call))
-        out.append("aggregate")
-        return end - 1
-
-    # What has one value in a group
-
-    def _determined(self) -> Determined:
-        """The columns that have one value in each group."""
-        columns: list[Column] = []
-        grouped = self._clauses.get("GROUP", ())
-        for items in split(grouped, ",") if grouped else ():
-            for each in self._meant(items):
-                name = name_of(each)
-                column = self._joins.column(name) if name else None
-                if column is not None:
-                    columns.append(column)
-                elif not name:
-                    self._expressions.add(self._resolved(self._marked(each)))
-        return self._joins.determined(columns)
-
-    def _meant(self, items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-        """What an item of GROUP BY may mean: a number or an alias is something that is selected."""
-        while len(items) == 1 and isinstance(items[0], Group) and not items[0].is_query:
-            items = items[0].items
-        name = name_of(items)
-        alias = name[0].text.lower() if len(name) == 1 else ""
-        if len(items) == 1 and items[0].kind == "number" and items[0].text.isdigit():
-            yield from (output for output, _ in self._outputs[int(items[0].text) - 1 :][:1])
-        elif alias in self._aliases and not self._joins.has_column(alias):
-            yield self._aliases[alias]
-        else:
-            yield items
-
-    def _resolved(self, text: str) -> str:
-        """An expression in which a column is the same mark however it was written."""
-
-        def same(mark: re.Match[str]) -> str:
-            number = int(mark[1])
-            return f"\x01{self._first.setdefault(self._joins.column(self._names[number]), number)}\x01"
-
-        return _MARK.sub(same, text)
-
-    def _uncovered(self, texts: Sequence[str]) -> Iterator[tuple[int, list[Word]]]:
-        """The names in texts, outside of what groups are made by, with the number of the text."""
-        left = _BETWEEN.join(map(self._resolved, texts))
-        for expression in sorted(self._expressions, key=len, reverse=True):
-            left = left.replace(expression, _MARK.sub(_COVERED, expression))
-        for place, (text, rest) in enumerate(zip(texts, left.split(_BETWEEN), strict=True)):
-            for mark, now in zip(_MARK.finditer(text), _MARK.finditer(rest), strict=True):
-                if now[0] != _COVERED:
-                    yield place, self._names[int(mark[1])]
-
-    def _has_all(self, star: Sequence[Item], determined: Determined) -> bool:
-        """Whether all columns of a ``*`` have one value."""
-        alias = star[0].text.lower() if len(star) > 1 else None
-        sources = [each for each in self._joins.sources if alias is None or each.alias == alias]
-        return all(
-            each.alias in determined.tables
-            or (
-                each.columns is not None
-                and all(determined.holds((each.alias, name)) for name in each.columns)
-            )
-            for each in sources
+        exp = self._exp
+        calls = [each for each in self._aggregates if isinstance(each, (exp.Min, exp.Max))]
+        return len({self._spelled(each) for each in calls}) == 1 and not isinstance(
+            calls[0].this, exp.Distinct
         )
 
-    # Words
+    # Which columns have one value in a group
 
-    def _written(self, items: Sequence[Item]) -> str:
-        return self._sql[items[0].start : items[-1].end] if items else ""
+    def _determined(self, columns: Iterable[Column]) -> set[Column]:
+        """The columns that have one value where these have one."""
+        found = set(columns)
+        rules = [*self._equalities()]
+        for source, keys in self._keys.items():
+            names = self._columns[source] or frozenset()
+            all_of_it = {(source, name) for name in names | _ROWID}
+            rules += [({(source, name) for name in key}, all_of_it) for key in keys]
+            rules += [({(source, name)}, all_of_it) for name in _ROWID - names]
+        before = -1
+        while len(found) != before:
+            before = len(found)
+            found.update(*(then for given, then in rules if given <= found))
+        return found
 
-    def _told_later(self, name: Sequence[Word], text: str, *, is_order: bool) -> str:
-        """What to say of a name in HAVING or ORDER BY, which may be an alias: then nothing."""
-        output = self._aliases.get(name[0].text.lower()) if len(name) == 1 else None
-        if output is None:
-            return self._told(name)
-        if (is_order and _ALONE.fullmatch(text)) or not self._joins.has_column(name[0].text.lower()):
-            return ""
-        return _ALIAS.format(name=self._written(name), written=self._written(output))
+    def _equalities(self) -> Iterator[tuple[set[Column], set[Column]]]:
+        """What follows from the conditions of the SELECT: columns, and those that they determine."""
+        where = self._select.args.get("where")
+        joins = [each for each in self._select.find_all(self._exp.Join) if each.parent_select is self._select]
+        conditions = [] if where is None else [(where.this, "")]
+        if not any(join.side in {"RIGHT", "FULL"} for join in joins):  # of those, a row may lack either table
+            for join in joins:
+                added = join.alias_or_name.lower()
+                conditions.append((join.args.get("on"), added if join.side == "LEFT" else ""))
+                names = [each.name.lower() for each in join.args.get("using") or ()]
+                if join.method == "NATURAL":
+                    names = [*(self._columns.get(added) or ())]
+                for name in names:
+                    for source, columns in self._columns.items():
+                        if source != added and columns is not None and name in columns:
+                            yield {(source, name)}, {(added, name)}
+                            if join.side != "LEFT":
+                                yield {(added, name)}, {(source, name)}
+        for condition, added in conditions:
+            if condition is not None:
+                yield from self._implied(condition, added)
 
-    def _told(self, name: Sequence[Word]) -> str:
-        shown = self._written(name)
-        if self._clauses.get("GROUP"):
-            return _GROUPED.format(name=shown)
-        return _WHOLE.format(name=shown, beside=self._written(self._aggregates[0]))
+    def _implied(self, condition: Any, added: str) -> Iterator[tuple[set[Column], set[Column]]]:
+        """What follows from a condition; the table of a LEFT JOIN follows from all of it together."""
+        exp = self._exp
+        given, then = set[Column](), set[Column]()
+        for each in condition.flatten() if isinstance(condition, exp.And) else [condition]:
+            sides = [] if not isinstance(each.unnest(), exp.EQ) else [each.unnest().left, each.unnest().right]
+            if not sides or not all(isinstance(side.unnest(), (exp.Column, exp.Literal)) for side in sides):
+                if added:
+                    return
+                continue
+            columns = [each for each in (self._column(side.unnest()) for side in sides) if each is not None]
+            if added:
+                given.update(column for column in columns if column[0] != added)
+                then.update(column for column in columns if column[0] == added)
+            elif len(columns) == 1:
+                yield set(), {columns[0]}
+            elif columns:
+                yield {columns[0]}, {columns[1]}
+                yield {columns[1]}, {columns[0]}
+        if then:
+            yield given, then
+
+    def _has_all(self, source: str, determined: set[Column]) -> bool:
+        columns = self._columns.get(source)
+        return columns is not None and all((source, name) in determined for name in columns)
+
+    def _told(self, column: Any) -> str:
+        if self._grouped:
+            return _GROUPED.format(name=_text(column))
+        return _WHOLE.format(name=_text(column), beside=_text(self._aggregates[0]))
 
 
-def _names_of_outside(query: Group) -> Iterator[Sequence[Item]]:
-    """The names in a subquery, with a table before them, that are not of its own tables."""
-    inside = [group for group, _, _ in groups(query)]
-    own = {
-        source.alias
-        for group in inside
-        for clauses in (_selects(group.items) if group.is_query else ())
-        for source in Joins(clauses, {}, is_inner=True).sources
-    }
-    for group in inside:
-        for place, item in enumerate(group.items):
-            if item.is_name and (not place or group.items[place - 1].text != "."):
-                end = behind_name(group.items, place)
-                if end > place + 1 and item.text.lower() not in own:
-                    yield group.items[place:end]
+def _outside(node: Any, kind: type[Any]) -> Any:
+    """What an expression is part of, through the filters around it."""
+    parent = node.parent
+    return parent.parent if isinstance(parent, kind) else parent
+
+
+def _outermost_filter(node: Any, exp: Any) -> Any:
+    return node.parent if isinstance(node.parent, exp.Filter) else node
+
+
+def _text(node: Any) -> str:
+    return str(node.sql(dialect="sqlite", normalize_functions=False))

@@ -41,7 +41,7 @@ def trap(sql: str, dialect: str, tables: Callable[[], Sequence[Mapping[str, Any]
         told = next(_traps(group.items, sql, dialect), None)
         if told is not None:
             return told
-    return arbitrary_column(top, sql, tables) if dialect == "sqlite" else None
+    return arbitrary_column(sql, tables) if dialect == "sqlite" else None
 
 
 def _traps(items: Sequence[Item], sql: str, dialect: str) -> Iterator[str]:

@@ -62,6 +62,10 @@ SELECT BillingCountry, COUNT(*) FROM Invoice ORDER BY COUNT(*) DESC LIMIT 1
 SELECT Country, SUM(Total) FROM (SELECT c.Country, i.Total FROM Customer c JOIN Invoice i USING
     (CustomerId))
 SELECT BillingCountry IS DISTINCT FROM 'USA', COUNT(*) FROM Invoice
+SELECT t.AlbumId, al.Title, COUNT(*) FROM Track t LEFT JOIN Album al ON al.AlbumId = t.AlbumId AND
+    t.Milliseconds > 100 GROUP BY t.AlbumId
+SELECT al.Title, COUNT(*) FROM Track t LEFT JOIN Album al ON al.AlbumId = t.AlbumId AND al.ArtistId =
+    t.TrackId GROUP BY t.AlbumId
 SELECT a.Title, count(*) FROM Album a FULL JOIN Track t ON t.AlbumId = a.AlbumId GROUP BY t.AlbumId
 """
 

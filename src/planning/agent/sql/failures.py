@@ -10,8 +10,8 @@ from planning.tools import ErrorKind
 __all__ = ["explain", "late"]
 
 _KILLED: Final = 9
-_NOTICED: Final = 0.1
-"""The part of its time that a query has to wait for others before a message says so."""
+_NOTICED: Final = 0.5
+"""The part of its time that a query has to wait for others before the wait is the reason in a message."""
 
 _STORAGE: Final = {
     "missing": "there is no database at {path}; check the path",
@@ -43,7 +43,7 @@ _QUERY: Final = {
 
 
 def late(what: str, waited: str, seconds: float, remedy: str) -> str:
-    """The message for what took too long: it says so where a wait for other queries was a part of it.
+    """The message for what took too long: it says so where most of that was a wait for other queries.
 
     Args:
         what: What was asked for.

@@ -136,6 +136,7 @@ def test_a_copy_reads_the_same_file_under_the_same_bounds(shop: Shop, database: 
 
 
 def test_tasks_ask_through_a_toolbox(database: SqlDatabase) -> None:
+    database.timeout = 3.0  # the wait for one of four processes is a part of it
     toolbox = Toolbox(database.tools())
 
     async def ask() -> list[Any]:
@@ -147,7 +148,7 @@ def test_tasks_ask_through_a_toolbox(database: SqlDatabase) -> None:
 
     *answers, late, refused, schema = asyncio.run(ask())
     assert [answer.value["data"] for answer in answers] == [[[number]] for number in range(20)]
-    assert (late.success, str(late.code), late.error) == (False, "timeout", LATE)
+    assert (late.success, str(late.code)) == (False, "timeout")
     assert (refused.success, str(refused.code)) == (False, "parameter")
     assert schema.success
 

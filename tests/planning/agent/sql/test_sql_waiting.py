@@ -82,9 +82,9 @@ def test_a_statement_that_is_stopped_after_a_wait_says_so(waiting: Waiting, shop
     assert len(given) == 1
 
 
-def test_a_short_wait_is_not_mentioned(waiting: Waiting, shop: SqlDatabase) -> None:
+def test_a_wait_of_less_than_half_of_the_time_is_not_the_reason(waiting: Waiting, shop: SqlDatabase) -> None:
     shop.timeout = 0.3
-    waiting(0.02)
+    waiting(0.14)
     answer = shop.execute(ENDLESS)
     assert (answer["code"], answer["error"]) == (
         "timeout",

@@ -72,9 +72,14 @@ class MarkStep:
 
 @dataclass(slots=True, frozen=True)
 class MarkSteps:
-    """Several marks as one change: for programs that mark many steps; no tool of a model's sends it."""
+    """Several marks as one change: for programs that mark many steps; no tool of a model's sends it.
+
+    With ``is_last`` the plan is completed afterwards, also when steps of it are blocked or it has none: the
+    work that it shows is over.
+    """
 
     marks: tuple[MarkStep, ...]
+    is_last: bool = False
 
 
 @dataclass(slots=True, frozen=True)

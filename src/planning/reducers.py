@@ -78,7 +78,7 @@ def mark_step(plans: Plans, command: MarkStep) -> Plans:
 def mark_steps(plans: Plans, command: MarkSteps) -> Plans:
     """Make several marks, all or none: what the marks would make one after the other, but copied once."""
     plan = _latest(plans, MarkStep)
-    if plan is None or not command.marks:
+    if plan is None or not (command.marks or command.is_last):
         return plans
     steps = list(plan.steps)
     for mark in command.marks:
@@ -89,7 +89,8 @@ def mark_steps(plans: Plans, command: MarkSteps) -> Plans:
         notes = old.notes if mark.note is None else (*old.notes, mark.note)
         steps[index] = PlanStep(old.step_id, old.title, old.details, mark.status, notes)
     marked = tuple(steps)
-    return (Plan(plan.objective, "completed" if _all_done(marked) else "active", marked),)
+    completed = command.is_last or _all_done(marked)
+    return (Plan(plan.objective, "completed" if completed else "active", marked),)
 
 
 def clear_plan(plans: Plans, _command: ClearPlan) -> Plans:

@@ -13,6 +13,7 @@ import attrs
 from planning.model import Plan
 from planning.text import DETAILS, fitted
 from planning.workflow.model import Workflow
+from planning.workflow.run.mirror import id_in_plan
 from planning.workflow.run.records import StepRecord
 
 __all__ = ["Progress", "StepView", "StepViewState"]
@@ -201,8 +202,8 @@ def _note_of(view: StepView, state: StepViewState, record: StepRecord, plan: Pla
     if state == "stopped":
         return "stopped before it was done"
     step = plan.steps[view.place] if plan is not None and view.place < len(plan.steps) else None
-    whose = fitted(f"step {view.step_id}", DETAILS)
-    # Somebody may have put another plan in the place of the one that mirrors the run.
-    if step is None or not step.notes or not (step.details or "").startswith(whose):
+    if step is None or not step.notes:
         return ""
-    return step.notes[-1]
+    # Somebody may have put another plan in the place of the one that mirrors the run.
+    whose = fitted(f"step {id_in_plan(view.step_id, step.step_id)}", DETAILS)
+    return step.notes[-1] if (step.details or "").startswith(whose) else ""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from functools import partial
 from typing import Any
 from uuid import uuid4
-
-import attrs
 
 from planning.tools.contract import check_timeout
 from planning.workflow.capabilities import Capabilities
@@ -17,7 +15,8 @@ from planning.workflow.executors.places import check_executor
 from planning.workflow.failures import StepFailed, WorkflowError
 from planning.workflow.model import Workflow
 from planning.workflow.run.calls import Ended
-from planning.workflow.run.records import WorkflowRun, live_runs, now, register_workflow
+from planning.workflow.run.claim import claim
+from planning.workflow.run.records import WorkflowRun, bare, now, register_workflow
 from planning.workflow.run.result import WorkflowResult
 from planning.workflow.run.steps import Steps
 from planning.workflow.values import keep_inputs, off_loop
@@ -77,10 +76,12 @@ async def arun_workflow(
 ) -> WorkflowResult:
     """Run a workflow: steps whose dependencies are done, several at a time.
 
-    A session that holds an unfinished run of the same workflow, with the same prompt and inputs, goes on
-    with it: what is done is not done again. So a run is resumed by rolling a session back to a snapshot
-    and running the workflow in it. What failed or was stopped is tried again, unless its tool is not
-    idempotent and may have been called.
+    When the session holds an unfinished run of this workflow with the same prompt and inputs, that run is
+    resumed: completed steps are not run again, failed and stopped ones are, unless their tool is not
+    idempotent and may have been called. The other steps may have been edited, added or removed meanwhile.
+    To resume a run elsewhere, roll a session back to a snapshot and run the workflow in it.
+
+    Statuses in the workflow are only a view of some run. In a session without that run, all steps run.
 
     When the task is cancelled, async tools are cancelled, everything else that runs is awaited, and the rest
     is pending; a second cancelling waits for nothing.
@@ -99,8 +100,11 @@ async def arun_workflow(
             tool says; None for no limit.
 
     Raises:
-        WorkflowError: The steps depend on each other in a circle or on one that does not exist, or an id
-            stands twice; or an input is too large, or JSON cannot hold it. Nothing was begun.
+        WorkflowError: Nothing was begun: the steps depend on each other in a cycle or on one that does not
+            exist, an id stands twice, or a step says something impossible; an input is too large, or JSON
+            cannot hold it; the same workflow is running in this session; a completed step of the unfinished
+            run was changed; or the workflow says that a step is completed whose tool is not idempotent, and
+            the session has no such run. Or memory ran out: then the run can be resumed.
         TypeError: An argument is of another type.
         ValueError: ``max_parallel`` or ``timeout`` is out of range.
         ImportError: A step has a ``done_check`` or retries, and the library for it is not installed.
@@ -108,20 +112,27 @@ async def arun_workflow(
     _check(workflow, capabilities, session, user_prompt, inputs, executor, max_parallel, timeout)
     session = Session() if session is None else session
     register_workflow(session)
-    live = live_runs(session)
     try:
         kept = await off_loop(partial(keep_inputs, inputs or {}))
     except StepFailed as error:
         raise WorkflowError(error.message) from None
-    run, is_new = _found(session, workflow, user_prompt, kept, live)
-    steps = Steps(run, capabilities, session, executor, timeout)
-    live.add(run.run_id)
+    new = WorkflowRun(
+        run_id=str(uuid4()),
+        workflow=bare(workflow),
+        user_prompt=user_prompt,
+        inputs=kept,
+        started_at=now(),
+    )
+    run, live = claim(session, new)
     try:
-        steps.begin(is_new=is_new)
+        steps = Steps(run, capabilities, session, executor, timeout)
+        steps.begin(workflow if run is new else None, tuple(live.values()))
         await _Workers(steps, max_parallel).run()
         return steps.end()
+    except MemoryError:
+        raise WorkflowError("memory ran out; run the workflow in this session again to resume it") from None
     finally:
-        live.discard(run.run_id)
+        del live[run.run_id]
 
 
 def _check(
@@ -153,21 +164,6 @@ def _check(
     if executor is not None:
         check_executor(executor)
     check_timeout(timeout)
-
-
-def _found(
-    session: Session, workflow: Workflow, user_prompt: str, inputs: dict[str, Any], live: Container[str]
-) -> tuple[WorkflowRun, bool]:
-    """The run to go on with; or a new run, and that it is new."""
-    new = WorkflowRun(
-        run_id=str(uuid4()), workflow=workflow, user_prompt=user_prompt, inputs=inputs, started_at=now()
-    )
-    for old in reversed(session.select_all(WorkflowRun)):
-        if old.status != "completed" and old.run_id not in live:
-            same = attrs.evolve(new, run_id=old.run_id, started_at=old.started_at, status=old.status)
-            if same == old:
-                return attrs.evolve(old, status="in_progress"), False
-    return new, True
 
 
 class _Workers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,8 @@ class Known:
     Attributes:
         memory: The newest value under each key, as of the last look.
         outputs: What each step gave that is done, by its id.
+        parts: Of steps that did not run here, whose output is known only in part: the path within the
+            output, and the value there.
         private: The steps of whose outputs nothing is told.
     """
 
@@ -30,6 +32,7 @@ class Known:
         """Know nothing yet."""
         self.memory: dict[str, Any] = {}
         self.outputs: dict[str, Any] = {}
+        self.parts: dict[str, tuple[tuple[str, ...], Any]] = {}
         self.private: set[str] = set()
         self._session = session
         self._callables = callables
@@ -81,21 +84,32 @@ class Known:
         if self.is_private(step):
             self.private.add(step.step_id)
 
-    def remember(self, step: WorkflowStep) -> bool:
-        """Keep as the output of a step that is not run what the memory has of it, at its path.
-
-        Returns:
-            Whether it has anything of it.
-        """
+    def remember(self, step: WorkflowStep, memory: Mapping[str, Any]) -> None:
+        """Keep of a step that is not run what a memory has of its output: no more than was stored."""
         key = key_of(step, self.tool_of(step))
-        if key is None or key not in self.memory:
-            return False
-        value = self.memory[key]
-        for part in reversed(step.output_path or ()):
-            place = int(part) if part.isascii() and part.isdigit() and len(part) < 4 else None
-            value = {part: value} if place is None else [*[None] * place, value]
-        self.keep(step, value)
-        return True
+        if key is None or key not in memory:
+            return
+        if step.output_path:
+            self.count([memory[key]])
+            self.parts[step.step_id] = (step.output_path, memory[key])
+            if self.is_private(step):
+                self.private.add(step.step_id)
+        else:
+            self.keep(step, memory[key])
+
+    def remember_all(self, done: Mapping[str, tuple[WorkflowStep, str]]) -> None:
+        """Keep of steps that were done before what the memory held of them at that time.
+
+        Args:
+            done: By step id, the step and the time of its record. Another step may have stored something
+                else under its key since.
+        """
+        memory: dict[str, Any] = {}
+        for item in self._session.select_all(MemoryItem):
+            memory.update(memory_of([item]))
+            step, at = done.get(item.step_id or "", (None, ""))
+            if step is not None and item.created_at <= at:
+                self.remember(step, memory)
 
     def is_private(self, step: WorkflowStep) -> bool:
         """Whether a step's tool has private data."""

@@ -19,27 +19,39 @@ from planning.workflow.failures import StepError
 from planning.workflow.model import Workflow, WorkflowStatus
 from planning.workflow.run.memory import MemoryItem
 from session import Session, append, append_part
-from session.events import SessionEvent, SessionId
+from session.events import SessionEvent
 
 __all__ = [
     "RunChanged",
     "StepChanged",
     "StepRecord",
     "WorkflowRun",
-    "live_runs",
+    "bare",
     "now",
     "register_workflow",
     "states_of",
     "workflow_of",
+    "written",
 ]
 
 
-def _written(workflow: Workflow) -> Workflow:
+def written(workflow: Workflow) -> Workflow:
     """A workflow with inputs as JSON has them: one that was made by hand may hold tuples."""
     steps = [(step, plain(step.inputs)) for step in workflow.steps]
     if all(inputs == step.inputs for step, inputs in steps):
         return workflow
     return replace(workflow, steps=tuple(replace(step, inputs=inputs) for step, inputs in steps))
+
+
+def bare(workflow: Workflow) -> Workflow:
+    """A workflow whose steps are all pending: the statuses in a document are only a view of some run."""
+    steps = [
+        step
+        if step.status == "pending" and not step.skipped and step.completed_at is None
+        else replace(step, status="pending", completed_at=None, skipped=False)
+        for step in workflow.steps
+    ]
+    return replace(workflow, status="pending", completed_at=None, steps=tuple(steps))
 
 
 @attrs.frozen(kw_only=True)
@@ -48,7 +60,7 @@ class WorkflowRun:
 
     Attributes:
         run_id: Its identity.
-        workflow: What is run, as it was given.
+        workflow: What is run; here all its steps are pending.
         user_prompt: What ``${user_prompt}`` stands for.
         inputs: What the memory was given at the start.
         status: How far it is; ``in_progress`` also of a run that was stopped and can go on.
@@ -57,7 +69,7 @@ class WorkflowRun:
     """
 
     run_id: str
-    workflow: Workflow = attrs.field(eq=_written, metadata={"snapshot": _written})
+    workflow: Workflow = attrs.field(eq=written, metadata={"snapshot": written})
     user_prompt: str = ""
     inputs: Mapping[str, Any] = attrs.field(factory=dict, eq=plain, metadata={"snapshot": plain}, repr=False)
     status: WorkflowStatus = "in_progress"
@@ -129,22 +141,6 @@ def register_workflow(session: Session) -> None:
 
 
 _APPEND_RECORD = append_part(attrgetter("record"))
-
-
-@attrs.frozen
-class _LiveRuns:
-    """The runs of a session that are going on in this process; no part of a snapshot."""
-
-    ids: dict[SessionId, set[str]]
-
-
-def live_runs(session: Session) -> set[str]:
-    """The ids of a session's runs that are going on now, to be kept true by whoever runs them."""
-    found = session.select_latest(_LiveRuns)
-    if found is None:
-        found = _LiveRuns({})
-        session.register_view(_LiveRuns, lambda _select: (found,))
-    return found.ids.setdefault(session.session_id, set())
 
 
 def _keep_run(runs: tuple[WorkflowRun, ...], event: RunChanged) -> tuple[WorkflowRun, ...]:

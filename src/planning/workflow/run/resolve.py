@@ -11,7 +11,7 @@ from planning.errors import show
 from planning.tools.result import plain
 from planning.workflow.failures import StepFailed
 from planning.workflow.references import MARK, PROMPT, NoReference, Reference, StepIds, parse_references
-from planning.workflow.run.memory import MissingValue, extract_value
+from planning.workflow.run.memory import MissingValue, extract_value, spell_path
 from planning.workflow.run.records import StepRecord
 from planning.workflow.values import MOST_BYTES, Copier
 
@@ -34,6 +34,7 @@ class Values:
         ids: StepIds,
         private: Container[str] = (),
         states: Mapping[str, StepRecord] | None = None,
+        parts: Mapping[str, tuple[tuple[str, ...], Any]] | None = None,
     ) -> None:
         """Take the outputs by step id, as they are now and will be.
 
@@ -43,10 +44,12 @@ class Values:
             ids: The ids of all steps.
             private: The ids of steps of whose outputs no message tells.
             states: What is known of the steps.
+            parts: Of outputs that are known only in part, the path within the output and the value there.
         """
         self._outputs = outputs
         self._private = private
         self._states = {} if states is None else states
+        self._parts = {} if parts is None else parts
         self._prompt = user_prompt
         self._ids = ids
 
@@ -123,6 +126,8 @@ class Values:
     def _value(self, reference: Reference, text: str) -> Any:
         if reference.step_id is None:
             return self._prompt
+        if reference.step_id in self._parts:
+            return self._part(reference, reference.step_id, text)
         if reference.step_id not in self._outputs:
             told = show(text[reference.start : reference.end])
             step = show(reference.step_id)[1:-1]
@@ -143,6 +148,17 @@ class Values:
         name = f"{show(reference.step_id)[1:-1]}.output"
         tells = reference.step_id not in self._private
         return extract_value(self._outputs[reference.step_id], reference.path, name=name, tells=tells)
+
+    def _part(self, reference: Reference, step_id: str, text: str) -> Any:
+        """The value of a reference to an output of which only a part was kept."""
+        path, value = self._parts[step_id]
+        kept = f"{show(step_id)[1:-1]}.output{spell_path(path)}"
+        if tuple(map(str, reference.path[: len(path)])) != path:
+            told = show(text[reference.start : reference.end])
+            raise MissingValue(f"{told} has no value: only {kept} was kept; refer to that")
+        return extract_value(
+            value, reference.path[len(path) :], name=kept, tells=step_id not in self._private
+        )
 
 
 def text_of(value: Any) -> str:

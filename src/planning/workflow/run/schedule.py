@@ -10,12 +10,13 @@ from typing import get_args
 from planning.errors import show, unknown_option
 from planning.tools.contract import check_timeout
 from planning.workflow.failures import WorkflowError
-from planning.workflow.model import OnFailure, Workflow, WorkflowStep
+from planning.workflow.model import OnFailure, StepType, Workflow, WorkflowStep
 
 __all__ = ["Schedule"]
 
 _LISTED = 8
 _ON_FAILURE = get_args(OnFailure)
+_TYPES = get_args(StepType)
 
 
 class Schedule:
@@ -84,7 +85,15 @@ def _spell(circle: Sequence[str]) -> str:
 
 def _check_step(step: WorkflowStep) -> None:
     """Refuse what a workflow that was made by hand may say, and a document cannot."""
-    if step.on_failure not in _ON_FAILURE:
+    if step.type is not None and step.type not in _TYPES:
+        told = unknown_option(step.type, _TYPES)
+    elif (step.type is None) is not (step.name is None):
+        told = "type and name belong together: give both, or neither"
+    elif step.name is not None and step.agent is not None:
+        told = f"it names the {step.type} {show(step.name)} and the agent {show(step.agent)}; keep one"
+    elif step.inputs and step.name is None and step.agent is None:
+        told = "it has inputs and calls nothing; name its tool, handler or agent, or remove the inputs"
+    elif step.on_failure not in _ON_FAILURE:
         told = unknown_option(step.on_failure, _ON_FAILURE)
     elif type(step.retries) is not int or step.retries < 0:
         told = f"retries must be a whole number of at least 0, got {step.retries!r}"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import attrs
 
@@ -18,10 +18,11 @@ from planning.tools.result import ToolResult
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.conditions import ConditionInvalid, is_done, require_conditions
 from planning.workflow.failures import StepError, StepFailed
-from planning.workflow.model import WorkflowStatus, WorkflowStep
+from planning.workflow.model import Workflow, WorkflowStatus, WorkflowStep
 from planning.workflow.references import StepIds
 from planning.workflow.run.callables import Callables, key_of, task_of
 from planning.workflow.run.calls import Call, Caller, Interrupted
+from planning.workflow.run.earlier import MAYBE, said_by, taken_over
 from planning.workflow.run.journal import Change, Journal
 from planning.workflow.run.known import Known
 from planning.workflow.run.memory import MemoryItem, MemoryView, extract_value
@@ -35,14 +36,8 @@ from session import Session
 
 __all__ = ["Steps"]
 
-_Earlier = Literal["done", "lost"]
 _SKIPPED = "Skipped: its done_check is true"
 _STOPPED = "Stopped before it was done"
-_MAYBE = StepError(
-    "it was stopped while it ran and may have taken effect, so it is not run again; look whether it did, "
-    "and go on without it",
-    code="interrupted",
-)
 
 
 class Steps:
@@ -84,7 +79,7 @@ class Steps:
         self._known = known = Known(session, self._callables)
         self._warnings: list[str] = []
         self._values = Values(
-            known.outputs, run.user_prompt, StepIds(self._steps), known.private, self._states
+            known.outputs, run.user_prompt, StepIds(self._steps), known.private, self._states, known.parts
         )
         told = {"goal": workflow.goal, "user_prompt": run.user_prompt, "memory": MemoryView(known.memory)}
         self._caller = Caller(
@@ -114,36 +109,41 @@ class Steps:
 
     # The run
 
-    def begin(self, *, is_new: bool) -> None:
+    def begin(self, given: Workflow | None, live: Iterable[WorkflowRun] = ()) -> None:
         """Begin the run, or go on with it.
 
         Args:
-            is_new: Whether it was never begun before.
+            given: What a new run runs, with the statuses in it; None for a run that was begun before.
+            live: The session's runs that are going on, this one among them.
+
+        Raises:
+            WorkflowError: A new run would call again what must not be called twice.
         """
         session, run = self._session, self._run
-        states = {} if is_new else states_of(run.run_id, session.select_all(StepRecord))
+        found = {} if given is None else said_by(given, run.run_id, self._known)
         with session.transaction() as transaction:
+            others = [each for each in live if each.run_id != run.run_id]
+            going_on = {each.run_id for each in others}
+            ended = [each for each in session.select_all(WorkflowRun) if each.run_id not in going_on]
             transaction.publish(RunChanged(run, session_id=session.session_id))
-            if is_new:
+            if given is None:
+                found = states_of(run.run_id, session.select_all(StepRecord))
+            else:
                 for key, value in run.inputs.items():
                     transaction.dispatch(
                         MemoryItem(type="input", key=key, value=value, created_at=self._journal.now())
                     )
             self._known.recall()
             self._known.count(run.inputs.values())
-            earlier = self._take_over(states)
-            self._mirror.begin(
-                transaction,
-                None
-                if is_new and not earlier
-                else {
-                    step_id: ("done", "Done before") if what == "done" else ("blocked", None)
-                    for step_id, what in earlier.items()
-                },
-            )
-            for step_id, what in earlier.items():
-                if what == "lost":
-                    self._fail(self._steps[step_id], self._error_of(step_id), called=True)
+            earlier = taken_over(self._steps, found, self._known)
+            self._states |= {**earlier.done, **earlier.lost}
+            marks: dict[str, tuple[StepStatus, str | None]] = {
+                **dict.fromkeys(earlier.done, ("done", "Done before")),
+                **dict.fromkeys(earlier.lost, ("blocked", None)),
+            }
+            self._mirror.begin(transaction, marks, ended, others, is_new=given is not None)
+            for step_id, record in earlier.lost.items():
+                self._fail(self._steps[step_id], record.error or MAYBE, called=True)
             self._journal.write()
         self._advance()
 
@@ -177,9 +177,11 @@ class Steps:
         self._run = attrs.evolve(
             self._run, status="failed" if failed else "completed", completed_at=None if failed else now()
         )
-        self._session.publish(RunChanged(self._run, session_id=self._session.session_id))
-        if self._mirror.warning is not None:
-            self._warnings.append(self._mirror.warning)
+        with self._session.transaction() as transaction:
+            if not failed:
+                self._mirror.finish(transaction)
+            transaction.publish(RunChanged(self._run, session_id=self._session.session_id))
+        self._warnings += self._mirror.warnings
         outputs = self._known.outputs
         return WorkflowResult(
             status="failed" if failed else "completed",
@@ -243,7 +245,8 @@ class Steps:
             self._warnings.append(f"step {step.step_id}: its done_check was left out of account: {error}")
             return False
         item = MemoryItem(type="step_skipped", key=key, step_id=step.step_id, created_at=self._journal.now())
-        withheld = not self._known.remember(step) or self._known.is_private(step)
+        self._known.remember(step, self._known.memory)
+        withheld = step.step_id not in self._known.outputs or self._known.is_private(step)
         output = None if withheld else self._known.outputs[step.step_id]
         self._change(
             step, "completed", "done", _SKIPPED, item, skipped=True, output=output, is_withheld=withheld
@@ -308,7 +311,7 @@ class Steps:
 
     def _interrupted(self, step: WorkflowStep, tool: Tool | None, *, called: bool) -> None:
         if called and tool is not None and not tool.idempotent:
-            self._fail(step, _MAYBE, called=True)
+            self._fail(step, MAYBE, called=True)
         else:
             self._change(step, "pending", "pending", _STOPPED)
             self._journal.write()
@@ -359,42 +362,3 @@ class Steps:
                     self.ready.append(step)
                 elif record.status == "completed" or step.on_failure == "continue":
                     self._schedule.done(step_id)
-
-    def _take_over(self, states: Mapping[str, StepRecord]) -> dict[str, _Earlier]:
-        """Find out what is done already, and what must not be run again.
-
-        Args:
-            states: The newest record of each step; without one the workflow's own status counts.
-        """
-        earlier: dict[str, _Earlier] = {}
-        for step_id, step in self._steps.items():
-            record = states.get(step_id)
-            status = step.status if record is None else record.status
-            if status == "completed":
-                if record is None:
-                    record = StepRecord(
-                        run_id=self._run.run_id,
-                        step_id=step_id,
-                        status="completed",
-                        at=step.completed_at or now(),
-                        skipped=step.skipped,
-                        is_withheld=True,
-                    )
-                    self._journal.change(Change(record, None))
-                self._states[step_id] = record
-                if record.is_withheld:
-                    self._known.remember(step)
-                else:
-                    self._known.keep(step, record.output)
-                earlier[step_id] = "done"
-            elif status in {"failed", "in_progress"} and (record is None or record.called):
-                tool = self._known.tool_of(step)
-                if tool is not None and not tool.idempotent:
-                    earlier[step_id] = "lost"
-                    if record is not None:
-                        self._states[step_id] = record
-        return earlier
-
-    def _error_of(self, step_id: str) -> StepError:
-        record = self._states.get(step_id)
-        return _MAYBE if record is None or record.error is None else record.error

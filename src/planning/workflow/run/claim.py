@@ -1,0 +1,157 @@
+"""The claim of a run: which run a workflow resumes, and that no other call resumes it at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import attrs
+
+from planning.errors import show
+from planning.tools.result import plain
+from planning.workflow.failures import WorkflowError
+from planning.workflow.model import Workflow, WorkflowStep
+from planning.workflow.run.records import StepRecord, WorkflowRun, bare, states_of, written
+from session import Session
+from session.events import SessionId
+
+__all__ = ["change_of_done", "claim", "live_runs"]
+
+_WHAT_IT_DID = ("description", "type", "name", "agent", "inputs", "expected_key", "output_path")
+
+
+@attrs.frozen
+class _LiveRuns:
+    """The runs that are going on in this process, by session and id; not part of a snapshot."""
+
+    runs: dict[SessionId, dict[str, WorkflowRun]]
+
+
+def live_runs(session: Session) -> dict[str, WorkflowRun]:
+    """The runs of a session that are going on, by id; whoever claimed a run removes it when it ends.
+
+    Call this inside a transaction of the session, so that all callers get the same dict.
+    """
+    found = session.select_latest(_LiveRuns)
+    if found is None:
+        found = _LiveRuns({})
+        session.register_view(_LiveRuns, lambda _select: (found,))
+    return found.runs.setdefault(session.session_id, {})
+
+
+def claim(session: Session, new: WorkflowRun) -> tuple[WorkflowRun, dict[str, WorkflowRun]]:
+    """Take the unfinished run that a workflow resumes, or the new run where there is none.
+
+    Finding and taking are one transaction, so that of several threads and event loops one wins.
+
+    Args:
+        session: Where the runs are.
+        new: The run to begin otherwise.
+
+    Returns:
+        The run; and the session's live runs with this one among them: remove it when the run ends.
+
+    Raises:
+        WorkflowError: The run is going on already, or one of its completed steps was changed.
+    """
+    with session.transaction():
+        live = live_runs(session)
+        records = session.select_all(StepRecord)
+        for run in tuple(live.values()):
+            kinship = _kinship(run, new)
+            if kinship == "same" or (
+                kinship == "edited" and _shares_done(run, states_of(run.run_id, records), new.workflow)
+            ):
+                raise WorkflowError(
+                    "this workflow is already running in this session; wait until that run has ended, or "
+                    "use another session"
+                )
+        run = _resumed(session.select_all(WorkflowRun), records, new, live) or new
+        live[run.run_id] = run
+    return run, live
+
+
+def _resumed(
+    runs: tuple[WorkflowRun, ...],
+    records: tuple[StepRecord, ...],
+    new: WorkflowRun,
+    live: Mapping[str, WorkflowRun],
+) -> WorkflowRun | None:
+    """The newest unfinished run of the same workflow, else of a version of it that can be resumed."""
+    versions = list[WorkflowRun]()
+    for run in reversed(runs):
+        kinship = None if run.status == "completed" or run.run_id in live else _kinship(run, new)
+        if kinship == "same":
+            return _with(run, new)
+        if kinship == "edited":
+            versions.append(run)
+    changes = [(run, change_of_done(run, states_of(run.run_id, records), new.workflow)) for run in versions]
+    for run, change in changes:
+        if change is None:
+            return _with(run, new)
+    if not changes:
+        return None
+    raise WorkflowError(
+        f"the unfinished run in this session cannot be resumed: {changes[0][1]}; restore that step, or use "
+        "another session to start over"
+    )
+
+
+def _with(run: WorkflowRun, new: WorkflowRun) -> WorkflowRun:
+    return attrs.evolve(new, run_id=run.run_id, started_at=run.started_at)
+
+
+def _kinship(run: WorkflowRun, new: WorkflowRun) -> Literal["same", "edited"] | None:
+    """Whether two runs are of the same workflow, or of versions of it; None for two workflows.
+
+    Versions have the same goal, prompt and inputs, and a step id in common. Workflows without a goal often
+    just number their steps: those need a step in common that is the same as a whole.
+    """
+    goal = run.workflow.goal
+    if (goal, run.user_prompt) != (new.workflow.goal, new.user_prompt) or (
+        plain(run.inputs) != plain(new.inputs)
+    ):
+        return None
+    before, after = _compared(run.workflow), _compared(new.workflow)
+    if before == after:
+        return "same"
+    is_version = any(step_id in after and (goal or after[step_id] == before[step_id]) for step_id in before)
+    return "edited" if is_version else None
+
+
+def _compared(workflow: Workflow) -> dict[str, WorkflowStep]:
+    """The steps of a workflow by id, as they are compared."""
+    return {step.step_id: step for step in written(bare(workflow)).steps}
+
+
+def _done(run: WorkflowRun, states: Mapping[str, StepRecord]) -> list[tuple[WorkflowStep, StepRecord]]:
+    found = [(step, states.get(step_id)) for step_id, step in _compared(run.workflow).items()]
+    return [(step, record) for step, record in found if record is not None and record.status == "completed"]
+
+
+def _shares_done(run: WorkflowRun, states: Mapping[str, StepRecord], workflow: Workflow) -> bool:
+    """Whether a run has completed a step that is in a workflow too."""
+    after = _compared(workflow)
+    return any(after.get(step.step_id) == step for step, _ in _done(run, states))
+
+
+def change_of_done(run: WorkflowRun, states: Mapping[str, StepRecord], workflow: Workflow) -> str | None:
+    """How a workflow changes a step that a run has completed; None where it changes none.
+
+    Only what the step did counts: when and how often a completed step would run may change.
+
+    Args:
+        run: The run.
+        states: The newest record of each of its steps.
+        workflow: The workflow that is to resume it.
+    """
+    after = _compared(workflow)
+    for old, record in _done(run, states):
+        step, new = f"step {show(old.step_id)} is completed", after.get(old.step_id)
+        if new is None:
+            return f"{step} and was removed"
+        names = (*_WHAT_IT_DID, "done_check") if record.skipped else _WHAT_IT_DID
+        changed = [name for name in names if getattr(old, name) != getattr(new, name)]
+        if changed:
+            return f"{step} and its {' and '.join(changed)} changed"
+    return None

@@ -15,7 +15,7 @@ from planning.workflow.run.records import StepRecord, WorkflowRun, bare, states_
 from session import Session
 from session.events import SessionId
 
-__all__ = ["change_of_done", "claim", "live_runs"]
+__all__ = ["change_of_done", "claim", "compared", "live_runs"]
 
 _WHAT_IT_DID = ("description", "type", "name", "agent", "inputs", "expected_key", "output_path")
 
@@ -112,26 +112,26 @@ def _kinship(run: WorkflowRun, new: WorkflowRun) -> Literal["same", "edited"] | 
         plain(run.inputs) != plain(new.inputs)
     ):
         return None
-    before, after = _compared(run.workflow), _compared(new.workflow)
+    before, after = compared(run.workflow), compared(new.workflow)
     if before == after:
         return "same"
     is_version = any(step_id in after and (goal or after[step_id] == before[step_id]) for step_id in before)
     return "edited" if is_version else None
 
 
-def _compared(workflow: Workflow) -> dict[str, WorkflowStep]:
+def compared(workflow: Workflow) -> dict[str, WorkflowStep]:
     """The steps of a workflow by id, as they are compared."""
     return {step.step_id: step for step in written(bare(workflow)).steps}
 
 
 def _done(run: WorkflowRun, states: Mapping[str, StepRecord]) -> list[tuple[WorkflowStep, StepRecord]]:
-    found = [(step, states.get(step_id)) for step_id, step in _compared(run.workflow).items()]
+    found = [(step, states.get(step_id)) for step_id, step in compared(run.workflow).items()]
     return [(step, record) for step, record in found if record is not None and record.status == "completed"]
 
 
 def _shares_done(run: WorkflowRun, states: Mapping[str, StepRecord], workflow: Workflow) -> bool:
     """Whether a run has completed a step that is in a workflow too."""
-    after = _compared(workflow)
+    after = compared(workflow)
     return any(after.get(step.step_id) == step for step, _ in _done(run, states))
 
 
@@ -145,7 +145,7 @@ def change_of_done(run: WorkflowRun, states: Mapping[str, StepRecord], workflow:
         states: The newest record of each of its steps.
         workflow: The workflow that is to resume it.
     """
-    after = _compared(workflow)
+    after = compared(workflow)
     for old, record in _done(run, states):
         step, new = f"step {show(old.step_id)} is completed", after.get(old.step_id)
         if new is None:

@@ -22,6 +22,7 @@ from planning.workflow.model import Workflow, WorkflowStatus, WorkflowStep
 from planning.workflow.references import StepIds
 from planning.workflow.run.callables import Callables, key_of, task_of
 from planning.workflow.run.calls import Call, Caller, Interrupted
+from planning.workflow.run.claim import compared
 from planning.workflow.run.earlier import MAYBE, said_by, taken_over
 from planning.workflow.run.journal import Change, Journal
 from planning.workflow.run.known import Known
@@ -38,6 +39,10 @@ __all__ = ["Steps"]
 
 _SKIPPED = "Skipped: its done_check is true"
 _STOPPED = "Stopped before it was done"
+_NOT_AGAIN = (
+    "step {} was changed, but it may have taken effect before and must not be called twice, so it was not "
+    "called; give it another step_id to call it"
+)
 
 
 class Steps:
@@ -142,7 +147,11 @@ class Steps:
                 **dict.fromkeys(earlier.lost, ("blocked", None)),
             }
             self._mirror.begin(transaction, marks, ended, others, is_new=given is not None)
+            before = next((each.workflow for each in ended if each.run_id == run.run_id), run.workflow)
+            old, new = (compared(before), compared(run.workflow)) if earlier.lost else ({}, {})
             for step_id, record in earlier.lost.items():
+                if old.get(step_id) != new.get(step_id):
+                    self._warnings.append(_NOT_AGAIN.format(show(step_id)))
                 self._fail(self._steps[step_id], record.error or MAYBE, called=True)
             self._journal.write()
         self._advance()

@@ -33,11 +33,12 @@ Values:
 
 \b
 Stopping and going on:
-  Ctrl-C lets what runs come to its end, and once more does not wait
-  for it. A run that was stopped, or that failed, is kept in a
-  snapshot: in the file of --save, or in a new file in this folder,
-  PLAN.snapshot.json. The last line says how to go on from there: what
-  is done is not done again, what failed is tried again.
+  Ctrl-C waits for running steps; a second Ctrl-C stops at once. A run
+  that was stopped, or that failed, is kept in a snapshot: in the file
+  of --save, or the one of --resume, or PLAN.snapshot.json in this
+  folder. It replaces the snapshot that is there. The last line says
+  how to resume: completed steps do not run again, failed ones do. Edit
+  the plan first if you like; only completed steps must stay the same.
 
 \b
 Exit codes:
@@ -111,13 +112,13 @@ def run(
     ] = None,
     resume: Annotated[
         str | None,
-        typer.Option(metavar="SNAPSHOT", help="Go on with the run in this file.", show_default=False),
+        typer.Option(metavar="SNAPSHOT", help="Resume the run in this file.", show_default=False),
     ] = None,
     save: Annotated[
         str | None,
         typer.Option(
             metavar="SNAPSHOT",
-            help="Keep the run in this file, also when it is completed; it is replaced where it exists.",
+            help="Keep the run in this file, also when it is completed. An existing file is replaced.",
             show_default=False,
         ),
     ] = None,

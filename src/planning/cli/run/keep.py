@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,21 @@ from planning.model import Plan
 from planning.tools.result import plain
 from planning.workflow.failures import StepError
 from planning.workflow.model import Workflow
+from planning.workflow.run.claim import change_of_done
 from planning.workflow.run.memory import MemoryItem, memory_of
 from planning.workflow.run.records import StepRecord, WorkflowRun, states_of
 from planning.workflow.run.result import WorkflowResult
 from session import Session, Snapshot, SnapshotError
 
-__all__ = ["KeepError", "check_target", "kept_run", "past_result", "read_snapshot", "write_snapshot"]
+__all__ = [
+    "KeepError",
+    "check_target",
+    "default_target",
+    "kept_run",
+    "past_result",
+    "read_snapshot",
+    "write_snapshot",
+]
 
 _TYPES = (WorkflowRun, StepRecord, MemoryItem, Plan)
 
@@ -47,7 +57,7 @@ def read_snapshot(path: str) -> Snapshot:
 def kept_run(
     snapshot: Snapshot, path: str, workflow: Workflow, prompt: str | None, given: Mapping[str, Any]
 ) -> WorkflowRun:
-    """The run in a snapshot, which must be of this workflow, with this prompt and these values.
+    """The run in a snapshot, which must be one that this workflow can resume, with this prompt and values.
 
     Args:
         snapshot: The snapshot.
@@ -62,10 +72,16 @@ def kept_run(
     run = snapshot.select_latest(WorkflowRun)
     if run is None:
         raise KeepError(f"{_shown(path)} holds no run of a workflow")
-    if run.workflow != workflow:
+    change = change_of_done(run, states_of(run.run_id, snapshot.select_all(StepRecord)), workflow)
+    if change is not None:
         raise KeepError(
-            f"{_shown(path)} is of another version of the workflow: {_difference(run.workflow, workflow)};"
-            " leave --resume out to begin anew"
+            f"{_shown(path)} cannot be resumed: {change}; restore that step, or leave --resume out to start"
+            " over"
+        )
+    if workflow.goal != run.workflow.goal:
+        raise KeepError(
+            f"{_shown(path)} is of a run with another goal: {_short(run.workflow.goal)}; restore the goal, or"
+            " leave --resume out to start over"
         )
     if prompt is not None and prompt != run.user_prompt:
         raise KeepError(
@@ -80,22 +96,6 @@ def kept_run(
                 " to go on with that, or leave --resume out to begin anew"
             )
     return run
-
-
-def _difference(old: Workflow, new: Workflow) -> str:
-    """The first thing in which two workflows differ."""
-    before, now = ({step.step_id: step for step in each.steps} for each in (old, new))
-    for step_id, step in now.items():
-        if step_id not in before:
-            return f"step {show(step_id)} is not in the snapshot"
-        if before[step_id] != step:
-            return f"step {show(step_id)} differs"
-    for step_id in before:
-        if step_id not in now:
-            return f"step {show(step_id)} is in the snapshot only"
-    if list(before) != list(now):
-        return "the steps stand in another order"
-    return "its goal or another field of the whole differs"
 
 
 def past_result(session: Session, run: WorkflowRun) -> WorkflowResult:
@@ -129,48 +129,37 @@ def check_target(path: str) -> None:
         raise KeepError(f"--save {_shown(path)} is in no folder that exists; make the folder first")
 
 
-def write_snapshot(session: Session, path: str | None, name: str) -> str:
-    """Write the state of a session to a file, whole or not at all.
+def default_target(name: str) -> str:
+    """The file in the current folder that keeps a run, which replaces what was kept there before.
 
-    Args:
-        session: The session.
-        path: The file, which is replaced where it exists; None for a new one in the current folder.
-        name: What a new one is called after.
+    A file of that name that does not hold a run is left alone: then the name has a number.
+    """
+    for number in count(1):
+        target = f"{name}.snapshot{'' if number == 1 else f'-{number}'}.json"
+        if not os.path.lexists(target) or _holds_run(target):
+            break
+    return target
 
-    Returns:
-        The file.
+
+def _holds_run(path: str) -> bool:
+    try:
+        return read_snapshot(path).select_latest(WorkflowRun) is not None
+    except KeepError:
+        return False
+
+
+def write_snapshot(session: Session, path: str) -> None:
+    """Write the state of a session to a file, which is replaced where it exists, whole or not at all.
 
     Raises:
         KeepError: It cannot be written.
     """
     try:
-        text = session.snapshot().to_json() + "\n"
-        if path is None:
-            return _write_new(text, name)
-        _write(text, Path(path).resolve())
+        _write(session.snapshot().to_json() + "\n", Path(path).resolve())
     except SnapshotError as error:
         raise KeepError(f"the snapshot cannot be written: {_line(error)}") from None
     except OSError as error:
         raise KeepError(f"the snapshot cannot be written: {error.strerror or _line(error)}") from None
-    return path
-
-
-def _write_new(text: str, name: str) -> str:
-    number = 1
-    while True:
-        target = Path(f"{name}.snapshot{'' if number == 1 else f'-{number}'}.json")
-        try:
-            target.touch(exist_ok=False)  # from here on the name is taken
-        except FileExistsError:
-            number += 1
-            continue
-        try:
-            _write(text, target)
-        except BaseException:
-            with suppress(OSError):
-                target.unlink()
-            raise
-        return str(target)
 
 
 def _write(text: str, target: Path) -> None:

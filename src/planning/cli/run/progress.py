@@ -93,11 +93,10 @@ class Progress:
         ]
         self.widest_id = max((len(view.step_id) for view in self.steps), default=0)
         self._by_id = {view.step_id: view for view in self.steps}
-        for view, step in zip(self.steps, workflow.steps, strict=True):
-            record = done.get(step.step_id)
-            known = step if record is None else record
-            if known.status == "completed":
-                view.state, view.note = "skipped" if known.skipped else "done", "done before"
+        for view in self.steps:
+            record = done.get(view.step_id)
+            if record is not None and record.status == "completed":
+                view.state, view.note = "skipped" if record.skipped else "done", "done before"
         self.counts: Counter[str] = Counter(view.state for view in self.steps)
         self.before = self.counts["done"] + self.counts["skipped"]
         self.running: set[int] = set()

@@ -20,6 +20,7 @@ from planning.cli.run.executors import executor_of
 from planning.cli.run.keep import (
     KeepError,
     check_target,
+    default_target,
     kept_run,
     past_result,
     read_snapshot,
@@ -61,7 +62,8 @@ class Order:
         max_parallel: How many steps run at the same time at most.
         timeout: Seconds for an attempt of a step; None for no limit.
         resume: The snapshot to go on with.
-        save: Where to keep the run; None for a new file, and only if it is not completed.
+        save: Where to keep the run; None for where it was kept before, or, if it is not completed, for
+            a file in the current folder.
         is_json: Whether only the result is printed, as JSON.
         line: The command that was given, without ``--resume``.
     """
@@ -210,10 +212,12 @@ class _Running:
         status, code = self._outcome()
         self._told_output(code)
         is_lost = self._output_error is not None
-        if status == "completed" and self._order.save is None and not is_lost:
+        file = self._order.save or self._resumed_file()
+        if status == "completed" and file is None and not is_lost:
             return code
+        file = file or default_target(self._stem())
         try:
-            file = write_snapshot(self._session, self._order.save, self._stem())
+            write_snapshot(self._session, file)
         except KeepError as error:
             self._tell(str(error) if status == "completed" else f"{error}; the run cannot be resumed")
             return code or 1
@@ -246,6 +250,11 @@ class _Running:
         reason = self._output_error.strerror or type(self._output_error).__name__
         self._tell(f"the output could not be written: {reason}")
         return code or 1
+
+    def _resumed_file(self) -> str | None:
+        """The file that the run was resumed from, which keeps it on; None for what only can be read."""
+        resume = self._order.resume
+        return resume if resume is not None and Path(resume).is_file() else None
 
     def _stem(self) -> str:
         return "stdin" if self._order.file is None else Path(self._order.file).stem or "plan"

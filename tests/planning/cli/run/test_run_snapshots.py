@@ -98,22 +98,44 @@ FIRST = json.loads(FAILING)["steps"]
 
 @pytest.mark.usefixtures("failed")
 @pytest.mark.parametrize(
-    ("document", "difference"),
+    ("document", "reason"),
     [
-        (plan(FIRST[0] | {"description": "Else"}, *FIRST[1:]), "step 'find' differs"),
-        (plan(*FIRST, thought("new")), "step 'new' is not in the snapshot"),
-        (plan(*FIRST[:-1]), "step 'right' is in the snapshot only"),
-        (plan(*FIRST[:2], FIRST[3], FIRST[2]), "the steps stand in another order"),
-        (plan(*FIRST, goal="Else"), "its goal or another field of the whole differs"),
+        (
+            plan(FIRST[0] | {"description": "Else"}, *FIRST[1:]),
+            "cannot be resumed: step 'find' is completed and its description changed; restore that step",
+        ),
+        (
+            plan(FIRST[1] | {"depends_on": []}, *FIRST[3:]),
+            "cannot be resumed: step 'find' is completed and was removed; restore that step",
+        ),
+        (
+            plan(*FIRST, goal="Else"),
+            "is of a run with another goal: 'Look into it'; restore the goal",
+        ),
     ],
-    ids=["changed", "added", "taken out", "order", "goal"],
+    ids=["changed", "taken out", "goal"],
 )
-def test_another_version_of_the_workflow_is_refused(document: str, difference: str, folder: Path) -> None:
+def test_a_plan_whose_completed_steps_changed_is_refused(document: str, reason: str, folder: Path) -> None:
     (folder / "other.json").write_text(document)
     assert told("other.json", *WITH, *RESUME) == (
-        f"'failing.snapshot.json' is of another version of the workflow: {difference};"
-        " leave --resume out to begin anew"
+        f"'failing.snapshot.json' {reason}, or leave --resume out to start over"
     )
+    assert calls(folder) == ["fail", "find"]
+
+
+@pytest.mark.usefixtures("failed")
+def test_a_plan_whose_other_steps_were_mended_goes_on(folder: Path) -> None:
+    mended = [FIRST[0], thought("new"), thought("fail", "find", "new"), thought("right", "fail")]
+    (folder / "failing.json").write_text(plan(*mended, thought("left", "find")))
+    assert timeless(run("run", "failing.json", *WITH, *RESUME)) == (
+        "exit code 0\n--- stdout\n"
+        "Look into it (5 steps, 2 done before)\n"
+        "done      new    Thought through\n"
+        "done      fail   Thought through\n"
+        "done      right  Thought through\n"
+        "completed: 5 of 5 done, in 0.0 s\n"
+    )
+    assert calls(folder) == ["fail", "find"]
 
 
 @pytest.mark.parametrize(
@@ -148,16 +170,60 @@ def test_a_completed_run_is_kept_where_that_is_asked_for_and_shown_again(folder:
     assert calls(folder) == ["find", "find"]
 
 
-def test_a_new_snapshot_takes_the_place_of_no_other_file(folder: Path) -> None:
+def kept(folder: Path) -> list[str]:
+    """The snapshots in a folder, and whether their last run is completed."""
+    found = sorted(folder.glob("*.snapshot*"))
+    runs = [
+        Snapshot.from_json(path.read_text(), types=[WorkflowRun]).select_latest(WorkflowRun) for path in found
+    ]
+    return [f"{path.name} {run.status if run else None}" for path, run in zip(found, runs, strict=True)]
+
+
+@pytest.mark.usefixtures("failed")
+def test_a_run_is_kept_in_one_file_however_often_it_fails(folder: Path) -> None:
+    before = (folder / "failing.snapshot.json").read_text()
+    for more in ([], RESUME, RESUME):
+        shown = run("run", "failing.json", *WITH, *more)
+        assert shown.splitlines()[2] == (
+            "planning: failed; to try again what failed: planning run failing.json --tools step_tools:tools"
+            " --resume failing.snapshot.json"
+        )
+        assert (folder / "failing.snapshot.json").read_text() != before
+    assert kept(folder) == ["failing.snapshot.json failed"]
+
+
+@pytest.mark.usefixtures("failed")
+def test_a_run_that_was_resumed_is_kept_where_it_was_also_when_it_is_completed(folder: Path) -> None:
+    (folder / "failing.snapshot.json").rename(folder / "my.snapshot.json")
+    (folder / "mended").touch()
+    run("run", "failing.json", *WITH, "--resume", "my.snapshot.json")
+    assert kept(folder) == ["my.snapshot.json completed"]
+    shown = run("run", "failing.json", *WITH, "--resume", "my.snapshot.json")
+    assert shown.startswith(
+        "exit code 0\n--- stderr\nplanning: 'my.snapshot.json' is of a completed run: there is nothing left"
+    )
+    assert calls(folder) == ["fail", "fail", "find"]
+
+
+def test_a_file_that_holds_no_run_is_left_alone(folder: Path) -> None:
     (folder / "failing.snapshot.json").write_text("mine")
     for _ in range(2):
         run("run", "failing.json", *WITH)
     assert (folder / "failing.snapshot.json").read_text() == "mine"
-    assert sorted(path.name for path in folder.glob("*.snapshot*")) == [
-        "failing.snapshot-2.json",
-        "failing.snapshot-3.json",
-        "failing.snapshot.json",
-    ]
+    (folder / "failing.snapshot.json").unlink()
+    assert kept(folder) == ["failing.snapshot-2.json failed"]
+
+
+def test_a_plan_that_says_its_steps_are_completed_is_run(folder: Path) -> None:
+    done = {"status": "completed", "completed_at": "2024-05-06T07:08:09+00:00"}
+    (folder / "done.json").write_text(plan(step("find", inputs={"topic": "x"}, **done)))
+    assert timeless(run("run", "done.json", *WITH)) == (
+        "exit code 0\n--- stdout\n"
+        "Look into it (1 step)\n"
+        "running   find  Call find\n"
+        'done      find  0.0 s  {"topic":"x","pages":3}\n'
+        "completed: 1 of 1 done, in 0.0 s\n"
+    )
 
 
 def test_the_line_to_go_on_with_is_quoted_for_a_shell(folder: Path) -> None:

@@ -204,6 +204,43 @@ def test_references_find_the_stored_value_of_a_skipped_step_where_its_output_wou
     assert (calls, result.outputs.get("b")) == ([kept], kept)
 
 
+HITS = called("find", tool="fetch", expected_key="hit", output_path=("hits", "2"), done_check="True")
+
+
+@pytest.mark.parametrize("reference", ["${find.output.hits[0]}", "${find.output.hits}", "${find.output}"])
+@pytest.mark.parametrize("text", ["{}", "It is {}."])
+def test_what_a_skipped_step_did_not_keep_is_missing_and_never_made_up(reference: str, text: str) -> None:
+    inputs = {"value": text.format(reference)}
+    result, calls = run(HITS, called("b", "find", tool="note", inputs=inputs), inputs={"hit": "third"})
+    message = f"'{reference}' has no value: only find.output.hits.2 was kept; refer to that"
+    assert (calls, result.status, dict(result.errors)) == ([], "failed", {"b": told(message)})
+    assert dict(result.outputs) == {}
+
+
+def test_what_a_skipped_step_kept_is_found_and_nothing_beside_it() -> None:
+    steps = [
+        called("b", "find", tool="note", inputs={"value": "${find.output.hits[2].url}"}),
+        called("c", "find", tool="note", inputs={"value": "${find.output.hits[2].title}"}),
+    ]
+    result, calls = run(HITS, *steps, inputs={"hit": {"url": "x"}})
+    message = "find.output.hits.2.title is missing: find.output.hits.2 has url"
+    assert (calls, dict(result.outputs), dict(result.errors)) == (["x"], {"b": "x"}, {"c": told(message)})
+
+
+def test_a_resumed_run_knows_of_a_skipped_step_what_was_there_when_it_was_skipped() -> None:
+    steps = [
+        HITS,
+        called("other", "find", tool="fetch", expected_key="hit"),
+        called("fail", "other", tool="nobody"),
+        called("b", "fail", tool="note", inputs={"value": "${find.output.hits[2]}"}),
+    ]
+    first, _ = run(*steps, inputs={"hit": "third"})
+    assert dict(first.memory) == {"hit": DATA}
+    mended = [*steps[:2], thought("fail", "other"), steps[3]]
+    result, calls = run(*mended, inputs={"hit": "third"}, session=first.session)
+    assert (result.status, calls) == ("completed", ["third"])
+
+
 def test_a_skipped_step_without_a_stored_value_has_no_output() -> None:
     result, calls = run(
         called("a", tool="fetch", done_check="True"),

@@ -172,6 +172,17 @@ REFUSED = [
         [thought("a", "nobody")],
         "step 'a' depends on 'nobody', which does not exist; add that step, or leave the dependency out",
     ),
+    (
+        [thought("a", inputs={"table": "t"})],
+        "step 'a': it has inputs and calls nothing; name its tool, handler or agent, or remove the inputs",
+    ),
+    ([thought("a", name="x")], "step 'a': type and name belong together: give both, or neither"),
+    ([thought("a", type="tool")], "step 'a': type and name belong together: give both, or neither"),
+    ([called("a", agent="x")], "step 'a': it names the tool 'work' and the agent 'x'; keep one"),
+    (
+        [thought("a", type="function", name="x")],
+        "step 'a': 'function' is unknown; send one of tool, handler",
+    ),
     ([thought("a"), thought("b"), thought("a")], "two steps have the id 'a'; give each an id of its own"),
     (
         [thought(f"s{number}", f"s{(number + 1) % 30}") for number in range(30)],
@@ -182,7 +193,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("steps", "message"), REFUSED)
-def test_what_has_no_order_is_refused_and_nothing_is_begun(steps: Any, message: str) -> None:
+def test_what_has_no_order_or_is_impossible_is_refused_and_nothing_is_begun(steps: Any, message: str) -> None:
     session = Session()
     before = session.snapshot()
     with pytest.raises(WorkflowError) as refused:

@@ -136,7 +136,7 @@ def test_the_objective_is_the_goal_as_a_plan_may_hold_it(goal: str, prompt: str,
     ("step_id", "description", "title", "details"),
     [
         ("a", "", "a", "step a"),
-        ("\n", "", "?", "step ?"),
+        ("\n", "", "S001", "step S001"),
         ("\u00e4" * 1000, "\u65e5", "?", "step " + "a" * 504 + "..."),
         ("a", "y" * 161, "y" * 157 + "...", "step a"),
         ("a", "  Do\r\n  it ", "Do it", "step a"),
@@ -235,16 +235,101 @@ def test_a_mark_that_somebody_sets_is_overruled_by_what_happens() -> None:
     ]
 
 
-def test_a_plan_of_somebody_that_was_there_before_is_replaced() -> None:
+FOREIGN = "the session has another active plan, which is left alone; the plan does not show this run"
+
+
+def with_plan_of_an_agent() -> tuple[Session, Toolbox]:
     session = Session()
     toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
     toolbox.call("planning_setup_plan", {"objective": "Mine", "initial_steps": [{"title": "x"}]})
+    return session, toolbox
+
+
+@pytest.mark.parametrize("steps", [(), (thought("a"),)])
+def test_an_active_plan_that_was_there_before_is_left_alone_and_said(steps: Any) -> None:
+    session, _ = with_plan_of_an_agent()
+    result = run_workflow(flow(*steps), capable(), session=session)
+    assert (result.status, result.warnings) == ("completed", (FOREIGN,))
+    assert text(session) == "Mine (active, 0 of 1 done)\nS001 pending: x\n"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [("planning_clear_plan", {}), ("planning_mark_step", {"step_id": "S001", "status": "done"})],
+)
+def test_a_plan_that_is_over_is_replaced(tool: str, arguments: dict[str, Any]) -> None:
+    session, toolbox = with_plan_of_an_agent()
+    toolbox.call(tool, arguments)
     result = run_workflow(flow(thought("a")), capable(), session=session)
     assert result.warnings == ()
     assert (
         text(session)
         == "Find it out (completed, 1 of 1 done)\nS001 done: Do a\n  step a\n  - Thought through\n"
     )
+
+
+def test_the_plan_of_a_run_that_failed_is_replaced_by_that_of_the_next_workflow() -> None:
+    session = Session()
+    run_workflow(everything(), CAPABILITIES, session=session)
+    result = run_workflow(flow(thought("a"), goal="Another"), capable(), session=session)
+    assert result.warnings == ()
+    assert (
+        text(session) == "Another (completed, 1 of 1 done)\nS001 done: Do a\n  step a\n  - Thought through\n"
+    )
+
+
+def test_two_runs_that_look_alike_in_the_plan_do_not_mark_the_same_one() -> None:
+    async def scene() -> list[WorkflowResult]:
+        async def work() -> str:
+            await asyncio.sleep(0)
+            return "worked"
+
+        runs = [
+            arun_workflow(flow(called("a")), capable(work=work), session=session, inputs={"x": number})
+            for number in (1, 2)
+        ]
+        return await asyncio.gather(*runs)
+
+    session = Session()
+    assert [result.warnings for result in asyncio.run(scene())] == [(), (FOREIGN,)]
+    assert plan_notes(session) == [("done", ("worked",))]
+
+
+def test_a_workflow_without_steps_ends_its_plan() -> None:
+    result = run_workflow(flow(), capable())
+    assert text(result.session) == "Find it out (completed, 0 of 0 done)\n"
+
+
+def test_a_run_that_goes_on_without_a_failed_step_ends_its_plan_and_says_what_failed() -> None:
+    workflow = flow(thought("a"), called("b", tool="broken", on_failure="skip_dependents"), thought("c", "b"))
+    result = run_workflow(workflow, capable(broken=broken))
+    assert (result.status, text(result.session)) == (
+        "completed",
+        "Find it out (completed, 1 of 3 done)\n"
+        "S001 done: Do a\n  step a\n  - Thought through\n"
+        "S002 blocked: Do b\n  step b, tool broken\n  - Failed: The archive is closed\n"
+        "S003 blocked: Do c\n  step c\n  - Skipped: step b failed\n",
+    )
+
+
+def test_a_run_that_failed_leaves_its_plan_active_because_it_can_be_resumed() -> None:
+    result = run_workflow(flow(called("a", tool="broken")), capable(broken=broken))
+    assert text(result.session) == (
+        "Find it out (active, 0 of 1 done)\n"
+        "S001 blocked: Do a\n  step a, tool broken\n  - Failed: The archive is closed\n"
+    )
+
+
+def test_a_step_that_somebody_adds_keeps_a_plan_open_whose_other_steps_are_over() -> None:
+    session = Session()
+
+    def act(toolbox: Toolbox) -> None:
+        toolbox.call("planning_add_step", {"steps": [{"title": "Tell them"}]})
+
+    result = run_with(session, act, called("d", tool="nobody", on_failure="continue"))
+    plan = session.select_latest(Plan)
+    assert plan is not None
+    assert (result.status, plan.status) == ("completed", "active")
 
 
 def test_a_run_that_begins_afresh_has_a_fresh_plan() -> None:

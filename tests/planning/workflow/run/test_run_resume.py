@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from run_cases import MAYBE, called, capable, flow, plain_tool, plan_notes, states, thought
 
 from planning.tools import ToolError
-from planning.workflow import MemoryItem, StepRecord, Workflow, WorkflowResult, WorkflowRun, run_workflow
+from planning.workflow import (
+    Capabilities,
+    MemoryItem,
+    StepRecord,
+    Workflow,
+    WorkflowError,
+    WorkflowResult,
+    WorkflowRun,
+    run_workflow,
+    validate_workflow,
+)
 from session import Session, Snapshot
 from session.errors import SnapshotError
 
@@ -79,17 +90,17 @@ def test_what_failed_is_tried_again_and_what_is_done_is_not(is_restored: bool) -
     ]
 
 
-def test_other_steps_another_prompt_or_other_inputs_begin_afresh() -> None:
+def test_another_goal_another_prompt_or_other_inputs_begin_afresh() -> None:
     bench, session = Bench(), Session()
     given: dict[str, Any] = {"user_prompt": "One", "inputs": {"x": [1, (2,)]}}
     bench.run(STEPS, session, **given)
     bench.run(STEPS, session, **given)
     assert len(session.select_all(WorkflowRun)) == 1
-    more = flow(*STEPS.steps, thought("d"))
+    other = flow(*STEPS.steps, goal="Find out more")
     changes: list[tuple[Workflow, dict[str, Any]]] = [
         (STEPS, {"user_prompt": "Two"}),
         (STEPS, {"inputs": {"x": 2}}),
-        (more, {}),
+        (other, {}),
     ]
     for workflow, changed in changes:
         bench.took()
@@ -191,26 +202,24 @@ def test_a_skipped_step_stays_skipped_and_has_the_same_output() -> None:
 # Documents that say how far their steps are
 
 
-def test_steps_that_the_document_calls_completed_are_not_run() -> None:
+def test_what_a_document_says_of_its_steps_is_no_run_so_they_all_run() -> None:
     bench, session = Bench(), Session()
     bench.is_broken = False
     workflow = flow(
         called("a", status="completed", completed_at="2024-05-06T07:08:09+00:00", expected_key="key",
                output_path=("rows",)),
-        called("s", status="completed", skipped=True),
-        called("b", "a", "s", tool="broken", inputs={"value": "${a.output.rows}"}),
+        called("s", status="pending", skipped=True),
+        called("b", "a", "s", tool="broken", inputs={"value": "${a.output.rows[2]}"}),
         status="in_progress",
     )  # fmt: skip
-    result = bench.run(workflow, session, inputs={"key": [7]})
-    assert (bench.took(), result.status, dict(result.outputs)) == (
-        ["broken"],
+    result = bench.run(workflow, session, inputs={"key": [7]}, max_parallel=1)
+    assert (bench.took(), result.status, result.outputs["b"]) == (
+        ["work", "work", "broken"],
         "completed",
-        {"a": {"rows": [7]}, "b": [7]},
+        "x",
     )
-    assert states(result.workflow) == {"a": "completed", "s": "completed, skipped", "b": "completed"}
-    assert result.workflow.steps[0].completed_at == "2024-05-06T07:08:09+00:00"
-    assert [status for status, _ in plan_notes(session)] == ["done", "done", "done"]
-    assert plan_notes(session)[0] == ("done", ("Done before",))
+    assert states(result.workflow) == {"a": "completed", "s": "completed", "b": "completed"}
+    assert result.workflow.steps[0].completed_at != "2024-05-06T07:08:09+00:00"
 
 
 @pytest.mark.parametrize("status", ["failed", "in_progress"])
@@ -224,18 +233,55 @@ def test_steps_that_the_document_calls_failed_or_running_are_run_unless_that_cou
     assert states(result.workflow) == {"a": "completed", "m": "failed", "b": "pending"}
 
 
-def test_a_workflow_all_of_whose_steps_are_done_completes_at_once() -> None:
-    result = Bench().run(flow(thought("a", status="completed")), Session())
-    assert (result.status, states(result.workflow)) == ("completed", {"a": "completed"})
+def test_the_workflow_of_a_completed_run_starts_over_in_another_session() -> None:
+    bench = Bench()
+    bench.is_broken = False
+    workflow = flow(called("a"), called("b", "a", tool="broken", inputs={"value": "${a.output.rows[0]}"}))
+    first = bench.run(workflow, Session())
+    assert (first.status, bench.took()) == ("completed", ["work", "broken"])
+    again = bench.run(first.workflow, Session())
+    assert (again.status, bench.took()) == ("completed", ["work", "broken"])
+    assert dict(again.outputs) == dict(first.outputs) == {"a": {"rows": [1, None, "x"]}, "b": 1}
 
 
-def test_a_result_can_be_run_again_and_only_what_failed_is() -> None:
+def test_a_document_that_says_it_is_completed_is_run() -> None:
+    text = json.dumps({
+        "schema_version": 2, "goal": "Count", "status": "completed",
+        "steps": [{"step_id": "a", "description": "Work", "type": "tool", "name": "work", "inputs": {},
+                   "status": "completed", "completed_at": "2024-05-06T07:08:09+00:00"}],
+    })  # fmt: skip
+    bench = Bench()
+    workflow = validate_workflow(text, Capabilities(tools=["work"])).workflow
+    result = bench.run(workflow, Session())
+    assert (bench.took(), result.status, dict(result.outputs)) == (
+        ["work"],
+        "completed",
+        {"a": {"rows": [1, None, "x"]}},
+    )
+
+
+def test_a_step_that_is_completed_elsewhere_and_must_not_be_called_twice_is_refused() -> None:
+    bench, session = Bench(), Session()
+    first = bench.run(STEPS, Session())
+    bench.took()
+    with pytest.raises(WorkflowError) as refused:
+        bench.run(first.workflow, session)
+    assert str(refused.value) == (
+        "step 'm' is already completed, mail must not be called twice, and this session does not hold that "
+        "run; resume it in its own session or snapshot, or set the status of the step to 'pending' to call "
+        "it again"
+    )
+    assert (bench.took(), session.select_all(WorkflowRun)) == ([], ())
+
+
+def test_the_workflow_of_a_result_resumes_the_run_in_its_session() -> None:
     bench = Bench()
     first = bench.run(STEPS, Session())
     bench.took()
     bench.is_broken = False
-    again = bench.run(first.workflow, Session(), inputs={"key": [1, 2, "kept"]})
-    assert (bench.took(), again.outputs["b"]) == (["broken"], "kept")
+    again = bench.run(first.workflow, first.session)
+    assert (again.status, bench.took()) == ("completed", ["broken"])
+    assert len(first.session.select_all(WorkflowRun)) == 1
 
 
 # Snapshots

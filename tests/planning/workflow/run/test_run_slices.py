@@ -166,7 +166,7 @@ def test_two_runs_in_two_sessions_on_one_bus_know_nothing_of_each_other() -> Non
         assert (plan.objective, plan.status) == (name, "completed")
 
 
-def test_two_runs_in_one_session_both_complete_and_the_plan_shows_the_later_one() -> None:
+def test_two_runs_in_one_session_both_complete_and_the_plan_shows_the_one_that_was_first() -> None:
     session = Session()
 
     async def scene() -> Any:
@@ -183,14 +183,14 @@ def test_two_runs_in_one_session_both_complete_and_the_plan_shows_the_later_one(
     assert [(result.status, dict(result.outputs)) for result in results] == [
         ("completed", {"a": "worked", "b": "worked"})
     ] * 2
-    assert results[0].warnings == (
-        "the plan was replaced by someone else while the workflow ran; it shows the run no more",
+    assert results[0].warnings == ()
+    assert results[1].warnings == (
+        "the session has another active plan, which is left alone; the plan does not show this run",
     )
-    assert results[1].warnings == ()
     assert len({run.run_id for run in session.select_all(WorkflowRun)}) == 2
     plan = session.select_latest(Plan)
     assert plan is not None
-    assert (plan.objective, plan.status) == ("two", "completed")
+    assert (plan.objective, plan.status) == ("one", "completed")
 
 
 def test_a_run_in_a_run_in_one_session_disturbs_neither() -> None:

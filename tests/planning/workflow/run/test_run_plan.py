@@ -118,11 +118,12 @@ def test_every_step_is_a_step_of_the_plan_in_the_order_of_the_document() -> None
         ("Find it", "Please", "Find it"),
         ("", "Please", "Please"),
         (" \n", "  ", "Run a workflow"),
-        ("Pr\u00fcfe \u201eSumme\u201c \u2192 5\u20ac \u65e5\u672c", "", 'Prufe "Summe" -> 5EUR ??'),
+        ("Pr\u00fcfe \u201eSumme\u201c \u2192 5\u20ac", "", 'Prufe "Summe" -> 5EUR'),
         ("two\nlines\tand\x00 more", "", "two lines and more"),
         ("x" * 500, "", "x" * 237 + "..."),
         ("\u200b\ufeff", "", "Run a workflow"),
-        ("\U0001f600", "", "?"),
+        ("\U0001f600", "", "Run a workflow"),
+        ("Pr\u00fcfe \u65e5\u672c", "Check it", "Check it"),
     ],
 )
 def test_the_objective_is_the_goal_as_a_plan_may_hold_it(goal: str, prompt: str, objective: str) -> None:
@@ -137,7 +138,9 @@ def test_the_objective_is_the_goal_as_a_plan_may_hold_it(goal: str, prompt: str,
     [
         ("a", "", "a", "step a"),
         ("\n", "", "S001", "step S001"),
-        ("\u00e4" * 1000, "\u65e5", "?", "step " + "a" * 504 + "..."),
+        ("\u00e4" * 1000, "\u65e5", "a" * 157 + "...", "step " + "a" * 504 + "..."),
+        ("\u65e5", "\u65e5", "S001", "step S001"),
+        ("a", "  Do" + " " * 500 + "it and more" * 30, "Do " + ("it and more" * 30)[:154] + "...", "step a"),
         ("a", "y" * 161, "y" * 157 + "...", "step a"),
         ("a", "  Do\r\n  it ", "Do it", "step a"),
     ],
@@ -147,6 +150,43 @@ def test_titles_and_details_are_fitted_too(step_id: str, description: str, title
     plan = result.session.select_latest(Plan)
     assert plan is not None
     assert [(step.title, step.details) for step in plan.steps] == [(title, details)]
+
+
+def test_what_ascii_cannot_spell_is_not_shown_and_said() -> None:
+    steps = [
+        called("a", description="\u691c\u7d22"),
+        called("\u65e5", tool="broken", description="Search", on_failure="continue"),
+        thought("c", "\u65e5"),
+    ]
+
+    def fail() -> None:
+        raise ToolError("\u5931\u6557")
+
+    result = run_workflow(
+        flow(*steps, goal="\u76ee\u6a19"),
+        capable(work=lambda: "\u7d50\u679c", broken=fail),
+        user_prompt="Find it",
+        max_parallel=1,
+    )
+    assert text(result.session) == (
+        "Find it (completed, 2 of 3 done)\n"
+        "S001 done: a\n  step a, tool work\n  - Done\n"
+        "S002 blocked: Search\n  step S002, tool broken\n  - Failed\n"
+        "S003 done: Do c\n  step c\n  - Thought through\n"
+    )
+    assert result.warnings == (
+        "the plan takes only ASCII text, so it does not show the goal, the description of step 'a', "
+        "the outcome of step 'a', the outcome of step '\\u65e5'; it shows step ids instead",
+    )
+
+
+def test_of_many_texts_that_ascii_cannot_spell_only_some_are_named() -> None:
+    steps = [thought(f"s{number}", description="\u65e5") for number in range(20)]
+    (warning,) = run_workflow(flow(*steps), capable()).warnings
+    listed = ", ".join(f"the description of step 's{number}'" for number in range(8))
+    assert warning == (
+        f"the plan takes only ASCII text, so it does not show {listed} and 12 more; it shows step ids instead"
+    )
 
 
 @given(

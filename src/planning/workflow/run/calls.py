@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Executor, Future
 from functools import partial
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Call", "Caller", "Ended", "Interrupted"]
 
 _QUICK = 0.0005
+_NOT_AWAITED = re.compile(r"\bcoroutine\b|\bawait")
 _MAY_PASS = frozenset({ErrorKind.STORAGE, ErrorKind.TIMEOUT, ErrorKind.RATE_LIMIT, ErrorKind.CIRCUIT_OPEN})
 
 
@@ -323,4 +325,7 @@ def _reported(tool: Tool, result: ToolResult) -> StepError:
 def _error(result: ToolResult) -> StepError:
     code = ErrorKind.UNKNOWN if result.code is None else result.code
     cause = None if result.cause is None or result.cause in result.message else result.cause
-    return StepError(result.message, result.user_message or SORRY, str(code), cause)
+    message = result.message
+    if code is ErrorKind.BAD_RESULT and cause is not None and _NOT_AWAITED.search(cause):
+        message = f"{message} Reason: {cause}."  # no model can mend that: whoever wrote the function reads it
+    return StepError(message, result.user_message or SORRY, str(code), cause)

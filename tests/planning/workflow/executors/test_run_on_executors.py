@@ -154,6 +154,17 @@ def test_errors_are_told_as_without_an_executor(executor: Executor | None) -> No
     assert result.warnings == ()
 
 
+@pytest.mark.parametrize("success", [False, None, 0, "false", ""], ids=repr)
+def test_a_tool_that_says_that_it_did_not_succeed_fails_its_step(
+    executor: Executor | None, success: Any
+) -> None:
+    steps = flow(step("1", "report", inputs={"success": success}), step("2", "add", "1"))
+    result = run_workflow(steps, capable(tools.report, tools.add), executor=executor)
+    said = "the archive is closed"
+    assert dict(result.errors) == {"1": failure(said, "tool", None, tools.SORRY)}
+    assert (result.status, dict(result.outputs)) == ("failed", {})
+
+
 def test_a_step_is_tried_again_whatever_its_error_looks_like_elsewhere(executor: Executor | None) -> None:
     import stamina
 

@@ -294,6 +294,36 @@ def test_what_is_no_value_is_an_error_of_its_step(value: Any) -> None:
     assert (error.message, error.code) == (message, "bad_result")
 
 
+@pytest.mark.parametrize("kind", ["tool", "handler", "agent"])
+def test_a_function_that_returns_a_coroutine_fails_its_step_with_the_reason(kind: str) -> None:
+    async def later() -> str:
+        return "never"
+
+    function: Any = lambda: later()  # noqa: E731, PLW0108 - it forgets to await it
+    steps = {
+        "tool": called("a", tool="it"),
+        "handler": thought("a", type="handler", name="it"),
+        "agent": thought("a", agent="it"),
+    }
+    everything = {"it": function}
+    error = outcome(steps[kind], Capabilities(tools=everything, handlers=everything, agents=everything))
+    assert error == told(
+        "it returned nothing that can be used. Go on without it. Reason: the function returned a coroutine; "
+        "declare it async or await it.",
+        "bad_result",
+        cause="the function returned a coroutine; declare it async or await it",
+    )
+
+
+@pytest.mark.parametrize("kind", ["handler", "agent"])
+@pytest.mark.parametrize("success", [False, None, 0, "false"])
+def test_a_handler_or_agent_that_says_that_it_did_not_succeed_fails_its_step(kind: str, success: Any) -> None:
+    said = {"it": lambda: {"success": success, "error": "No answer", "user_message": "Ask later"}}
+    step = thought("a", agent="it") if kind == "agent" else thought("a", type="handler", name="it")
+    error = outcome(step, Capabilities(handlers=said, agents=said))
+    assert error == told("No answer", "tool", "Ask later")
+
+
 TOO_LARGE = (
     "work gave more than 32 MB, which is not kept; let it store that itself, and give back where it is"
 )

@@ -134,11 +134,8 @@ def default_target(name: str) -> str:
 
     A file of that name that does not hold a run is left alone: then the name has a number.
     """
-    for number in count(1):
-        target = f"{name}.snapshot{'' if number == 1 else f'-{number}'}.json"
-        if not os.path.lexists(target) or _holds_run(target):
-            break
-    return target
+    targets = (f"{name}.snapshot{'' if number == 1 else f'-{number}'}.json" for number in count(1))
+    return next(target for target in targets if not os.path.lexists(target) or _holds_run(target))
 
 
 def _holds_run(path: str) -> bool:

@@ -182,7 +182,7 @@ def kept(folder: Path) -> list[str]:
 @pytest.mark.usefixtures("failed")
 def test_a_run_is_kept_in_one_file_however_often_it_fails(folder: Path) -> None:
     before = (folder / "failing.snapshot.json").read_text()
-    for more in ([], RESUME, RESUME):
+    for more in ((), RESUME, RESUME):
         shown = run("run", "failing.json", *WITH, *more)
         assert shown.splitlines()[2] == (
             "planning: failed; to try again what failed: planning run failing.json --tools step_tools:tools"

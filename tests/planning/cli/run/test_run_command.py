@@ -120,11 +120,6 @@ def test_a_plan_with_errors_is_told_as_validate_tells_it_and_not_run(folder: Pat
     assert calls(folder) == []
 
 
-def test_a_text_that_holds_no_plan_is_not_run() -> None:
-    shown = run("run", "-", *WITH, stdin="I'm sorry, but none of the available tools ([]) can do this.")
-    assert shown.startswith("exit code 1\n--- stderr\n")
-
-
 def test_a_plan_is_read_from_standard_input(folder: Path) -> None:
     shown = ran("-", *WITH, stdin=f"Here it is:\n```json\n{FAILING}\n```\n")
     assert shown.startswith("exit code 1\n")

@@ -2,6 +2,7 @@
 
     reference = "${" ( "user_prompt" | STEP ".output" segment* ) "}"
     segment   = "." name | "[" digits "]"
+    literal   = "$${", which is written out as "${"
 
 A name is one or more characters other than ``. [ ] { }``, and not blank. STEP is the id of a step and may
 hold dots, even ``.output``: of several that it can be, the longest id of the plan is meant. A ``$`` or
@@ -11,20 +12,32 @@ hold dots, even ``.output``: of several that it can be, the longest id of the pl
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
-__all__ = ["MARK", "PROMPT", "NoReference", "Reference", "StepIds", "find_plain", "parse_references"]
+__all__ = [
+    "LITERAL_MARK",
+    "MARK",
+    "PROMPT",
+    "NoReference",
+    "Reference",
+    "StepIds",
+    "find_plain",
+    "has_reference",
+    "parse_references",
+]
 
 MARK = "${"
 """What a reference begins with: a text without it holds none."""
+LITERAL_MARK = "$${"
+"""What is written out as ``MARK``, and begins no reference."""
 PROMPT = "user_prompt"
 OUTPUT = ".output"
 
 _SEGMENTS = r"(?:\.\s*[^\s.\[\]{}][^.\[\]{}]*|\[[0-9]{1,15}\])*"
 _PATH = re.compile(_SEGMENTS)
 _SEGMENT = re.compile(r"\.([^.\[\]]+)|\[([0-9]+)\]")
-_PLAIN = re.compile(r"\$\{(?:user_prompt|([^.\[\]{}]+)\.output(" + _SEGMENTS + r"))\}")
+_PLAIN = re.compile(r"(?<!\$)\$\{(?:user_prompt|([^.\[\]{}]+)\.output(" + _SEGMENTS + r"))\}")
 _WORD = re.compile(r"\S*")
 
 find_plain = _PLAIN.findall
@@ -76,34 +89,45 @@ class StepIds:
         self.lengths = {len(each) for each in ids if OUTPUT in each}
 
 
-def parse_references(text: str, ids: StepIds) -> list[Reference | NoReference]:
+def parse_references(text: str, ids: StepIds) -> Iterator[Reference | NoReference]:
     """All references in a text, and what begins as one and is none, in the order of the text.
 
     Args:
         text: Any text.
         ids: The ids of the plan, by which a step id with dots is known.
     """
-    found = list[Reference | NoReference]()
-    start = text.find(MARK)
+    start = _find(text, 0)
     while start >= 0:
         close = text.find("}", start)
         if close < 0:
             word = _WORD.match(text, start)
-            found.append(NoReference(start, word.end() if word else len(text), is_closed=False))
-            break
+            yield NoReference(start, word.end() if word else len(text), is_closed=False)
+            return
         reference = _read(text[start + 2 : close], start, close + 1, ids)
         if reference is not None:
-            found.append(reference)
-            start = text.find(MARK, close)
+            yield reference
+            start = _find(text, close)
             continue
         nested = text.rfind(MARK, start + 2, close)
         if nested < 0:
-            found.append(NoReference(start, close + 1, is_closed=True))
-            start = text.find(MARK, close)
+            yield NoReference(start, close + 1, is_closed=True)
+            start = _find(text, close)
         else:
-            found.append(NoReference(start, nested, is_closed=True, is_nested=True))
+            yield NoReference(start, nested, is_closed=True, is_nested=True)
             start = nested
-    return found
+
+
+def has_reference(text: str) -> bool:
+    """Whether a text holds something that begins as a reference."""
+    return MARK in text and _find(text, 0) >= 0
+
+
+def _find(text: str, start: int) -> int:
+    """Where the next reference begins; -1 for none."""
+    start = text.find(MARK, start)
+    while start > 0 and text[start - 1] == "$":
+        start = text.find(MARK, start + len(MARK))
+    return start
 
 
 def _read(inner: str, start: int, end: int, ids: StepIds) -> Reference | None:

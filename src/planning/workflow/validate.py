@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from threading import Thread
 from typing import Any
 
@@ -21,30 +22,37 @@ __all__ = ["MOST_STEPS", "validate_workflow"]
 
 MOST_STEPS = 100_000
 MOST_ERRORS = 10_000
+_OF_WHOLE_STEPS = frozenset({"undeclared_dependency", "indirect_reference", "calls_nothing"})
 
 
-def validate_workflow(source: object, capabilities: Capabilities | None = None) -> Report:
-    """Check a plan document, and say everything that is wrong with it; never raises.
+def validate_workflow(
+    source: object, capabilities: Capabilities | None = None, *, finished: bool = False
+) -> Report:
+    """Check a plan document, and report everything that is wrong with it; never raises.
 
     Args:
         source: What a model wrote: JSON or almost JSON, as text or bytes, bare, fenced or within prose;
             or the parsed value; or a ``Workflow``.
         capabilities: The tools, handlers and agents that exist. Without them no name is checked.
+        finished: Whether the model ended the text by itself, which the provider's finish reason says. Then
+            brackets that are missing at the end were forgotten and are put in, with a warning. Otherwise
+            such a text was cut, and is an error.
     """
     try:
-        return _validated(source, capabilities)
+        return _validated(source, capabilities, is_finished=finished)
     except RecursionError:  # the caller is near the limit; a thread has a stack of its own
         reports: list[Report] = []
-        thread = Thread(target=lambda: reports.append(_validated(source, capabilities)))
+        again = partial(_validated, source, capabilities, is_finished=finished)
+        thread = Thread(target=lambda: reports.append(again()))
         thread.start()
         thread.join()
         return reports[0]
 
 
-def _validated(source: object, capabilities: Capabilities | None) -> Report:
+def _validated(source: object, capabilities: Capabilities | None, *, is_finished: bool) -> Report:
     if issubclass(type(source), Workflow):
         source = _written(source)
-    document = read_document(source)
+    document = read_document(source, is_finished=is_finished)
     found = list(document.found)
     if document.value is None:
         return _report(document, found, None, [], [])
@@ -60,8 +68,8 @@ def _validated(source: object, capabilities: Capabilities | None) -> Report:
     found += [each for each in shape if not _follows(each, document)]
     drafts = draft_steps(form)
     checked = check_steps(drafts, capabilities)
-    if document.found and _is_a_step_lost(document, form, drafts):
-        checked = [each for each in checked if each.code not in {"unknown_dependency", "unknown_reference"}]
+    if document.found or shape:
+        checked = _causes(checked, shape, document, form, drafts)
     found += checked
     if not form.steps and not shape and not document.is_broken(form.steps_path):
         told = "the plan has no steps"
@@ -83,6 +91,23 @@ def _follows(found: Found, document: Document) -> bool:
     return document.is_broken(path)
 
 
+def _causes(
+    checked: list[Found], shape: list[Found], document: Document, form: Form, drafts: list[Draft]
+) -> list[Found]:
+    """What is wrong in itself, and not because something could not be read or has another name."""
+    lost = {"unknown_dependency", "unknown_reference"} if _is_a_step_lost(document, form, drafts) else set()
+    broken = {draft.number for draft in drafts if document.is_broken(draft.path)}
+    odd = {_step_index(each.path, form) for each in shape if each.code in {"unknown_field", "missing_field"}}
+    return [
+        each
+        for each in checked
+        if each.code not in lost
+        and not (each.step_index in broken and each.code in _OF_WHOLE_STEPS)
+        and not (each.step_index in odd and each.code == "calls_nothing")
+        and not (each.code == "bad_input" and _follows(each, document))
+    ]
+
+
 def _is_a_step_lost(document: Document, form: Form, drafts: list[Draft]) -> bool:
     """Whether there may be steps whose ids could not be read."""
     return document.is_broken(form.steps_path) or any(
@@ -97,7 +122,7 @@ def _report(
         return Report((), (), make_workflow(form, drafts), steps, document.source)
     wrong = [each for each in found if CODES[each.code].severity is Severity.ERROR]
     if len(wrong) > MOST_ERRORS:
-        told = f"{len(wrong) - MOST_ERRORS} errors more than are written out"
+        told = f"only the first {MOST_ERRORS:,} errors are written out"
         found = [each for each in found if CODES[each.code].severity is Severity.WARNING]
         found += [*wrong[:MOST_ERRORS], Found("too_many_errors", told, "mend the others first")]
     ids = {draft.number: draft.step_id for draft in drafts}

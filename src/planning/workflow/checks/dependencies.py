@@ -28,9 +28,11 @@ def dependency_findings(draft: Draft, overview: Overview) -> Iterator[Found]:
             told = f"{show(dependency)} stands in {field} already"
             yield found_at(draft, "repeated_dependency", told, "leave out this one", path)
         elif dependency == draft.step_id:
+            if not overview.is_own(dependency, draft):
+                continue
             told = f"step {show(dependency)} depends on itself"
             yield found_at(draft, "self_dependency", told, f"leave it out of {field}", path)
-        elif dependency not in overview.places and dependency not in overview.lost:
+        elif overview.is_missing(dependency):
             told = f"no step has the id {show(dependency)}"
             yield found_at(draft, "unknown_dependency", told, overview.suggest(dependency, draft), path)
         seen.add(dependency)

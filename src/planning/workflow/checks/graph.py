@@ -89,6 +89,11 @@ class Graph:
             self._component[members[-1]] = len(self._members)
         self._members.append(members)
 
+    @property
+    def order(self) -> Sequence[int]:
+        """By node, a number that is not below that of any node that it depends on."""
+        return self._component
+
     def reaches(self, pairs: Sequence[tuple[int, int]]) -> list[bool]:
         """For each pair of two nodes: whether the first depends on the second, also through others.
 

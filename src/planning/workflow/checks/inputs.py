@@ -11,7 +11,7 @@ from planning.tools.errors import PASSING, QueryTypeUnsupported
 from planning.workflow.checks.names import named, plain
 from planning.workflow.checks.samples import KEEP, sample_of
 from planning.workflow.findings import Found, Path
-from planning.workflow.references import MARK
+from planning.workflow.references import has_reference
 
 if TYPE_CHECKING:
     from planning.tools.contract import Tool
@@ -27,6 +27,8 @@ _EXPECTED = re.compile(r"expected (.+), got [^,]+")
 _LONGEST_NAME = 60
 _MOST_SAMPLES = 1_000
 _OUT: Any = object()
+_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,299}+)")
+_NUMBER = re.compile(rf"{_WHOLE.pattern}(?:\.[0-9]{{1,300}}+)?(?:[eE][+-]?[0-9]{{1,2}}+)?\Z")
 
 
 class ToolInputs:
@@ -64,14 +66,19 @@ class ToolInputs:
             if model is None or given is None:
                 return []
             # A copy each time: a tool's own validator may change what it is given.
-            inputs = self._copy(given, {}) if form == DEEP else dict(given)
+            quoted: dict[Path, None] = {}
+            if form == DEEP or any(isinstance(each, str) and _NUMBER.match(each) for each in given.values()):
+                inputs = self._copy(given, {}, quoted)
+            else:
+                inputs = dict(given)
             if form == REFERRING:
                 query = _query_type(given)
                 for name, value in given.items():
-                    if isinstance(value, str) and MARK in value:
+                    if isinstance(value, str) and has_reference(value):
                         inputs[name] = self._sample(query, (name,), value)
             problems = _problems(model, inputs)
-            return self._told(draft, model, problems) if problems else []
+            found = self._told(draft, model, problems) if problems else []
+            return found + self._quoted(draft, quoted, found) if quoted else found
         except PASSING:
             raise
         except BaseException:  # noqa: BLE001 - what a tool's own code raises says nothing of the plan
@@ -86,12 +93,20 @@ class ToolInputs:
         self._model = None if isinstance(model, FreeModel) else model
         return self._model
 
-    def _copy(self, inputs: Mapping[str, Any], places: dict[Path, None], *, without: bool = False) -> Any:
+    def _copy(
+        self,
+        inputs: Mapping[str, Any],
+        places: dict[Path, None],
+        quoted: dict[Path, None],
+        *,
+        without: bool = False,
+    ) -> Any:
         """The inputs, with a value that the tool takes for each that holds a reference.
 
         Args:
             inputs: The inputs.
             places: Takes the paths of the values with references.
+            quoted: Takes the paths of the numbers in quotes, which are copied as numbers.
             without: Whether such a value of an object is rather left out.
         """
         query = _query_type(inputs)
@@ -103,10 +118,15 @@ class ToolInputs:
             for key, value in source.items() if is_object else enumerate(source):
                 copied = value
                 if isinstance(value, str):
-                    if MARK in value:
+                    if has_reference(value):
                         place = (*path, key)
                         places[place] = None
                         copied = _OUT if without and is_object else self._sample(query, place, value)
+                    elif _NUMBER.match(value):
+                        number = self._number(query, (*path, key), value)
+                        if number is not None:
+                            quoted[(*path, key)] = None
+                            copied = number
                 elif isinstance(value, Mapping):
                     copied = {}
                     todo.append((value, copied, (*path, key)))
@@ -131,7 +151,37 @@ class ToolInputs:
                 self._samples[key] = sample
         if sample is KEEP:
             return text
-        return self._copy({"": sample}, {})[""] if isinstance(sample, (dict, list)) else sample
+        return self._copy({"": sample}, {}, {})[""] if isinstance(sample, (dict, list)) else sample
+
+    def _number(self, query: str | None, place: Path, text: str) -> float | None:
+        """The number that a text is, where the tool takes only a number; None anywhere else."""
+        from planning.tools.parameters.words import node_at  # noqa: PLC0415 - as above
+
+        node = node_at(self._schema(query), place)
+        options = [each.get("type") for key in ("anyOf", "oneOf") for each in node.get(key, ())]
+        kinds = {each for each in options or [node.get("type")] if each != "null"}
+        if kinds == {"integer"}:
+            return int(text) if _WHOLE.fullmatch(text) else None
+        return float(text) if kinds and kinds <= {"integer", "number"} and _NUMBER.fullmatch(text) else None
+
+    def _quoted(self, draft: Draft, quoted: dict[Path, None], found: list[Found]) -> list[Found]:
+        """The warnings about numbers in quotes, but for those that are wrong as numbers, too."""
+        base = (*draft.path, draft.inputs_field)
+        wrong = {each.path for each in found}
+        from planning.tools.parameters.words import spell  # noqa: PLC0415 - as above
+
+        told = [(spell(path), (*base, *path)) for path in quoted if (*base, *path) not in wrong]
+        return [
+            Found(
+                "number_as_text",
+                f"input {name} of {self._name} is a number in quotes",
+                "send the number without quotes",
+                path,
+                step_index=draft.number,
+                step_id=draft.step_id,
+            )
+            for name, path in told
+        ]
 
     def _schema(self, query: str | None) -> dict[str, Any]:
         """The schema of the tool's parameters, for a type of query where it has such."""
@@ -153,12 +203,13 @@ class ToolInputs:
         """The problems as findings, but for those that are a reference's."""
         inputs: Mapping[str, Any] = draft.inputs or {}
         places: dict[Path, None] = {}
-        self._copy(inputs, places)
+        self._copy(inputs, places, {})
         schema = self._schema(_query_type(inputs))
         locator = _Locator(inputs)
         located = [(problem, *locator.locate(problem.path)) for problem in problems]
         if places:
             around = {place[:end] for place in places for end in range(len(place))}
+            unknown = [each for each in located if _is_unknown(*each)]  # whatever their values are
             located = [
                 (problem, path, rest)
                 for problem, path, rest in located
@@ -168,12 +219,13 @@ class ToolInputs:
             if located:
                 # A validator of one field may have looked at another one, for which a reference stands: what
                 # is wrong in itself is wrong without it as well.
-                still = set(_problems(model, self._copy(inputs, {}, without=True)))
-                located = [each for each in located if each[0] in still]
+                still = {*_problems(model, self._copy(inputs, {}, {}, without=True))}
+                located = [each for each in located if each[0] in still and each not in unknown]
+            located = unknown + located
         return [self._found(draft, schema, *each) for each in located]
 
     def _found(self, draft: Draft, schema: dict[str, Any], problem: Problem, path: Path, rest: str) -> Found:
-        is_unknown = not rest and bool(path) and problem.message.startswith("unknown field")
+        is_unknown = _is_unknown(problem, path, rest)
         if self._tool.returns_private_data:
             from planning.tools.parameters.words import withheld  # noqa: PLC0415 - as above
 
@@ -193,6 +245,11 @@ class ToolInputs:
             step_index=draft.number,
             step_id=draft.step_id,
         )
+
+
+def _is_unknown(problem: Problem, path: Path, rest: str) -> bool:
+    """Whether the tool has no parameter of a name."""
+    return not rest and bool(path) and problem.message.startswith("unknown field")
 
 
 def _query_type(inputs: Mapping[str, Any]) -> str | None:

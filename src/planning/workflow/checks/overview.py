@@ -25,6 +25,7 @@ class Overview:
         places: By id, the place of the first step that has it.
         ids: The ids as references may name them.
         has_twins: Whether two steps have the same id, or one has none.
+        renamed: Ids that steps name and no step has, since it has that of another one by mistake.
         speller: Finds the names that wrong ones are nearest to.
     """
 
@@ -39,6 +40,7 @@ class Overview:
                 self.places.setdefault(draft.step_id, at)
             self.places.pop(None, None)
         self.ids = StepIds(self.places)  # type: ignore[arg-type]  # None is no longer among them
+        self.renamed: frozenset[str] = frozenset()
         self.speller = Speller()
         self._outputs: dict[int, set[str]] = {}
 
@@ -48,10 +50,34 @@ class Overview:
         return tuple(step_id for step_id in self.places if step_id is not None)
 
     @cached_property
+    def twins(self) -> tuple[int, ...]:
+        """The places of the steps whose id an earlier one has."""
+        if not self.has_twins:
+            return ()
+        ids = ((at, draft.step_id) for at, draft in enumerate(self.drafts))
+        return tuple(at for at, step_id in ids if step_id and self.places[step_id] < at)
+
+    @cached_property
+    def twin_ids(self) -> frozenset[str | None]:
+        """The ids that several steps have."""
+        return frozenset(self.drafts[at].step_id for at in self.twins)
+
+    @cached_property
     def lost(self) -> frozenset[str]:
-        """Ids that are numbers where a text belongs: who names one is right but for that."""
-        given = [draft.fields.get("step_id") for draft in self.drafts if draft.step_id is None]
-        return frozenset(str(each) for each in given if type(each) is int and abs(each) < 10**15)
+        """Ids that are numbers where a text belongs, or stand in another field: naming one is right."""
+        fields = [draft.fields for draft in self.drafts if draft.step_id is None]
+        given = [each.get("step_id", each.get("id")) for each in fields]
+        return frozenset(
+            str(each) for each in given if type(each) is str or (type(each) is int and abs(each) < 10**15)
+        )
+
+    def is_missing(self, step_id: str) -> bool:
+        """Whether no step has this id, and not because of another mistake that is a finding already."""
+        return step_id not in self.places and step_id not in self.lost and step_id not in self.renamed
+
+    def is_own(self, step_id: str | None, draft: Draft) -> bool:
+        """Whether an id that a step names is its own; a step with the id of another may mean that one."""
+        return step_id == draft.step_id and self.drafts[self.places[step_id]] is draft
 
     @cached_property
     def graph(self) -> Graph:

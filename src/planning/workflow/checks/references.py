@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from planning.errors import show
-from planning.workflow.checks.malformed import right_form
+from planning.workflow.checks.malformed import foreign_forms, right_form
 from planning.workflow.checks.names import named
 from planning.workflow.checks.overview import Overview, found_at
 from planning.workflow.drafts import Draft
 from planning.workflow.findings import Found, Path
-from planning.workflow.references import MARK, NoReference, Reference, parse_references
+from planning.workflow.references import NoReference, Reference, parse_references
 
-__all__ = ["ReferenceChecks"]
+__all__ = ["ReferenceChecks", "foreign_references", "named_steps"]
 
 
 class _Undeclared(NamedTuple):
@@ -45,30 +45,32 @@ class ReferenceChecks:
         Args:
             at: The place of the step.
         """
-        draft = self._overview.drafts[at]
+        overview = self._overview
+        draft = overview.drafts[at]
         declared = set(draft.depends_on)
         # An unknown entry is a finding already; a reference to the step that it means is not another one.
         for each in draft.depends_on:
-            if each is not None and each not in self._overview.places:
-                declared.add(self._overview.speller.nearest(each, self._overview.known) or each)
+            if each is not None and each not in overview.places:
+                declared.add(overview.speller.nearest(each, overview.known) or each)
         # Where the list of dependencies cannot be read, nobody knows what it leaves out.
         is_known = None not in declared and isinstance(draft.fields.get(draft.depends_field, []), list)
         asked = set[int]()
         for text, link in _texts(draft):
-            path = _path(draft, link)
-            for reference in parse_references(text, self._overview.ids):
+            path: Path | None = None
+            for reference in parse_references(text, overview.ids):
+                path = _path(draft, link) if path is None else path
                 within = (reference.start, reference.end)
                 if isinstance(reference, NoReference):
                     yield self._malformed(draft, reference, text, path)
                 elif reference.step_id is None:
                     continue
-                elif reference.step_id == draft.step_id:
+                elif overview.is_own(reference.step_id, draft):
                     told = f"step {show(draft.step_id)} refers to its own output"
                     hint = "refer to a step that is done before it, or to ${user_prompt}"
                     yield found_at(draft, "self_reference", told, hint, path, within=within)
                 else:
                     yield from self._output(draft, reference, path, within)
-                    target = self._overview.places.get(reference.step_id)
+                    target = overview.places.get(reference.step_id)
                     is_new = target is not None and target not in asked
                     if target is not None and is_new and is_known and reference.step_id not in declared:
                         asked.add(target)  # once: adding it to the list mends all
@@ -105,7 +107,7 @@ class ReferenceChecks:
         overview, step_id = self._overview, str(reference.step_id)
         target = overview.places.get(step_id)
         if target is None:
-            if step_id not in overview.lost:
+            if overview.is_missing(step_id):
                 told = f"a reference to step {show(step_id)}, but no step has this id"
                 hint = overview.suggest(step_id, draft)
                 yield found_at(draft, "unknown_reference", told, hint, path, within=within)
@@ -114,6 +116,8 @@ class ReferenceChecks:
         name = reference.path[0] if reference.path else 0
         if outputs is None or isinstance(name, int) or overview.declares(target, f".{name}"):
             return
+        if step_id in overview.twin_ids:
+            return  # the other step with this id may declare it
         owner = f"outputs of {named(step_id)}"
         hint = overview.speller.suggest(name, outputs, owner) if outputs else f"add it to the {owner}"
         told = f"step {show(step_id)} declares no output {show(name)}"
@@ -151,8 +155,26 @@ class ReferenceChecks:
         return found_at(each.draft, "undeclared_dependency", told, hint, each.path, within=each.within)
 
 
+def named_steps(draft: Draft, overview: Overview) -> Iterator[str]:
+    """The ids that a step depends on or refers to."""
+    yield from (each for each in draft.depends_on if each is not None)
+    for text, _ in _texts(draft):
+        for each in parse_references(text, overview.ids):
+            if isinstance(each, Reference) and each.step_id is not None:
+                yield each.step_id
+
+
+def foreign_references(draft: Draft, overview: Overview) -> Iterator[Found]:
+    """The references to steps in the notation of another format."""
+    for text, link in _texts(draft):
+        for start, end, form in foreign_forms(text, overview, draft.step_id):
+            told = f"{show(text[start:end])} names a step, but is plain text here"
+            path = _path(draft, link)
+            yield found_at(draft, "foreign_reference", told, f"write {form}", path, within=(start, end))
+
+
 def _texts(draft: Draft) -> Iterator[tuple[str, Any]]:
-    """The texts in a step's inputs that hold references, in order, each with the way to it.
+    """The texts in a step's inputs, in order, each with the way to it.
 
     A way is a pair of a name or index and the way to the container: only a finding needs it as a path.
     """
@@ -160,8 +182,7 @@ def _texts(draft: Draft) -> Iterator[tuple[str, Any]]:
     while todo:
         value, link = todo.pop()
         if isinstance(value, str):
-            if MARK in value:
-                yield value, link
+            yield value, link
         elif isinstance(value, Mapping):
             todo += [(inner, (name, link)) for name, inner in reversed(list(value.items()))]
         elif isinstance(value, (list, tuple)):

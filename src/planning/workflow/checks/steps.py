@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise
 from typing import Any
 
 from planning.errors import show
@@ -10,16 +11,21 @@ from planning.workflow.capabilities import Capabilities
 from planning.workflow.checks.conditions import condition_findings
 from planning.workflow.checks.dependencies import circle_findings, dependency_findings
 from planning.workflow.checks.inputs import DEEP, LITERAL, REFERRING, ToolInputs
+from planning.workflow.checks.malformed import FOREIGN_MARK
 from planning.workflow.checks.names import named
 from planning.workflow.checks.overview import Overview, found_at
-from planning.workflow.checks.references import ReferenceChecks
+from planning.workflow.checks.references import ReferenceChecks, foreign_references, named_steps
+from planning.workflow.codes import CODES, Severity
 from planning.workflow.drafts import Draft
 from planning.workflow.findings import Found
-from planning.workflow.references import MARK, find_plain
+from planning.workflow.references import MARK, find_plain, has_reference
 
 __all__ = ["check_steps"]
 
 _CONTAINERS = (dict, list, tuple)
+_CALLS = frozenset({"type", "name", "agent", "tool"})
+_MOST_KEPT = 20_000
+_MOST_NAMED = 5
 _ARTICLES = {"tool": "a tool", "handler": "a handler", "agent": "an agent"}
 
 
@@ -45,7 +51,18 @@ def check_steps(drafts: Sequence[Draft], capabilities: Capabilities | None) -> l
 class _Look:
     """One look at each step: what is odd is noted."""
 
-    __slots__ = ("_checked", "_depending", "_found", "_is_forward", "_kinds", "_overview", "_referring")
+    __slots__ = (
+        "_checked",
+        "_depending",
+        "_errors",
+        "_foreign",
+        "_found",
+        "_is_forward",
+        "_keys",
+        "_kinds",
+        "_overview",
+        "_referring",
+    )
 
     def __init__(self, overview: Overview, capabilities: Capabilities | None) -> None:
         self._overview = overview
@@ -58,11 +75,14 @@ class _Look:
         self._found = list[Found]()
         self._depending = dict[int, None]()  # the steps whose dependencies are odd
         self._referring = list[int]()  # those whose references are
+        self._foreign = list[int]()  # those that may have some in another notation
+        self._keys = dict[str, list[int]]()  # by expected_key, the steps that have it
+        self._errors = 0
         self._is_forward = False  # only where one depends on a later one can there be a circle
 
     def at(self, at: int, draft: Draft) -> None:
         """Look at one step."""
-        _, _, _, _, kind, name, _, inputs, _, _, depends_on, _ = draft
+        _, _, _, _, kind, name, _, _, _, _, depends_on, _ = draft
         declared: Collection[str | None] = depends_on
         if len(depends_on) > 1:
             declared = set(depends_on)
@@ -76,26 +96,35 @@ class _Look:
             elif place > at:
                 self._is_forward = True
 
-        deep: list[Any] = []
-        texts: list[str] = []
-        if inputs:
-            values = inputs.values()
-            texts = [text for text in values if isinstance(text, str) and MARK in text]
-            deep = [value for value in values if isinstance(value, _CONTAINERS)]
-            if deep:
-                texts += _texts_in(deep)
-            if texts and not self._is_plain(draft, texts, declared):
-                self._referring.append(at)
-
+        form = self._inputs(at, draft, declared)
         if "done_check" in draft.fields:
             self._found += condition_findings(draft)
+        if "expected_key" in draft.fields and isinstance(key := draft.fields["expected_key"], str):
+            self._keys.setdefault(key, []).append(at)
         known = self._kinds.get(kind)
         if known is not None and name:
             if name not in known:
                 self._found.append(_unknown_name(draft, self._overview, self._kinds))
             elif kind == "tool" and name in self._checked:
-                form = DEEP if deep else REFERRING if texts else LITERAL
                 self._found += self._checked[name].check(draft, form)
+
+    def _inputs(self, at: int, draft: Draft, declared: Collection[str | None]) -> int:
+        """Look at the inputs of one step; gives the form that they are in."""
+        if not draft.inputs:
+            return LITERAL
+        if draft.type is None and _CALLS.isdisjoint(draft.fields):
+            self._found.append(_calls_nothing(draft))
+        values = draft.inputs.values()
+        texts = [text for text in values if isinstance(text, str)]
+        deep = [value for value in values if isinstance(value, _CONTAINERS)]
+        if deep:
+            texts += _texts_in(deep)
+        if any(map(FOREIGN_MARK.search, texts)):
+            self._foreign.append(at)
+        texts = [text for text in texts if MARK in text and has_reference(text)]
+        if texts and not self._is_plain(draft, texts, declared):
+            self._referring.append(at)
+        return DEEP if deep else REFERRING if texts else LITERAL
 
     def _is_plain(self, draft: Draft, texts: list[str], declared: Collection[str | None]) -> bool:
         """Whether all references are plainly right, as far as a fast look can tell."""
@@ -118,47 +147,96 @@ class _Look:
 
     def findings(self) -> list[Found]:
         """Look closely at what was odd."""
-        found, overview = self._found, self._overview
+        overview = self._overview
         if overview.has_twins:  # then an id's place is not all that must be looked at
-            found += _duplicates(overview)
+            self._keep(_duplicates(overview))
             self._depending = dict.fromkeys(range(len(overview.drafts)))
             self._is_forward = True
         for at in self._depending:
-            found += dependency_findings(overview.drafts[at], overview)
+            self._keep(dependency_findings(overview.drafts[at], overview))
         if self._is_forward:
-            found += circle_findings(overview)
+            self._keep(circle_findings(overview))
         if self._referring:
             references = ReferenceChecks(overview)
             for at in self._referring:
-                found += references.findings(at)
-            found += references.undeclared()
-        return found
+                self._keep(references.findings(at))
+            self._keep(references.undeclared())
+        for at in self._foreign:
+            self._keep(foreign_references(overview.drafts[at], overview))
+        self._keep(_shared_keys(overview, self._keys))
+        return self._found
+
+    def _keep(self, found: Iterable[Found]) -> None:
+        """Keep findings, but no more errors or warnings than anyone reads."""
+        for each in found:
+            if CODES[each.code].severity is Severity.ERROR:
+                self._errors += 1
+                if self._errors > _MOST_KEPT:
+                    return
+            elif len(self._found) > 2 * _MOST_KEPT:
+                continue
+            self._found.append(each)
 
 
 def _texts_in(containers: list[Any]) -> list[str]:
-    """The texts with references in arrays and objects, at any depth."""
+    """The texts in arrays and objects, at any depth."""
     texts, todo = list[str](), containers.copy()
     while todo:
         container = todo.pop()
         for value in container.values() if isinstance(container, dict) else container:
             if isinstance(value, str):
-                if MARK in value:
-                    texts.append(value)
+                texts.append(value)
             elif isinstance(value, _CONTAINERS):
                 todo.append(value)
     return texts
 
 
-def _duplicates(overview: Overview) -> list[Found]:
-    """Each step whose id an earlier one has."""
-    found = []
-    for at, draft in enumerate(overview.drafts):
-        step_id = draft.step_id
-        if step_id and overview.places[step_id] < at:  # that it is empty, the schema says
-            first = overview.drafts[overview.places[step_id]].number + 1
-            told = f"step {draft.number + 1} has the id {show(step_id)}, which step {first} has already"
-            found.append(found_at(draft, "duplicate_step_id", told, "give it another id", ("step_id",)))
-    return found
+def _duplicates(overview: Overview) -> Iterator[Found]:
+    """Each step whose id an earlier one has; the ids that others name instead are no errors of their own."""
+    unknown = {
+        step_id: None
+        for draft in overview.drafts
+        for step_id in named_steps(draft, overview)
+        if overview.is_missing(step_id) and overview.speller.nearest(step_id, overview.known) is None
+    }
+    hint = "give it another id"
+    if 0 < len(unknown) <= len(overview.twins):
+        overview.renamed = frozenset(unknown)
+        names = ", ".join(map(show, islice(unknown, _MOST_NAMED))) + " and others" * (
+            len(unknown) > _MOST_NAMED
+        )
+        hint = f"{hint}; other steps name {names}, which no step has"
+    for at in overview.twins:
+        draft = overview.drafts[at]
+        first = overview.drafts[overview.places[draft.step_id]].number + 1
+        told = f"step {draft.number + 1} has the id {show(draft.step_id)}, which step {first} has already"
+        yield found_at(draft, "duplicate_step_id", told, hint, ("step_id",))
+
+
+def _calls_nothing(draft: Draft) -> Found:
+    """A step with inputs for nothing: mostly one that names its tool as another format does."""
+    is_older = draft.depends_field == "dependencies"
+    names = '"tool" or "agent"' if is_older else '"type" and "name", or "agent"'
+    told = f"the step has {draft.inputs_field}, but calls nothing"
+    hint = f"add {names}, or leave {draft.inputs_field} out"
+    return found_at(draft, "calls_nothing", told, hint, (draft.inputs_field,), at_key=True)
+
+
+def _shared_keys(overview: Overview, keys: Mapping[str, list[int]]) -> Iterator[Found]:
+    """The steps that store under the key of another one, which may run before or behind them."""
+    order = overview.graph.order if any(len(steps) > 1 for steps in keys.values()) else ()
+    pairs = [
+        (later, earlier)
+        for steps in keys.values()
+        if len(steps) > 1
+        for earlier, later in pairwise(sorted(steps, key=order.__getitem__))
+    ]
+    for (one, other), is_ordered in zip(pairs, overview.graph.reaches(pairs) if pairs else (), strict=True):
+        if not is_ordered:
+            first, second = (overview.drafts[at] for at in sorted((one, other)))
+            told = f"expected_key is that of step {show(first.step_id)}, and either may run last"
+            hint = "let one step depend on the other, or use another key"
+            yield found_at(second, "shared_key", told, hint, ("expected_key",))
 
 
 def _unknown_name(

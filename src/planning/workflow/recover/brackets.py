@@ -119,7 +119,10 @@ class Brackets(ValueReader):
         frame = self.stack.pop()
         doubtful = None
         last = frame.last
-        if last is None and frame.closer == "}":
+        if frame.good == frame.start + 1:
+            if self.stack and self.stack[-1].closer == frame.closer:
+                doubtful = frame.start  # "[3, 4 [ }": it may be meant as the closing bracket
+        elif last is None and frame.closer == "}":
             last = last_object(self.text, frame.start, frame.good)
         if last is not None and self.text[last[0]] == self.text[frame.start]:
             doubtful = could_belong_outside(self.text, *last, is_known=is_known)

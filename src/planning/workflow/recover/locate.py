@@ -15,10 +15,14 @@ from planning.workflow.recover import tokens
 from planning.workflow.recover.doubt import could_be_another
 from planning.workflow.recover.remarks import Notes, count, remarks
 from planning.workflow.recover.repair import Repaired, repair
+from planning.workflow.recover.values import MOST_WORK
 
 __all__ = ["Located", "locate"]
 
 _NEAR = 300
+_MOST_READINGS = 1_000
+_MOST_PASSED = 100_000
+_EMPTY = re.compile(r"\[\s*+\]")
 _FIELD_BEFORE = re.compile(r"""(?:^|[,{}\]\n])[ \t]*+(?:"[^"\n]*+"|'[^'\n]*+')\s*+:$""")
 
 
@@ -35,21 +39,31 @@ class Located:
     found: list[Found]
 
 
-def locate(text: str) -> Located:
-    """Find the one plan in a text."""
-    readings = _readings(text)
+def locate(text: str, *, is_finished: bool = False) -> Located:
+    """Find the one plan in a text.
+
+    Args:
+        text: The text.
+        is_finished: Whether its author ended it, so that it was not cut.
+    """
+    readings = _readings(text, is_finished=is_finished)
     plans = [each for each in readings if _is_plan(text, each)] or readings[:1]
     if not plans:
         return Located(None, [_nothing(text)])
     chosen = plans[0]
     errors, notes = list(chosen.errors), dict(chosen.notes)
     others = [each for each in plans[1:] if _written(text, each) != _written(text, chosen)]
+    last = readings[-1]
+    if last is not chosen:  # a draft that is whole is not the plan that was cut behind it
+        errors += [each for each in last.errors if each.code in {"truncated", "too_long"}]
     if others:
         told = f"the text holds {len(others) + 1} different plans"
         span = others[0].start, others[0].start + 1
         errors.append(Found("several_documents", told, "send one", span=span))
     _look_ahead(text, chosen, notes, errors)
     _look_behind(text, chosen, notes, errors, {each.start: each for each in readings})
+    if "surrounding_text" in notes and _EMPTY.fullmatch(text, chosen.start, chosen.end):
+        return Located(None, [_nothing(text)])
     return Located(chosen, errors + remarks(notes))
 
 
@@ -57,26 +71,33 @@ def _written(text: str, reading: Repaired) -> str:
     return text[reading.start : reading.end]
 
 
-def _readings(text: str) -> list[Repaired]:
+def _readings(text: str, *, is_finished: bool) -> list[Repaired]:
     """Every value that may be a plan, in order; none overlaps another."""
     start = _pass_comments(text, 0, {})
     prose = tokens.PROSE.match(text, start)
     is_prose = prose is not None and any(each.isalpha() for each in prose[0])
     if text[start : start + 1] in ("[", "{") and not is_prose:
-        first = repair(text, start)
-        return [first, *_candidates(text, first.end)]
-    return _candidates(text, 0)
+        first = repair(text, start, is_finished=is_finished)
+        return [first, *_candidates(text, first.end, is_finished=is_finished)]
+    return _candidates(text, 0, is_finished=is_finished)
 
 
-def _candidates(text: str, pos: int) -> list[Repaired]:
-    """What may be a plan within prose, or in a fence."""
+def _candidates(text: str, pos: int, *, is_finished: bool) -> list[Repaired]:
+    """What may be a plan within prose, or in a fence; the last is an error where they are too many."""
     readings: list[Repaired] = []
+    work = 0
     fences = merge(_fenced(text, "```", pos), _fenced(text, "~~~", pos))
     fenced, bare = next(fences, len(text)), _bare(text, pos)
     while min(fenced, bare) < len(text):
         start = min(fenced, bare)
-        reading = repair(text, start, is_prose=True)
+        reading = repair(text, start, is_prose=True, is_finished=is_finished)
         readings.append(reading)
+        work += reading.work
+        if len(readings) > _MOST_READINGS or work > MOST_WORK:
+            told = "too many lists and objects stand in the text, and it is not read further than here"
+            stopped = Found("too_long", told, "send the plan alone", span=(start, start + 1))
+            readings[-1] = attrs.evolve(reading, errors=[stopped])
+            break
         is_lost = reading.fault is not None and not _is_plan(text, reading)
         pos = max(start + 1, reading.fault or 0) if is_lost else max(reading.end, start + 1)
         while fenced < pos:
@@ -151,7 +172,10 @@ def _before(text: str, start: int, notes: Notes) -> int:
 
 def _pass_comments(text: str, pos: int, notes: Notes) -> int:
     """Pass over spaces and comments, but not over a heading of prose."""
-    while piece := tokens.SKIPPED.match(text, pos):
+    for _ in range(_MOST_PASSED):
+        piece = tokens.SKIPPED.match(text, pos)
+        if piece is None:
+            break
         if piece["comment"]:
             if piece["comment"].startswith("#") and piece["comment"][1:2] in " #":
                 break
@@ -191,7 +215,7 @@ def _look_behind(
             break
         if char == "," and not text[pos + 1 :].strip("` \t\r\n"):
             count(notes, "trailing_comma", pos, pos + 1)
-        elif char in "]}":
+        elif char in "]}" and len(extra) < _MOST_READINGS:
             extra.append(pos)
         else:
             break

@@ -18,15 +18,14 @@ from planning.workflow.recover.brackets import CLOSERS, Brackets, Frame
 from planning.workflow.recover.remarks import Notes
 from planning.workflow.recover.values import Fault
 
-__all__ = ["MOST_DEPTH", "Repaired", "repair"]
+__all__ = ["MOST_DEPTH", "MOST_FAULTS", "Repaired", "repair"]
 
 MOST_DEPTH: Final = 64
+MOST_FAULTS: Final = 1_000
 
 _AFTER = re.compile(r"[ \t\n\r]*+[,}\]]")
 _NEXT = re.compile(r"\s*+,?\s*+(?=\{)")
 _BRACKET = re.compile(r"[{}\[\]]")
-_FIELD = re.compile(r"""["']?\b(\w++)["']?\s*+:""")
-_REQUIRED = frozenset({"step_id", "description", "type", "name", "inputs", "depends_on"})  # by version 1
 
 
 @attrs.frozen
@@ -42,6 +41,7 @@ class Repaired:
         broken: The offsets of containers that lack something, and of values that are not what was meant.
         fault: Where reading stopped for the first time; None where it never did.
         forced: Where it showed first that a bracket is missing; None where none is.
+        work: How many values were read one by one.
     """
 
     start: int
@@ -52,9 +52,10 @@ class Repaired:
     broken: set[int]
     fault: int | None
     forced: int | None
+    work: int
 
 
-def repair(text: str, start: int, *, is_prose: bool = False) -> Repaired:
+def repair(text: str, start: int, *, is_prose: bool = False, is_finished: bool = False) -> Repaired:
     """Read the value that starts with a bracket.
 
     Args:
@@ -62,20 +63,24 @@ def repair(text: str, start: int, *, is_prose: bool = False) -> Repaired:
         start: The offset of the bracket.
         is_prose: Whether it stands in other text, and may be no plan: then nothing is read behind what is
             not JSON, before anything in it speaks of a plan.
+        is_finished: Whether the author ended the text: then what is still open at its end lacks its bracket,
+            and the text was not cut.
     """
-    return _Repairer(text, start, is_prose=is_prose).read()
+    return _Repairer(text, start, is_prose=is_prose, is_finished=is_finished).read()
 
 
 class _Repairer(Brackets):
-    def __init__(self, text: str, start: int, *, is_prose: bool) -> None:
+    def __init__(self, text: str, start: int, *, is_prose: bool, is_finished: bool) -> None:
         super().__init__(text, start)
         self._start = start
         self._is_prose = is_prose
+        self._is_finished = is_finished
         self._comma = -1  # where the comma stands behind which an item is expected
         self._first_comma = -1
         self._commas = 0  # how many commas were left out: the commonest repair, counted here
         self._is_sequence = False
         self._fault: int | None = None
+        self._faults = 0
         self._item = -1  # where the scalar starts that was read last, if it was one
 
     def read(self) -> Repaired:
@@ -99,6 +104,7 @@ class _Repairer(Brackets):
             self.broken | self.spoilt,
             self._fault,
             self.forced,
+            self.work,
         )
 
     def _read(self) -> None:
@@ -106,6 +112,7 @@ class _Repairer(Brackets):
         text, stack = self.text, self.stack
         members, items = tokens.MEMBERS.match, tokens.ITEMS.match
         while stack:
+            self.count_work(self.pos)
             self._item = -1
             frame = stack[-1]
             is_object = frame.closer == "}"
@@ -180,6 +187,7 @@ class _Repairer(Brackets):
         """Behind a value: read closing brackets up to the comma behind which the next item stands."""
         text, stack = self.text, self.stack
         while stack:
+            self.count_work(self.pos)
             after = _AFTER.match(text, self.pos)
             if after is None:
                 if self._pass_odd_after():
@@ -283,7 +291,7 @@ class _Repairer(Brackets):
             self.edit(good, good, "]")
             self.pos = pos
             return
-        if pos >= len(text) and not (text[good - 1] in "}]" and self._is_whole()):
+        if pos >= len(text) and not self._is_finished:
             raise self.cut_off(pos)
         while stack:
             if self._is_sequence and len(stack) == 1:
@@ -292,18 +300,12 @@ class _Repairer(Brackets):
                 self.force(good, good)
         self.pos = pos
 
-    def _is_whole(self) -> bool:
-        """Whether nothing that matters can be missing from the innermost container."""
-        depth, level = len(self.stack) - 1, self.level()
-        if depth <= level:
-            return True
-        fields = set(_FIELD.findall(self.text, self.stack[-1].start, self.stack[-1].good))
-        # A step of version 2 or with a number may go on with what it waits for, or where its output goes.
-        return depth == level + 1 and ("steps" in fields or (level < 1 and fields >= _REQUIRED))
-
     def _resume(self, fault: Fault) -> None:
         """Keep an error, and go on with the next step; without one, with nothing."""
         stack = self.stack
+        self._faults += 1
+        if self._faults > MOST_FAULTS:
+            fault = self.too_much(fault.start)
         if not self._is_consequence(fault):
             self.errors.append(fault.found)
         start = fault.start
@@ -312,7 +314,9 @@ class _Repairer(Brackets):
         self._comma = -1
         self.spoilt.add(self._item)
         level = next((place for place, frame in enumerate(stack) if frame.closer == "]"), None)
-        is_lost = self._is_prose and tokens.PLAN_KEY.search(self.text, self._start, start) is None
+        is_lost = fault.found.code == "too_long" or (
+            self._is_prose and tokens.PLAN_KEY.search(self.text, self._start, start) is None
+        )
         self._is_prose = False
         upcoming = None if is_lost else self._next_step(level, start)
         good = stack[-1].good
@@ -334,7 +338,11 @@ class _Repairer(Brackets):
     def _is_consequence(self, fault: Fault) -> bool:
         """Whether it is but the rest of an error that was kept already."""
         last = self.errors[-1].span if self.errors else None
-        return last is not None and last[1] >= self.stack[-1].good and fault.found.code != "truncated"
+        return (
+            last is not None
+            and last[1] >= self.stack[-1].good
+            and fault.found.code not in {"truncated", "too_long"}
+        )
 
     def _next_step(self, level: int | None, start: int) -> int | None:
         """Where the next step starts: an object that begins as steps do."""

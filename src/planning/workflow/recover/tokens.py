@@ -90,10 +90,10 @@ _FENCE = r"(?:`{3,}+|~{3,}+)"
 
 FENCE: Final = re.compile(rf"{_FENCE}[\w+.-]*+")
 CANDIDATE: Final = re.compile(
-    rf"\[(?={_ANY_SPACE}[{{\]])"
+    rf"\[(?={_ANY_SPACE}\{{)"
     rf"|\{{(?={_ANY_SPACE}(?:\"[^\"\n]*+\"|'[^'\n]*+'|{_NAME}){_ANY_SPACE}:)"
 )
-"""Where within prose a plan may start: prose has brackets of its own."""
+"""Where within prose a plan may start: prose has brackets of its own, also empty ones."""
 FENCED: Final = re.compile(rf"{_FENCE}[^\n\r`~]*+[\n\r]{_ANY_SPACE}(?=[\[{{])")
 """A fence, up to the bracket that its text starts with."""
 PROSE: Final = re.compile(r"(?:\[[^{}\[\]\"':,]*+\]|\{[^{}\[\]\"':,]*+\})(?!\s*+$)")

@@ -11,11 +11,12 @@ from planning.workflow.findings import Found
 from planning.workflow.recover import tokens
 from planning.workflow.recover.remarks import Notes
 
-__all__ = ["Fault", "ValueReader", "most_digits"]
+__all__ = ["MOST_WORK", "Fault", "ValueReader", "most_digits"]
 
 _PYTHON: Final = {"True": "true", "False": "false", "None": "null"}
 _NOT_NUMBERS: Final = {"nan", "infinity", "inf"}
 _HEX_ESCAPE: Final = 4  # \x41
+MOST_WORK: Final = 250_000
 _CONTROLS: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -43,6 +44,7 @@ class ValueReader:
         notes: What was repaired.
         spoilt: Where something stands that is no value, or not the one that was meant.
         had_line_break: Whether the last string held a raw line break.
+        work: How many values and repairs were read one by one: what costs time and memory.
     """
 
     def __init__(self, text: str) -> None:
@@ -52,6 +54,29 @@ class ValueReader:
         self.notes: Notes = {}
         self.spoilt: set[int] = set()
         self.had_line_break = False
+        self.work = 0
+
+    def count_work(self, pos: int) -> None:
+        """Count one more value or repair; called where reading may stop.
+
+        Args:
+            pos: Its place.
+
+        Raises:
+            Fault: There are more than ``MOST_WORK``.
+        """
+        self.work += 1
+        if self.work > MOST_WORK:
+            raise self.too_much(pos)
+
+    def too_much(self, pos: int) -> Fault:
+        """The error of a text that takes too long to repair.
+
+        Args:
+            pos: Where reading stops.
+        """
+        told = "too much of the text is not plain JSON, and it is not read further than here"
+        return Fault("too_long", told, "send plain JSON, or a shorter plan", pos)
 
     def edit(self, start: int, end: int, replacement: str, code: str | None = None) -> None:
         """Replace a part of the text; with a code, note that this is a repair."""
@@ -107,6 +132,7 @@ class ValueReader:
         while piece := tokens.SKIPPED.match(self.text, pos):
             kind = piece.lastgroup
             if kind is not None and not quiet:
+                self.count_work(pos)
                 if piece["odd"]:
                     self.edit(pos, piece.end(), " ", "odd_space")
                 else:
@@ -188,6 +214,7 @@ class ValueReader:
             self.edit(pos, start, '"')
             self.note("single_quotes", pos, end + 1)
         while odd := tokens.ESCAPE.search(self.text, start, end):
+            self.count_work(start)
             start = self._in_string(odd[0], odd.start())
         if quote == "'":
             self.edit(end, end + 1, '"')

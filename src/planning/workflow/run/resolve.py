@@ -10,7 +10,15 @@ from typing import Any
 from planning.errors import show
 from planning.tools.result import plain
 from planning.workflow.failures import StepFailed
-from planning.workflow.references import MARK, PROMPT, NoReference, Reference, StepIds, parse_references
+from planning.workflow.references import (
+    LITERAL_MARK,
+    MARK,
+    PROMPT,
+    NoReference,
+    Reference,
+    StepIds,
+    parse_references,
+)
 from planning.workflow.run.memory import MissingValue, extract_value, spell_path
 from planning.workflow.run.records import StepRecord
 from planning.workflow.values import MOST_BYTES, Copier
@@ -113,11 +121,11 @@ class Values:
                 Copier(_HOLD, _TOO_LARGE, most=copier.most).copy(value)
                 told = text_of(value)
                 texts[id(value)] = value, told
-            between = text[end : found.start]
+            between = text[end : found.start].replace(LITERAL_MARK, MARK)
             copier.spend(getsizeof(between) + getsizeof(told))
             parts += [between, told]
             end = found.end
-        parts.append(text[end:])
+        parts.append(text[end:].replace(LITERAL_MARK, MARK))
         whole = "".join(parts)
         if not whole.isascii():  # one wide character widens all
             copier.spend(max(0, getsizeof(whole) - sum(map(getsizeof, parts))))

@@ -9,7 +9,7 @@ import attrs
 
 from planning.errors import show
 from planning.workflow.findings import Found, Path
-from planning.workflow.wire.schemas import VERSIONS
+from planning.workflow.wire.schemas import VERSIONS, schema
 
 __all__ = ["Form", "form_of", "is_numbered"]
 
@@ -18,6 +18,9 @@ _STEP_FIELDS: Final = frozenset(
     {"step_id", "description", "name", "inputs", "depends_on", "tool", "parameters"}
 )
 _OLDER_FIELDS: Final = frozenset({"type", "name"})  # a step of version 1 has them; a thinking step has not
+_NUMBERED_FIELDS: Final = frozenset({"tool", "parameters", "dependencies"})
+_NAMED_FIELDS: Final = frozenset({"type", "name", "inputs", "outputs", "depends_on"})
+_MOST_SHOWN: Final = 5
 _MARKS: Final = 3
 _LARGE: Final = 1_000_000
 _MOST_WRAPPERS: Final = 3
@@ -31,7 +34,7 @@ class Form:
         version: The format; None where it is none that is known.
         document: What the schema of that format validates.
         path: Where that stands in what was read.
-        steps: The steps; empty where there is no list of them.
+        steps: The steps, without their fields that are null; empty where there is no list of them.
         steps_path: Where the list stands in what was read; for a single step, where that stands.
         is_single: Whether a single step was given.
         found: What was remarkable, or why there is no version.
@@ -53,9 +56,12 @@ class Form:
 def form_of(value: Any) -> Form:
     """Tell the format of a document by what it looks like.
 
+    A field that is null is absent: models that must write every field write null where they mean nothing.
+
     Args:
         value: A JSON array or object.
     """
+    value = _given(value)
     path: Path = ()
     found: tuple[Found, ...] = ()
     for _ in range(_MOST_WRAPPERS):
@@ -65,7 +71,7 @@ def form_of(value: Any) -> Form:
         told = f"the plan stood in the field {wrapper}; other fields beside it were passed over"
         path = (*path, wrapper)
         found = found or (Found("wrapped_plan", told, "send the plan itself", path, at_key=True),)
-        value = value[wrapper]
+        value = _given(value[wrapper])
     if isinstance(value, list):
         return _of_steps(value, path, found)
     if "schema_version" in value:
@@ -79,10 +85,32 @@ def form_of(value: Any) -> Form:
     if steps and not any(is_numbered(step) for step in steps):
         told = "the object says no schema_version; version 2 was assumed"
         found += (Found("assumed_version", told, 'add "schema_version": 2', path),)
-    return Form(2, {**value, "schema_version": 2}, path, steps, (*path, "steps"), found=found)
+    if "steps" in value:
+        found += _ignored(value, path)
+        value = {"goal": "", **{name: value[name] for name in schema(2)["properties"] if name in value}}
+    return _newer({**value, "schema_version": 2}, path, found)
+
+
+def _ignored(value: Mapping[str, Any], path: Path) -> tuple[Found, ...]:
+    """The warning about fields beside the steps, such as a model's reasoning."""
+    others = [name for name in value if name not in schema(2)["properties"]]
+    if not others:
+        return ()
+    names = ", ".join(map(show, others[:_MOST_SHOWN])) + (" and more" if len(others) > _MOST_SHOWN else "")
+    told = f"{names} beside the steps {'is' if len(others) == 1 else 'are'} ignored"
+    return (Found("ignored_field", told, "send the plan alone", (*path, others[0]), at_key=True),)
+
+
+def _newer(document: Mapping[str, Any], path: Path, found: tuple[Found, ...]) -> Form:
+    """A document of version 2."""
+    steps = _list(document, "steps")
+    if steps:
+        document = {**document, "steps": steps}
+    return Form(2, document, path, steps, (*path, "steps"), found=found)
 
 
 def _of_steps(steps: list[Any], path: Path, found: tuple[Found, ...], *, is_newer: bool = False) -> Form:
+    steps = [_given(step) for step in steps]
     if is_newer or any(is_numbered(step) for step in steps):
         document = {"schema_version": 2, "goal": "", "steps": steps}
         return Form(2, document, path, steps, path, found=found)
@@ -102,15 +130,17 @@ def _of_version(value: Mapping[str, Any], path: Path, found: tuple[Found, ...]) 
             missing = Found("missing_field", told, "send the array itself", path)
             return Form(None, None, path, [], path, found=(*found, missing))
         return _of_steps(value[name], (*path, name), found)
-    return Form(2, value, path, _list(value, "steps"), (*path, "steps"), found=found)
+    return _newer(value, path, found)
 
 
 def is_numbered(step: object) -> bool:
-    """Whether a step is in the form with numbers as ids."""
+    """Whether a step is in the form with numbers as ids: not one of the other form with a wrong id."""
     if not isinstance(step, dict):
         return False
     number = step.get("step_id")
-    return type(number) is int or (type(number) is float and number.is_integer())
+    if type(number) is not int and not (type(number) is float and number.is_integer()):
+        return False
+    return _NAMED_FIELDS.isdisjoint(step) or not _NUMBERED_FIELDS.isdisjoint(step)
 
 
 def _wrapper(value: object) -> str | None:
@@ -122,7 +152,14 @@ def _wrapper(value: object) -> str | None:
 
 def _list(value: Mapping[str, Any], name: str) -> list[Any]:
     steps = value.get(name)
-    return steps if isinstance(steps, list) else []
+    return [_given(step) for step in steps] if isinstance(steps, list) else []
+
+
+def _given(fields: Any) -> Any:
+    """An object without its fields that are null; anything else as it is."""
+    if not isinstance(fields, dict) or None not in fields.values():
+        return fields
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _spelled(value: object) -> str:

@@ -18,14 +18,20 @@ __all__ = ["MOST_ERRORS", "check_shape"]
 
 MOST_ERRORS: Final = 1000
 _CHUNK: Final = 1000
+_LARGE: Final = 10**15
 
 _WORDS: Final = {
     "string": "text",
     "array": "an array",
     "object": "an object",
     "integer": "a whole number",
+    "number": "a number",
     "boolean": "true or false",
-    "null": "null",
+}
+_BOUNDS: Final = {
+    "minimum": "at least {}",
+    "exclusiveMinimum": "more than {}",
+    "maximum": "at most {}",
 }
 _MEANT: Final = {
     "id": "step_id",
@@ -37,12 +43,11 @@ _MEANT: Final = {
     "dependencies": "depends_on",
     "requires": "depends_on",
     "output": "outputs",
-    "tool": "name",
-    "tool_name": "name",
-    "handler": "name",
     "objective": "goal",
 }
 """Names that others have for the fields."""
+_CALLED: Final = {"tool": "tool", "tool_name": "tool", "handler": "handler"}
+"""Names that others have for type and name together, and the type that they say."""
 
 
 def check_shape(form: Form) -> list[Found]:
@@ -95,8 +100,15 @@ def _is_long(items: object) -> bool:
 
 
 def _found(checked: jsonschema_rs.Validator, value: Any, path: Path, version: int) -> Iterator[Found]:
-    for error in checked.iter_errors(value):
-        yield from _worded(error, path, version)
+    errors = list(checked.iter_errors(value))
+    found = [each for error in errors for each in _worded(error, path, version)]
+    hints = {(*each.path[:-1], each.hint) for each in found if each.code == "unknown_field"}
+    for each in found:
+        # A field that is there under another name is not missing as well.
+        field = each.message.partition(" ")[0]
+        meant = map(_call, _CALLED.values()) if field in {"type", "name"} else (_did_you_mean(field),)
+        if each.code != "missing_field" or hints.isdisjoint((*each.path, hint) for hint in meant):
+            yield each
 
 
 def _worded(error: jsonschema_rs.ValidationError, prefix: Path, version: int) -> Iterator[Found]:
@@ -120,7 +132,7 @@ def _worded(error: jsonschema_rs.ValidationError, prefix: Path, version: int) ->
             yield Found("missing_field", f"{missing} is missing", f"add {missing}: {wanted}", path)
         case "additionalProperties":
             known = list(_properties(version, place))
-            for name in details["unexpected"]:
+            for name in islice(details["unexpected"], MOST_ERRORS + 1):
                 told = f"{show(name)} is no field of {'a step' if _is_step(known) else 'a plan'}"
                 yield Found("unknown_field", told, _meant(name, known), (*path, name), at_key=True)
         case "enum" if not isinstance(error.instance, str):
@@ -128,11 +140,21 @@ def _worded(error: jsonschema_rs.ValidationError, prefix: Path, version: int) ->
         case "enum":
             options = ", ".join(map(str, details["options"]))
             yield Found("unknown_option", f"{field} is {show(error.instance)}", f"use one of {options}", path)
-        case "minLength" | "minItems":
-            wanted = "some text" if error.kind.name == "minLength" else "at least one item"
-            yield Found("empty_value", f"{field} is empty", f"send {wanted}", path)
+        case "pattern" if not error.instance:
+            pass  # that it is empty is said
+        case "minLength" | "minItems" | "pattern":
+            wanted = "at least one item" if error.kind.name == "minItems" else "some text"
+            is_ = "blank" if error.kind.name == "pattern" else "empty"
+            yield Found("empty_value", f"{field} is {is_}", f"send {wanted}", path)
+        case "minimum" | "exclusiveMinimum" | "maximum":
+            node = _node(version, place)
+            wanted = " and ".join(
+                bound.format(f"{node[key]:,}") for key, bound in _BOUNDS.items() if key in node
+            )
+            told = f"{field} is {_shown(error.instance)}"
+            yield Found("out_of_range", told, f"send a number, {wanted}", path)
         case _:
-            types = details.get("types", ["object"])
+            types = [each for each in details.get("types", ["object"]) if str(each) != "null"]
             wanted = " or ".join(_WORDS.get(str(each), str(each)) for each in types)
             told = f"expected {wanted}, got {_word(error.instance)}"
             yield Found("wrong_type", told, _how(error.instance, wanted), path)
@@ -144,11 +166,17 @@ def _is_step(known: list[str]) -> bool:
 
 def _properties(version: int, place: list[str]) -> Mapping[str, Any]:
     """The fields of the object that the keyword at a place of the schema speaks of."""
+    properties: Mapping[str, Any] = _node(version, place)["properties"]
+    return properties
+
+
+def _node(version: int, place: list[str]) -> Mapping[str, Any]:
+    """What holds the keyword at a place of the schema."""
     node: Any = schema(version)
     for part in place[:-1]:
         node = node[part]
-    properties: Mapping[str, Any] = node["properties"]
-    return properties
+    found: Mapping[str, Any] = node
+    return found
 
 
 def _wanted(node: Mapping[str, Any]) -> str:
@@ -160,9 +188,25 @@ def _meant(name: str, known: list[str]) -> str:
     import difflib  # noqa: PLC0415 - only a wrong name needs it
 
     folded = name[:100].casefold()
+    if folded in _CALLED and "type" in known:
+        return _call(_CALLED[folded])
     meant = _MEANT.get(folded)
     near = [meant] if meant in known else difflib.get_close_matches(folded, known, n=1)
-    return f"did you mean {near[0]}?" if near else f"leave it out; the fields are {', '.join(known)}"
+    return _did_you_mean(near[0]) if near else f"leave it out; the fields are {', '.join(known)}"
+
+
+def _did_you_mean(name: str) -> str:
+    return f"did you mean {name}?"
+
+
+def _call(kind: str) -> str:
+    return f'write "type": "{kind}" and "name" instead'
+
+
+def _shown(number: float) -> str:
+    """A number as it may stand in a message."""
+    is_large = type(number) is int and abs(number) >= _LARGE
+    return "a very large number" if is_large else f"{number:,}"
 
 
 def _word(value: object) -> str:
@@ -178,4 +222,6 @@ def _word(value: object) -> str:
 def _how(value: object, wanted: str) -> str:
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         return f"send {wanted} itself, not a text that holds it"
+    if wanted == "text" and type(value) is int and abs(value) < _LARGE:
+        return f'write it in quotes: "{value}"'
     return f"send {wanted}"

@@ -24,6 +24,7 @@ __all__ = [
     "StepIds",
     "find_plain",
     "has_reference",
+    "iter_references",
     "parse_references",
 ]
 
@@ -89,7 +90,12 @@ class StepIds:
         self.lengths = {len(each) for each in ids if OUTPUT in each}
 
 
-def parse_references(text: str, ids: StepIds) -> Iterator[Reference | NoReference]:
+def parse_references(text: str, ids: StepIds) -> list[Reference | NoReference]:
+    """All references in a text, and what begins as one and is none; see ``iter_references``."""
+    return list(iter_references(text, ids))
+
+
+def iter_references(text: str, ids: StepIds) -> Iterator[Reference | NoReference]:
     """All references in a text, and what begins as one and is none, in the order of the text.
 
     Args:

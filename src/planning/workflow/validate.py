@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from functools import partial
 from threading import Thread
 from typing import Any
@@ -65,7 +66,8 @@ def _validated(source: object, capabilities: Capabilities | None, *, is_finished
         found.append(Found("too_long", told, "send a shorter plan", form.steps_path))
         return _report(document, found, form, [], [])
     shape = check_shape(form)
-    found += [each for each in shape if not _follows(each, document)]
+    unread = {each.path for each in document.found}
+    found += [each for each in shape if not _follows(each, document, unread)]
     drafts = draft_steps(form)
     checked = check_steps(drafts, capabilities)
     if document.found or shape:
@@ -85,8 +87,11 @@ def _written(workflow: Any) -> object:
         return document_of(workflow)
 
 
-def _follows(found: Found, document: Document) -> bool:
+def _follows(found: Found, document: Document, unread: Container[Path] = ()) -> bool:
     """Whether something is wrong only because it, or what is around it, could not be read."""
+    if found.code == "missing_field":
+        field = found.message.partition(" ")[0]
+        return document.is_broken(found.path) or (*found.path, field) in unread
     path = found.path[:-1] if found.code == "unknown_field" else found.path
     return document.is_broken(path)
 
@@ -122,7 +127,8 @@ def _report(
         return Report((), (), make_workflow(form, drafts), steps, document.source)
     wrong = [each for each in found if CODES[each.code].severity is Severity.ERROR]
     if len(wrong) > MOST_ERRORS:
-        told = f"only the first {MOST_ERRORS:,} errors are written out"
+        more = len(wrong) - MOST_ERRORS
+        told = f"{more if more < MOST_ERRORS else 'many'} errors more than are written out"
         found = [each for each in found if CODES[each.code].severity is Severity.WARNING]
         found += [*wrong[:MOST_ERRORS], Found("too_many_errors", told, "mend the others first")]
     ids = {draft.number: draft.step_id for draft in drafts}

@@ -12,6 +12,7 @@ __all__ = ["workflow_by_hand"]
 def workflow_by_hand(value: Any) -> Workflow:
     """The workflow that a valid document means, whatever its shape."""
     if isinstance(value, dict):
+        value = {name: each for name, each in value.items() if each is not None}
         for name in ("plan", "workflow"):
             if name in value:
                 return workflow_by_hand(value[name])
@@ -25,7 +26,7 @@ def workflow_by_hand(value: Any) -> Workflow:
 
 def _step(fields: dict[str, Any]) -> WorkflowStep:
     """One step of any of the three forms."""
-    said = dict(fields)
+    said = {name: each for name, each in fields.items() if each is not None}
     said["step_id"] = str(said["step_id"])
     tool = said.pop("tool", None)
     if tool is not None:

@@ -18,7 +18,7 @@ The text is exact, but for what stands in ``<<`` and ``>>``, and without a line 
 
 After the text stand, each where it is needed: ``--- value``, the document that its author meant, as strict
 JSON, or ``--- value same``, where the text itself is that; ``--- parsed``, the steps as far as they could
-be read; and ``--- tools``, ``--- handlers`` or ``--- agents`` with the names that exist instead of the
+be read; ``--- finished``, where the model ended the text by itself; and ``--- tools``, ``--- handlers`` or ``--- agents`` with the names that exist instead of the
 usual ones. Cases that are too large to be read by anyone are made in ``corpus_large``.
 """
 
@@ -75,6 +75,7 @@ class Case:
         value: The document that was meant; ``NOTHING`` where it cannot be told.
         parsed: The steps as far as they can be read; ``NOTHING`` where the case does not say.
         known: The names of the tools, handlers and agents.
+        finished: Whether the model ended the text by itself.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Case:
     value: Any = attrs.field(default=NOTHING, repr=False)
     parsed: Any = attrs.field(default=NOTHING, repr=False)
     known: dict[str, tuple[str, ...]] = attrs.field(factory=lambda: dict(KNOWN))
+    finished: bool = False
 
     @property
     def is_ok(self) -> bool:
@@ -144,13 +146,15 @@ def _case(name: str, file: str, parts: dict[str, list[str]]) -> Case:
             value = json.loads(_read_marked(written, name)[0])
         elif part == "value same":
             value = json.loads(text or "")
+        elif part == "finished":
+            continue
         elif part == "parsed":
             parsed = json.loads(_read_marked(written, name)[0])
         else:
             raise ValueError(f"{name}: {part!r} is no part of a case")
     if text is None:
         raise ValueError(f"{name}: no text")
-    return Case(name, file, text, findings, value, parsed, known)
+    return Case(name, file, text, findings, value, parsed, known, "finished" in parts)
 
 
 def _read_marked(written: str, name: str) -> tuple[str, tuple[Expected, ...]]:

@@ -85,18 +85,31 @@ def test_what_begins_as_a_reference_and_is_none_is_told(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "$", "{", "$fetch.output", "{{fetch.output}}", "{fetch}", "$ {a}", "}$"]
+    "text",
+    [
+        "",
+        "$",
+        "{",
+        "$${fetch.output}",
+        "$$${",
+        "a $${x} b $${",
+        "$fetch.output",
+        "{{fetch.output}}",
+        "{fetch}",
+        "$ {a}",
+        "}$",
+    ],
 )
 def test_other_text_holds_no_reference(text: str) -> None:
     assert parse_references(text, IDS) == []
 
 
 def test_several_references_in_one_text_have_their_places() -> None:
-    assert parse_references("$${fetch.output.a}, ${fetch} and ${user_prompt}} ${a.out", IDS) == [
-        Reference("fetch", ("a",), 1, 18),
-        NoReference(20, 28, is_closed=True),
-        Reference(None, (), 33, 47),
-        NoReference(49, 56, is_closed=False),
+    assert parse_references("${fetch.output.a}, ${fetch} and ${user_prompt}} ${a.out", IDS) == [
+        Reference("fetch", ("a",), 0, 17),
+        NoReference(19, 27, is_closed=True),
+        Reference(None, (), 32, 46),
+        NoReference(48, 55, is_closed=False),
     ]
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from planning.workflow.checks.overview import Overview
-from planning.workflow.references import OUTPUT, PROMPT, Reference, parse_references
+from planning.workflow.references import OUTPUT, PROMPT, Reference, iter_references
 
 __all__ = ["FOREIGN_MARK", "foreign_forms", "right_form"]
 
@@ -17,6 +17,7 @@ _LONGEST = 200
 _PRINTED = re.compile(r"[ -~]+")
 _END = re.compile(r"[.\[]|\Z")
 _PART = re.compile(r"[^.\[]+")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OUTPUTS = ("output",)
 # {{step.output}}, <step.output>, $step.output and #step
 _FOREIGN = re.compile(
@@ -34,16 +35,16 @@ def right_form(inner: str, overview: Overview, own: str | None) -> str:
         overview: The plan that it stands in.
         own: The id of the step that it stands in, whose output cannot be meant.
     """
-    general = (
-        "write ${user_prompt}, or ${STEP.output.FIELD} with the id of a step for STEP; $${ is a plain ${"
-    )
+    general = "write ${user_prompt}, or ${STEP.output.FIELD} with the id of a step for STEP"
     if len(inner) > _LONGEST:
         return general
     guess = _guess(inner.strip(), overview)
+    if guess is None and _VARIABLE.fullmatch(inner):
+        return f"{general}; $${{{inner}}} is plain text"
     if guess is None or not _PRINTED.fullmatch(guess):
         return general
     text = "${" + guess + "}"
-    read = next(parse_references(text, overview.ids))
+    read = next(iter_references(text, overview.ids))
     is_right = isinstance(read, Reference) and (read.step_id is None or read.step_id != own)
     return f"write {text}" if is_right else general
 
@@ -91,7 +92,7 @@ def _step_in(inner: str, overview: Overview) -> str | None:
 
 
 def _is_read(inner: str, overview: Overview) -> bool:
-    return isinstance(next(parse_references("${" + inner + "}", overview.ids)), Reference)
+    return isinstance(next(iter_references("${" + inner + "}", overview.ids)), Reference)
 
 
 def _with_output(step_id: str, rest: str, overview: Overview) -> str:

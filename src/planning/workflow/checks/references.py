@@ -11,7 +11,7 @@ from planning.workflow.checks.names import named
 from planning.workflow.checks.overview import Overview, found_at
 from planning.workflow.drafts import Draft
 from planning.workflow.findings import Found, Path
-from planning.workflow.references import NoReference, Reference, parse_references
+from planning.workflow.references import NoReference, Reference, iter_references
 
 __all__ = ["ReferenceChecks", "foreign_references", "named_steps"]
 
@@ -57,7 +57,7 @@ class ReferenceChecks:
         asked = set[int]()
         for text, link in _texts(draft):
             path: Path | None = None
-            for reference in parse_references(text, overview.ids):
+            for reference in iter_references(text, overview.ids):
                 path = _path(draft, link) if path is None else path
                 within = (reference.start, reference.end)
                 if isinstance(reference, NoReference):
@@ -159,7 +159,7 @@ def named_steps(draft: Draft, overview: Overview) -> Iterator[str]:
     """The ids that a step depends on or refers to."""
     yield from (each for each in draft.depends_on if each is not None)
     for text, _ in _texts(draft):
-        for each in parse_references(text, overview.ids):
+        for each in iter_references(text, overview.ids):
             if isinstance(each, Reference) and each.step_id is not None:
                 yield each.step_id
 

@@ -157,7 +157,7 @@ def _worded(error: jsonschema_rs.ValidationError, prefix: Path, version: int) ->
             types = [each for each in details.get("types", ["object"]) if str(each) != "null"]
             wanted = " or ".join(_WORDS.get(str(each), str(each)) for each in types)
             told = f"expected {wanted}, got {_word(error.instance)}"
-            yield Found("wrong_type", told, _how(error.instance, wanted), path)
+            yield Found("wrong_type", told, _how(error.instance, wanted, path), path)
 
 
 def _is_step(known: list[str]) -> bool:
@@ -203,7 +203,7 @@ def _call(kind: str) -> str:
     return f'write "type": "{kind}" and "name" instead'
 
 
-def _shown(number: float) -> str:
+def _shown(number: Any) -> str:
     """A number as it may stand in a message."""
     is_large = type(number) is int and abs(number) >= _LARGE
     return "a very large number" if is_large else f"{number:,}"
@@ -219,9 +219,10 @@ def _word(value: object) -> str:
     return "text" if isinstance(value, str) else "an array" if isinstance(value, list) else "an object"
 
 
-def _how(value: object, wanted: str) -> str:
+def _how(value: object, wanted: str, path: Path) -> str:
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         return f"send {wanted} itself, not a text that holds it"
-    if wanted == "text" and type(value) is int and abs(value) < _LARGE:
+    is_id = wanted == "text" and not {"step_id", "depends_on"}.isdisjoint(path[-2:])
+    if is_id and type(value) is int and abs(value) < _LARGE:
         return f'write it in quotes: "{value}"'
     return f"send {wanted}"

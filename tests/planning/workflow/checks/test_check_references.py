@@ -92,7 +92,7 @@ def test_an_unclosed_reference_is_told_at_its_place() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["{{fetch.output}}", "$fetch.output", "$", "{", "{user_prompt}", "$ {x}", ""]
+    "text", ["{{other.output}}", "$other.output", "$", "{", "{user_prompt}", "$ {x}", "$${fetch.output}", ""]
 )
 def test_other_text_is_plain(text: str) -> None:
     assert malformed(text) == []
@@ -205,7 +205,7 @@ def test_a_reference_to_the_step_that_a_wrong_dependency_means_is_not_told_besid
 
 
 def test_without_a_list_of_dependencies_there_are_none() -> None:
-    lone = {"step_id": "now", "inputs": {"x": "${fetch.output}"}}
+    lone = {"step_id": "now", "agent": "x", "inputs": {"x": "${fetch.output}"}}
     assert [each[0] for each in told(FETCH, lone)] == ["undeclared_dependency"]
 
 
@@ -247,7 +247,10 @@ def test_a_step_id_with_dots_is_matched_by_the_longest_id() -> None:
 
 
 def test_a_step_of_the_older_form_is_told_of_its_dependencies() -> None:
-    drafts = [older(0, {"step_id": 3}), older(1, {"step_id": 4, "parameters": {"x": "${3.output.a}"}})]
+    drafts = [
+        older(0, {"step_id": 3}),
+        older(1, {"step_id": 4, "agent": "x", "parameters": {"x": "${3.output.a}"}}),
+    ]
     (finding,) = check_steps(drafts, None)
     assert (finding.code, finding.hint, finding.path) == (
         "undeclared_dependency",

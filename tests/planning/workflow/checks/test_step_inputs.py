@@ -84,6 +84,7 @@ def test_beside_references_literals_are_still_checked() -> None:
             "number",
         ),
         ("input to.number of letter is missing", "send an integer", "to"),
+        ("input txt of letter: unknown field", "did you mean text?", "txt"),
     ]
     assert problems("search", query=5, limit=OUT) == [
         ("input query of search: expected a string, got a number", "send a string", "query")

@@ -46,7 +46,29 @@ CASES: list[tuple[Any, list[Told]]] = [
         first(description=3),
         [((0, "description"), "wrong_type", "expected text, got a number", "send text")],
     ),
-    (first(inputs=None), [((0, "inputs"), "wrong_type", "expected an object, got null", "send an object")]),
+    (first(inputs=None), [((0,), "missing_field", "inputs is missing", "add inputs: an object")]),
+    (
+        first(step_id=7, depends_on=[8]),
+        [
+            ((0, "step_id"), "wrong_type", "expected text, got a number", 'write it in quotes: "7"'),
+            ((0, "depends_on", 0), "wrong_type", "expected text, got a number", 'write it in quotes: "8"'),
+        ],
+    ),
+    (
+        [{"id": "a", **without(STEP, "step_id")}],
+        [((0, "id"), "unknown_field", "'id' is no field of a step", "did you mean step_id?")],
+    ),
+    (
+        [{"tool": "search", **without(STEP, "type", "name")}],
+        [
+            (
+                (0, "tool"),
+                "unknown_field",
+                "'tool' is no field of a step",
+                'write "type": "tool" and "name" instead',
+            )
+        ],
+    ),
     (
         first(inputs='{"q": 1}'),
         [
@@ -107,7 +129,30 @@ CASES: list[tuple[Any, list[Told]]] = [
     ),
     (
         {"steps": []},
+        [],
+    ),
+    (
+        {"schema_version": 2, "steps": []},
         [((), "missing_field", "goal is missing", "add goal: text")],
+    ),
+    *(
+        (
+            second({**THOUGHT, name: value}),
+            [(("steps", 0, name), "out_of_range", f"{name} is {shown}", f"send a number, {wanted}")],
+        )
+        for name, wanted, values in [
+            ("timeout", "more than 0 and at most 1,000,000", {0: "0", -1: "-1", 1e308: "1e+308"}),
+            ("retries", "at least 0 and at most 100", {-1: "-1", 101: "101", 10**20: "a very large number"}),
+        ]
+        for value, shown in values.items()
+    ),
+    (
+        second({**THOUGHT, "timeout": "5"}),
+        [(("steps", 0, "timeout"), "wrong_type", "expected a number, got text", "send a number")],
+    ),
+    (
+        second({**THOUGHT, "step_id": " "}),
+        [(("steps", 0, "step_id"), "empty_value", "step_id is blank", "send some text")],
     ),
     (
         {"goal": "g"},
@@ -120,7 +165,7 @@ CASES: list[tuple[Any, list[Told]]] = [
     (
         second(THOUGHT, created_at=1, can_modify="yes"),
         [
-            (("created_at",), "wrong_type", "expected null or text, got a number", "send null or text"),
+            (("created_at",), "wrong_type", "expected text, got a number", "send text"),
             (("can_modify",), "wrong_type", "expected true or false, got text", "send true or false"),
         ],
     ),

@@ -18,7 +18,7 @@ from planning.cli.definitions import FORMATS, Format
 from planning.cli.graph import GRAPH_HELP, graph
 from planning.cli.replay import replay
 from planning.cli.run.command import RUN_HELP, run
-from planning.cli.source import NoSourceError, SourceError, read_calls
+from planning.cli.source import NoSourceError, SourceError, UnreadableError, read_calls
 from planning.cli.validate import SCHEMA_HELP, VALIDATE_HELP, print_schema, validate
 from planning.cli.view_plain import show_plain
 from planning.model import Plan
@@ -49,9 +49,9 @@ _STRATEGIES: Final = {
 _EXIT_CODES: Final = """\b
 Exit codes:
   0    done; refused calls are part of a replay
-  1    the transcript cannot be read or holds something else than
-       messages, or the output cannot be written
-  2    wrong usage
+  1    the transcript holds something else than messages, or the
+       output cannot be written
+  2    wrong usage, or the transcript cannot be read
   130  interrupted
 """
 
@@ -76,8 +76,7 @@ Exit codes:
   0    done
   1    the plan has errors, the transcript cannot be replayed, or the
        output cannot be written
-  2    wrong usage; for validate and graph also a file that cannot be
-       read
+  2    wrong usage, or a file that cannot be read
   130  interrupted
 """,
 )
@@ -148,7 +147,7 @@ def _replay(
         calls = read_calls(transcript)
     except SourceError as error:
         typer.echo(f"planning: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(2 if isinstance(error, UnreadableError) else 1) from None
     except NoSourceError:
         raise typer.BadParameter("give a file, or pipe one in", param_hint="'TRANSCRIPT'") from None
     section = PlanningToolsSection(session=Session())

@@ -92,6 +92,14 @@ def validate(
             " to repair its plan; github: annotations of a pull request.",
         ),
     ] = ReportFormat.TEXT,
+    finished: Annotated[
+        bool,
+        typer.Option(
+            "--finished",
+            help="The model ended the text by itself, as the provider's finish reason says: brackets that"
+            " are missing at its end were forgotten, and the text was not cut.",
+        ),
+    ] = False,
 ) -> None:
     """Check a plan: every problem at once, each at its place.
 
@@ -107,7 +115,7 @@ def validate(
     capabilities = _capabilities(tools, handlers, agents)
     from planning.workflow.validate import validate_workflow  # noqa: PLC0415 - the other commands need none of it
 
-    report = validate_workflow(source, capabilities)
+    report = validate_workflow(source, capabilities, finished=finished)
     _print(report, form, None if plan in (None, "-") else plan)
     if not report.ok:
         raise typer.Exit(1)

@@ -115,20 +115,20 @@ def test_nothing_is_replayed_when_a_later_line_is_wrong() -> None:
 
 def test_a_missing_file_is_named() -> None:
     assert run("replay", "missing.jsonl") == (
-        "exit code 1\n--- stderr\nplanning: 'missing.jsonl' cannot be read: No such file or directory\n"
+        "exit code 2\n--- stderr\nplanning: 'missing.jsonl' cannot be read: No such file or directory\n"
     )
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     assert run("replay", "folder") == (
-        "exit code 1\n--- stderr\nplanning: 'folder' cannot be read: Is a directory\n"
+        "exit code 2\n--- stderr\nplanning: 'folder' cannot be read: Is a directory\n"
     )
 
 
 def test_a_path_is_shown_without_what_acts_on_a_terminal() -> None:
     assert run("replay", "a\x1b[31m.jsonl") == (
-        "exit code 1\n--- stderr\nplanning: 'a\\x1b[31m.jsonl' cannot be read: No such file or directory\n"
+        "exit code 2\n--- stderr\nplanning: 'a\\x1b[31m.jsonl' cannot be read: No such file or directory\n"
     )
 
 

@@ -295,6 +295,25 @@ def test_a_file_that_cannot_be_read_is_not_a_plan_with_errors(path: str, told: s
     assert run("validate", path) == f"exit code 2\n--- stderr\nplanning: {told}\n"
 
 
+UNCLOSED = VALID.rstrip()[:-1]
+
+
+def test_a_plan_without_its_last_bracket_was_cut_unless_the_model_ended_it() -> None:
+    shown = run("validate", "--format", "prompt", stdin=UNCLOSED)
+    assert shown == (
+        "exit code 1\n--- stdout\n"
+        "The plan was not accepted: 1 error. Send the whole corrected plan as JSON, without any other text.\n"
+        "- line 9, column 4: the text breaks off here; send the whole plan\n"
+    )
+    shown = run("validate", "--format", "prompt", "--finished", stdin=UNCLOSED)
+    assert shown == (
+        "exit code 0\n--- stdout\n"
+        "The plan was accepted, with 1 warning:\n"
+        "- line 9, column 4: a missing bracket was put in; check that nothing is missing, and close every"
+        " bracket\n"
+    )
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["--format", "xml", "plan.json"], ["--tool", "a", "plan.json"], ["a", "b"], ["--help"]],

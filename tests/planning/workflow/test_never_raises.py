@@ -230,7 +230,7 @@ TAKEN: dict[str, object] = {
     "a text within that fails": [{**STEP, "description": FailingText("d")}],
     "numbers within that fail": with_input([FailingInt(3), 2**64, -(2**64), 1.5, True, None, "é"]),
     "a workflow with a mapping within its inputs": Workflow(
-        steps=(step(agent="x", inputs={"x": MappingProxyType({"y": [1]})}),)
+        steps=(step(type="tool", name="search", inputs={"x": MappingProxyType({"y": [1]})}),)
     ),
     "a workflow whose steps are a list": workflow(steps=[step()]),
 }

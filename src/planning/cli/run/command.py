@@ -122,6 +122,14 @@ def run(
             show_default=False,
         ),
     ] = None,
+    finished: Annotated[
+        bool,
+        typer.Option(
+            "--finished",
+            help="The model ended the text by itself, as the provider's finish reason says: brackets that"
+            " are missing at its end were forgotten, and the text was not cut.",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, nothing else.")] = False,
 ) -> None:
     """Run a plan: call its tools, several at a time, and show how far it is.
@@ -145,7 +153,7 @@ def run(
         check_timeout(timeout)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="'--timeout'") from None
-    workflow, capabilities = _checked(plan, tools, handlers, agents)
+    workflow, capabilities = _checked(plan, tools, handlers, agents, is_finished=finished)
     line = options.command_line(
         plan or "-",
         [
@@ -156,6 +164,7 @@ def run(
             ("--max-parallel", None if max_parallel == _MOST_PARALLEL else max_parallel),
             ("--timeout", timeout),
             ("--save", save),
+            ("--finished", finished),
             ("--json", as_json),
         ],
     )
@@ -181,7 +190,12 @@ def run(
 
 
 def _checked(
-    plan: str | None, tools: list[str] | None, handlers: list[str] | None, agents: list[str] | None
+    plan: str | None,
+    tools: list[str] | None,
+    handlers: list[str] | None,
+    agents: list[str] | None,
+    *,
+    is_finished: bool,
 ) -> tuple[Workflow, Capabilities]:
     """The workflow and what it calls; its warnings are told, and with errors it ends here."""
     from planning.cli.capabilities import CapabilitiesError, capabilities_of  # noqa: PLC0415 - as above
@@ -198,7 +212,7 @@ def _checked(
         capabilities = capabilities_of(tools=tools, handlers=handlers, agents=agents)
     except CapabilitiesError as error:
         raise _nothing_run(error) from None
-    report = validate_workflow(source, capabilities)
+    report = validate_workflow(source, capabilities, finished=is_finished)
     if report.errors or report.warnings:
         print_report(report, None if plan in (None, "-") else plan, err=True)
     if not report.ok:

@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 _TYPES = (WorkflowRun, StepRecord, MemoryItem, Plan)
+_MOST_OF_SNAPSHOT = 2_000_000_000
 
 
 class KeepError(Exception):
@@ -47,7 +48,7 @@ def read_snapshot(path: str) -> Snapshot:
         KeepError: There is none, or one that this release does not read.
     """
     try:
-        return Snapshot.from_json(read_bytes(path), types=_TYPES)
+        return Snapshot.from_json(read_bytes(path, most=_MOST_OF_SNAPSHOT), types=_TYPES)
     except SourceError as error:
         raise KeepError(str(error)) from None
     except (SnapshotError, UnicodeDecodeError) as error:

@@ -98,7 +98,6 @@ CODES: Final[dict[str, Kind]] = {
         out_of_range="A number is too small or too large.",
         empty_value="A text or a list that must not be empty is empty.",
         conflicting_fields="Two fields exclude each other, or one needs another.",
-        calls_nothing="A step has inputs and names no tool, handler or agent.",
         too_many_errors="More is wrong than is written out.",
         duplicate_step_id="Two steps have the same id.",
     ),
@@ -120,6 +119,7 @@ CODES: Final[dict[str, Kind]] = {
         unknown_handler="No handler has this name.",
         unknown_agent="No agent has this name.",
         wrong_capability="The name is known, but as something else: a tool named as a handler.",
+        calls_nothing="A step has inputs and names no tool, handler or agent.",
         bad_input="The inputs are refused by the tool's own parameters.",
     ),
     **_kinds(

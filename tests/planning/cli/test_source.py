@@ -49,7 +49,8 @@ def test_a_file_of_exactly_the_limit_is_read(tmp_path: Path, monkeypatch: pytest
     assert run("validate", "plan.json", "--format", "prompt") == (
         "exit code 1\n--- stdout\n"
         "The plan was not accepted: 1 error. Send the whole corrected plan as JSON, without any other text.\n"
-        "- line 1, column 1: the text has 32000000 characters, at most 8000000 are read; send a shorter plan\n"
+        "- line 1, column 1: the text has 32000000 characters, at most 8000000 are read;"
+        " send a shorter plan\n"
     )
     with (tmp_path / "plan.json").open("ab") as file:
         file.write(b" ")

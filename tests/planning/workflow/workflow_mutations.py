@@ -89,7 +89,7 @@ CHANGES: dict[str, Callable[[Any], tuple[At, ...]]] = {
     "a number for a text": _set((*B, "description"), 3, At("wrong_type", (*B, "description"))),
     "a text for a list": _set((*A, "depends_on"), "b", At("wrong_type", (*A, "depends_on"))),
     "a number in a list": _set((*C, "depends_on"), ["b", 1], At("wrong_type", (*C, "depends_on", 1))),
-    "null for an object": _set((*C, "inputs"), None, At("wrong_type", (*C, "inputs"))),
+    "null for an object": _set((*C, "inputs"), None),
     "a text for true": _set(("can_modify",), "true", At("wrong_type", ("can_modify",))),
     "a step that is a text": _set(("steps", 3), "d", At("wrong_type", ("steps", 3))),
     "an object for the steps": _set(("steps",), {}, At("wrong_type", ("steps",))),

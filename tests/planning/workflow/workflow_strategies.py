@@ -21,8 +21,11 @@ odd_texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.t
 )
 """Any text, and one of characters that mean something somewhere."""
 
+_NAMING = re.compile(r"[<#$]|\{\{")  # what may name a step, here or in other formats
+_OF_THOUGHTS = 3  # a thinking step has an id, a description and dependencies
+_VISIBLE = re.compile(r"[^\s\x00-\x1f\x7f]")
 _NUMBERS = st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False)
-_SCALARS = st.none() | st.booleans() | _NUMBERS | odd_texts.filter(lambda text: "${" not in text)
+_SCALARS = st.none() | st.booleans() | _NUMBERS | odd_texts.filter(lambda text: not _NAMING.search(text))
 
 
 def plain_values() -> st.SearchStrategy[Any]:
@@ -46,7 +49,7 @@ def workflows(draw: st.DrawFn, form: int = 2) -> Workflow:
     ids: list[str] = draw(
         st.lists(st.integers(-9, 10**6).map(str), min_size=number, max_size=number, unique=True)
         if form == 0
-        else st.lists(odd_texts.filter(bool), min_size=number, max_size=number, unique=True)
+        else st.lists(odd_texts.filter(_VISIBLE.search), min_size=number, max_size=number, unique=True)
     )
     steps = tuple(draw(_steps(form, each, ids[:at])) for at, each in enumerate(ids))
     if form == 1:
@@ -70,13 +73,14 @@ def _steps(draw: st.DrawFn, form: int, step_id: str, earlier: list[str]) -> Work
         "description": draw(odd_texts),
         "depends_on": tuple(depends_on),
     }
-    said["inputs"] = draw(st.dictionaries(odd_texts, plain_values() | _references(depends_on), max_size=3))
     kinds = {0: ["tool", "agent", ""], 1: ["tool", "handler"], 2: ["tool", "handler", "agent", ""]}[form]
     match draw(st.sampled_from(kinds)):
         case "agent":
             said["agent"] = draw(odd_texts.filter(bool))
         case "tool" | "handler" as kind:
             said |= {"type": kind, "name": draw(odd_texts.filter(bool))}
+    values = plain_values() | _references(depends_on)
+    said["inputs"] = draw(st.dictionaries(odd_texts, values, max_size=3 if len(said) > _OF_THOUGHTS else 0))
     if form > 0:
         said["outputs"] = draw(st.none() | st.just(("x", "é")))
     if form != 1:
@@ -84,7 +88,7 @@ def _steps(draw: st.DrawFn, form: int, step_id: str, earlier: list[str]) -> Work
             st.fixed_dictionaries(
                 {},
                 optional={
-                    "expected_key": odd_texts.filter(bool),
+                    "expected_key": odd_texts.map(lambda text: f"{text} of {step_id}"),
                     "output_path": st.lists(odd_texts, min_size=1, max_size=3).map(tuple),
                     "done_check": st.sampled_from(["True", "len(memory) > 0", "memory.get('x') == 'é'"]),
                     "timeout": st.none() | st.floats(0.001, 1_000_000),

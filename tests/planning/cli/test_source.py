@@ -17,7 +17,8 @@ every_command = pytest.mark.parametrize("command", LIMITS)
 @every_command
 def test_a_file_that_never_ends_is_read_to_a_limit_and_refused(command: str) -> None:
     assert run(command, "/dev/zero") == (
-        f"exit code 2\n--- stderr\nplanning: '/dev/zero' is larger than {LIMITS[command]} MB, and is not read\n"
+        "exit code 2\n--- stderr\n"
+        f"planning: '/dev/zero' is larger than {LIMITS[command]} MB, and is not read\n"
     )
 
 

@@ -19,7 +19,8 @@ The text is exact, but for what stands in ``<<`` and ``>>``, and without a line 
 After the text stand, each where it is needed: ``--- value``, the document that its author meant, as strict
 JSON, or ``--- value same``, where the text itself is that; ``--- parsed``, the steps as far as they could
 be read; ``--- finished``, where the model ended the text by itself; and ``--- tools``, ``--- handlers`` or
-``--- agents`` with the names that exist instead of the usual ones. Cases that are too large to be read by anyone are made in ``corpus_large``.
+``--- agents`` with the names that exist instead of the usual ones. Cases that are too large to be read by
+anyone are made in ``corpus_large``.
 """
 
 from __future__ import annotations

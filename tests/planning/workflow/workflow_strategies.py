@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from planning.workflow import Workflow, WorkflowStep
 
-__all__ = ["Written", "documents", "odd_texts", "plain_values", "workflows", "written"]
+__all__ = ["Written", "documents", "odd_texts", "plain_texts", "plain_values", "workflows", "written"]
 
 Path = tuple[str | int, ...]
 Span = tuple[int, int]
@@ -25,7 +25,9 @@ _NAMING = re.compile(r"[<#$]|\{\{")  # what may name a step, here or in other fo
 _OF_THOUGHTS = 3  # a thinking step has an id, a description and dependencies
 _VISIBLE = re.compile(r"[^\s\x00-\x1f\x7f]")
 _NUMBERS = st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False)
-_SCALARS = st.none() | st.booleans() | _NUMBERS | odd_texts.filter(lambda text: not _NAMING.search(text))
+plain_texts = odd_texts.map(lambda text: _NAMING.sub("~", text))
+"""Any text that names no step."""
+_SCALARS = st.none() | st.booleans() | _NUMBERS | plain_texts
 
 
 def plain_values() -> st.SearchStrategy[Any]:

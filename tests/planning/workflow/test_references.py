@@ -46,6 +46,8 @@ def whole(step_id: str | None, *path: str | int, text: str) -> list[Reference | 
         ("${nobody.output.output.x}", "nobody", ("output", "x")),
         ("${user_prompt.output}", "user_prompt", ()),
         ("${outputs.output}", "outputs", ()),
+        ("${fetch.output.\u0663}", "fetch", ("\u0663",)),
+        ("${fetch.output.3}", "fetch", ("3",)),
         ("${get.outputs.output}", "get.outputs", ()),
     ],
 )

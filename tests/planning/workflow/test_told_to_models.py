@@ -1,0 +1,148 @@
+"""What a model is told of a wrong plan: one error for one cause, and a remedy that mends it."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import pydantic
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from planning.tools import Tool
+from planning.workflow import Capabilities, validate_workflow
+
+
+def calculate_tip(bill: float, percent: int = 10, note: str = "") -> str:
+    return f"{bill}{percent}{note}"
+
+
+def calculate_discount(price: float) -> str:
+    return f"{price}"
+
+
+Code = Annotated[str, pydantic.Field(pattern="^[A-Z]{2}$")]
+
+
+class Trip(pydantic.BaseModel):
+    codes: list[Code]
+    days: int = 1
+
+
+KNOWN = Capabilities(
+    tools=[calculate_tip, calculate_discount, Tool("trip", "Plan a trip.", print, parameters=Trip)],
+    handlers=["notify"],
+    agents=["researcher"],
+)
+
+
+def thought(step_id: object, *depends_on: str, **fields: Any) -> dict[str, Any]:
+    return {"step_id": step_id, "description": "d", "depends_on": list(depends_on), **fields}
+
+
+def tip(step_id: object, *depends_on: str, **inputs: Any) -> dict[str, Any]:
+    return thought(step_id, *depends_on, type="tool", name="calculate_tip", inputs=inputs)
+
+
+def asked(step_id: object, *depends_on: str, **inputs: Any) -> dict[str, Any]:
+    return thought(step_id, *depends_on, agent="researcher", inputs=inputs)
+
+
+def plan(*steps: Any, **fields: Any) -> dict[str, Any]:
+    return {"schema_version": 2, "goal": "g", "steps": list(steps), **fields}
+
+
+WRONG: dict[str, object] = {
+    "a step with inputs that calls nothing": plan(thought("a", inputs={"table": "t"})),
+    "a step of the older form with parameters that calls nothing": plan(
+        {"step_id": 1, "description": "d", "parameters": {"table": "t"}}
+    ),
+    "a number as the id of a step of version 1": [
+        {**tip(1, bill=1), "depends_on": []},
+        {**tip("b", bill=2), "depends_on": [1]},
+    ],
+    "a tool named as the older form names it": plan(thought("a", tool="calculate_tip", inputs={"bill": 1})),
+    "an id in another field": plan({"id": "a", "description": "d"}, thought("b", "a")),
+    "an unknown input whose value is a reference": plan(
+        asked("f"), tip("a", "f", bill=1, size="${f.output}", tips="${f.output.x} and more")
+    ),
+    "a wrong literal beside a reference": plan(
+        asked("f"), tip("a", "f", bill="${f.output}", percent="many", note=5)
+    ),
+    "items with a pattern, one of them a reference": plan(
+        asked("f"),
+        thought(
+            "a",
+            "f",
+            type="tool",
+            name="trip",
+            inputs={"codes": ["${f.output}", "no", "OK", "${f.output} and more"]},
+        ),
+    ),
+    "a missing input behind a name": plan(tip("a", note="x")),
+    "an id that two steps have and one that none has": plan(
+        asked("fetch"),
+        asked("fetch", "fetch", x="${fetch.output}"),
+        asked("tell", "parse", x="${parse.output.title}", y="${parse.output}"),
+    ),
+    "an id that three steps have": plan(asked("a"), asked("b"), asked("a"), asked("a")),
+    "a cycle through an id with a line break": plan(thought("a\nb", "c"), thought("c", "a\nb")),
+    "a malformed reference to the longer of two ids": plan(
+        asked("a"), asked("a.b"), asked("c", "a", "a.b", x="${a.b.outpt.title}")
+    ),
+    "a variable of a shell": plan(asked("a", x="cd ${HOME} && ls")),
+    "a malformed reference behind other text": plan(asked("a"), asked("b", "a", x="Top secret: ${a}")),
+    "a name without its value in a text": '[{"step_id": "a", "description": "d", "type": "tool",'
+    ' "name": "calculate_tip", "inputs": {"bill": }, "depends_on": []}]',
+    "an input that is missing in a text": '[{"step_id": "a", "description": "d", "type": "tool",\n'
+    ' "name": "calculate_tip", "inputs": {"note": "x"}, "depends_on": []}]',
+    "an index that is no ASCII digit": plan(asked("a"), asked("b", "a", x="${a.output[\u0663]}")),
+    "numbers out of their range": plan(
+        thought("a", timeout=0, retries=-1), thought("b", timeout=1e308, retries=101)
+    ),
+    "an id of blanks": plan(thought(" \t")),
+    "an id that is true": plan(thought(True)),
+    "an empty done_check": plan(thought("a", done_check="")),
+    "an id of 5,000 digits": f'[{{"step_id": {"1" * 5000}, "description": "d", "type": "tool",'
+    ' "name": "calculate_tip", "inputs": {"bill": 1}, "depends_on": []}]',
+    "a text that was cut in a step": json.dumps(
+        [tip("a", bill=1), tip("b", "a", bill="${a.output}")],
+    ).partition('"depends_on": ["a"]')[0]
+    + '"inputs": {"bill": "${a.output}"}',
+    "a text that was cut behind a whole step": json.dumps(plan(thought("a"), thought("b")))[:-2],
+    "an apology with an empty list": "I'm sorry, but none of the available tools ([]) can do this.",
+}
+"""By name, what must be refused."""
+
+TAKEN: dict[str, object] = {
+    "references in foreign notations": plan(
+        asked("s"), asked("E1"), asked("b", x="{{s.output}}, $s.output, <s.output.items.0>, #E1")
+    ),
+    "numbers in quotes": plan(tip("a", bill="12.5", percent="5000", note="7")),
+    "two steps with one key": plan(
+        thought("a", expected_key="k"), thought("b", expected_key="k"), thought("c", "a", "b")
+    ),
+    "fields that are null": plan(
+        {**tip("a", bill=1), "agent": None, "outputs": None, "expected_key": None, "retries": None}
+    ),
+    "steps beside a reasoning": {"reasoning": "First think.", "steps": [thought("a")]},
+    "a plan in a JSON string": json.dumps(json.dumps(plan(tip("a", bill="3")))),
+    "a literal reference": plan(asked("a"), asked("b", x="$${a.output} costs $$${5}")),
+}
+"""By name, what must be taken, perhaps with warnings."""
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_plan_is_refused_with_its_cause_and_the_remedy(
+    what: str, snapshot: SnapshotAssertion
+) -> None:
+    report = validate_workflow(WRONG[what], KNOWN)
+    assert not report.ok
+    assert report.to_prompt() == snapshot
+
+
+@pytest.mark.parametrize("what", TAKEN)
+def test_a_plan_that_can_be_meant_in_one_way_is_taken(what: str, snapshot: SnapshotAssertion) -> None:
+    report = validate_workflow(TAKEN[what], KNOWN)
+    assert report.ok
+    assert report.to_prompt() == snapshot

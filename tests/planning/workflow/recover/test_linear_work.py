@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from planning.workflow import validate_workflow
+from planning.workflow.recover import locate, read, repair, values
 
 STEP = '{"step_id":"a","description":"d","type":"tool","name":"search","inputs":{},"depends_on":[]}'
 
@@ -82,3 +83,67 @@ def test_four_times_the_text_is_four_times_the_work(what: str) -> None:
     # Beyond the depth that is read, and where the first lines are counted and not looked up.
     short, long = (work(before + repeated * times + behind) for times in (200, 800))
     assert long < 4.5 * short + 500
+
+
+BOUNDED: dict[str, tuple[str, str, str]] = {
+    "lists of objects behind a plan": (f"[{STEP}]", "[{", ""),
+    "empty lists": ("", "[]", ""),
+    "empty lists with commas": (f"[{STEP},", "[],", ""),
+    "empty objects in a list": ("[", "{}", "]"),
+    "bare names": ("[", "{a:1}", "]"),
+    "missing commas in inputs": ('{"steps":[{"step_id":"a","inputs":{"x":[', "[1]", "]}}]}"),
+    "fields without quotes in prose": ("so ", "{a: 1} ", ""),
+    "lists in fences": ("", "```\n[x\n", ""),
+    "empty lists in fences": ("", "```\n[]\n", ""),
+    "escapes that are none": ('["', "\\u", '"]'),
+    "line breaks in a string": ('["', "\n", '"]'),
+    "comments in a list": ("[", "/**/", "]"),
+    "comments before everything": ("", "/**/", "x"),
+    "closers behind a plan": (f"[{STEP}]", "]", ""),
+    "closers in a list": ("[", "]", "]"),
+    "faults in steps": ("[", '{"step_id":"a" b},', "]"),
+    "plans": ("", f"[{STEP}]\n", ""),
+    "an escaped plan": ('"', '\\"', '"'),
+}
+
+
+@pytest.mark.parametrize("what", BOUNDED)
+def test_beyond_a_limit_more_text_is_not_more_work(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (values, locate, read):
+        monkeypatch.setattr(module, "MOST_WORK", 400)
+    monkeypatch.setattr(repair, "MOST_FAULTS", 100)
+    monkeypatch.setattr(locate, "_MOST_READINGS", 100)
+    monkeypatch.setattr(locate, "_MOST_PASSED", 100)
+    before, repeated, behind = BOUNDED[what]
+    validate_workflow(before + repeated + behind)
+    short, long = (work(before + repeated * times + behind) for times in (1_000, 4_000))
+    assert long < 1.1 * short + 100
+
+
+def test_reading_stops_with_an_error_where_too_much_is_not_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values, "MOST_WORK", 10)
+    report = validate_workflow("[" + "{a: 1}, " * 20 + "]")
+    stops = [(each.message, each.hint, each.column) for each in report.errors if each.code == "too_long"]
+    assert stops == [
+        (
+            "too much of the text is not plain JSON, and it is not read further than here",
+            "send plain JSON, or a shorter plan",
+            23,
+        )
+    ]
+
+
+def test_reading_stops_with_an_error_where_too_much_stands_around_the_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(locate, "_MOST_READINGS", 2)
+    text = f"[{STEP}]" + " so {a: 1}" * 9
+    report = validate_workflow(text)
+    assert [(each.code, each.message, each.hint, each.column) for each in report.errors] == [
+        (
+            "too_long",
+            "too many lists and objects stand in the text, and it is not read further than here",
+            "send the plan alone",
+            text.index("so", len(STEP) + 22) + 4,
+        )
+    ]

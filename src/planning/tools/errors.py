@@ -33,7 +33,7 @@ __all__ = [
 PASSING = (KeyboardInterrupt, SystemExit, GeneratorExit)
 """What no call turns into a result."""
 
-SORRY = "I ran into a problem with that. Could you try again?"
+SORRY = "I ran into a problem looking that up. Could you try again?"
 
 
 class ErrorKind(StrEnum):

@@ -178,7 +178,7 @@ def test_what_a_function_returns_and_cannot_be_told_is_a_bad_result(
         cause,
         None,
     )
-    assert result.user_message == "I ran into a problem with that. Could you try again?"
+    assert result.user_message == "I ran into a problem looking that up. Could you try again?"
 
 
 @pytest.mark.parametrize(("value", "message"), [(None, "Done."), ("text", "text"), ("", ""), (0, "0")])

@@ -23,7 +23,7 @@ from planning.tools import (
 from planning.tools import registry as registry_module
 from session import Session
 
-SORRY = "I ran into a problem with that. Could you try again?"
+SORRY = "I ran into a problem looking that up. Could you try again?"
 
 
 class Look(BaseTool):

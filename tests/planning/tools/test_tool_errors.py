@@ -38,7 +38,7 @@ from planning.tools import (
 )
 from planning.tools.errors import nearest_tool
 
-SORRY = "I ran into a problem with that. Could you try again?"
+SORRY = "I ran into a problem looking that up. Could you try again?"
 OWN: list[tuple[ToolError, str, str]] = [
     (ToolError("m", {"a": 1}), "tool", "m"),
     (ToolValidationError("m"), "parameter", "m"),

@@ -130,7 +130,7 @@ def test_the_text_of_any_other_exception_reaches_nobody(caplog: pytest.LogCaptur
         False,
         message,
         "Tool 'fail' encountered an error",
-        "I ran into a problem with that. Could you try again?",
+        "I ran into a problem looking that up. Could you try again?",
     )
     assert "4711" not in caplog.text
     (record,) = caplog.records

@@ -70,7 +70,7 @@ def test_the_result_as_json_is_all_that_stands_on_standard_output(folder: Path) 
         "errors": {
             "fail": {
                 "message": "fail failed. Call it again, or go on without it.",
-                "user_message": "I ran into a problem with that. Could you try again?",
+                "user_message": "I ran into a problem looking that up. Could you try again?",
                 "code": "unknown",
             }
         },

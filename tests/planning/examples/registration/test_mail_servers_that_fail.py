@@ -26,7 +26,7 @@ OUT_OF_REACH = {
     "success": False,
     "data": None,
     "error": "Tool 'send_registration_email' encountered an error",
-    "user_message": "I ran into a problem with that. Could you try again?",
+    "user_message": "I ran into a problem looking that up. Could you try again?",
     "code": "storage",
 }
 NOT_CONFIRMED = "the mail server did not confirm it: it may have gone out or not"

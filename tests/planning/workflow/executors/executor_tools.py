@@ -21,7 +21,7 @@ from planning.tools.errors import UserInputNeeded
 from planning.workflow import Capabilities, Workflow, WorkflowStep
 from planning.workflow.failures import StepError
 
-SORRY = "I ran into a problem with that. Could you try again?"
+SORRY = "I ran into a problem looking that up. Could you try again?"
 
 
 class Inline(Executor):

@@ -23,7 +23,7 @@ json_values = st.recursive(
 )
 """What JSON can say."""
 
-SORRY = "I ran into a problem with that. Could you try again?"
+SORRY = "I ran into a problem looking that up. Could you try again?"
 
 
 def thought(step_id: str, *depends_on: str, **fields: Any) -> WorkflowStep:

@@ -82,8 +82,8 @@ def refuse(value: str) -> None:
     raise ValueError(f"{value} is odd")
 
 
-def refuse_key(value: str) -> None:
-    raise KeyError(f"{value} is odd")
+def refuse_type(value: str) -> None:
+    raise TypeError(f"{value} is odd")
 
 
 def record(fail: Any) -> type:
@@ -110,7 +110,7 @@ def model(fail: Any) -> type:
     return pydantic.create_model("Record", name=Annotated[str, pydantic.AfterValidator(check)])
 
 
-@pytest.mark.parametrize("fail", [refuse, refuse_key])
+@pytest.mark.parametrize("fail", [refuse, refuse_type])
 @pytest.mark.parametrize("declare", [record, validated, converted, model])
 def test_no_check_of_ones_own_tells_what_it_saw(declare: Any, fail: Any) -> None:
     error = refusal(declare(fail), {"name": SECRET})

@@ -69,7 +69,7 @@ class PydanticModel(ParameterModel):
             problems = problems_of(error, repaired, self._published)
         except RecursionError:
             problems = [Problem(NO_JSON, tells=False)]
-        except Exception as error:  # noqa: BLE001 - a validator may refuse with any exception
+        except (ValueError, TypeError) as error:
             problems = [Problem(words_of(error))]
         # Outside of the handler: pydantic's error holds what was sent.
         others = () if diagnose is None else diagnose(repaired)

@@ -140,11 +140,11 @@ class RecordModel(ParameterModel):
         value: Any = None
         try:
             value = self._make(data)
-        except Exception:  # noqa: BLE001 - a record may refuse itself with any exception
+        except refusals.REFUSING:
             data = coerced(data, self._structure)  # 2.0 is an integer to JSON Schema, but not to msgspec
             try:
                 value = self._make(data)
-            except Exception as error:  # noqa: BLE001 - see above
+            except refusals.REFUSING as error:
                 refusal = [Problem(refusals.words_of(error))]
         if refusal:  # outside of the handlers: the exceptions hold what was sent
             further = list(islice(self._further(data, [], diagnose), words.MOST_PROBLEMS))

@@ -16,8 +16,12 @@ from planning.tools.parameters import words
 from planning.tools.parameters.fields import Field, class_of, fields_of
 from planning.tools.parameters.rules import Path, inside
 from planning.tools.parameters.strict import Twin, built, twin_of
+from planning.tools.result import safe_text
 
-__all__ = ["hints_of", "own_problems", "words_of"]
+__all__ = ["REFUSING", "hints_of", "own_problems", "words_of"]
+
+REFUSING = (ValueError, TypeError, msgspec.ValidationError)
+"""What a check refuses a value with. Any other exception is a failure of the check, and passes."""
 
 _PLACE = re.compile(r" - at `(?:key` in `)?\$([^`]*)`$")
 
@@ -56,7 +60,8 @@ def own_problems(
 
 def words_of(error: Exception) -> str:
     """What an exception that refuses a value says; attrs hands over the message first, and then the rest."""
-    return (str(error.args[0]) if error.args else "") or type(error).__name__
+    is_plain = type(error) in {ValueError, TypeError} and error.args
+    return safe_text(error.args[0] if is_plain else error) or type(error).__name__
 
 
 def _made(data: Any, hint: Any) -> Any:
@@ -76,8 +81,10 @@ def _refused(make: Callable[[], object], path: Path) -> Iterator[Problem]:
         # Where there is a cause, a record refused itself; else the words are msgspec's.
         cause = error.__cause__
         told = words_of(cause) if isinstance(cause, Exception) else told[:1].lower() + told[1:]
-    except Exception as error:  # noqa: BLE001 - a record may refuse itself with any exception
+    except REFUSING as error:
         told = words_of(error)
+    except Exception:  # noqa: BLE001 - the check failed, perhaps over another field that is wrong
+        return  # if nothing else is wrong, the same exception came out of the record itself
     else:
         return
     # Under which name of a map, msgspec does not say: [...] stands for it.
@@ -107,14 +114,9 @@ def hints_of(kind: Any) -> Mapping[str, Any]:
 
 def _taken(value: Any, attribute: attrs.Attribute[Any], others: SimpleNamespace) -> None:
     """Do with a value what attrs does with it: convert and validate it."""
-    try:
-        value = _converted(value, attribute, others)
-        if attribute.validator is not None:
-            attribute.validator(others, attribute, value)
-    except AttributeError as error:
-        if error.obj is not others:
-            raise
-        # It looks at a field that is wrong itself, or at a method: it has its say when there is an instance.
+    value = _converted(value, attribute, others)
+    if attribute.validator is not None:
+        attribute.validator(others, attribute, value)
 
 
 def _converted(value: Any, attribute: attrs.Attribute[Any], others: SimpleNamespace) -> Any:

@@ -183,18 +183,36 @@ def test_nested_validators_refuse_at_their_places() -> None:
     ]
 
 
-@pytest.mark.parametrize("refusal", [ValueError, AssertionError, KeyError, RuntimeError])
-def test_whatever_a_validator_raises_is_a_refusal(refusal: type[Exception]) -> None:
+def refusing(error: Exception) -> type[BaseModel]:
     class Refusing(BaseModel):
         size: int
 
         @pydantic.field_validator("size")
         @classmethod
         def _refuse(cls, value: int) -> int:
-            raise refusal("never")
+            raise error
 
-    with pytest.raises(ToolValidationError):
-        decode(Refusing, {"size": 1})
+    return Refusing
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ValueError("never"), "size: never"),
+        (AssertionError("never"), "size: never"),
+        (TypeError("never"), "never"),
+    ],
+)
+def test_what_a_validator_refuses_with_is_a_refusal(error: Exception, told: str) -> None:
+    assert problems(refusing(error), {"size": 1}) == [told]
+
+
+@pytest.mark.parametrize("failure", [KeyError, RuntimeError, OSError])
+def test_any_other_exception_of_a_validator_is_a_failure_and_no_refusal(failure: type[Exception]) -> None:
+    error = failure("dsn=postgres://u:hunter2@h")
+    with pytest.raises(failure) as caught:
+        decode(refusing(error), {"size": 1})
+    assert caught.value is error
 
 
 class Custom(BaseModel):

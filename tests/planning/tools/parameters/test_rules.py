@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,31 +15,87 @@ from planning.tools.decode import decode
 from planning.tools.parameters import rules
 
 
-@pytest.mark.parametrize("refusal", [ValueError, TypeError, KeyError, RuntimeError, AssertionError])
-def test_whatever_a_record_refuses_itself_with_is_a_refusal_in_its_own_words(
-    refusal: type[Exception],
-) -> None:
+class OwnValueError(ValueError):
+    """With more behind the text, as some have."""
+
+    def __str__(self) -> str:
+        return str(self.args[1])
+
+
+REFUSALS: list[Callable[[str], Exception]] = [
+    ValueError,
+    TypeError,
+    lambda told: ValueError(told, "and", "more"),
+    lambda told: OwnValueError(2, told),
+]
+FAILURES = [KeyError, RuntimeError, AssertionError, LookupError, OSError]
+
+
+def refused_by_itself(make: Callable[[str], Exception]) -> type[Any]:
     @dataclass
     class Positive:
         size: int
 
         def __post_init__(self) -> None:
             if self.size < 0:
-                raise refusal("Nothing is smaller than 0")
+                raise make("Nothing is smaller than 0")
 
-    assert decode(Positive, {"size": 1}) == Positive(1)
-    assert problems(Positive, {"size": -1}) == ["Nothing is smaller than 0"]
+    return Positive
 
 
-@pytest.mark.parametrize("refusal", [ValueError, TypeError, KeyError, RuntimeError])
-def test_whatever_a_validator_refuses_with_is_a_refusal_in_its_own_words(refusal: type[Exception]) -> None:
+def validated(make: Callable[[str], Exception]) -> type[Any]:
     def positive(_record: object, _attribute: object, value: int) -> None:
         if value < 0:
-            raise refusal("Nothing is smaller than 0")
+            raise make("Nothing is smaller than 0")
 
-    kind = attrs.make_class(
+    return attrs.make_class(
         "Positive", {"size": attrs.field(validator=positive, type=int), "other": attrs.field(type=int)}
     )
+
+
+def converted(make: Callable[[str], Exception]) -> type[Any]:
+    def number(text: str) -> int:
+        if not text.isdigit():
+            raise make("digits, please")
+        return int(text)
+
+    return attrs.make_class("Converted", {"size": attrs.field(converter=number, type=str)})
+
+
+@pytest.mark.parametrize("make", REFUSALS)
+def test_a_record_refuses_itself_with_a_value_error_or_a_type_error(make: Callable[[str], Exception]) -> None:
+    kind = refused_by_itself(make)
+    assert decode(kind, {"size": 1}) == kind(1)
+    assert problems(kind, {"size": -1}) == ["Nothing is smaller than 0"]
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize(
+    ("declare", "arguments"),
+    [
+        (refused_by_itself, {"size": -1}),
+        (validated, {"size": -1, "other": 1}),
+        (converted, {"size": "many"}),
+    ],
+)
+def test_any_other_exception_of_a_check_is_a_failure_and_no_refusal(
+    declare: Any, arguments: dict[str, Any], failure: type[Exception]
+) -> None:
+    error = failure("dsn=postgres://u:hunter2@h")
+    with pytest.raises(failure) as caught:
+        decode(declare(lambda _told: error), arguments)
+    assert caught.value is error
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_check_that_fails_hides_no_other_problem(failure: type[Exception]) -> None:
+    kind = validated(failure)
+    assert problems(kind, {"size": -1, "other": "x"}) == ["other: expected an integer, got a string"]
+
+
+@pytest.mark.parametrize("make", REFUSALS)
+def test_a_validator_refuses_with_a_value_error_or_a_type_error(make: Callable[[str], Exception]) -> None:
+    kind = validated(make)
     assert problems(kind, {"size": -1, "other": "x"}) == [
         "size: Nothing is smaller than 0",
         "other: expected an integer, got a string",
@@ -47,14 +103,9 @@ def test_whatever_a_validator_refuses_with_is_a_refusal_in_its_own_words(refusal
     assert problems(kind, {"size": -1, "other": 1}) == ["size: Nothing is smaller than 0"]
 
 
-@pytest.mark.parametrize("refusal", [ValueError, TypeError, KeyError])
-def test_whatever_a_converter_refuses_with_is_a_refusal_with_its_place(refusal: type[Exception]) -> None:
-    def number(text: str) -> int:
-        if not text.isdigit():
-            raise refusal("digits, please")
-        return int(text)
-
-    kind = attrs.make_class("Converted", {"size": attrs.field(converter=number, type=str)})
+@pytest.mark.parametrize("make", REFUSALS)
+def test_a_converter_refuses_with_its_place(make: Callable[[str], Exception]) -> None:
+    kind = converted(make)
     assert decode(kind, {"size": "3"}).size == 3
     assert problems(kind, {"size": "many"}) == ["size: digits, please"]
 

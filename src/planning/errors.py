@@ -92,11 +92,15 @@ class ToolError(Exception):
 
 
 class ToolValidationError(ToolError, ValueError):
-    """A call was refused before anything changed.
+    """A call was refused.
 
     Attributes:
         problems: Everything that was wrong, each with its place.
+        nothing_changed: Whether it is known that the call changed nothing: it was refused before the tool
+            began, or what the tool had done was rolled back. Set where the call is made.
     """
+
+    nothing_changed: bool = False
 
     def __init__(self, problems: str | Problem | Iterable[Problem]) -> None:
         if isinstance(problems, str):

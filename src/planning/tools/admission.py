@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from functools import partial
+from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +13,14 @@ from planning.errors import ToolValidationError
 from planning.tools.contract import Tool
 from planning.tools.errors import PASSING, ErrorKind, UserInputNeeded, classify_error
 from planning.tools.outcome import question_of
+from planning.tools.spec import ToolSpec
 
 if TYPE_CHECKING:
     from planning.tools.guard import CircuitBreaker
+    from planning.tools.rate_limit import RateLimiter
+    from planning.tools.result import ToolResult
 
-__all__ = ["BLAMELESS", "Admission", "check_identifiers", "with_identifier"]
+__all__ = ["BLAMELESS", "Admission", "acount", "check_identifiers", "count", "with_identifier"]
 
 # What says nothing of a tool's health: it was never asked, or it answered that there is nothing.
 BLAMELESS = frozenset(
@@ -31,15 +36,20 @@ BLAMELESS = frozenset(
 
 
 class Admission:
-    """A call that a breaker let through, and that reports back to it however it ends."""
+    """A call that a breaker let through, and that reports back to it however it ends.
 
-    __slots__ = ("_breaker", "_name", "_number", "is_running", "success")
+    Attributes:
+        is_running: Whether the tool itself has been called.
+        result: The result, once there is one.
+    """
+
+    __slots__ = ("_breaker", "_name", "_number", "is_running", "result")
 
     def __init__(self, breaker: CircuitBreaker, name: str) -> None:
         self._breaker = breaker
         self._name = name
         self.is_running = False
-        self.success = False
+        self.result: ToolResult | None = None
 
     def __enter__(self) -> Admission:
         self._number = self._breaker.admit(self._name)
@@ -48,12 +58,64 @@ class Admission:
     def __exit__(
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        if error is None:
-            (self._breaker.succeeded if self.success else self._breaker.failed)(self._number)
-        elif not self.is_running or isinstance(error, PASSING) or classify_error(error) in BLAMELESS:
+        if self.result is not None and self.result.success:
+            self._breaker.succeeded(self._number)
+        elif self._is_blameless(error):
             self._breaker.released(self._number)
         else:
             self._breaker.failed(self._number)
+
+    def _is_blameless(self, error: BaseException | None) -> bool:
+        if error is None:
+            return self.result is not None and self.result.code in BLAMELESS
+        return not self.is_running or issubclass(type(error), PASSING) or classify_error(error) in BLAMELESS
+
+
+def count(
+    tool: Tool, limiter: Callable[[], RateLimiter] | None, seconds: float | None, started: float
+) -> None:
+    """Count a call of a tool with a ``rate_limit_key``; waiting for a server is a part of the call's time.
+
+    Args:
+        tool: The tool.
+        limiter: Gives the limiter; the default registry's when left out.
+        seconds: How long the call may take; None for no limit.
+        started: When it began.
+
+    Raises:
+        RateLimitExceeded: It is one too many.
+        StorageUnavailable: The server cannot be reached.
+        ToolTimeout: The time is over.
+    """
+    if tool.rate_limit_key is None:
+        return
+    counting = _limiter(limiter)
+    hit = partial(counting.hit, tool.rate_limit_key)
+    if seconds is None or counting.is_local:
+        hit()
+    else:
+        from planning.tools.background import run_in_thread  # noqa: PLC0415 - it needs asyncio
+
+        run_in_thread(lambda _stop: hit(), tool.name, seconds, perf_counter() - started)
+
+
+async def acount(
+    tool: Tool, limiter: Callable[[], RateLimiter] | None, seconds: float | None, started: float
+) -> None:
+    """The same from async code."""
+    if tool.rate_limit_key is not None:
+        from planning.tools.background import await_within  # noqa: PLC0415 - it needs asyncio
+
+        hitting = _limiter(limiter).ahit(tool.rate_limit_key)
+        await await_within(hitting, tool.name, seconds, perf_counter() - started)
+
+
+def _limiter(given: Callable[[], RateLimiter] | None) -> RateLimiter:
+    if given is not None:
+        return given()
+    from planning.tools.registry import default_registry  # noqa: PLC0415 - it knows this module
+
+    return default_registry().limiter
 
 
 def with_identifier(tool: Tool, arguments: object) -> dict[str, Any]:
@@ -76,16 +138,37 @@ def check_identifiers(tool: Tool, arguments: Mapping[str, Any]) -> None:
     Raises:
         UserInputNeeded: With the question for the user.
     """
-    inner = arguments.get("parameters")
-    if isinstance(inner, (str, bytes, bytearray)):
-        with suppress(ToolValidationError):  # it is refused later, with what is wrong
-            inner = _read(inner, is_private=False)
-    places = [place for place in (arguments, inner) if isinstance(place, Mapping)]
-    given = [place.get(name) for place in places for name in tool.identifiers]
-    if any(value is not None and (value.strip() if isinstance(value, str) else True) for value in given):
+    if isinstance(tool.parameters, ToolSpec):
+        inner = arguments.get("parameters")
+        if isinstance(inner, (str, bytes, bytearray)):
+            with suppress(ToolValidationError):  # it is refused later, with what is wrong
+                inner = _read(inner, is_private=False)
+        arguments = inner if isinstance(inner, Mapping) else {}
+    if any(_names_someone(arguments.get(name)) for name in tool.identifiers):
         return
     question = question_of(tool)
     raise UserInputNeeded(f"{tool.name} was not called: ask the user first. {question}", question)
+
+
+def _names_someone(value: object) -> bool:
+    """Whether a value can be an identifier: some visible text, a number, or an object of the caller's.
+
+    None, a boolean, blank text, and a container of nothing else are none; 0 is a number as any other.
+    """
+    todo, seen = [value], set[int]()
+    while todo:
+        each = todo.pop()
+        if isinstance(each, (str, bytes, bytearray)):
+            text = each if isinstance(each, str) else each.decode(errors="replace")
+            if any(character.isprintable() and not character.isspace() for character in text):
+                return True
+        elif isinstance(each, Collection):
+            if id(each) not in seen:
+                seen.add(id(each))
+                todo += each.values() if isinstance(each, Mapping) else each
+        elif each is not None and not isinstance(each, bool):
+            return True
+    return False
 
 
 def _read(arguments: object, *, is_private: bool) -> dict[str, Any]:

@@ -60,20 +60,21 @@ class _Job:
             self._error = None  # its traceback holds this frame
 
 
-def run_in_thread(function: Callable[[Stop], T], name: str, seconds: float) -> T:
+def run_in_thread(function: Callable[[Stop], T], name: str, seconds: float, spent: float = 0.0) -> T:
     """Call a function in a thread and wait for it no longer than so many seconds.
 
     Args:
         function: Called with a function that says whether nobody waits any more.
         name: The tool's name.
-        seconds: How long to wait.
+        seconds: How long the call may take.
+        spent: How much of that is over.
 
     Raises:
         ToolTimeout: It took longer; it runs on, and nobody hears of what it does.
         BaseException: What the function raised.
     """
     job = _Job(function, name, lambda: None)
-    job.thread.join(seconds)
+    job.thread.join(max(seconds - spent, 0.0))
     if job.thread.is_alive():
         job.is_given_up = True
         raise _too_long(name, seconds)
@@ -81,7 +82,9 @@ def run_in_thread(function: Callable[[Stop], T], name: str, seconds: float) -> T
     return result
 
 
-async def run_off_loop(function: Callable[[Stop], T], name: str, seconds: float | None) -> T:
+async def run_off_loop(
+    function: Callable[[Stop], T], name: str, seconds: float | None, spent: float = 0.0
+) -> T:
     """The same from async code, without holding up the event loop; None waits without a limit.
 
     A task that is cancelled meanwhile stops waiting; the function runs on.
@@ -99,7 +102,7 @@ async def run_off_loop(function: Callable[[Stop], T], name: str, seconds: float 
 
     job = _Job(function, name, done)
     try:
-        await await_within(over, name, seconds)
+        await await_within(over, name, seconds, spent)
     except BaseException:
         job.is_given_up = True
         raise
@@ -107,8 +110,8 @@ async def run_off_loop(function: Callable[[Stop], T], name: str, seconds: float 
     return result
 
 
-async def await_within(awaitable: Awaitable[T], name: str, seconds: float | None) -> T:
-    """Await something no longer than so many seconds; None waits without a limit.
+async def await_within(awaitable: Awaitable[T], name: str, seconds: float | None, spent: float = 0.0) -> T:
+    """Await something no longer than so many seconds, of which some are spent; None waits without a limit.
 
     What ends before it first waits for something needs no timer, which is the dearest part of a short call.
 
@@ -123,7 +126,7 @@ async def await_within(awaitable: Awaitable[T], name: str, seconds: float | None
     except StopIteration as over:
         result: T = over.value
         return result
-    limit = asyncio.timeout(seconds)
+    limit = asyncio.timeout(seconds - spent)
     try:
         async with limit:
             return await _resumed(steps, waiting)
@@ -156,13 +159,15 @@ def run_coroutine(start: Callable[[], Awaitable[T]], name: str) -> T:
     Raises:
         ToolError: There is a running event loop in this thread, which would have to wait for itself.
     """
-    try:
+    with suppress(RuntimeError):
         asyncio.get_running_loop()
-    except RuntimeError:
-        kept: list[Callable[[], T]] = []
-        asyncio.run(_started(start, kept))
-        return kept[0]()
-    raise ToolError(f"{name} is async: await acall, aexecute or ainvoke from code that runs in an event loop")
+        raise ToolError(
+            f"{name} is async: await acall, aexecute or ainvoke from code that runs in an event loop"
+        )
+    # Outside of a handler: whatever is raised here has no error around it that leads to the arguments.
+    kept: list[Callable[[], T]] = []
+    asyncio.run(_started(start, kept))
+    return kept[0]()
 
 
 async def _started(start: Callable[[], Awaitable[T]], kept: list[Callable[[], T]]) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from functools import cached_property
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from planning.tools.contract import IDENTIFIERS, Tool, ToolContext, ToolExample
 from planning.tools.envelopes import QueryResponses, pipeline_envelope
-from planning.tools.errors import ContextInvalid
+from planning.tools.errors import PASSING, ContextInvalid, type_name
+from planning.tools.outcome import failed
 from planning.tools.parameters.model import FreeModel
 from planning.tools.path import Path
 
@@ -79,11 +82,29 @@ class BaseTool(QueryResponses, ABC):
             The same dict as ``execute``, with all four keys. After a failure there is a ``code`` too, and
             with the code ``needs_user_input`` also ``needs_user_input`` and ``input_request``.
         """
+        started = perf_counter()
+        try:
+            tool = self.as_tool
+        except PASSING:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a subclass may declare anything, or nothing
+            return pipeline_envelope(failed(self._known_name(), error, started))
         try:
             path = Path(ToolContext.of(context))
         except ContextInvalid as error:
-            return pipeline_envelope(Path().answer_bad_context(self.as_tool, error))
-        return pipeline_envelope(await path.acall(self.as_tool, args))
+            return pipeline_envelope(Path().answer_bad_context(tool, error))
+        try:
+            return pipeline_envelope(await path.acall(tool, args))
+        finally:
+            del args  # a cancelling holds this frame, and must not lead to private data
+
+    def _known_name(self) -> str:
+        """The name, or that of the class where there is none that can be read."""
+        with suppress(Exception):
+            name: object = self.name
+            if isinstance(name, str) and name.strip():
+                return name
+        return type_name(self)
 
     @cached_property
     def as_tool(self) -> Tool:

@@ -27,6 +27,7 @@ __all__ = [
     "UserInputNeeded",
     "classify_error",
     "nearest_tool",
+    "type_name",
 ]
 
 
@@ -230,6 +231,7 @@ _OWN: tuple[tuple[type[BaseException], ErrorKind], ...] = (
     (TimeoutError, ErrorKind.TIMEOUT),
     (OSError, ErrorKind.STORAGE),
 )
+_NAME = type.__dict__["__name__"].__get__
 # Libraries that this package does not import: an error of theirs can only come up once they are loaded.
 _FOREIGN = (
     ("asyncio.exceptions", "CancelledError", ErrorKind.CANCELLED),
@@ -252,16 +254,35 @@ def classify_error(error: BaseException) -> ErrorKind:
 
     A group of exceptions is what all its members are, or else unknown.
     """
-    if isinstance(error, PrivateFailure):
-        return error.kind
-    for kind, code in _OWN:
-        if isinstance(error, kind):
+    codes, todo, seen = set[ErrorKind](), [error], set[int]()
+    while todo:
+        each = todo.pop()
+        if id(each) not in seen:  # a group may hold another many times over
+            seen.add(id(each))
+            code = _code_of(each)
+            if code is None and issubclass(type(each), BaseExceptionGroup):
+                todo += each.exceptions  # type: ignore[attr-defined]  # it was asked just now
+            else:
+                codes.add(code or ErrorKind.UNKNOWN)
+    return codes.pop() if len(codes) == 1 else ErrorKind.UNKNOWN
+
+
+def _code_of(error: BaseException) -> ErrorKind | None:
+    """The code of an exception of a known type. Its ``__class__`` is not asked: that may raise, too."""
+    kind = type(error)
+    if issubclass(kind, PrivateFailure):
+        return error.kind  # type: ignore[attr-defined, no-any-return]  # the same
+    for known, code in _OWN:
+        if issubclass(kind, known):
             return code
     for module, name, code in _FOREIGN:
         foreign = getattr(sys.modules.get(module), name, None)
-        if foreign is not None and isinstance(error, foreign):
+        if foreign is not None and issubclass(kind, foreign):
             return code
-    if isinstance(error, BaseExceptionGroup):
-        codes = {classify_error(member) for member in error.exceptions}
-        return codes.pop() if len(codes) == 1 else ErrorKind.UNKNOWN
-    return ErrorKind.UNKNOWN
+    return None
+
+
+def type_name(value: object) -> str:
+    """The name of a value's type; of a type that its metaclass hides, too."""
+    name: str = _NAME(type(value))
+    return name

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from threading import Lock
-from typing import TYPE_CHECKING, Literal, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import attrs
 
-from planning.tools.errors import CircuitOpen, StorageUnavailable
+from planning.tools.errors import CircuitOpen, StorageUnavailable, type_name
 
 if TYPE_CHECKING:
     from stamina import Attempt
@@ -23,11 +23,9 @@ T = TypeVar("T")
 
 CircuitState = Literal["closed", "open", "half_open"]
 
-_TRANSIENT: tuple[type[Exception], ...] = (StorageUnavailable, ConnectionError, TimeoutError)
-
 
 class _Failure(Exception):
-    """What stamina is told of a failed attempt: the type's name, and nothing that the error says."""
+    """Stands for a failed attempt in stamina: it has the name of the error's type, not its text."""
 
     def __repr__(self) -> str:
         return str(self)
@@ -36,7 +34,27 @@ class _Failure(Exception):
 def _tell(attempt: Attempt, error: Exception) -> None:
     """Fail stamina's attempt with nothing raised: no context and no frames that lead to the error."""
     attempt.__enter__()
-    attempt.__exit__(_Failure, _Failure(type(error).__name__), None)
+    attempt.__exit__(_Failure, _Failure(type_name(error)), None)
+
+
+class ReportedFailure(Exception):
+    """A tool returned a failure that may pass, instead of raising it.
+
+    Attributes:
+        outcome: What it returned.
+    """
+
+    def __init__(self, outcome: object) -> None:
+        super().__init__()
+        self.outcome = outcome
+
+
+_TRANSIENT: tuple[type[Exception], ...] = (
+    StorageUnavailable,
+    ConnectionError,
+    TimeoutError,
+    ReportedFailure,
+)
 
 
 class _Attempts(Protocol):
@@ -45,9 +63,14 @@ class _Attempts(Protocol):
     def __aiter__(self) -> AsyncIterator[Attempt]: ...
 
 
-def _raise_again(failures: list[Exception]) -> NoReturn:
-    """Raise the error as it was: a second raise would put the caller's own error into its context."""
+def _ended(failures: list[Exception]) -> Any:
+    """Return the failure that was returned, or raise the one that was raised.
+
+    That is raised as it was: a second raise would put the caller's own error into its context.
+    """
     error = failures.pop()  # out of the frames that its traceback holds, or it would hold itself
+    if isinstance(error, ReportedFailure):
+        return error.outcome
     context = error.__context__
     try:
         raise error
@@ -60,8 +83,9 @@ def _raise_again(failures: list[Exception]) -> NoReturn:
 class Retry:
     """How often a tool is tried when it fails with an error that may pass by itself.
 
-    Transient are ``StorageUnavailable``, ``ConnectionError``, ``TimeoutError`` and what ``on`` names;
-    every other error comes out at once. The waits grow from ``wait_initial`` to twice as long each
+    Transient are ``StorageUnavailable``, ``ConnectionError``, ``TimeoutError`` and what ``on`` names; so is
+    a failure that a tool returns with the code ``storage`` or ``timeout``. Every other error comes out at
+    once. The waits grow from ``wait_initial`` to twice as long each
     time, and each has a random part on top, so that callers who failed together do not come back
     together. stamina does the waiting: its hooks tell of every retry the tool's name and the name of
     the error's type, never its text, and its ``set_active`` and ``set_testing`` hold here too. The
@@ -95,7 +119,13 @@ class Retry:
         if self.attempts > 1 and find_spec("stamina") is None:
             raise ImportError("retrying needs stamina: pip install 'session-planning[retry]'")
 
-    def run(self, function: Callable[[], T], name: str, stop: Callable[[], bool] | None = None) -> T:
+    def run(
+        self,
+        function: Callable[[], T],
+        name: str,
+        stop: Callable[[], bool] | None = None,
+        may_pass: Callable[[T], bool] | None = None,
+    ) -> T:
         """Call a function, again where it fails with a transient error; the waits block the thread.
 
         Args:
@@ -103,14 +133,22 @@ class Retry:
             name: The tool's name, for stamina's hooks.
             stop: Asked before and after each wait; once it says yes, no further attempt is made. For a
                 thread whose caller has gone.
+            may_pass: Asked of what was returned: whether that is a failure to try again.
 
         Raises:
             Exception: What the last attempt raised, as it was.
         """
         if self.attempts == 1:
             return function()
+
+        def attempt_once() -> T:
+            outcome = function()
+            if may_pass is not None and may_pass(outcome):
+                raise ReportedFailure(outcome)
+            return outcome
+
         try:
-            return function()
+            return attempt_once()
         except (*_TRANSIENT, *self.on) as error:
             failures: list[Exception] = [error]
         with suppress(_Failure):
@@ -119,39 +157,54 @@ class Retry:
                     if stop is not None and stop():
                         break
                     try:
-                        return function()
+                        return attempt_once()
                     except (*_TRANSIENT, *self.on) as error:
                         failures = [error]
                 if stop is not None and stop():
                     break
                 _tell(attempt, failures[0])
-        _raise_again(failures)
+        outcome: T = _ended(failures)
+        return outcome
 
-    async def arun(self, function: Callable[[], Awaitable[T]], name: str) -> T:
+    async def arun(
+        self,
+        function: Callable[[], Awaitable[T]],
+        name: str,
+        may_pass: Callable[[T], bool] | None = None,
+    ) -> T:
         """The same for async code: the waits let other tasks run, and a cancelled task stops trying.
 
         Args:
             function: Called without arguments, and its outcome awaited.
             name: The tool's name, for stamina's hooks.
+            may_pass: Asked of what was returned: whether that is a failure to try again.
 
         Raises:
             Exception: What the last attempt raised, as it was.
         """
         if self.attempts == 1:
             return await function()
+
+        async def attempt_once() -> T:
+            outcome = await function()
+            if may_pass is not None and may_pass(outcome):
+                raise ReportedFailure(outcome)
+            return outcome
+
         try:
-            return await function()
+            return await attempt_once()
         except (*_TRANSIENT, *self.on) as error:
             failures: list[Exception] = [error]
         with suppress(_Failure):
             async for attempt in self._attempts(name):  # pragma: no branch - the same
                 if attempt.num > 1:  # the first has been made
                     try:
-                        return await function()
+                        return await attempt_once()
                     except (*_TRANSIENT, *self.on) as error:
                         failures = [error]
                 _tell(attempt, failures[0])
-        _raise_again(failures)
+        outcome: T = _ended(failures)
+        return outcome
 
     def _attempts(self, name: str) -> _Attempts:
         import stamina  # noqa: PLC0415 - of an extra, and only a failure needs it

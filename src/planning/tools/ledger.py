@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from heapq import merge
+from itertools import islice
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
@@ -14,6 +15,8 @@ import attrs
 from session import Session, ToolFailed, ToolInvoked
 
 __all__ = ["ToolCall", "register_ledger", "tool_calls"]
+
+_CREATED = attrgetter("created_at")
 
 
 @attrs.frozen
@@ -56,21 +59,17 @@ def tool_calls(
         outcome: Those that ended so: ``success``, or a code of ``ErrorKind``.
         limit: So many at most.
     """
+    made: tuple[ToolInvoked | ToolFailed, ...] = session.select_all(ToolInvoked)
+    refused: tuple[ToolInvoked | ToolFailed, ...] = session.select_all(ToolFailed)
+    newest = merge(reversed(refused), reversed(made), key=_CREATED, reverse=True)
     calls = (
-        call
-        for call in reversed(_ledger(session.select_all))
-        if tool in {None, call.tool} and outcome in {None, call.outcome}
+        call for call in map(_line, newest) if tool in {None, call.tool} and outcome in {None, call.outcome}
     )
-    return (
-        tuple(call for call, _ in zip(calls, range(limit), strict=False))
-        if limit is not None
-        else tuple(calls)
-    )
+    return tuple(islice(calls, None if limit is None else max(limit, 0)))
 
 
 def _ledger(select: Callable[[type[Any]], tuple[Any, ...]]) -> tuple[ToolCall, ...]:
-    events = merge(select(ToolInvoked), select(ToolFailed), key=attrgetter("created_at"))
-    return tuple(map(_line, events))
+    return tuple(map(_line, merge(select(ToolInvoked), select(ToolFailed), key=_CREATED)))
 
 
 def _line(event: ToolInvoked | ToolFailed) -> ToolCall:

@@ -18,16 +18,29 @@ from planning.tools.errors import (
     PrivateFailure,
     ResultInvalid,
     classify_error,
+    type_name,
 )
-from planning.tools.result import ToolResult, plain, safe_text
+from planning.tools.result import NoJsonForm, ToolResult, copied, field_names, plain, safe_text
 from session import SessionBusyError
 
-__all__ = ["MOST_TEXT", "failed", "is_cancelling", "question_of", "redacted", "settled", "withheld_failure"]
+__all__ = [
+    "failed",
+    "is_cancelling",
+    "kept",
+    "may_pass",
+    "question_of",
+    "redacted",
+    "settled",
+    "withheld_failure",
+]
 
-MOST_TEXT = 50_000
-_UNFINISHED = (GeneratorType, AsyncGeneratorType, CoroutineType)
 _CODES = frozenset(map(str, ErrorKind))
+_MAY_PASS = frozenset({ErrorKind.STORAGE, ErrorKind.TIMEOUT})
+_NO = frozenset(
+    {"", "0", "false", "f", "no", "n", "off", "none", "null", "fail", "failed", "failure", "error"}
+)
 _AGAIN = "Call it again, or go on without it."
+_FAILED = "{} failed. " + _AGAIN
 _TOLD = {
     ErrorKind.PARAMETER: "{} cannot work with these arguments. Change them, or go on without it.",
     ErrorKind.QUERY_TYPE: "{} has no such type of query. Ask for another, or go on without it.",
@@ -37,6 +50,8 @@ _TOLD = {
     ErrorKind.BAD_RESULT: "{} returned nothing that can be used. Go on without it.",
     ErrorKind.RATE_LIMIT: "{} was called too often. Try again later, or go on without it.",
 }
+_REPORT = ("success", "error", "user_message", "code", "needs_user_input", "input_request")
+_RETURN = "return text, numbers, booleans, None, lists, dicts or records of these"
 
 
 def settled(tool: Tool, outcome: Any, started: float) -> ToolResult:
@@ -48,16 +63,27 @@ def settled(tool: Tool, outcome: Any, started: float) -> ToolResult:
     if (outcome is None or type(outcome) is str) and not tool.returns_outcome:
         result = ToolResult(True, _told(tool, outcome), outcome, None, None, perf_counter() - started)
     elif isinstance(outcome, ToolResult):
-        if outcome.success and outcome.elapsed and not tool.returns_private_data:
+        if outcome.success is True and outcome.elapsed and not tool.returns_private_data:
             return outcome
         result = _completed(outcome, started)
     elif tool.returns_outcome:
         result = _from_outcome(tool, outcome, started)
-    elif isinstance(outcome, Mapping) and outcome.get("success") is False:
-        result = _reported(tool, outcome, outcome, started)
+    elif _is_failure(said := _said_by(tool, outcome)):
+        result = _reported(tool, said, outcome, started)
     else:
         result = ToolResult(True, _told(tool, outcome), outcome, None, None, perf_counter() - started)
     return attrs.evolve(result, is_private=True) if tool.returns_private_data else result
+
+
+def may_pass(tool: Tool, outcome: Any) -> bool:
+    """Whether a tool returned a failure that is tried again when it is raised."""
+    if isinstance(outcome, ToolResult):
+        return _is_false(outcome.success) and _code(outcome.code) in _MAY_PASS
+    try:
+        said = _said_by(tool, outcome)
+    except ResultInvalid:
+        return False
+    return _is_failure(said) and _code(said.get("code")) in _MAY_PASS
 
 
 def failed(
@@ -69,18 +95,36 @@ def failed(
     code: ErrorKind | None = None,
 ) -> ToolResult:
     """The result that stands for an exception: its own words where it was raised for the model to read."""
-    code = classify_error(error) if code is None else code
+    if code is None:
+        code = classify_error(error)
+    try:
+        return _failed(name, error, started, code, is_private=is_private)
+    except PASSING:
+        raise
+    except BaseException:  # noqa: BLE001 - an exception may fail in any way when it is asked what it says
+        told = f"Tool '{name}' encountered an error"
+    elapsed = perf_counter() - started
+    return ToolResult(
+        False, _FAILED.format(name), None, told, SORRY, elapsed, code, None, None, is_private=is_private
+    )
+
+
+def _failed(
+    name: str, error: BaseException, started: float, code: ErrorKind, *, is_private: bool
+) -> ToolResult:
     question = getattr(error, "input_request", None) if code is ErrorKind.NEEDS_USER_INPUT else None
-    told = shortened(safe_text(getattr(error, "message", error)))
+    told = safe_text(getattr(error, "message", error))
     if isinstance(error, ToolError) and not isinstance(error, PrivateFailure) and told.strip():
-        message = f"Refused, nothing changed. {told}" if isinstance(error, ToolValidationError) else told
-        user_message = _asked(error, told)
+        message, user_message = told, _asked(error, told)
+        if isinstance(error, ToolValidationError):
+            known = "Refused, nothing changed." if error.nothing_changed else f"{name} failed:"
+            message = f"{known} {told}"
     else:
-        message = _TOLD.get(code, "{} failed. " + _AGAIN).format(name)
+        message = _TOLD.get(code, _FAILED).format(name)
         if isinstance(error, SessionBusyError):
             message = f"{name} was not carried out: {error}. Call it again."
         told, user_message = f"Tool '{name}' encountered an error", SORRY
-    cause = None if is_private else shortened(safe_text(error) or type(error).__name__)
+    cause = None if is_private else safe_text(error) or type_name(error)
     if isinstance(error, ResultInvalid):
         cause = getattr(error, "cause", cause)
     elapsed = perf_counter() - started
@@ -93,7 +137,7 @@ def withheld_failure(tool: Tool, error: BaseException) -> PrivateFailure:
     """What is raised in place of what a tool with private data raised."""
     code = classify_error(error)
     question = question_of(tool) if code is ErrorKind.NEEDS_USER_INPUT else None
-    return PrivateFailure(_TOLD.get(code, "{} failed. " + _AGAIN).format(tool.name), code, question)
+    return PrivateFailure(_TOLD.get(code, _FAILED).format(tool.name), code, question)
 
 
 def question_of(tool: Tool) -> str:
@@ -117,23 +161,23 @@ def redacted(name: str, result: ToolResult) -> ToolResult:
     )
 
 
+def kept(result: ToolResult) -> ToolResult:
+    """A result as events keep it: with a value that nothing changes any more."""
+    value = copied(result.value)
+    return result if value is result.value else attrs.evolve(result, value=value)
+
+
 def is_cancelling(error: BaseException) -> bool:
     """Whether an exception is the cancelling of a task, which has to go on through everything."""
-    return not isinstance(error, Exception) and classify_error(error) is ErrorKind.CANCELLED
-
-
-def shortened(text: str) -> str:
-    """The text, or its beginning and how much more there was."""
-    if len(text) <= MOST_TEXT:
-        return text
-    return f"{text[:MOST_TEXT]}... ({len(text) - MOST_TEXT} more characters; ask for less)"
+    return not issubclass(type(error), Exception) and classify_error(error) is ErrorKind.CANCELLED
 
 
 def _completed(result: ToolResult, started: float) -> ToolResult:
     """What a tool's own result leaves open: how long it took, and that a failure has a code."""
-    if not result.success:
-        result = attrs.evolve(result, code=_code(result.code))
-    return result if result.elapsed else attrs.evolve(result, elapsed=perf_counter() - started)
+    success = not _is_false(result.success)
+    code = result.code if success else _code(result.code)
+    elapsed = result.elapsed or perf_counter() - started
+    return attrs.evolve(result, success=success, code=code, elapsed=elapsed)
 
 
 def _code(given: object) -> ErrorKind:
@@ -141,25 +185,58 @@ def _code(given: object) -> ErrorKind:
     return ErrorKind(given) if isinstance(given, str) and given in _CODES else ErrorKind.TOOL
 
 
+def _said_by(tool: Tool, outcome: Any) -> Mapping[str, Any]:
+    """What a mapping or a record says of a failure, by name; nothing where the outcome is neither.
+
+    Raises:
+        ResultInvalid: It cannot be read.
+    """
+    try:
+        if isinstance(outcome, Mapping):
+            return {name: outcome[name] for name in _REPORT if name in outcome}
+        names = field_names(outcome) or ()
+        return {name: getattr(outcome, name) for name in _REPORT if name in names}
+    except Exception:  # noqa: BLE001 - any object may come here, and whatever it is asked may fail
+        unread = _unread(outcome)
+    raise _invalid(tool, unread)
+
+
+def _is_failure(said: Mapping[str, Any]) -> bool:
+    return "success" in said and _is_false(said["success"])
+
+
+def _is_false(success: Any) -> bool:
+    """Whether a ``success`` says no: False, None, 0, anything empty, and a text that is a word for no.
+
+    Anything else may be a count or a list of what succeeded, and says yes.
+    """
+    if isinstance(success, str):
+        return success.strip().casefold() in _NO
+    try:
+        return not success
+    except Exception:  # noqa: BLE001 - what cannot say whether it is true is no yes
+        return True
+
+
 def _from_outcome(tool: Tool, outcome: Any, started: float) -> ToolResult:
     if not isinstance(outcome, Mapping):
         _close(outcome)
         raise _invalid(tool, f"execute() must return a dict, got {_kind(outcome)}")
-    success = outcome.get("success")
-    if not isinstance(success, bool):
-        raise _invalid(tool, f"the dict of execute() must say success: True or False, got {_kind(success)}")
-    data = outcome.get("data")
-    if not success:
-        return _reported(tool, outcome, data, started)
-    said = outcome.get("user_message")
-    user_message = said if isinstance(said, str) else None
+    said, data = _said_by(tool, outcome), outcome.get("data")
+    if _is_failure(said):
+        return _reported(tool, said, data, started)
+    if said.get("success") is not True:
+        given = _kind(said.get("success"))
+        raise _invalid(tool, f"the dict of execute() must say success: True or False, got {given}")
+    told = said.get("user_message")
+    user_message = told if isinstance(told, str) else None
     return ToolResult(True, _told(tool, data), data, None, user_message, perf_counter() - started)
 
 
 def _reported(tool: Tool, outcome: Mapping[str, Any], value: Any, started: float) -> ToolResult:
     """The failure that a tool returned instead of raising it."""
     error, said = outcome.get("error"), outcome.get("user_message")
-    told = shortened(error) if isinstance(error, str) and error.strip() else f"{tool.name} reported a failure"
+    told = error if isinstance(error, str) and error.strip() else f"{tool.name} reported a failure"
     asked = outcome.get("input_request") if outcome.get("needs_user_input") is True else None
     question = asked if isinstance(asked, str) else None
     code = _code(outcome.get("code"))
@@ -182,23 +259,23 @@ def _told(tool: Tool, value: Any) -> str:
     """A value as the model reads it: text as it is, all else as JSON.
 
     Raises:
-        ResultInvalid: It cannot be told.
+        ResultInvalid: It has no JSON form.
     """
     if type(value) is str:
-        return shortened(value)
+        return value
     if value is None:
         return "Done."
-    if isinstance(value, (*_UNFINISHED, BaseException, type)):
-        _close(value)
-        raise _invalid(tool, f"the function returned {_kind(value)}")
     import json  # noqa: PLC0415 - not every tool returns what has to be told as JSON
 
     try:
-        text = json.dumps(plain(value, strict=True), ensure_ascii=False, separators=(",", ":"))
-    except Exception:  # noqa: BLE001 - any object may come here, and whatever it is asked may fail
-        reason = f"the function returned {_kind(value)}, which has no text"
-    else:
-        return shortened(text)
+        return json.dumps(plain(value, strict=True), ensure_ascii=False, separators=(",", ":"))
+    except NoJsonForm as error:
+        inside = "" if error.part is value else f" with {type_name(error.part)} in it"
+        reason = f"the function returned {_kind(value)}{inside}, which {error}; {_RETURN}"
+        reason = _unusable(value) or reason
+    except Exception:  # noqa: BLE001 - the same
+        reason = _unread(value)
+    _close(value)
     raise _invalid(tool, reason)
 
 
@@ -206,8 +283,24 @@ def _invalid(tool: Tool, cause: str) -> ResultInvalid:
     return ResultInvalid(_TOLD[ErrorKind.BAD_RESULT].format(tool.name), cause)
 
 
+def _unusable(value: object) -> str | None:
+    """What to say of a function that returned something which is still to be awaited or iterated."""
+    kind = type(value)
+    if issubclass(kind, CoroutineType):
+        return "the function returned a coroutine; declare it async or await it"
+    if hasattr(kind, "__await__"):
+        return f"the function returned an awaitable, {type_name(value)}; declare it async and await it"
+    if issubclass(kind, (GeneratorType, AsyncGeneratorType)):
+        return "the function returned a generator; return a list of what it yields"
+    return None
+
+
+def _unread(value: object) -> str:
+    return f"the function returned {_kind(value)}, which cannot be read; {_RETURN}"
+
+
 def _kind(value: object) -> str:
-    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+    return f"the class {value.__name__}" if isinstance(value, type) else type_name(value)
 
 
 def _close(value: object) -> None:
@@ -226,4 +319,4 @@ def _asked(error: ToolError, told: str) -> str:
         said = error.user_message()
     except Exception:  # noqa: BLE001 - a subclass may answer with anything
         return told
-    return told if said is None else shortened(safe_text(said))  # type: ignore[redundant-expr]  # it may answer with None
+    return told if said is None else safe_text(said)  # type: ignore[redundant-expr]  # it may answer with None

@@ -13,16 +13,27 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from planning.errors import Problem, ToolValidationError
-from planning.tools.admission import BLAMELESS, Admission, check_identifiers, with_identifier
+from planning.tools.admission import BLAMELESS, Admission, acount, check_identifiers, count, with_identifier
 from planning.tools.contract import Tool, ToolContext
 from planning.tools.errors import (
     PASSING,
     ContextInvalid,
     ErrorKind,
+    ResultInvalid,
+    ToolError,
     UserInputNeeded,
+    type_name,
 )
-from planning.tools.outcome import failed, is_cancelling, redacted, settled, withheld_failure
-from planning.tools.result import ToolResult
+from planning.tools.outcome import (
+    failed,
+    is_cancelling,
+    kept,
+    may_pass,
+    redacted,
+    settled,
+    withheld_failure,
+)
+from planning.tools.result import ToolResult, copied
 from session import ToolFailed, ToolInvoked
 
 if TYPE_CHECKING:
@@ -79,22 +90,27 @@ class Path:
             PrivateFailure: The tool has private data, and failed.
             Exception: Whatever the tool itself raises.
         """
-        started = perf_counter()
+        started, has_begun = perf_counter(), False
         try:
             if type(arguments) is not tool.parameters or tool.requires_identifier:
                 arguments = self._accept(tool, arguments)
+            has_begun = True
             return self._walk(tool, arguments, started)
         except BaseException as error:
-            self._note(tool, error, started)
+            arguments = None  # what is raised holds this frame
+            self._note(tool, error, started, has_begun=has_begun)
             raise
 
     async def ainvoke(self, tool: Tool, arguments: object) -> ToolResult:
         """The same from async code."""
-        started = perf_counter()
+        started, has_begun = perf_counter(), False
         try:
-            return await self._awalk(tool, self._accept(tool, arguments), started)
+            arguments = self._accept(tool, arguments)
+            has_begun = True
+            return await self._awalk(tool, arguments, started)
         except BaseException as error:
-            self._note(tool, error, started)
+            arguments = None  # what is raised holds this frame
+            self._note(tool, error, started, has_begun=has_begun)
             raise
 
     def call(self, tool: Tool, arguments: object) -> ToolResult:
@@ -102,19 +118,25 @@ class Path:
 
         KeyboardInterrupt, SystemExit, GeneratorExit and the cancelling of a task pass.
         """
-        started = perf_counter()
+        started, has_begun = perf_counter(), False
         try:
-            return self._walk(tool, self._decode(tool, arguments), started)
+            arguments = self._decode(tool, arguments)
+            has_begun = True
+            return self._walk(tool, arguments, started)
         except BaseException as error:  # noqa: BLE001 - a tool may fail in any way; what must pass is raised again
-            return self._answer(tool, error, started)
+            arguments = None  # what is raised again holds this frame
+            return self._answer(tool, error, started, has_begun=has_begun)
 
     async def acall(self, tool: Tool, arguments: object) -> ToolResult:
         """The same from async code."""
-        started = perf_counter()
+        started, has_begun = perf_counter(), False
         try:
-            return await self._awalk(tool, self._decode(tool, arguments), started)
+            arguments = self._decode(tool, arguments)
+            has_begun = True
+            return await self._awalk(tool, arguments, started)
         except BaseException as error:  # noqa: BLE001 - a tool may fail in any way; what must pass is raised again
-            return self._answer(tool, error, started)
+            arguments = None  # what is raised again holds this frame
+            return self._answer(tool, error, started, has_begun=has_begun)
 
     def attempt(self, tool: Tool, params: Any) -> Any:
         """Run a tool's function, its timeout and its tries included, and nothing else of the path.
@@ -125,11 +147,12 @@ class Path:
             Exception: Whatever the tool itself raises.
         """
         if tool.is_async:
-            return _background().run_coroutine(partial(self._here, tool, params), tool.name)
-        return self._try(tool, params)
+            return _background().run_coroutine(partial(self._here, tool, params, perf_counter()), tool.name)
+        return self._try(tool, params, perf_counter())
 
     def answer_unfound(self, name: str, error: ToolValidationError) -> ToolResult:
         """The result of a call to a tool that does not exist."""
+        error.nothing_changed = True
         result = failed(name, error, perf_counter(), code=ErrorKind.UNKNOWN_TOOL)
         self._record(name, result, error)
         return result
@@ -137,7 +160,7 @@ class Path:
     def answer_bad_context(self, tool: Tool, error: ContextInvalid) -> ToolResult:
         """The result of a call whose context is no mapping."""
         told = ContextInvalid(f"{tool.name} was not called: {error.message}")
-        return self._answer(tool, told, perf_counter())
+        return self._answer(tool, told, perf_counter(), has_begun=False)
 
     # Stages
 
@@ -152,13 +175,13 @@ class Path:
         return self._decode(tool, arguments)
 
     def _decode(self, tool: Tool, arguments: object) -> Any:
-        if not tool.returns_private_data:
-            return self._read(tool, arguments)
         try:
             return self._read(tool, arguments)
         except (*PASSING, ToolValidationError, UserInputNeeded):
-            raise  # without a word of what was sent
-        except BaseException as error:  # noqa: BLE001 - what checks the arguments may fail in any way
+            raise  # of a tool with private data, without a word of what was sent
+        except BaseException as error:
+            if not tool.returns_private_data:
+                raise
             failure = withheld_failure(tool, error)
         raise failure  # outside of the handler: it carries no trace of the other
 
@@ -170,25 +193,24 @@ class Path:
         return _decoder()(tool.model, arguments, further, is_private=is_private)
 
     def _walk(self, tool: Tool, params: Any, started: float) -> ToolResult:
-        self._require_session(tool)
+        shown = self._begin(tool, params)
         if tool.is_unguarded and (self._timeout is None or not tool.blocking):
             outcome = tool.run(params, self.context)
-            if tool.publishes and type(outcome) is ToolResult and outcome.success:
+            if tool.publishes and type(outcome) is ToolResult and outcome.success is True:
                 return outcome
             result = settled(tool, outcome, started)
         elif tool.breaker is None:
-            self._limit(tool)
+            count(tool, self._limiter, self._seconds(tool), started)
             result = self._run(tool, params, started)
         else:
             with Admission(tool.breaker, tool.name) as admission:
-                self._limit(tool)
+                count(tool, self._limiter, self._seconds(tool), started)
                 admission.is_running = True
-                result = self._run(tool, params, started)
-                admission.success = result.success
-        return result if tool.publishes else self._publish(tool, params, result)
+                result = admission.result = self._run(tool, params, started)
+        return result if tool.publishes else self._publish(tool, shown, result)
 
     async def _awalk(self, tool: Tool, params: Any, started: float) -> ToolResult:
-        self._require_session(tool)
+        shown = self._begin(tool, params)
         if tool.is_direct and self._runner is None:
             seconds = self._timeout if tool.timeout is None else tool.timeout
             coroutine = tool.run(params, self.context)
@@ -197,90 +219,79 @@ class Path:
             )
             result = settled(tool, outcome, started)
         elif tool.breaker is None:
-            await self._alimit(tool)
+            await acount(tool, self._limiter, self._seconds(tool), started)
             result = await self._arun(tool, params, started)
         else:
             with Admission(tool.breaker, tool.name) as admission:
-                await self._alimit(tool)
+                await acount(tool, self._limiter, self._seconds(tool), started)
                 admission.is_running = True
-                result = await self._arun(tool, params, started)
-                admission.success = result.success
-        return result if tool.publishes else self._publish(tool, params, result)
+                result = admission.result = await self._arun(tool, params, started)
+        return result if tool.publishes else self._publish(tool, shown, result)
 
-    def _require_session(self, tool: Tool) -> None:
-        """Refuse, before the tool runs, a call that could not be recorded after it."""
-        if self.context.session is not None and not tool.publishes:
-            self.context.session.require_free()
+    def _begin(self, tool: Tool, params: Any) -> Any:
+        """Refuse, before the tool runs, a call that could not be recorded after it.
 
-    def _limit(self, tool: Tool) -> None:
-        if tool.rate_limit_key is not None:
-            self._rate_limiter().hit(tool.rate_limit_key)
-
-    async def _alimit(self, tool: Tool) -> None:
-        if tool.rate_limit_key is not None:
-            await self._rate_limiter().ahit(tool.rate_limit_key)
-
-    def _rate_limiter(self) -> RateLimiter:
-        if self._limiter is not None:
-            return self._limiter()
-        from planning.tools.registry import default_registry  # noqa: PLC0415 - it knows this module
-
-        return default_registry().limiter
+        Returns:
+            The arguments as the event has them: as they are now, whatever the tool does to its own.
+        """
+        session = self.context.session
+        if session is None or tool.publishes:
+            return None
+        session.require_free()
+        return None if tool.returns_private_data else copied(params)
 
     def _run(self, tool: Tool, params: Any, started: float) -> ToolResult:
         if tool.is_async:
-            result: ToolResult = _background().run_coroutine(
-                partial(self._arun, tool, params, started), tool.name
-            )
+            coroutine = partial(self._arun, tool, params, started)
+            result: ToolResult = _background().run_coroutine(coroutine, tool.name)
             return result
-        if not tool.returns_private_data:
-            return settled(tool, self._try(tool, params), started)
         try:
-            return settled(tool, self._try(tool, params), started)
+            return settled(tool, self._try(tool, params, started), started)
         except PASSING:
             raise
-        except BaseException as error:  # noqa: BLE001 - whatever it is, its text is private
+        except BaseException as error:
+            if not tool.returns_private_data:
+                raise
             failure = withheld_failure(tool, error)
         raise failure  # outside of the handler: it carries no trace of the other
 
     async def _arun(self, tool: Tool, params: Any, started: float) -> ToolResult:
-        if not tool.returns_private_data:
-            return settled(tool, await self._atry(tool, params), started)
         try:
-            return settled(tool, await self._atry(tool, params), started)
+            return settled(tool, await self._atry(tool, params, started), started)
         except PASSING:
             raise
-        except BaseException as error:  # noqa: BLE001 - whatever it is, its text is private
-            if is_cancelling(error):
-                failure: BaseException = _background().cancelling()
-            else:
-                failure = withheld_failure(tool, error)
+        except BaseException as error:
+            if not tool.returns_private_data:
+                raise
+            cancelled = is_cancelling(error)
+            failure = _background().cancelling() if cancelled else withheld_failure(tool, error)
         raise failure  # outside of the handler: it carries no trace of the other
 
-    def _try(self, tool: Tool, params: Any) -> Any:
+    def _try(self, tool: Tool, params: Any, started: float) -> Any:
         seconds = self._seconds(tool)
         if seconds is not None:
-            return _background().run_in_thread(self._attempts(tool, params), tool.name, seconds)
-        if tool.retry is not None:
-            return tool.retry.run(partial(tool.run, params, self.context), tool.name)
-        return tool.run(params, self.context)
+            attempts = self._attempts(tool, params)
+            return _background().run_in_thread(attempts, tool.name, seconds, _spent(started))
+        return self._attempts(tool, params)(None)
 
-    async def _atry(self, tool: Tool, params: Any) -> Any:
+    async def _atry(self, tool: Tool, params: Any, started: float) -> Any:
+        here = partial(self._here, tool, params, started)
         if self._runner is None:
-            return await self._here(tool, params)
-        return await self._runner(tool, params, self._seconds(tool), partial(self._here, tool, params))
+            return await here()
+        return await self._runner(tool, params, self._seconds(tool), here)
 
-    async def _here(self, tool: Tool, params: Any) -> Any:
+    async def _here(self, tool: Tool, params: Any, started: float) -> Any:
         seconds = self._seconds(tool)
         if tool.is_async:
-            if tool.retry is None:
-                coroutine = tool.run(params, self.context)
-            else:
-                coroutine = tool.retry.arun(partial(tool.run, params, self.context), tool.name)
-            return await _background().await_within(coroutine, tool.name, seconds)
+            call = partial(tool.run, params, self.context)
+            coroutine = (
+                call() if tool.retry is None else tool.retry.arun(call, tool.name, partial(may_pass, tool))
+            )
+            return await _background().await_within(coroutine, tool.name, seconds, _spent(started))
         if tool.blocking or seconds is not None:
-            return await _background().run_off_loop(self._attempts(tool, params), tool.name, seconds)
-        return self._try(tool, params)
+            attempts = self._attempts(tool, params)
+            return await _background().run_off_loop(attempts, tool.name, seconds, _spent(started))
+        return self._try(tool, params, started)
 
     def _seconds(self, tool: Tool) -> float | None:
         """How long a call may take. A tool that does not block is not put into a thread to be timed."""
@@ -288,18 +299,18 @@ class Path:
             return self._timeout
         return tool.timeout
 
-    def _attempts(self, tool: Tool, params: Any) -> Callable[[Callable[[], bool]], Any]:
+    def _attempts(self, tool: Tool, params: Any) -> Callable[[Callable[[], bool] | None], Any]:
         call = partial(tool.run, params, self.context)
         retry = tool.retry
         if retry is None:
             return lambda _stop: call()
-        return lambda stop: retry.run(call, tool.name, stop)
+        return lambda stop: retry.run(call, tool.name, stop, partial(may_pass, tool))
 
-    def _publish(self, tool: Tool, params: Any, result: ToolResult) -> ToolResult:
+    def _publish(self, tool: Tool, shown: Any, result: ToolResult) -> ToolResult:
         session = self.context.session
         if session is not None:
-            told, shown = (redacted(tool.name, result), None) if result.is_private else (result, params)
-            value = result.value if tool.reduces and result.success else None
+            told = redacted(tool.name, result) if result.is_private else kept(result)
+            value = told.value if tool.reduces and result.success else None
             event = ToolInvoked(tool.name, shown, told, value, session_id=session.session_id)
             if self._tell is not None:
                 self._tell(event)
@@ -314,26 +325,37 @@ class Path:
 
     # Failures
 
-    def _answer(self, tool: Tool, error: BaseException, started: float) -> ToolResult:
+    def _answer(self, tool: Tool, error: BaseException, started: float, *, has_begun: bool) -> ToolResult:
         """The result that stands for an exception; one that must pass is raised again."""
-        if isinstance(error, PASSING):
-            raise error
-        result = failed(tool.name, error, started, is_private=tool.returns_private_data)
-        self._record(tool.name, result, error)
-        if is_cancelling(error):
+        result = self._note(tool, error, started, has_begun=has_begun)
+        if result is None or is_cancelling(error):
             raise error
         return result
 
-    def _note(self, tool: Tool, error: BaseException, started: float) -> None:
-        """Record a call whose exception goes to the caller."""
-        if not isinstance(error, PASSING):
-            result = failed(tool.name, error, started, is_private=tool.returns_private_data)
-            self._record(tool.name, result, error)
+    def _note(
+        self, tool: Tool, error: BaseException, started: float, *, has_begun: bool
+    ) -> ToolResult | None:
+        """Record a call that failed, and return its result; None where the exception ends the program."""
+        if tool.returns_private_data:  # what led to the error, and the frames that it came through, know more
+            error.__traceback__ = error.__context__ = error.__cause__ = None
+        if issubclass(type(error), PASSING):
+            return None
+        code = None
+        if issubclass(type(error), ToolValidationError):
+            error.nothing_changed = not has_begun or tool.publishes  # type: ignore[attr-defined]  # it was asked just now
+        elif not has_begun and not issubclass(type(error), ToolError):
+            code = (
+                ErrorKind.UNKNOWN
+            )  # a check of the arguments failed: that is no failure of the tool's storage
+        result = failed(tool.name, error, started, is_private=tool.returns_private_data, code=code)
+        self._record(tool.name, result, error)
+        return result
 
     def _record(self, name: str, result: ToolResult, error: BaseException) -> None:
         """Keep a call that did not come to its end, and tell the bus; a record that fails is no failure."""
         level = _INFO if result.code in BLAMELESS else _ERROR
-        self._log(level, "tool_failed", name, result, error=type(error).__name__)
+        more = {"reason": error.cause} if isinstance(error, ResultInvalid) else {}
+        self._log(level, "tool_failed", name, result, error=type_name(error), **more)
         session = self.context.session
         if session is not None:
             try:
@@ -348,6 +370,10 @@ class Path:
             told: dict[str, Any] = {"tool": name, "code": code, "elapsed": result.elapsed, **more}
             trace_id = self.context.values.get("trace_id")
             _logger().log(level, event, extra=told if trace_id is None else {**told, "trace_id": trace_id})
+
+
+def _spent(started: float) -> float:
+    return perf_counter() - started
 
 
 @cache

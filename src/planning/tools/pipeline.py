@@ -46,13 +46,14 @@ async def execute_tools(
         register_ledger(session)
     path = Path(ToolContext(session, context_values(state)), limiter=lambda: tools.limiter)
     results: dict[str, dict[str, Any]] = {}
+    numbers: dict[str, int] = {}
     for call in calls if isinstance(calls, (list, tuple)) else [calls]:
         name = call.get("tool") if isinstance(call, Mapping) else None
         if not isinstance(name, str) or not name:
             envelope, name = _unreadable(call), _UNREADABLE
         else:
             envelope = await _carried_out(path, tools, name, call.get("args"))
-        results[_free(name, results)] = envelope
+        results[_free(name, results, numbers)] = envelope
     return {"tool_results": results}
 
 
@@ -89,10 +90,12 @@ def context_values(state: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _free(name: str, taken: Mapping[str, object]) -> str:
-    """The name, or the first of ``name#2``, ``name#3`` ... that no call has yet."""
-    number, free = 1, name
+def _free(name: str, taken: Mapping[str, object], numbers: dict[str, int]) -> str:
+    """The name, or the first of ``name#2``, ``name#3`` ... that is free; ``numbers`` holds the last ones."""
+    number = numbers.get(name, 0) + 1
+    free = name if number == 1 else f"{name}#{number}"
     while free in taken:
         number += 1
         free = f"{name}#{number}"
+    numbers[name] = number
     return free

@@ -71,6 +71,11 @@ class RateLimiter:
         self._backend = _backend(storage)
         self._lock = Lock()
 
+    @property
+    def is_local(self) -> bool:
+        """Whether calls are counted in this process, so that counting never waits for a server."""
+        return self._backend.is_local
+
     def hit(self, key: str) -> None:
         """Count one call, or refuse it.
 

@@ -82,7 +82,8 @@ class ToolRegistry:
 
     def __iter__(self) -> Iterator[Tool]:
         """The tools in the form in which a toolbox takes them."""
-        return iter(tuple(self._tools.values()))
+        with self._lock:
+            return iter(tuple(self._tools.values()))
 
     def __len__(self) -> int:
         """How many tools there are."""
@@ -141,13 +142,12 @@ class ToolRegistry:
                 raise ValueError(
                     f"a tool is named {made.name} already; pass replace=True to put this one there"
                 )
-            self._declared = {**self._declared, made.name: tool}
-            self._tools = {**self._tools, made.name: made}
-            self._specs = {
-                name: each.parameters
-                for name, each in self._tools.items()
-                if isinstance(each.parameters, ToolSpec)
-            }
+            self._declared[made.name] = tool
+            self._tools[made.name] = made
+            if isinstance(made.parameters, ToolSpec):
+                self._specs[made.name] = made.parameters
+            else:
+                self._specs.pop(made.name, None)
 
     def get_tool(self, name: object) -> Declaration | None:
         """The tool with a name, as it was registered; None when there is none."""
@@ -155,7 +155,8 @@ class ToolRegistry:
 
     def get_all_tools(self) -> dict[str, Declaration]:
         """All tools by name, as they were registered: a copy."""
-        return dict(self._declared)
+        with self._lock:
+            return dict(self._declared)
 
     def get_tool_spec(self, name: object) -> ToolSpec | None:
         """The declaration of a tool with query types; None when there is no such tool."""
@@ -193,7 +194,7 @@ class ToolRegistry:
         if spec is None:
             tool = self.find(tool_name)
             if tool is None:
-                raise _not_found(tool_name, self._tools)
+                raise _not_found(tool_name, [each.name for each in self])
             if query_type:
                 raise unsupported(query_type, tool.name, [])
             check_parameters(tool.model, params)

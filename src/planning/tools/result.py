@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import os
+import re
+import reprlib
 from collections.abc import Mapping
 from enum import Enum
 from math import isfinite
@@ -10,18 +14,39 @@ from typing import Any
 
 import attrs
 
-from planning.tools.errors import PASSING, ErrorKind
+from planning.tools.errors import PASSING, ErrorKind, type_name
 
-__all__ = ["ToolResult", "plain", "safe_text"]
+__all__ = ["MOST_TEXT", "NoJsonForm", "ToolResult", "copied", "field_names", "plain", "safe_text"]
+
+MOST_TEXT = 50_000
+"""How many characters of a text reach a model or a user."""
 
 _DEEPEST = 100
+_MOST_REPEATS = 1_000_000
 _PLAIN = (bool, int, float, str)
+_FIXED = frozenset({type(None), bool, int, float, complex, str, bytes})
 _MOST_BITS = 10_000  # of more than some 4,300 digits Python itself writes no number
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class NoJsonForm(TypeError):
+    """A value, or a part of it, has no JSON form; the text says why.
+
+    Attributes:
+        part: What it is that has none.
+    """
+
+    def __init__(self, part: object, why: str) -> None:
+        super().__init__(why)
+        self.part = part
 
 
 @attrs.frozen(repr=False)
 class ToolResult:
     """The outcome of one call, built from what was committed.
+
+    Its texts can be sent as they are: each has at most 50,000 characters, and each can be written as UTF-8.
+    A longer text is cut and says so; half a character (a lone surrogate) becomes U+FFFD.
 
     Attributes:
         success: Whether the tool did what was asked.
@@ -48,11 +73,22 @@ class ToolResult:
     cause: str | None = attrs.field(default=None, eq=False)
     is_private: bool = False
 
+    def __attrs_post_init__(self) -> None:
+        if self.error is self.user_message is self.cause is self.input_request is None and _is_sendable(
+            self.message
+        ):
+            return  # every call comes here: nothing to mend costs next to nothing
+        for name in ("message", "error", "user_message", "cause", "input_request"):
+            text = getattr(self, name)
+            if not (_is_sendable(text) or (text is None and name != "message")):
+                object.__setattr__(self, name, _sendable(text))
+
     def __repr__(self) -> str:
-        told = f"success={self.success!r}, code={self.code and str(self.code)!r}, elapsed={self.elapsed!r}"
+        code = None if self.code is None else safe_text(self.code)
+        told = f"success={_shown(self.success)}, code={_shown(code)}, elapsed={_shown(self.elapsed)}"
         if self.is_private:
             return f"ToolResult({told}, private)"
-        return f"ToolResult({told}, message={self.message!r}, value={self.value!r})"
+        return f"ToolResult({told}, message={_shown(self.message)}, value={_shown(self.value)})"
 
     @property
     def needs_user_input(self) -> bool:
@@ -73,16 +109,35 @@ class ToolResult:
 
 
 def plain(value: Any, *, strict: bool = False) -> Any:
-    """A value as JSON knows them: records become objects, what JSON does not know becomes text.
+    """A value as JSON has it: records become objects, and dates, paths, decimals and the like their text.
 
-    What holds itself, or is nested a hundred levels deep, is cut there with ``"..."``.
+    A part that holds itself, or is nested a hundred levels deep, is ``"..."``; so is one that is repeated
+    once a million parts are repeats, so that the result is never much larger than the value.
 
     Args:
         value: Anything.
-        strict: Whether a part that cannot be read raises what it raises. If not, the name of its type
-            stands for it.
+        strict: Whether to refuse what has no JSON form. If not, any other object becomes its ``str``, and
+            what cannot be read the name of its type.
+
+    Raises:
+        NoJsonForm: With ``strict``, a part has no JSON form.
+        Exception: With ``strict``, whatever a part raises when it is read.
     """
-    return _plain(value, (), strict=strict)
+    return _Reader(strict=strict).read(value)
+
+
+def copied(value: Any) -> Any:
+    """A copy that nothing changes; of what cannot be copied the JSON form, or else the name of its type."""
+    if type(value) in _FIXED:
+        return value
+    for copy_of in (_deep_copy, plain):
+        try:
+            return copy_of(value)
+        except PASSING:
+            raise
+        except BaseException:  # noqa: BLE001, S112 - any object may come here, and copying it may do anything
+            continue
+    return f"<{type_name(value)}>"
 
 
 def safe_text(value: object) -> str:
@@ -92,21 +147,148 @@ def safe_text(value: object) -> str:
     except PASSING:
         raise
     except BaseException:  # noqa: BLE001 - any object may come here, and its __str__ may do anything
-        return f"<{type(value).__name__}>"
+        return f"<{type_name(value)}>"
 
 
-def _plain(value: Any, around: tuple[int, ...], *, strict: bool) -> Any:
+def field_names(value: object) -> tuple[str, ...] | None:
+    """The fields of a dataclass, an attrs class, a pydantic model, a Struct or a named tuple.
+
+    None for anything else.
+    """
     kind = type(value)
-    if value is None or kind in _PLAIN:
-        return value if kind is str or kind is bool or value is None else _number(value)
-    if id(value) in around or len(around) >= _DEEPEST:
-        return "..."
+    if kind in _FIXED:
+        return None
+    if dataclasses.is_dataclass(kind):
+        return tuple(field.name for field in dataclasses.fields(kind))
+    if attrs.has(kind):
+        return tuple(field.name for field in attrs.fields(kind))
+    for names in ("model_fields", "__struct_fields__", "_fields"):
+        found = getattr(kind, names, None)
+        if isinstance(found, (dict, tuple)):
+            return tuple(found)
+    return None
+
+
+def _is_sendable(text: object) -> bool:
+    return (
+        type(text) is str
+        and len(text) <= MOST_TEXT
+        and (text.isascii() or _LONE_SURROGATE.search(text) is None)
+    )
+
+
+def _sendable(given: object) -> str:
+    text = "" if given is None else safe_text(given)
+    if len(text) > MOST_TEXT:
+        kept = MOST_TEXT - 60  # leaves room for the rest
+        text = f"{text[:kept]}... ({len(text) - kept} more characters; ask for less)"
+    return _whole(text)
+
+
+def _whole(text: str) -> str:
+    """The text without half characters, which cannot be written as UTF-8."""
+    return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
+
+
+def _shown(value: object) -> str:
+    """A short ``repr``, for any object and of any size."""
+    shortening = reprlib.Repr()
+    shortening.maxstring = shortening.maxother = shortening.maxlong = 1_000
+    shortening.maxdict = shortening.maxlist = shortening.maxtuple = shortening.maxset = 20
     try:
-        return _read(value, (*around, id(value)), strict=strict)
-    except Exception:
-        if strict:
-            raise
-        return f"<{kind.__name__}>"
+        return shortening.repr(value)
+    except PASSING:
+        raise
+    except BaseException:  # noqa: BLE001 - any object may come here, and its __repr__ may do anything
+        return f"<{type_name(value)}>"
+
+
+def _deep_copy(value: Any, known: dict[int, Any] | None = None) -> Any:
+    """What ``copy.deepcopy`` makes, in a third of the time for the lists and dicts of JSON."""
+    kind = type(value)
+    if kind in _FIXED:
+        return value
+    known = {} if known is None else known
+    if kind is list and id(value) not in known:
+        items = known[id(value)] = list[Any]()
+        items += [_deep_copy(item, known) for item in value]
+        return items
+    if kind is dict and id(value) not in known:
+        named = known[id(value)] = dict[Any, Any]()
+        named |= {_deep_copy(key, known): _deep_copy(item, known) for key, item in value.items()}
+        return named
+    return copy.deepcopy(value, known)
+
+
+class _Reader:
+    """Reads one value as JSON has it."""
+
+    __slots__ = ("_around", "_known", "_repeats", "_strict")
+
+    def __init__(self, *, strict: bool) -> None:
+        self._strict = strict
+        self._around = set[int]()
+        self._known = dict[int, Any]()  # holds what it has read: an id must not be given out again
+        self._repeats = 0
+
+    def read(self, value: Any) -> Any:
+        kind = type(value)
+        if value is None or kind is bool:
+            return value
+        if kind in _PLAIN:
+            return _whole(value) if kind is str else _number(value)
+        if id(value) in self._around or len(self._around) >= _DEEPEST or self._is_repeat_too_many(value):
+            return "..."
+        self._known[id(value)] = value
+        self._around.add(id(value))
+        try:
+            return self._parts(value)
+        except Exception:
+            if self._strict:
+                raise
+            return f"<{type_name(value)}>"
+        finally:
+            self._around.discard(id(value))
+
+    def _is_repeat_too_many(self, value: Any) -> bool:
+        if id(value) not in self._known:
+            return False
+        self._repeats += 1 + (len(value) if type(value) in {dict, list, tuple, set, frozenset} else 0)
+        return self._repeats > _MOST_REPEATS
+
+    def _parts(self, value: Any) -> Any:
+        if isinstance(value, Enum):
+            return self.read(value.value)
+        for kind in _PLAIN:
+            if isinstance(value, kind):
+                return self.read(kind(value))
+        if isinstance(value, Mapping):
+            return self._named(value)
+        if isinstance(value, (list, tuple, set, frozenset)):
+            return [self.read(item) for item in value]
+        if isinstance(value, (bytes, bytearray)):
+            return _whole(value.decode(errors="backslashreplace"))
+        if hasattr(type(value), "model_dump"):  # a pydantic model
+            return self.read(value.model_dump(mode="json"))
+        if hasattr(type(value), "tolist"):  # a number or an array of numpy
+            return self.read(value.tolist())
+        names = field_names(value)
+        if names is not None:
+            return {name: self.read(getattr(value, name)) for name in names}
+        if self._strict and not _has_text(value):
+            raise NoJsonForm(value, "has no JSON form")
+        return _whole(str(value))
+
+    def _named(self, value: Mapping[Any, Any]) -> dict[str, Any]:
+        named: dict[str, Any] = {}
+        for key, item in value.items():
+            if type(key) is not str:
+                self.read(key)  # a key without a JSON form is refused, too
+            name = _whole(str(key))
+            if name in named:
+                raise NoJsonForm(value, "has two keys that are the same text in JSON")
+            named[name] = self.read(item)
+        return named
 
 
 def _number(value: int | float) -> int | float | str:
@@ -116,22 +298,13 @@ def _number(value: int | float) -> int | float | str:
     return value if value.bit_length() < _MOST_BITS else hex(value)
 
 
-def _read(value: Any, around: tuple[int, ...], *, strict: bool) -> Any:
-    if isinstance(value, Enum):
-        return _plain(value.value, around, strict=strict)
-    for kind in _PLAIN:
-        if isinstance(value, kind):
-            return _plain(kind(value), around, strict=strict)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item, around, strict=strict) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(item, around, strict=strict) for item in value]
-    if hasattr(type(value), "model_dump"):  # a pydantic model
-        return _plain(value.model_dump(mode="json"), around, strict=strict)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = [field.name for field in dataclasses.fields(value)]
-    elif attrs.has(type(value)):
-        names = [field.name for field in attrs.fields(type(value))]
-    else:
-        return str(value)
-    return {name: _plain(getattr(value, name), around, strict=strict) for name in names}
+def _has_text(value: object) -> bool:
+    """Whether a value that is no part of JSON is written as text everywhere: a date, a path, a UUID ..."""
+    from datetime import date, time, timedelta, tzinfo  # noqa: PLC0415 - few values come as far as here
+    from decimal import Decimal  # noqa: PLC0415 - the same
+    from fractions import Fraction  # noqa: PLC0415 - the same
+    from ipaddress import IPv4Address, IPv6Address  # noqa: PLC0415 - the same
+    from uuid import UUID  # noqa: PLC0415 - the same
+
+    kinds = (date, time, timedelta, tzinfo, Decimal, Fraction, UUID, IPv4Address, IPv6Address, os.PathLike)
+    return isinstance(value, kinds)

@@ -101,14 +101,20 @@ class Toolbox:
         """
         tool = self._tools.get(name) if type(name) is str else None
         path = self._path if context is None else self._on(context)
-        return path.invoke(self._find(name) if tool is None else tool, params)
+        try:
+            return path.invoke(self._find(name) if tool is None else tool, params)
+        finally:
+            del params  # what is raised holds this frame, and must not lead to private data
 
     async def ainvoke(
         self, name: str, params: object = None, *, context: Mapping[str, Any] | None = None
     ) -> ToolResult:
         """The same from async code; see ``acall``."""
         path = self._path if context is None else self._on(context)
-        return await path.ainvoke(self._find(name), params)
+        try:
+            return await path.ainvoke(self._find(name), params)
+        finally:
+            del params  # as above
 
     def call(
         self,
@@ -131,7 +137,10 @@ class Toolbox:
             path = self._path if context is None else self._on(context)
         except ContextInvalid as error:
             return self._path.answer_bad_context(tool, error)
-        return path.call(tool, arguments)
+        try:
+            return path.call(tool, arguments)
+        finally:
+            del arguments  # as in invoke
 
     async def acall(
         self,
@@ -153,7 +162,10 @@ class Toolbox:
             path = self._path if context is None else self._on(context)
         except ContextInvalid as error:
             return self._path.answer_bad_context(tool, error)
-        return await path.acall(tool, arguments)
+        try:
+            return await path.acall(tool, arguments)
+        finally:
+            del arguments  # as in invoke
 
     def _on(self, context: Mapping[str, Any]) -> Path:
         return Path(ToolContext.of(context, self.session), limiter=self._limiter, timeout=self._timeout)

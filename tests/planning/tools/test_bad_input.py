@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pydantic
 import pytest
 
 from planning.tools import (
@@ -146,10 +147,38 @@ def async_raising(error: BaseException | type[BaseException]) -> Tool:
 async def coroutine() -> None: ...
 
 
+class Awaitable:
+    def __await__(self) -> Any:
+        yield
+
+
+@dataclass
+class Holder:
+    part: Any
+
+
+class Model(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
+    part: object
+
+
+class Hostile(Mapping[str, Any]):
+    def __getitem__(self, key: str) -> Any:
+        raise ValueError("no")
+
+    def __iter__(self) -> Any:
+        raise ValueError("no")
+
+    def __len__(self) -> int:
+        raise ValueError("no")
+
+
 async def async_generator() -> Any:
     yield 1
 
 
+RETURN = "return text, numbers, booleans, None, lists, dicts or records of these"
+NO_FORM = f"has no JSON form; {RETURN}"
 UNUSABLE = "odd returned nothing that can be used. Go on without it."
 
 
@@ -157,16 +186,41 @@ UNUSABLE = "odd returned nothing that can be used. Go on without it."
 @pytest.mark.parametrize(
     ("make", "cause"),
     [
-        (lambda: ValueError, "the function returned the class ValueError"),
-        (lambda: ValueError("x"), "the function returned ValueError"),
-        (lambda: (each for each in [1]), "the function returned generator"),
-        (async_generator, "the function returned async_generator"),
-        (coroutine, "the function returned coroutine"),
-        (Unspeakable, "the function returned Unspeakable, which has no text"),
-        (lambda: [{"deep": Unspeakable()}], "the function returned list, which has no text"),
+        (lambda: ValueError, f"the function returned the class ValueError, which {NO_FORM}"),
+        (lambda: ValueError("x"), f"the function returned ValueError, which {NO_FORM}"),
+        (
+            lambda: (each for each in [1]),
+            "the function returned a generator; return a list of what it yields",
+        ),
+        (async_generator, "the function returned a generator; return a list of what it yields"),
+        (coroutine, "the function returned a coroutine; declare it async or await it"),
+        (Awaitable, "the function returned an awaitable, Awaitable; declare it async and await it"),
+        (Unspeakable, f"the function returned Unspeakable, which {NO_FORM}"),
+        (object, f"the function returned object, which {NO_FORM}"),
+        (
+            lambda: [{"deep": Unspeakable()}],
+            f"the function returned list with Unspeakable in it, which {NO_FORM}",
+        ),
+        (
+            lambda: [print],
+            f"the function returned list with builtin_function_or_method in it, which {NO_FORM}",
+        ),
+        (
+            lambda: {"error": ValueError("x")},
+            f"the function returned dict with ValueError in it, which {NO_FORM}",
+        ),
+        (lambda: {"kinds": {int}}, f"the function returned dict with type in it, which {NO_FORM}"),
+        (lambda: {object(): 1}, f"the function returned dict with object in it, which {NO_FORM}"),
+        (lambda: Holder(object()), f"the function returned Holder with object in it, which {NO_FORM}"),
+        (lambda: Model(part=object()), f"the function returned Model, which cannot be read; {RETURN}"),
+        (
+            lambda: {1: 2, "1": 3},
+            f"the function returned dict, which has two keys that are the same text in JSON; {RETURN}",
+        ),
+        (Hostile, f"the function returned Hostile, which cannot be read; {RETURN}"),
     ],
 )
-def test_what_a_function_returns_and_cannot_be_told_is_a_bad_result(
+def test_what_a_function_returns_and_has_no_json_form_is_a_bad_result(
     door: str, make: Callable[[], Any], cause: str
 ) -> None:
     result = through(door, returning(make()), {})
@@ -191,7 +245,7 @@ def test_a_flood_is_told_to_the_model_in_part_and_kept_whole_for_python() -> Non
     result = through("call", returning("x" * 10_000_000), {})
     assert result.success
     assert len(result.value) == 10_000_000
-    assert result.message == "x" * 50_000 + "... (9950000 more characters; ask for less)"
+    assert result.message == "x" * 49_940 + "... (9950060 more characters; ask for less)"
 
 
 def test_what_holds_itself_is_told_up_to_there() -> None:
@@ -310,17 +364,6 @@ class Answer(BaseTool):
 def test_an_outcome_of_execute_that_is_none_is_a_bad_result(outcome: Any, cause: str) -> None:
     result = through("acall", Answer(outcome).as_tool, {})
     assert (result.code, result.cause) == (ErrorKind.BAD_RESULT, cause)
-
-
-class Hostile(Mapping[str, Any]):
-    def __getitem__(self, key: str) -> Any:
-        raise ValueError("no")
-
-    def __iter__(self) -> Any:
-        raise ValueError("no")
-
-    def __len__(self) -> int:
-        raise ValueError("no")
 
 
 def test_arguments_a_state_and_a_context_that_cannot_be_read_are_failed_results() -> None:

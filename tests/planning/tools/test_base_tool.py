@@ -96,9 +96,16 @@ def test_the_context_is_a_dict_of_the_tools_own_with_names_only() -> None:
 
 def test_in_a_toolbox_the_context_has_the_session_too() -> None:
     session = Session()
-    toolbox = Toolbox([Look()], session=session)
-    result = asyncio.run(toolbox.acall("look", {}, context={"trace_id": 1}))
-    assert result.value == [{}, {"trace_id": 1, "session": session}]
+    seen: list[dict[str, Any]] = []
+
+    class See(Look):
+        async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
+            seen.append(context)
+            return {"success": True}
+
+    toolbox = Toolbox([See()], session=session)
+    assert asyncio.run(toolbox.acall("look", {}, context={"trace_id": 1})).success
+    assert seen == [{"trace_id": 1, "session": session}]
 
 
 @pytest.mark.parametrize("context", [5, "trace", ["trace_id"], object])

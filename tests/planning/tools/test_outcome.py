@@ -9,9 +9,9 @@ from typing import Any
 import attrs
 import pytest
 
-from planning.tools import BaseTool, ErrorKind, Tool, Toolbox, ToolError, ToolResult, UserInputNeeded
+from planning.tools import BaseTool, ErrorKind, Tool, Toolbox, ToolResult, UserInputNeeded
 from planning.tools.envelopes import pipeline_envelope
-from planning.tools.outcome import MOST_TEXT, is_cancelling, redacted, shortened
+from planning.tools.outcome import is_cancelling, redacted
 
 
 def tool(outcome: Any, **options: Any) -> Tool:
@@ -152,19 +152,6 @@ def test_a_private_tool_that_needs_the_user_still_has_a_question_to_put() -> Non
     made = Tool("t", "T.", look, returns_private_data=True, input_request="Which badge?")
     result = Toolbox([made]).call("t")
     assert (result.code, result.input_request) == (ErrorKind.NEEDS_USER_INPUT, "Which badge?")
-
-
-def test_long_text_is_cut() -> None:
-    assert shortened("x" * MOST_TEXT) == "x" * MOST_TEXT
-    assert shortened("x" * (MOST_TEXT + 1)) == "x" * MOST_TEXT + "... (1 more characters; ask for less)"
-
-    def fail() -> None:
-        raise ToolError("x" * 10_000_000)
-
-    result = Toolbox([Tool("t", "T.", fail)]).call("t")
-    assert {
-        len(text or "") for text in (result.message, result.error, result.user_message, result.cause)
-    } == {len(shortened("x" * 10_000_000))}
 
 
 def test_only_what_is_no_exception_cancels() -> None:

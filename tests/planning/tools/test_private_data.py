@@ -91,8 +91,10 @@ ERRORS: dict[str, Callable[[str], BaseException]] = {
 class Unreadable(dict[str, Any]):
     """A dict that tells what it holds when it is asked for anything."""
 
-    def get(self, *_args: Any) -> Any:
+    def items(self, *_args: Any) -> Any:
         raise ToolError(str(dict(self)))
+
+    get = __contains__ = items
 
 
 class Untold:

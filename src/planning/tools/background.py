@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
-from planning.tools.errors import ToolError, ToolTimeout
+from planning.tools.errors import PASSING, ToolError, ToolTimeout
 
 __all__ = ["await_within", "cancelling", "run_coroutine", "run_in_thread", "run_off_loop"]
 
@@ -167,13 +167,30 @@ def run_coroutine(start: Callable[[], Awaitable[T]], name: str) -> T:
     # Outside of a handler: whatever is raised here has no error around it that leads to the arguments.
     kept: list[Callable[[], T]] = []
     asyncio.run(_started(start, kept))
-    return kept[0]()
+    return kept.pop()()
 
 
 async def _started(start: Callable[[], Awaitable[T]], kept: list[Callable[[], T]]) -> None:
-    """Keep what comes of it out of the task: an event loop in debug mode writes its ``repr`` to the log."""
-    outcome = await start()
-    kept.append(lambda: outcome)
+    """Keep what comes of it out of the task.
+
+    An event loop in debug mode writes what a task returns to the log, and one that is asked for a strange
+    exception may wait for ever.
+    """
+    try:
+        outcome = await start()
+    except (asyncio.CancelledError, *PASSING):
+        raise
+    except BaseException as error:  # noqa: BLE001 - it is raised again where the call was made
+        kept.append(partial(_raise, error))
+    else:
+        kept.append(lambda: outcome)
+
+
+def _raise(error: BaseException) -> NoReturn:
+    try:
+        raise error
+    finally:
+        del error  # its traceback holds this frame
 
 
 def cancelling() -> BaseException:

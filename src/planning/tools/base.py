@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import suppress
 from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -100,11 +99,13 @@ class BaseTool(QueryResponses, ABC):
 
     def _known_name(self) -> str:
         """The name, or that of the class where there is none that can be read."""
-        with suppress(Exception):
+        try:
             name: object = self.name
-            if isinstance(name, str) and name.strip():
-                return name
-        return type_name(self)
+        except PASSING:
+            raise
+        except BaseException:  # noqa: BLE001 - it may be a property
+            name = None
+        return name if isinstance(name, str) and name.strip() else type_name(self)
 
     @cached_property
     def as_tool(self) -> Tool:

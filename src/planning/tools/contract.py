@@ -258,10 +258,16 @@ class Tool(QueryResponses):
         """
         from planning.tools.path import Path  # noqa: PLC0415 - it knows this module
 
-        return execution_envelope(self.name, Path().call(self, kwargs))
+        try:
+            return execution_envelope(self.name, Path().call(self, kwargs))
+        finally:
+            del kwargs  # what ends the program holds this frame, and must not lead to private data
 
     async def aexecute(self, /, **kwargs: Any) -> dict[str, Any]:
         """The same from async code."""
         from planning.tools.path import Path  # noqa: PLC0415 - it knows this module
 
-        return execution_envelope(self.name, await Path().acall(self, kwargs))
+        try:
+            return execution_envelope(self.name, await Path().acall(self, kwargs))
+        finally:
+            del kwargs  # as in execute

@@ -354,7 +354,8 @@ class Path:
     def _record(self, name: str, result: ToolResult, error: BaseException) -> None:
         """Keep a call that did not come to its end, and tell the bus; a record that fails is no failure."""
         level = _INFO if result.code in BLAMELESS else _ERROR
-        more = {"reason": error.cause} if isinstance(error, ResultInvalid) else {}
+        is_defect = issubclass(type(error), ResultInvalid)  # its cause names types alone
+        more = {"reason": str(result.cause)} if is_defect else {}
         self._log(level, "tool_failed", name, result, error=type_name(error), **more)
         session = self.context.session
         if session is not None:

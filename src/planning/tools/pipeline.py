@@ -12,6 +12,7 @@ from planning.tools.errors import ErrorKind
 from planning.tools.ledger import register_ledger
 from planning.tools.path import Path
 from planning.tools.registry import ToolRegistry, default_registry
+from planning.tools.result import plain
 from session import Session
 
 __all__ = ["context_values", "execute_tools"]
@@ -52,6 +53,7 @@ async def execute_tools(
         if not isinstance(name, str) or not name:
             envelope, name = _unreadable(call), _UNREADABLE
         else:
+            name = plain(name)  # without half characters, which would break whatever the results are sent by
             envelope = await _carried_out(path, tools, name, call.get("args"))
         results[_free(name, results, numbers)] = envelope
     return {"tool_results": results}

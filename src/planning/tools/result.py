@@ -74,10 +74,12 @@ class ToolResult:
     is_private: bool = False
 
     def __attrs_post_init__(self) -> None:
-        if self.error is self.user_message is self.cause is self.input_request is None and _is_sendable(
-            self.message
-        ):
-            return  # every call comes here: nothing to mend costs next to nothing
+        text, is_alone = (
+            self.message,
+            self.error is self.user_message is self.input_request is self.cause is None,
+        )
+        if is_alone and type(text) is str and text.isascii() and len(text) <= MOST_TEXT:
+            return  # nearly every call that succeeds comes here
         for name in ("message", "error", "user_message", "cause", "input_request"):
             text = getattr(self, name)
             if not (_is_sendable(text) or (text is None and name != "message")):
@@ -128,8 +130,11 @@ def plain(value: Any, *, strict: bool = False) -> Any:
 
 def copied(value: Any) -> Any:
     """A copy that nothing changes; of what cannot be copied the JSON form, or else the name of its type."""
-    if type(value) in _FIXED:
+    kind = type(value)
+    if kind in _FIXED:
         return value
+    if kind is dict and _FIXED.issuperset(map(type, value.values())):
+        return value.copy()  # the arguments of most calls
     for copy_of in (_deep_copy, plain):
         try:
             return copy_of(value)

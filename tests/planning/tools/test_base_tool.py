@@ -120,6 +120,59 @@ def test_a_context_that_is_no_mapping_is_answered(context: Any) -> None:
     }
 
 
+class Odd(BaseException):
+    pass
+
+
+class Undescribed(BaseTool):
+    name = "odd"
+
+    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
+        return {"success": True}
+
+
+def declared(**declared: Any) -> BaseTool:
+    return type("Declared", (Undescribed,), {"description": "Odd.", **declared})()  # type: ignore[no-any-return]  # of a class made here
+
+
+def raising(error: BaseException) -> property:
+    def fail(_self: object) -> str:
+        raise error
+
+    return property(fail)
+
+
+@pytest.mark.parametrize(
+    ("tool", "name"),
+    [
+        (Undescribed(), "odd"),
+        (declared(timeout=-1), "odd"),
+        (declared(timeout="soon"), "odd"),
+        (declared(name=raising(ValueError("4711"))), "Declared"),
+        (declared(name=raising(Odd("4711"))), "Declared"),
+        (declared(name=None), "Declared"),
+        (declared(name=" "), "Declared"),
+        (declared(description=raising(LookupError("4711"))), "odd"),
+        (declared(identifiers=(), requires_identifier=True), "odd"),
+        (declared(rate_limit_key=5), "odd"),
+        (declared(retry=5), "odd"),
+        (declared(parameters=int), "odd"),
+        (declared(parameters=object()), "odd"),
+    ],
+)
+def test_a_class_that_is_no_tool_is_answered(tool: BaseTool, name: str) -> None:
+    told = safely(tool)
+    assert (told["success"], told["data"], told["user_message"]) == (False, None, SORRY)
+    assert told["error"] == f"Tool '{name}' encountered an error"
+    assert "4711" not in str(told)
+
+
+@pytest.mark.parametrize("passing", [KeyboardInterrupt, SystemExit])
+def test_what_ends_a_program_passes_also_while_a_class_becomes_a_tool(passing: type[BaseException]) -> None:
+    with pytest.raises(passing):
+        safely(declared(name=raising(passing())))
+
+
 @pytest.mark.parametrize("args", ["{", 5, [], "[1]"])
 def test_arguments_that_are_none_are_answered(args: Any) -> None:
     told = safely(Look(), args)

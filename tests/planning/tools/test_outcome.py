@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from typing import Any
+from array import array
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from ipaddress import ip_address
+from pathlib import PurePosixPath
+from types import MappingProxyType
+from typing import Any, NamedTuple
+from uuid import UUID
 
 import attrs
+import msgspec
+import pydantic
 import pytest
 
-from planning.tools import BaseTool, ErrorKind, Tool, Toolbox, ToolResult, UserInputNeeded
+from planning.tools import (
+    BaseTool,
+    CircuitBreaker,
+    ErrorKind,
+    Retry,
+    Tool,
+    Toolbox,
+    ToolRegistry,
+    ToolResult,
+    UserInputNeeded,
+    execute_tools,
+    tool_calls,
+)
 from planning.tools.envelopes import pipeline_envelope
 from planning.tools.outcome import is_cancelling, redacted
+from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
+from session import Session
 
 
 def tool(outcome: Any, **options: Any) -> Tool:
@@ -79,9 +104,200 @@ def test_a_reported_question_that_is_no_text_is_no_question(request_: Any) -> No
     assert (result.code, result.input_request, result.needs_user_input) == (ErrorKind.TOOL, None, False)
 
 
-def test_a_mapping_that_only_looks_like_a_failure_is_a_value() -> None:
-    for value in ({"success": 0}, {"success": None}, {"success": "False"}, {"successful": False}):
-        assert call(value).value == value
+class Ambiguous:
+    """Like an array, neither true nor false."""
+
+    def __bool__(self) -> bool:
+        raise ValueError("ambiguous")
+
+
+NO: list[Any] = [
+    False, 0, 0.0, None, "", " ", "0", "false", "False", " FALSE\n", "no", "No", "none", "null", "off", "f",
+    "n", "failed", "Failure", "error", [], {}, (), Ambiguous(),
+]  # fmt: skip
+YES: list[Any] = [True, 1, 5, -1, 0.5, "true", "yes", "Order 5 was placed", [1], {"a": 1}]
+
+
+@dataclass
+class Said:
+    success: Any
+    error: str | None = None
+
+
+@attrs.frozen
+class SaidFrozen:
+    success: Any
+    error: str | None = None
+
+
+class SaidByPydantic(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
+    success: Any
+    error: str | None = None
+
+
+class SaidByStruct(msgspec.Struct):
+    success: Any
+    error: str | None = None
+
+
+class SaidByTuple(NamedTuple):
+    success: Any
+    error: str | None = None
+
+
+def as_dict(success: Any, error: str | None = None) -> dict[str, Any]:
+    return {"success": success, "error": error}
+
+
+def as_read_only(success: Any, error: str | None = None) -> Mapping[str, Any]:
+    return MappingProxyType(as_dict(success, error))
+
+
+@attrs.frozen
+class SaidWithCode:
+    success: Any
+    code: str
+
+
+def as_model(success: Any, error: str | None = None) -> SaidByPydantic:
+    return SaidByPydantic(success=success, error=error)
+
+
+FORMS: list[Callable[..., Any]] = [
+    as_dict, as_read_only, Said, SaidFrozen, as_model, SaidByStruct, SaidByTuple,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("success", NO, ids=repr)
+def test_whatever_says_no_is_a_failure_in_every_form(success: Any, form: Callable[..., Any]) -> None:
+    outcome = form(success, "no luck")
+    result = call(outcome)
+    assert told(result) == (False, "no luck", outcome, "no luck", None, ErrorKind.TOOL)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("success", YES, ids=repr)
+def test_anything_else_under_success_is_a_value(success: Any, form: Callable[..., Any]) -> None:
+    outcome = form(success)
+    result = call(outcome)
+    assert (result.success, result.value, result.error) == (True, outcome, None)
+
+
+def test_a_mapping_without_success_is_a_value() -> None:
+    assert call({"successful": False}).success
+
+
+@pytest.mark.parametrize("success", NO, ids=repr)
+def test_whatever_says_no_is_a_failure_of_execute_and_of_a_tools_own_result(success: Any) -> None:
+    result = call({"success": success, "error": "no luck", "data": 1}, returns_outcome=True)
+    assert told(result) == (False, "no luck", 1, "no luck", None, ErrorKind.TOOL)
+    own = call(ToolResult(success, "no luck", elapsed=0.5))
+    assert (own.success, own.message, own.elapsed, own.code) == (False, "no luck", 0.5, ErrorKind.TOOL)
+
+
+@pytest.mark.parametrize("success", [0, None, "false"])
+def test_a_returned_failure_is_one_everywhere(success: Any, session: Session) -> None:
+    breaker = CircuitBreaker(failures=2)
+    fails = tool({"success": success, "error": "no luck"}, breaker=breaker)
+    assert fails.execute()["error"] == "no luck"
+    state = {"tool_calls": [{"tool": "t"}]}
+    piped = asyncio.run(execute_tools(state, registry=ToolRegistry([fails]), session=session))
+    assert piped["tool_results"]["t"] == {
+        "success": False,
+        "data": {"success": success, "error": "no luck"},
+        "error": "no luck",
+        "user_message": None,
+        "code": "tool",
+    }
+    assert [line.outcome for line in tool_calls(session)] == ["tool"]
+    assert breaker.state == "open"
+    step = WorkflowStep(step_id="a", description="A.", type="tool", name="t")
+    capabilities = Capabilities(tools={"t": tool({"success": success, "error": "no luck"})})
+    run = run_workflow(Workflow(steps=(step,)), capabilities)
+    assert (run.status, run.errors["a"].message) == ("failed", "no luck")
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("timeout", [None, 20.0])
+@pytest.mark.parametrize(
+    ("outcome", "tries"),
+    [
+        ({"success": False, "code": "storage"}, 3),
+        ({"success": 0, "code": "timeout"}, 3),
+        (ToolResult(False, "later", code=ErrorKind.STORAGE), 3),
+        (ToolResult(False, "later", code="timeout"), 3),  # type: ignore[arg-type]  # what is tested
+        (SaidWithCode(False, "storage"), 3),
+        ({"success": False}, 1),
+        ({"success": False, "code": "data_not_found"}, 1),
+        ({"success": True, "code": "storage"}, 1),
+        (ToolResult(True, "done", code=ErrorKind.STORAGE), 1),
+        ("storage", 1),
+    ],
+    ids=repr,
+)
+def test_a_returned_failure_is_tried_again_where_its_exception_would_be(
+    outcome: Any, tries: int, timeout: float | None, is_async: bool
+) -> None:
+    made: list[int] = []
+
+    def plain() -> Any:
+        made.append(1)
+        return outcome
+
+    async def slow() -> Any:
+        return plain()
+
+    retry = Retry(attempts=3, wait_initial=0, wait_max=0, wait_jitter=0)
+    tried = Tool("t", "T.", slow if is_async else plain, retry=retry, timeout=timeout)
+    once = Tool("t", "T.", slow if is_async else plain)
+    got, expected = Toolbox([tried]).call("t"), Toolbox([once]).call("t")
+    assert (told(got), len(made)) == (told(expected), tries + 1)
+
+
+def test_a_failure_that_passes_in_time_is_a_success() -> None:
+    outcomes = [{"success": False, "code": "storage"}, "done"]
+    retry = Retry(attempts=2, wait_initial=0, wait_max=0, wait_jitter=0)
+    assert Tool("t", "T.", lambda: outcomes.pop(0), retry=retry).execute()["result"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("code", "state"),
+    [("tool", "open"), ("storage", "open"), ("data_not_found", "closed"), ("parameter", "closed")],
+)
+def test_a_returned_failure_opens_a_breaker_where_its_exception_would(code: str, state: str) -> None:
+    breaker = CircuitBreaker(failures=1)
+    Toolbox([tool({"success": False, "code": code}, breaker=breaker)]).call("t")
+    assert breaker.state == state
+
+
+VALUES: list[tuple[Any, str]] = [
+    (UUID(int=1), '"00000000-0000-0000-0000-000000000001"'),
+    (date(2026, 1, 31), '"2026-01-31"'),
+    (Decimal("1.50"), '"1.50"'),
+    (Fraction(1, 3), '"1/3"'),
+    (PurePosixPath("/a/b"), '"/a/b"'),
+    (ip_address("10.0.0.1"), '"10.0.0.1"'),
+    (b"abc", '"abc"'),
+    (b"\xff", '"\\\\xff"'),
+    (Said(1, "x"), '{"success":1,"error":"x"}'),
+    (SaidByPydantic(success=1, error="x"), '{"success":1,"error":"x"}'),
+    (SaidByStruct(1, "x"), '{"success":1,"error":"x"}'),
+    (SaidByTuple(1, "x"), '[1,"x"]'),
+    (array("i", [1, 2]), "[1,2]"),
+    ({1: 2, None: 3}, '{"1":2,"None":3}'),
+    (10**3000, f"{10**3000}"),
+    (10**5000, f'"{hex(10**5000)}"'),
+]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"), VALUES, ids=lambda value: repr(value)[:20] if value != 10**5000 else ""
+)
+def test_values_with_a_json_form_are_told_in_it(value: Any, message: str) -> None:
+    result = call({"value": value})
+    assert (result.success, result.message) == (True, f'{{"value":{message}}}')
 
 
 def test_a_tools_own_result_is_given_on_and_completed() -> None:

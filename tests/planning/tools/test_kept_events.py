@@ -1,0 +1,202 @@
+"""What events keep of a call stays as it was, whatever the tool does to its own objects later."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import attrs
+import pydantic
+import pytest
+
+from planning.tools import BaseTool, Tool, Toolbox, ToolRegistry, ToolResult, ToolSpec, execute_tools
+from session import Session, SessionEvent, ToolInvoked, append
+
+
+@dataclass
+class Search:
+    words: list[str] = field(default_factory=list)
+
+
+@attrs.define
+class Found:
+    rows: list[Any]
+
+
+class FoundModel(pydantic.BaseModel):
+    rows: list[Any]
+
+
+def invoked(session: Session) -> ToolInvoked:
+    (event,) = session.select_all(ToolInvoked)
+    return event
+
+
+DOORS = ["call", "acall", "invoke", "ainvoke"]
+
+
+def through(door: str, tool: Any, arguments: Any, session: Session) -> ToolResult:
+    outcome: Any = getattr(Toolbox([tool], session=session), door)("t", arguments)
+    return asyncio.run(outcome) if asyncio.iscoroutine(outcome) else outcome  # type: ignore[no-any-return]  # by its door
+
+
+def pop_all(**arguments: Any) -> str:
+    arguments["words"].clear()
+    arguments["words"].append("changed")
+    return "done"
+
+
+async def apop_all(**arguments: Any) -> str:
+    await asyncio.sleep(0)
+    return pop_all(**arguments)
+
+
+class PopAll(BaseTool):
+    name = "t"
+    description = "T."
+
+    async def execute(self, args: dict[str, Any], context: dict[str, Any]) -> dict[str, Any]:
+        args.pop("words").clear()
+        args["new"] = 1
+        return {"success": True}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    ("tool", "arguments", "kept"),
+    [
+        (Tool("t", "T.", pop_all), {"words": ["a"], "n": 1}, {"words": ["a"], "n": 1}),
+        (Tool("t", "T.", apop_all), {"words": ["a", ["b"]]}, {"words": ["a", ["b"]]}),
+        (Tool("t", "T.", pop_all, timeout=20.0), {"words": ["a"]}, {"words": ["a"]}),
+        (PopAll(), {"words": ["a"]}, {"words": ["a"]}),
+        (
+            Tool("t", "T.", lambda params: params.words.clear(), parameters=Search),
+            {"words": ["a"]},
+            Search(["a"]),
+        ),
+    ],
+)
+def test_the_arguments_in_the_event_are_those_of_the_call(
+    door: str, tool: Any, arguments: Any, kept: Any, session: Session
+) -> None:
+    assert through(door, tool, copy.deepcopy(arguments), session).success
+    assert invoked(session).params == kept
+
+
+def test_the_parameters_of_a_query_in_the_event_are_those_of_the_call(session: Session) -> None:
+    spec = ToolSpec("t", {"one": Search}, "t", function=lambda _type, params: params.words.clear())
+    Toolbox([spec], session=session).call("t", {"query_type": "one", "parameters": {"words": ["a"]}})
+    assert invoked(session).params.parameters == Search(["a"])
+
+
+def test_a_python_callers_own_arguments_may_change_later(session: Session) -> None:
+    words = Search(["a"])
+    Toolbox([Tool("t", "T.", lambda params: "done", parameters=Search)], session=session).invoke("t", words)
+    words.words.append("b")
+    assert invoked(session).params == Search(["a"])
+
+
+CACHES: list[Callable[[list[Any]], Any]] = [
+    lambda rows: rows,
+    lambda rows: {"rows": rows},
+    lambda rows: {"deep": [{"rows": rows}]},
+    lambda rows: (1, rows),
+    Found,
+    lambda rows: FoundModel.model_construct(rows=rows),
+    lambda rows: ToolResult(True, "done", {"rows": rows}, elapsed=0.5),
+    lambda rows: {"success": False, "error": "no", "rows": rows},
+]
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("make", CACHES)
+def test_the_result_in_the_event_is_the_one_of_the_call(
+    door: str, make: Callable[[list[Any]], Any], session: Session
+) -> None:
+    rows: list[Any] = [[1]]
+    outcome, as_it_was = make(rows), make([[1]])
+    heard: list[SessionEvent] = []
+    session.bus.subscribe(ToolInvoked, heard.append)
+    result = through(door, Tool("t", "T.", lambda: outcome), {}, session)
+    rows.append(2)
+    rows[0].append(3)
+    value = as_it_was.value if isinstance(as_it_was, ToolResult) else as_it_was
+    assert invoked(session).result.value == value
+    assert heard == [invoked(session)]
+    assert result.value is (outcome.value if isinstance(outcome, ToolResult) else outcome)
+
+
+def test_what_the_session_reduces_is_a_copy(session: Session) -> None:
+    session.register_reducer(Found, append)
+    cache = Found([1])
+    Toolbox([Tool("t", "T.", lambda: cache, reduces=True)], session=session).call("t")
+    cache.rows.append(2)
+    assert session.select_all(Found) == (Found([1]),)
+
+
+def test_a_planner_pipeline_keeps_the_same(session: Session) -> None:
+    rows = [1]
+    registry = ToolRegistry([Tool("t", "T.", lambda: {"rows": rows})])
+    asyncio.run(execute_tools({"tool_calls": [{"tool": "t"}]}, registry=registry, session=session))
+    rows.append(2)
+    assert invoked(session).result.value == {"rows": [1]}
+
+
+class Odd(BaseException):
+    pass
+
+
+class Uncopied:
+    """Has a JSON form, and cannot be copied."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __fspath__(self) -> str:
+        return "here"
+
+    def __str__(self) -> str:
+        return "here"
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), Odd("no"), RecursionError()])
+def test_what_cannot_be_copied_is_kept_in_its_json_form(error: BaseException, session: Session) -> None:
+    outcome = {"a": [Uncopied(error)], "b": {2: 3}}
+    result = Toolbox([Tool("t", "T.", lambda: outcome)], session=session).call("t")
+    assert (result.success, result.value) == (True, outcome)
+    assert invoked(session).result.value == {"a": ["here"], "b": {"2": 3}}
+
+
+class Unreadable(Uncopied):
+    def __str__(self) -> str:
+        raise self.error
+
+
+def test_what_can_neither_be_copied_nor_read_is_named_by_its_type(session: Session) -> None:
+    own = ToolResult(True, "done", Unreadable(Odd("no")), elapsed=0.5)
+    result = Toolbox([Tool("t", "T.", lambda: own)], session=session).call("t")
+    assert result is own
+    assert invoked(session).result.value == "<Unreadable>"
+
+
+def test_a_value_that_holds_itself_is_copied(session: Session) -> None:
+    outcome: dict[str, Any] = {"rows": []}
+    outcome["rows"].append(outcome)
+    Toolbox([Tool("t", "T.", lambda: outcome)], session=session).call("t")
+    kept = invoked(session).result.value
+    outcome["new"] = 1
+    assert kept["rows"][0] is kept
+    assert list(kept) == ["rows"]
+
+
+def test_what_nothing_can_change_is_not_copied(session: Session) -> None:
+    text = "x" * 100
+    toolbox = Toolbox([Tool("t", "T.", lambda: text)], session=session)
+    result = toolbox.call("t")
+    assert invoked(session).result is result

@@ -1,0 +1,261 @@
+"""What a result holds can be sent on: bounded, valid Unicode, with a ``repr`` that never fails."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from planning.tools import (
+    BaseTool,
+    ErrorKind,
+    Tool,
+    Toolbox,
+    ToolError,
+    ToolRegistry,
+    ToolResult,
+    ToolValidationError,
+    UserInputNeeded,
+    execute_tools,
+)
+from session import Session, ToolFailed
+
+MOST = 50_000
+FLOOD = "x" * 10_000_000
+CUT = "x" * 49_940 + "... (9950060 more characters; ask for less)"
+
+
+def raising(error: BaseException) -> Callable[[], Any]:
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
+def texts(result: ToolResult) -> dict[str, str]:
+    given = (result.message, result.error, result.user_message, result.input_request, result.cause)
+    names = ("message", "error", "user_message", "input_request", "cause")
+    return {name: text for name, text in zip(names, given, strict=True) if text is not None}
+
+
+def test_a_text_of_the_most_characters_is_kept_and_one_more_is_cut() -> None:
+    assert ToolResult(True, "x" * MOST).message == "x" * MOST
+    assert ToolResult(True, "x" * (MOST + 1)).message == (
+        "x" * 49_940 + "... (61 more characters; ask for less)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("function", "cut"),
+    [
+        (lambda: FLOOD, {"message": CUT}),
+        (raising(ToolError(FLOOD)), {"message": CUT, "error": CUT, "user_message": CUT, "cause": CUT}),
+        (
+            lambda: ToolResult(False, FLOOD, None, FLOOD, FLOOD, 0.5, ErrorKind.TOOL, FLOOD, FLOOD),
+            dict.fromkeys(("message", "error", "user_message", "input_request", "cause"), CUT),
+        ),
+        (lambda: ToolResult(True, FLOOD, None, None, FLOOD, 0.5), {"message": CUT, "user_message": CUT}),
+        (
+            lambda: {"success": False, "error": FLOOD, "user_message": FLOOD},
+            {"message": CUT, "error": CUT, "user_message": CUT, "cause": CUT},
+        ),
+    ],
+)
+def test_every_text_is_bounded_whoever_made_it(function: Callable[[], Any], cut: dict[str, str]) -> None:
+    assert texts(Toolbox([Tool("t", "T.", function)]).call("t")) == cut
+
+
+def test_the_other_doors_are_bounded_as_well(session: Session) -> None:
+    class Look(BaseTool):
+        name = "t"
+        description = "T."
+
+        async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
+            return {"success": False, "error": FLOOD, "user_message": FLOOD}
+
+    assert asyncio.run(Look().safe_execute({}, {}))["user_message"] == CUT
+    state = {"tool_calls": [{"tool": "t"}]}
+    results = asyncio.run(execute_tools(state, registry=ToolRegistry([Look()])))["tool_results"]
+    assert (results["t"]["error"], results["t"]["user_message"]) == (CUT, CUT)
+    asked = UserInputNeeded(FLOOD, FLOOD)
+    result = Toolbox([Tool("t", "T.", raising(asked))], session=session).call("t")
+    assert result.input_request == CUT
+    assert session.select_all(ToolFailed)[0].result == result
+
+
+@pytest.mark.parametrize("size", [100, 100_000])
+def test_a_refusal_is_bounded_with_its_first_words(size: int) -> None:
+    tools = [Tool(f"tool_{number}", "T.", int) for number in range(size)]
+    refused = Toolbox(tools).call("nothing_like_it_at_all")
+    assert refused.message.startswith("Refused, nothing changed. no tool is named 'nothing_like_it_at_all'; ")
+    assert len(refused.message) <= MOST
+
+
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [
+        ("a\ud800b", "a\ufffdb"),
+        ("\udfff", "\ufffd"),
+        ("\ud83d\ude00", "\ufffd\ufffd"),
+        ("\U0001f600 \u00fc", "\U0001f600 \u00fc"),
+    ],
+)
+def test_half_a_character_is_replaced_in_every_text(text: str, sent: str) -> None:
+    every = ToolResult(False, text, None, text, text, 0.5, ErrorKind.TOOL, text, text)
+    assert set(texts(every).values()) == {sent}
+    for function in (lambda: text, raising(ToolError(text)), raising(ToolValidationError(text))):
+        result = Toolbox([Tool("t", "T.", function)]).call("t")
+        told = result.message.removeprefix("t failed: ")
+        assert told == sent
+        json.dumps(result.to_dict(), ensure_ascii=False).encode()
+    named = Toolbox([Tool("t", "T.", lambda: {text: [text]})]).call("t")
+    assert (named.message, named.value) == (f'{{"{sent}":["{sent}"]}}', {text: [text]})
+    assert named.to_dict()["value"] == {sent: [sent]}
+
+
+def test_the_name_of_no_tool_is_sent_as_a_whole_text(session: Session) -> None:
+    state = {"tool_calls": [{"tool": "a\ud800"}]}
+    results = asyncio.run(execute_tools(state, registry=ToolRegistry(), session=session))["tool_results"]
+    assert {name: told["error"] for name, told in results.items()} == {"a\ufffd": "Unknown tool: a\ufffd"}
+    assert session.select_all(ToolFailed)[0].name == "a\ufffd"
+
+
+def test_a_message_that_is_no_text_becomes_one() -> None:
+    message: Any = 5
+    assert ToolResult(True, message).message == "5"
+    message = None
+    assert ToolResult(True, message).message == ""
+
+
+class Odd(BaseException):
+    pass
+
+
+class Mute:
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __repr__(self) -> str:
+        raise self.error
+
+    __str__ = __repr__
+
+
+def doubled(times: int) -> Any:
+    value: Any = ["x"]
+    for _ in range(times):
+        value = [value, value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        10**5000, [10**5000], Mute(ValueError()), Mute(Odd()), {"a": Mute(ValueError())}, FLOOD,
+        ["x"] * 1_000_000, doubled(60), dict.fromkeys(range(3), FLOOD),
+    ],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_the_repr_of_a_result_is_short_and_never_fails(value: Any) -> None:
+    shown = repr(ToolResult(True, "ok", value, elapsed=0.5))
+    assert shown.startswith("ToolResult(success=True, code=None, elapsed=0.5, message='ok', value=")
+    assert len(shown) < 50_000
+    odd: Any = Mute(Odd())
+    assert repr(ToolResult(odd, odd, odd, elapsed=odd, code=odd, is_private=True)) == (
+        "ToolResult(success=<Mute>, code='<Mute>', elapsed=<Mute>, private)"
+    )
+
+
+def test_a_value_that_repeats_itself_is_told_in_bounded_time() -> None:
+    result = Toolbox([Tool("t", "T.", lambda: doubled(60))], session=Session()).call("t")
+    assert (result.success, len(result.message) <= MOST) == (True, True)
+    everyone: list[list[Any]] = [[] for _ in range(14)]
+    for each in everyone:
+        each.extend(everyone)
+    assert Toolbox([Tool("t", "T.", lambda: everyone)]).call("t").success
+
+
+def test_parts_that_are_repeated_now_and_then_are_told_each_time() -> None:
+    row = {"a": [1]}
+    assert Toolbox([Tool("t", "T.", lambda: [row, row])]).call("t").message == '[{"a":[1]},{"a":[1]}]'
+    told = ToolResult(True, "ok", [row, row]).to_dict()["value"]
+    told[0]["a"].append(2)
+    assert told == [{"a": [1, 2]}, {"a": [1]}]
+
+
+@dataclass
+class Empty:
+    pass
+
+
+def test_a_record_without_fields_is_an_empty_object() -> None:
+    assert Toolbox([Tool("t", "T.", Empty)]).call("t").message == "{}"
+
+
+class Hidden(type):
+    @property
+    def __name__(cls) -> str:
+        raise ValueError("4711")
+
+
+class Masked(Exception):
+    @property
+    def __class__(self) -> Any:
+        raise ValueError("4711")
+
+
+class MaskedOdd(BaseException):
+    @property
+    def __class__(self) -> Any:
+        raise Odd("4711")
+
+
+class Nameless(Exception, metaclass=Hidden):
+    pass
+
+
+class Worded(Exception):
+    @property
+    def message(self) -> str:
+        raise Odd("4711")
+
+
+class Unasked(UserInputNeeded):
+    @property
+    def input_request(self) -> Any:
+        raise ValueError("4711")
+
+    @input_request.setter
+    def input_request(self, value: str) -> None: ...
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("is_private", [False, True])
+@pytest.mark.parametrize("timeout", [None, 20.0])
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (Masked("4711"), "unknown"),
+        (MaskedOdd("4711"), "unknown"),
+        (Nameless("4711"), "unknown"),
+        (Worded("4711"), "unknown"),
+        (Unasked("4711", "4711"), "needs_user_input"),
+    ],
+    ids=["masked", "masked odd", "nameless", "worded", "unasked"],
+)
+def test_an_exception_that_fails_when_it_is_asked_anything_is_a_failed_result(
+    error: BaseException, code: str, timeout: float | None, is_private: bool, is_async: bool
+) -> None:
+    async def slow() -> None:
+        raise error
+
+    function = slow if is_async else raising(error)
+    session = Session()
+    tool = Tool("t", "T.", function, returns_private_data=is_private, timeout=timeout)
+    for outcome in (Toolbox([tool], session=session).call("t"), asyncio.run(Toolbox([tool]).acall("t"))):
+        assert (outcome.success, outcome.code, outcome.value) == (False, code, None)
+    assert len(session.select_all(ToolFailed)) == 1

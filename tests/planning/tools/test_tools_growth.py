@@ -1,0 +1,158 @@
+"""Growth: no input costs more than linear time, measured in steps of the interpreter and not by a clock."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from typing import Any
+
+import pytest
+
+from planning.tools import (
+    DataNotFound,
+    Tool,
+    Toolbox,
+    ToolCall,
+    ToolRegistry,
+    classify_error,
+    execute_tools,
+    parse_planner_output,
+    tool_calls,
+)
+from session import Session
+
+SMALL, TIMES = 150, 8
+
+
+def steps(run: Callable[[], object]) -> int:
+    """How many lines are run and functions of C are called."""
+    made = 0
+
+    def each(_frame: Any, event: str, _argument: Any) -> Any:
+        nonlocal made
+        made += event in {"line", "c_call"}
+        return each
+
+    before = sys.gettrace(), sys.getprofile()
+    sys.settrace(each)
+    sys.setprofile(each)
+    try:
+        run()
+    finally:
+        sys.settrace(before[0])
+        sys.setprofile(before[1])
+    return made
+
+
+def is_linear(prepare: Callable[[int], Callable[[], object]]) -> bool:
+    """Whether eight times the size costs at most some ten times the steps."""
+    prepare(2)()  # what is loaded and cached at first use
+    few, many = steps(prepare(SMALL)), steps(prepare(SMALL * TIMES))
+    return many < few * TIMES * 1.4
+
+
+REGISTRY = ToolRegistry([Tool("t", "T.", lambda: 1, blocking=False)])
+
+
+def calling(names: Callable[[int], list[str]]) -> Callable[[int], Callable[[], object]]:
+    def prepare(size: int) -> Callable[[], object]:
+        state = {"tool_calls": [{"tool": name, "args": {}} for name in names(size)]}
+        return lambda: asyncio.run(execute_tools(state, registry=REGISTRY))
+
+    return prepare
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        lambda size: ["t"] * size,
+        lambda size: ["nothing"] * size,
+        lambda size: [""] * size,
+        lambda size: ["t"] * size + [f"t#{number}" for number in range(size)],
+        lambda size: [f"t#{number}" for number in range(size)] + ["t"] * size,
+    ],
+)
+def test_execute_tools_names_its_results_in_linear_time(names: Callable[[int], list[str]]) -> None:
+    assert is_linear(calling(names))
+
+
+def test_eight_thousand_calls_of_one_tool_have_a_name_each() -> None:
+    state = {"tool_calls": [{"tool": "t"}] * 8_000}
+    results = asyncio.run(execute_tools(state, registry=REGISTRY))["tool_results"]
+    assert list(results) == ["t", *(f"t#{number}" for number in range(2, 8_001))]
+
+
+def test_a_registry_grows_in_linear_time() -> None:
+    def prepare(size: int) -> Callable[[], object]:
+        tools = [Tool(f"tool_{number}", "T.", int) for number in range(size)]
+        return lambda: ToolRegistry(tools)
+
+    assert is_linear(prepare)
+
+
+def test_the_newest_calls_are_read_without_all_others() -> None:
+    def called(times: int) -> Session:
+        session = Session()
+        toolbox = Toolbox(REGISTRY, session=session)
+        for _ in range(times):
+            toolbox.call("t")
+        return session
+
+    few, many = called(SMALL), called(SMALL * TIMES)
+    newest = tool_calls(few, limit=1)
+    assert steps(partial(tool_calls, many, limit=1)) < SMALL * TIMES / 4
+    assert (newest, len(tool_calls(few))) == (few.select_all(ToolCall)[-1:], SMALL)
+
+
+def group(depth: int, width: int) -> BaseException:
+    error: Exception = DataNotFound("x")
+    for _ in range(depth):
+        error = ExceptionGroup("x", [error] * width)
+    return error
+
+
+def test_a_group_of_exceptions_is_classified_in_linear_time() -> None:
+    assert is_linear(lambda size: lambda: classify_error(group(size, 1)))
+    assert classify_error(group(5_000, 2)) == "data_not_found"
+    assert classify_error(ExceptionGroup("x", [group(60, 3), ValueError()])) == "unknown"
+
+
+CALL = '{"tool": "t", "args": {}}'
+SHAPES: dict[str, Callable[[int], str]] = {
+    "calls": lambda n: '{"tool_calls": [' + ", ".join([CALL] * n) + "]}",
+    "wrong calls": lambda n: '{"tool_calls": [' + ", ".join(["1"] * n) + "]}",
+    "open braces": lambda n: "{" * n,
+    "open objects": lambda n: '{"a":' * n,
+    "open brackets": lambda n: '[{"' * n,
+    "open spaced": lambda n: ("[" + " " * 20) * n,
+    "objects": lambda n: '{"a": 1} ' * n,
+    "outputs": lambda n: '{"intent": "a"} ' * n,
+    "arrays": lambda n: '[{"a": 1}] ' * n,
+    "broken": lambda n: '{"a": } ' * n,
+    "prose": lambda n: "{see above} " * n,
+    "fences": lambda n: "```\n" * n,
+    "json fences": lambda n: '```json\n{"a": 1}\n```\n' * n,
+    "words": lambda n: "```python\n{1}\n```\n" * n,
+    "ticks": lambda n: "`" * n,
+    "quotes": lambda n: '{"' * n + '"',
+    "names": lambda n: '{"tool_calls": [], ' + ", ".join(f'"n{i}": 1' for i in range(n)) + "}",
+    "commas": lambda n: '{"tool_calls": [' + "," * n,
+    "lines": lambda n: "\n" * n + '{"a": ',
+    "text in text": lambda n: '{"tool_calls": "[' + ", ".join([CALL.replace('"', '\\"')] * n) + ']"}',
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_a_planner_wrote_is_read_in_linear_time(shape: str) -> None:
+    assert is_linear(lambda size: lambda: parse_planner_output(SHAPES[shape](size)))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_million_characters_of_a_planner_are_read(shape: str) -> None:
+    size = next(
+        n for n in count(1_000_000 // len(SHAPES[shape](1)), -1_000) if len(SHAPES[shape](n)) <= 10**6
+    )
+    assert isinstance(parse_planner_output(SHAPES[shape](size)).problems, tuple)

@@ -122,9 +122,10 @@ class RateLimiter:
         if self._backend.is_local:
             self.hit(key)
         else:
-            import asyncio  # noqa: PLC0415 - heavy; whoever awaits has loaded it
+            from planning.tools.background import run_off_loop  # noqa: PLC0415 - it needs asyncio
 
-            await asyncio.to_thread(self.hit, key)
+            # In a thread of its own: those of asyncio are few, and hold up the end of their loop.
+            await run_off_loop(lambda _stop: self.hit(key), key, None)
 
     def _take(self, name: str, limits: tuple[RateLimitItem, ...]) -> _Refusal | None:
         test, hit = self._backend.limiter.test, self._backend.limiter.hit

@@ -110,6 +110,9 @@ class Ambiguous:
     def __bool__(self) -> bool:
         raise ValueError("ambiguous")
 
+    def __repr__(self) -> str:
+        return "Ambiguous()"
+
 
 NO: list[Any] = [
     False, 0, 0.0, None, "", " ", "0", "false", "False", " FALSE\n", "no", "No", "none", "null", "off", "f",

@@ -346,6 +346,26 @@ def test_a_call_is_one_structured_line_without_its_arguments(
     assert (record.exc_info, "4711" in str(told)) == (None, False)
 
 
+def test_the_log_says_what_a_tool_returned_that_is_no_result(caplog: pytest.LogCaptureFixture) -> None:
+    Toolbox([tool(object)]).call("t")
+    Toolbox([tool(lambda: {"4711": object()}, returns_private_data=True)]).call("t")
+    told, private = (vars(record) for record in caplog.records)
+    reason = (
+        "the function returned object, which has no JSON form; "
+        "return text, numbers, booleans, None, lists, dicts or records of these"
+    )
+    assert (told["message"], told["code"], told["reason"]) == ("tool_failed", "bad_result", reason)
+    assert (private["code"], "reason" in private, "4711" in str(private)) == ("bad_result", False, False)
+
+
+def test_the_message_of_an_open_breaker_names_the_tool_and_how_long() -> None:
+    breaker = CircuitBreaker(failures=1, clock=iter([0.0, 4.5]).__next__)
+    breaker.failed(breaker.admit("other"))
+    assert Toolbox([tool(Counted(), breaker=breaker)]).call("t").message == (
+        "t failed 1 time in a row and is left alone; try again in 26 s, or go on without it"
+    )
+
+
 def test_a_tool_sees_the_context_of_its_call() -> None:
     def look(context: ToolContext) -> Any:
         return dict(context.values)

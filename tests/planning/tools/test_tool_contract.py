@@ -10,6 +10,7 @@ import pytest
 
 from planning.tools import (
     BaseTool,
+    Retry,
     Tool,
     Toolbox,
     ToolContext,
@@ -285,3 +286,10 @@ def test_the_name_of_a_function_is_held_to_the_same_rule(name: str) -> None:
     named.__name__ = name
     with pytest.raises(ValueError, match="cannot be a tool's name"):
         tool(named)
+
+
+def test_a_retry_takes_keywords_only() -> None:
+    positional: Any = Retry
+    with pytest.raises(TypeError):
+        positional(3)
+    assert Retry(attempts=3) == Retry()

@@ -198,19 +198,19 @@ def test_a_record_without_fields_is_an_empty_object() -> None:
 
 class Hidden(type):
     @property
-    def __name__(cls) -> str:
+    def __name__(cls) -> str:  # type: ignore[override]  # what is tested
         raise ValueError("4711")
 
 
 class Masked(Exception):
     @property
-    def __class__(self) -> Any:
+    def __class__(self) -> Any:  # type: ignore[misc]  # what is tested
         raise ValueError("4711")
 
 
 class MaskedOdd(BaseException):
     @property
-    def __class__(self) -> Any:
+    def __class__(self) -> Any:  # type: ignore[misc]  # what is tested
         raise Odd("4711")
 
 

@@ -107,7 +107,7 @@ def test_the_newest_calls_are_read_without_all_others() -> None:
     assert (newest, len(tool_calls(few))) == (few.select_all(ToolCall)[-1:], SMALL)
 
 
-def group(depth: int, width: int) -> BaseException:
+def group(depth: int, width: int) -> Exception:
     error: Exception = DataNotFound("x")
     for _ in range(depth):
         error = ExceptionGroup("x", [error] * width)

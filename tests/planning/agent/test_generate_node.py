@@ -176,7 +176,9 @@ def test_a_generator_function_is_none() -> None:
 
     update = written(write)
     assert update["attempts"] == [{"sql": None, "error": "the SQL could not be written"}]
-    assert update["error"] == "Tool generate_sql: the function returned generator"
+    assert update["error"] == (
+        "Tool generate_sql: the function returned a generator; return a list of what it yields"
+    )
 
 
 def test_the_same_failure_twice_ends_it() -> None:

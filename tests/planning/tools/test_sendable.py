@@ -203,14 +203,14 @@ class Hidden(type):
 
 
 class Masked(Exception):
-    @property
-    def __class__(self) -> Any:  # type: ignore[misc]  # what is tested
+    @property  # type: ignore[misc]  # what is tested
+    def __class__(self) -> Any:
         raise ValueError("4711")
 
 
 class MaskedOdd(BaseException):
-    @property
-    def __class__(self) -> Any:  # type: ignore[misc]  # what is tested
+    @property  # type: ignore[misc]  # what is tested
+    def __class__(self) -> Any:
         raise Odd("4711")
 
 

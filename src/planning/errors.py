@@ -18,6 +18,7 @@ __all__ = [
     "nearest",
     "show",
     "unknown_option",
+    "writable",
 ]
 
 LONGEST_MESSAGE = 50_000
@@ -41,7 +42,7 @@ _SYNONYMS = {
 _MEANT = {synonym: status for status, words in _SYNONYMS.items() for synonym in words.split(", ")}
 
 
-def _writable(text: str) -> str:
+def writable(text: str) -> str:
     """The text with lone surrogates escaped: no client can write them."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
@@ -57,7 +58,7 @@ class Problem:
             data tells nobody.
     """
 
-    message: str = attrs.field(converter=_writable)
+    message: str = attrs.field(converter=writable)
     path: str = ""
     tells: bool = attrs.field(default=True, eq=False, repr=False)
 

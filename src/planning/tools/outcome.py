@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from planning.errors import LONGEST_MESSAGE as MOST_TEXT
 from planning.errors import ToolError, ToolValidationError
 from planning.tools.contract import Tool
 from planning.tools.errors import (
@@ -24,6 +25,7 @@ from planning.tools.result import NoJsonForm, ToolResult, copied, field_names, p
 from session import SessionBusyError
 
 __all__ = [
+    "MOST_TEXT",
     "failed",
     "is_cancelling",
     "kept",

@@ -229,11 +229,7 @@ class Path:
         return result if tool.publishes else self._publish(tool, shown, result)
 
     def _begin(self, tool: Tool, params: Any) -> Any:
-        """Refuse, before the tool runs, a call that could not be recorded after it.
-
-        Returns:
-            The arguments as the event has them: as they are now, whatever the tool does to its own.
-        """
+        """Refuse a call that could not be recorded; the arguments as its event has them, as they are now."""
         session = self.context.session
         if session is None or tool.publishes:
             return None

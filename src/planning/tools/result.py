@@ -14,12 +14,10 @@ from typing import Any
 
 import attrs
 
+from planning.errors import LONGEST_MESSAGE, writable
 from planning.tools.errors import PASSING, ErrorKind, type_name
 
-__all__ = ["MOST_TEXT", "NoJsonForm", "ToolResult", "copied", "field_names", "plain", "safe_text"]
-
-MOST_TEXT = 50_000
-"""How many characters of a text reach a model or a user."""
+__all__ = ["NoJsonForm", "ToolResult", "copied", "field_names", "plain", "safe_text"]
 
 _DEEPEST = 100
 _MOST_REPEATS = 1_000_000
@@ -46,7 +44,7 @@ class ToolResult:
     """The outcome of one call, built from what was committed.
 
     Its texts can be sent as they are: each has at most 50,000 characters, and each can be written as UTF-8.
-    A longer text is cut and says so; half a character (a lone surrogate) becomes U+FFFD.
+    A longer text is cut and says so; half a character (a lone surrogate) is escaped.
 
     Attributes:
         success: Whether the tool did what was asked.
@@ -78,7 +76,7 @@ class ToolResult:
             self.message,
             self.error is self.user_message is self.input_request is self.cause is None,
         )
-        if is_alone and type(text) is str and text.isascii() and len(text) <= MOST_TEXT:
+        if is_alone and type(text) is str and text.isascii() and len(text) <= LONGEST_MESSAGE:
             return  # nearly every call that succeeds comes here
         for name in ("message", "error", "user_message", "cause", "input_request"):
             text = getattr(self, name)
@@ -177,22 +175,17 @@ def field_names(value: object) -> tuple[str, ...] | None:
 def _is_sendable(text: object) -> bool:
     return (
         type(text) is str
-        and len(text) <= MOST_TEXT
+        and len(text) <= LONGEST_MESSAGE
         and (text.isascii() or _LONE_SURROGATE.search(text) is None)
     )
 
 
 def _sendable(given: object) -> str:
-    text = "" if given is None else safe_text(given)
-    if len(text) > MOST_TEXT:
-        kept = MOST_TEXT - 60  # leaves room for the rest
-        text = f"{text[:kept]}... ({len(text) - kept} more characters; ask for less)"
-    return _whole(text)
-
-
-def _whole(text: str) -> str:
-    """The text without half characters, which cannot be written as UTF-8."""
-    return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
+    text = writable("" if given is None else safe_text(given))
+    if len(text) <= LONGEST_MESSAGE:
+        return text
+    kept = LONGEST_MESSAGE - 60  # leaves room for the rest
+    return f"{text[:kept]}... ({len(text) - kept} more characters; ask for less)"
 
 
 def _shown(value: object) -> str:
@@ -241,7 +234,7 @@ class _Reader:
         if value is None or kind is bool:
             return value
         if kind in _PLAIN:
-            return _whole(value) if kind is str else _number(value)
+            return writable(value) if kind is str else _number(value)
         if id(value) in self._around or len(self._around) >= _DEEPEST or self._is_repeat_too_many(value):
             return "..."
         self._known[id(value)] = value
@@ -272,7 +265,7 @@ class _Reader:
         if isinstance(value, (list, tuple, set, frozenset)):
             return [self.read(item) for item in value]
         if isinstance(value, (bytes, bytearray)):
-            return _whole(value.decode(errors="backslashreplace"))
+            return writable(value.decode(errors="backslashreplace"))
         if hasattr(type(value), "model_dump"):  # a pydantic model
             return self.read(value.model_dump(mode="json"))
         if hasattr(type(value), "tolist"):  # a number or an array of numpy
@@ -282,14 +275,14 @@ class _Reader:
             return {name: self.read(getattr(value, name)) for name in names}
         if self._strict and not _has_text(value):
             raise NoJsonForm(value, "has no JSON form")
-        return _whole(str(value))
+        return writable(str(value))
 
     def _named(self, value: Mapping[Any, Any]) -> dict[str, Any]:
         named: dict[str, Any] = {}
         for key, item in value.items():
             if type(key) is not str:
                 self.read(key)  # a key without a JSON form is refused, too
-            name = _whole(str(key))
+            name = writable(str(key))
             if name in named:
                 raise NoJsonForm(value, "has two keys that are the same text in JSON")
             named[name] = self.read(item)

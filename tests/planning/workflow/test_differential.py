@@ -159,6 +159,18 @@ def read_schema(version: int) -> Draft202012Validator:
 SCHEMAS = {version: read_schema(version) for version in (1, 2)}
 
 
+PLAN_FIELDS = {
+    "schema_version",
+    "goal",
+    "steps",
+    "status",
+    "created_at",
+    "completed_at",
+    "owner",
+    "can_modify",
+}
+
+
 def schema_findings(report: Report) -> list[tuple[str, str]]:
     """What the schema refuses, as code and pointer; that ids repeat is beyond a schema."""
     return sorted(
@@ -203,7 +215,7 @@ def versioned(value: dict[str, Any]) -> dict[str, Any]:
     if "schema_version" in value:
         return value
     if "steps" in value:
-        kept = SCHEMAS[2].schema["properties"]
+        kept = PLAN_FIELDS
         value = {"goal": "", **{name: each for name, each in value.items() if name in kept}}
     return {"schema_version": 2, **value}
 

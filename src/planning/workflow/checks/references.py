@@ -178,15 +178,22 @@ def _texts(draft: Draft) -> Iterator[tuple[str, Any]]:
 
     A way is a pair of a name or index and the way to the container: only a finding needs it as a path.
     """
-    todo: list[tuple[Any, Any]] = [(draft.inputs, ())]
-    while todo:
-        value, link = todo.pop()
-        if isinstance(value, str):
-            yield value, link
-        elif isinstance(value, Mapping):
-            todo += [(inner, (name, link)) for name, inner in reversed(list(value.items()))]
-        elif isinstance(value, (list, tuple)):
-            todo += [(value[at], (at, link)) for at in range(len(value) - 1, -1, -1)]
+    around: list[tuple[Iterator[tuple[Any, Any]], Any]] = []
+    held: Any = draft.inputs
+    link: Any = ()
+    while held is not None:
+        is_object = isinstance(held, Mapping)
+        around.append((iter(held.items() if is_object else enumerate(held)), link))
+        held = None
+        while around and held is None:
+            items, above = around[-1]
+            part, value = next(items, (None, items))
+            if value is items:
+                around.pop()
+            elif isinstance(value, str):
+                yield value, (part, above)
+            elif isinstance(value, (Mapping, list, tuple)):
+                held, link = value, (part, above)
 
 
 def _path(draft: Draft, link: Any) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any
 
 from planning.errors import show
@@ -161,8 +161,8 @@ class _Look:
             for at in self._referring:
                 self._keep(references.findings(at))
             self._keep(references.undeclared())
-        for at in self._foreign:
-            self._keep(foreign_references(overview.drafts[at], overview))
+        foreign = (foreign_references(overview.drafts[at], overview) for at in self._foreign)
+        self._keep(islice(chain.from_iterable(foreign), _MOST_KEPT))
         self._keep(_shared_keys(overview, self._keys))
         return self._found
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from planning.workflow.recover.doubt import could_be_another, could_belong_outside, last_object
+from planning.workflow.recover.doubt import (
+    MOST_WEIGHED,
+    could_be_another,
+    could_belong_outside,
+    last_object,
+)
 from planning.workflow.recover.values import ValueReader
 
 __all__ = ["CLOSERS", "Brackets", "Frame"]
@@ -52,6 +57,7 @@ class Brackets(ValueReader):
         self.forced: int | None = None
         self.is_ambiguous = False
         self._in_doubt: set[int] = set()  # where the containers start that this concerns
+        self._weighed = 0
 
     def look_behind(self, outermost: Frame) -> None:
         """Called when the outermost container was closed."""
@@ -81,8 +87,9 @@ class Brackets(ValueReader):
         if self.forced is not None:
             self._doubt("brackets are missing and too many", self.forced, self.forced + 1, self._in_doubt)
             self._in_doubt = set()
-        elif last is not None and could_be_another(
-            self.text, *last, is_known=self._is_known(len(self.stack))
+        elif last is not None and (
+            self._is_too_long(*last)
+            or could_be_another(self.text, *last, is_known=self._is_known(len(self.stack)))
         ):
             self._doubt("a closing bracket is too many, and which one is unknown", pos, pos + 1, {last[0]})
         else:
@@ -95,6 +102,11 @@ class Brackets(ValueReader):
             self.error("ambiguous_bracket", message, "close every bracket once", start, end)
         self.is_ambiguous = True
         self.broken |= frames
+
+    def _is_too_long(self, start: int, end: int) -> bool:
+        """Whether what would be read once more to settle a doubt is too long, with all that was before."""
+        self._weighed += end - start
+        return self._weighed > MOST_WEIGHED
 
     def can_close(self, char: str) -> bool:
         """Whether a container is open that this bracket closes."""
@@ -122,10 +134,13 @@ class Brackets(ValueReader):
         if frame.good == frame.start + 1:
             if self.stack and self.stack[-1].closer == frame.closer:
                 doubtful = frame.start  # "[3, 4 [ }": it may be meant as the closing bracket
-        elif last is None and frame.closer == "}":
-            last = last_object(self.text, frame.start, frame.good)
-        if last is not None and self.text[last[0]] == self.text[frame.start]:
-            doubtful = could_belong_outside(self.text, *last, is_known=is_known)
+        elif self._is_too_long(frame.start, frame.good):
+            doubtful = frame.start
+        else:
+            if last is None and frame.closer == "}":
+                last = last_object(self.text, frame.start, frame.good)
+            if last is not None and self.text[last[0]] == self.text[frame.start]:
+                doubtful = could_belong_outside(self.text, *last, is_known=is_known)
         if doubtful is None:
             self.note("missing_bracket", start, end)
             self.forced = start if self.forced is None else self.forced

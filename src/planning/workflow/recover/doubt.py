@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["could_be_another", "could_belong_outside", "last_object"]
+__all__ = ["MOST_WEIGHED", "could_be_another", "could_belong_outside", "last_object"]
+
+MOST_WEIGHED: Final = 2_000_000
+"""The characters that are read once more to settle doubts; beyond them a doubt remains."""
 
 _TOKEN: Final = re.compile(
     r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|(?://|\#)[^\n\r]*+|/\*(?:[^*]|\*(?!/))*+\*/|[^\s\"'/\#{}\[\],:]++|.",

@@ -12,7 +12,7 @@ import attrs
 
 from planning.workflow.findings import Found
 from planning.workflow.recover import tokens
-from planning.workflow.recover.doubt import could_be_another
+from planning.workflow.recover.doubt import MOST_WEIGHED, could_be_another
 from planning.workflow.recover.remarks import Notes, count, remarks
 from planning.workflow.recover.repair import Repaired, repair
 from planning.workflow.recover.values import MOST_WORK
@@ -191,7 +191,10 @@ def _drop(text: str, extra: list[int], chosen: Repaired, notes: Notes, errors: l
     alike = [pos for pos in extra if text[pos] == text[chosen.end - 1]]
     if chosen.forced is not None:
         told, start = "brackets are missing and too many", chosen.forced
-    elif alike and could_be_another(text, chosen.start, chosen.end, is_known=True):
+    elif alike and (
+        chosen.end - chosen.start > MOST_WEIGHED
+        or could_be_another(text, chosen.start, chosen.end, is_known=True)
+    ):
         told, start = "a closing bracket is too many, and which one is unknown", alike[0]
     else:
         for pos in extra:

@@ -6,6 +6,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import cached_property
 from operator import itemgetter
 
 from planning.workflow.findings import Path
@@ -15,6 +16,10 @@ __all__ = ["Edits", "Places"]
 
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*+,?[ \t\n\r]*+")
+_BRACKET = re.compile(r'[^"\[\]{}]*+(?:"(?:[^"\\]|\\.)*+"[^"\[\]{}]*+)*+([\[\]{}])', re.DOTALL)
+_MOST_CHILDREN = 100_000
+_MOST_REPEATED = 1_000
+_LONG = 10_000
 _UNIT = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|\\u[0-9a-fA-F]{4}|(?s:\\.|.)")
 
 Span = tuple[int, int]
@@ -111,7 +116,7 @@ class Places:
         """Where a value stands, or the name of its field.
 
         Args:
-            path: Where it leads nowhere, the last value on it counts.
+            path: Where it leads nowhere, or behind very many values, the last value on it counts.
             at_key: Whether the name is meant.
         """
         key = value = self._root
@@ -155,10 +160,10 @@ class Places:
         return tuple(path)
 
     def repeated(self) -> list[tuple[Path, Span]]:
-        """The fields that stand in one object a second time or more: paths, and the spans of the names."""
+        """The first fields that an object has a second time: paths, and the spans of the names."""
         found: list[tuple[Path, Span]] = []
         todo: list[tuple[Path, int]] = [((), self._root[0])]
-        while todo:
+        while todo and len(found) < _MOST_REPEATED:
             path, start = todo.pop()
             children = self._members(start)
             while self._read(children):
@@ -170,10 +175,27 @@ class Places:
                 seen.add(part)
                 if self._text[value[0]] in "{[":
                     todo.append(((*path, part), value[0]))
-        return found
+        return found[:_MOST_REPEATED]
 
     def _end(self, start: int) -> int:
-        return _DECODER.raw_decode(self._text, start)[1]
+        """The end of a value."""
+        long = self._ends.get(start) if self._text[start] in "{[" else None
+        return _DECODER.raw_decode(self._text, start)[1] if long is None else long
+
+    @cached_property
+    def _ends(self) -> dict[int, int]:
+        """By its start, the end of each long container: decoding nested ones would take long."""
+        ends: dict[int, int] = {}
+        around: list[int] = []
+        if len(self._text) <= _LONG:
+            return ends
+        for bracket in _BRACKET.finditer(self._text):
+            at = bracket.start(1)
+            if bracket[1] in "{[":
+                around.append(at)
+            elif at - (start := around.pop()) > _LONG:
+                ends[start] = at + 1
+        return ends
 
     def _children(self, start: int) -> _Children | None:
         """What a container holds; None where there is none."""
@@ -192,9 +214,9 @@ class Places:
         return children.index.get(part)
 
     def _read(self, children: _Children) -> bool:
-        """Read one child more; whether there was one."""
+        """Read one child more; whether there was one, and not too many before it."""
         text, pos = self._text, children.rest
-        if text[pos] in "}]":
+        if text[pos] in "}]" or len(children.parts) >= _MOST_CHILDREN:
             return False
         key = tokens.KEY.match(text, pos)
         part: str | int = len(children.parts)

@@ -190,6 +190,10 @@ def _made(source: Source, found: list[Found], repaired: Repaired, further: list[
         return Document(_ONCE.decode(edits.text), source, found + further, edits, broken)
     except _NotStrict:
         repeated = [_repeated(path, key, edits) for path, key in Places(edits.text).repeated()]
+        if not repeated:  # it is behind very many others
+            told = "a field stands twice in one object"
+            span = (repaired.start, repaired.start + 1)
+            repeated = [Found("duplicate_key", told, "send each field once", span=span)]
     return Document(json.loads(edits.text), source, found + further + repeated, edits, broken)
 
 

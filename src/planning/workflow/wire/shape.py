@@ -72,11 +72,14 @@ def _errors(form: Form) -> Iterator[Found]:
     if form.steps:
         part = "step" if form.version == 1 else "any_step"
         if form.version == 2:
-            yield from _found(validator(2), {**form.document, "steps": []}, form.path, 2)
+            yield from _found(validator(2), {**_outline(form.document, 2), "steps": []}, form.path, 2)
         for index, step in enumerate(form.steps):
             yield from _of_step(form.version, part, step, form.step_path(index))
     else:
-        yield from _found(validator(form.version), form.document, form.path, form.version)
+        document = form.document
+        if isinstance(document, dict):
+            document = _outline(document, form.version)
+        yield from _found(validator(form.version), document, form.path, form.version)
 
 
 def _of_step(version: int, part: str, step: Any, path: Path) -> Iterator[Found]:
@@ -84,6 +87,8 @@ def _of_step(version: int, part: str, step: Any, path: Path) -> Iterator[Found]:
     checked = validator(version, part)
     if checked.is_valid(step):
         return
+    if isinstance(step, dict):
+        step = _outline(step, version, part)
     long = {name: items for name, items in step.items() if _is_long(items)} if isinstance(step, dict) else {}
     whole = {**step, **{name: items[:_CHUNK] for name, items in long.items()}} if long else step
     yield from _found(checked, whole, path, version)
@@ -93,6 +98,23 @@ def _of_step(version: int, part: str, step: Any, path: Path) -> Iterator[Found]:
             for found in _found(checked, piece, path, version):
                 if found.code == "wrong_type" and len(found.path) > len(path) + 1:
                     yield found._replace(path=(*path, name, start + int(found.path[-1])))
+
+
+def _outline(fields: Mapping[str, Any], version: int, part: str | None = None) -> dict[str, Any]:
+    """An object as far as the schema looks at it: an error holds a copy of all of it.
+
+    Args:
+        fields: The object.
+        version: The format.
+        part: One of the schema's own definitions; the whole document when left out.
+    """
+    whole = schema(version)
+    parts = [whole] if part is None else [whole["$defs"].get(name, {}) for name in ("step", "numbered_step")]
+    known = {name for each in parts for name in each.get("properties", ())}
+    unknown = islice((name for name in fields if name not in known), MOST_ERRORS + 1)
+    kept = {name: fields[name] for name in fields if name in known}
+    free: dict[str, Any] = {name: {} for name in ("inputs", "parameters") if isinstance(kept.get(name), dict)}
+    return dict.fromkeys(unknown) | kept | free
 
 
 def _is_long(items: object) -> bool:

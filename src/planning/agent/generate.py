@@ -11,9 +11,8 @@ import attrs
 
 from planning.agent.calling import named, named_tool
 from planning.agent.sql.schema import dialect_name, dialect_of
-from planning.errors import ToolError, show
+from planning.errors import LONGEST_MESSAGE, ToolError, show
 from planning.tools.contract import Tool
-from planning.tools.outcome import MOST_TEXT
 from planning.tools.result import safe_text
 
 __all__ = [
@@ -137,7 +136,7 @@ def prompt_messages(
         else:
             turns.append({"role": "assistant", "content": _cut(attempt["sql"], _LONGEST_SQL)})
             turns.append({"role": "user", "content": told})
-    room = MOST_TEXT - _AROUND - sum(len(turn["content"]) for turn in turns)
+    room = LONGEST_MESSAGE - _AROUND - sum(len(turn["content"]) for turn in turns)
     # Data that ended its part of the message early would be believed.
     shown = _cut(_SCHEMA_END.sub("< ", schema.strip("\n")), room)
     turns[1]["content"] = f"<schema>\n{shown}{turns[1]['content']}"

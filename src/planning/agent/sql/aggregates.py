@@ -59,13 +59,15 @@ def arbitrary_column(sql: str, tables: Callable[[], Sequence[Mapping[str, Any]] 
 
     try:
         scopes = [each for each in traverse_scope(sqlglot.parse_one(sql, read="sqlite")) if _is_select(each)]
-        if not any(_Select(each, {}).may_be_arbitrary() for each in scopes):
+        if not any(_Select(each, {}, {}).may_be_arbitrary() for each in scopes):
             return None
         found = tables()
         if found is None:
             return None
         known = {table["name"].lower(): table for table in found}
-        selects = {id(each.expression): _Select(each, known) for each in scopes}
+        selects: dict[int, _Select] = {}
+        for each in scopes:  # the inner ones first
+            selects[id(each.expression)] = _Select(each, known, selects)
         return next(filter(None, (select.problem(selects) for select in selects.values())), None)
     except (sqlglot.errors.SqlglotError, RecursionError):
         return None
@@ -80,7 +82,7 @@ def _is_select(scope: Any) -> bool:
 class _Select:
     """One SELECT: what it groups by, and the columns that it reads of a group."""
 
-    def __init__(self, scope: Any, tables: Tables) -> None:
+    def __init__(self, scope: Any, tables: Tables, inner: Mapping[int, _Select]) -> None:
         from sqlglot import exp  # noqa: PLC0415 - an extra
 
         self._exp = exp
@@ -88,8 +90,10 @@ class _Select:
         self._columns: dict[str, frozenset[str] | None] = {}  # None where they are not known
         self._keys: dict[str, list[frozenset[str]]] = {}
         for name, source in scope.sources.items():
-            table = tables.get(source.name.lower()) if isinstance(source, exp.Table) else None
-            self._add_source(name.lower(), source, table)
+            if isinstance(source, exp.Table):
+                self._add_table(name.lower(), tables.get(source.name.lower()))
+            else:
+                self._add_query(name.lower(), source, inner.get(id(source.expression)))
         self._outputs = [each.unalias() for each in select.expressions]
         self._aliases = {each.alias.lower(): each.unalias() for each in select.expressions if each.alias}
         group, having, order = (select.args.get(name) for name in ("group", "having", "order"))
@@ -129,18 +133,28 @@ class _Select:
                     return _ALIAS.format(name=_text(column), written=_text(written))
         return None
 
-    def _add_source(self, name: str, source: Any, table: Mapping[str, Any] | None) -> None:
-        self._keys[name] = []
-        self._columns[name] = None
-        if table is not None and table["columns"]:
-            columns = table["columns"]
-            not_null = {each["name"] for each in columns if each["not_null"]}
-            primary = [each["name"] for each in columns if each["primary"]]
-            keys = [primary, *(names for names in table["unique"] if not_null.issuperset(names))]
-            self._columns[name] = frozenset(each["name"].lower() for each in columns)
-            self._keys[name] = [frozenset(map(str.lower, key)) for key in keys if key]
-        elif not isinstance(source, self._exp.Table) and "*" not in source.expression.named_selects:
-            self._columns[name] = frozenset(map(str.lower, source.expression.named_selects))
+    def _add_table(self, name: str, table: Mapping[str, Any] | None) -> None:
+        columns = () if table is None else table["columns"]
+        not_null = {each["name"] for each in columns if each["not_null"]}
+        primary = [each["name"] for each in columns if each["primary"]]
+        unique = () if table is None else (names for names in table["unique"] if not_null.issuperset(names))
+        self._columns[name] = frozenset(each["name"].lower() for each in columns) or None
+        self._keys[name] = [frozenset(map(str.lower, key)) for key in (primary, *unique) if key]
+
+    def _add_query(self, name: str, scope: Any, query: _Select | None) -> None:
+        names = [each.lower() for each in scope.outer_columns or scope.expression.named_selects]
+        key = None if query is None else query.key(names)
+        self._columns[name] = None if "*" in names else frozenset(names)
+        self._keys[name] = [] if key is None else [key]
+
+    def key(self, names: Sequence[str]) -> frozenset[str] | None:
+        """The columns that determine a row of the answer: none if it has one row, None if not known."""
+        limit = self._select.args.get("limit")
+        if (self._aggregates and not self._grouped) or (limit is not None and limit.expression.name == "1"):
+            return frozenset()
+        outputs = dict(zip(map(self._spelled, self._outputs), names, strict=False))
+        grouped = [outputs.get(self._spelled(each)) for each in self._grouped]
+        return frozenset(name for name in grouped if name) if grouped and None not in grouped else None
 
     # Reading expressions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from planning.tools.outcome import MOST_TEXT
+from planning.errors import LONGEST_MESSAGE
 
 __all__ = ["table_text", "validate_results"]
 
@@ -78,7 +78,7 @@ def table_text(answer: Mapping[str, Any]) -> str:
     """The rows of a successful answer as a model reads them: a line a row, few and short."""
     rows, count, columns = answer["data"], answer["row_count"], answer["columns"]
     lines = [" | ".join(map(_cell_text, columns[:_MOST_COLUMNS]))]
-    room = MOST_TEXT - _NOTES - len(lines[0])
+    room = LONGEST_MESSAGE - _NOTES - len(lines[0])
     for row in rows[:_MOST_ROWS]:
         values = list(row.values() if isinstance(row, Mapping) else row)
         line = " | ".join(map(_cell, values[:_MOST_COLUMNS]))

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from planning.agent.sql.keywords import KEYWORDS
 from planning.agent.sql.worker.samples import MOST_COUNTED
-from planning.tools.outcome import MOST_TEXT
+from planning.errors import LONGEST_MESSAGE
 
 __all__ = ["dialect_name", "dialect_of", "identifier", "printable", "schema_text"]
 
@@ -24,7 +24,7 @@ _NAMES: Final = {
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _LONGEST: Final = 40
 _LONGEST_LINE: Final = 2_000
-_ROOM: Final = MOST_TEXT - 300  # characters; the rest is for the first line and the last
+_ROOM: Final = LONGEST_MESSAGE - 300  # characters; the rest is for the first line and the last
 _MORE: Final = 30  # characters that say how many columns are not shown
 
 

@@ -8,6 +8,11 @@ from __future__ import annotations
 import re
 
 _ARBITRARY = """
+SELECT c.FirstName, i.Total, COUNT(*) FROM Customer AS c JOIN Invoice AS i ON i.CustomerId =
+    c.CustomerId GROUP BY c.CustomerId
+WITH t AS (SELECT CustomerId, BillingCity, SUM(Total) AS s FROM Invoice GROUP BY CustomerId,
+    BillingCity) SELECT CustomerId, s, COUNT(*) FROM t GROUP BY CustomerId
+WITH t AS (SELECT Total AS s FROM Invoice) SELECT s, COUNT(*) FROM t
 SELECT BillingCountry, SUM(Total) FROM Invoice
 SELECT BillingCity, BillingCountry, SUM(Total) FROM Invoice GROUP BY BillingCountry
 SELECT * FROM Invoice GROUP BY BillingCountry
@@ -70,6 +75,22 @@ SELECT a.Title, count(*) FROM Album a FULL JOIN Track t ON t.AlbumId = a.AlbumId
 """
 
 _SOUND = """
+WITH t AS (SELECT SUM(Total) AS s FROM Invoice) SELECT BillingCountry, SUM(Total) * 100 / t.s FROM
+    Invoice, t GROUP BY BillingCountry
+WITH t(s) AS (SELECT SUM(Total) FROM Invoice) SELECT BillingCountry, SUM(Total) / s FROM Invoice CROSS
+    JOIN t GROUP BY BillingCountry
+SELECT i.BillingCountry, SUM(i.Total) / x.s FROM Invoice AS i, (SELECT SUM(Total) AS s FROM Invoice) AS
+    x GROUP BY i.BillingCountry
+WITH t AS (SELECT CustomerId, SUM(Total) AS s FROM Invoice GROUP BY CustomerId) SELECT c.FirstName, t.s,
+    COUNT(*) FROM Customer AS c JOIN t ON t.CustomerId = c.CustomerId GROUP BY c.CustomerId
+SELECT c.FirstName, c.LastName, SUM(i.Total) AS spent FROM Customer AS c JOIN Invoice AS i ON
+    i.CustomerId = c.CustomerId GROUP BY c.CustomerId ORDER BY spent DESC
+SELECT a.Title, x.n FROM Album AS a JOIN (SELECT AlbumId AS id, COUNT(*) AS n FROM Track GROUP BY
+    AlbumId) AS x ON x.id = a.AlbumId GROUP BY x.id
+SELECT Name, n FROM (SELECT ar.Name AS Name, COUNT(*) AS n FROM Artist AS ar JOIN Album AS al ON
+    al.ArtistId = ar.ArtistId GROUP BY ar.Name) GROUP BY Name
+WITH top AS (SELECT BillingCountry FROM Invoice ORDER BY Total DESC LIMIT 1) SELECT top.BillingCountry,
+    COUNT(*) FROM Invoice AS i JOIN top ON top.BillingCountry = i.BillingCountry
 SELECT BillingCountry, SUM(Total) FROM Invoice GROUP BY BillingCountry
 SELECT billingcountry, SUM(Total) FROM Invoice GROUP BY BillingCountry
 SELECT i.BillingCountry, SUM(i.Total) FROM Invoice i GROUP BY BillingCountry

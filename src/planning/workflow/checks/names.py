@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from itertools import islice
 
-from planning.errors import show
+from planning.errors import nearest, show
 
 __all__ = ["Speller", "named", "plain"]
 
@@ -78,10 +78,7 @@ class Speller:
         if self._left < len(by_folded):
             return None
         self._left -= len(by_folded)
-        import difflib  # noqa: PLC0415 - only a wrong name needs it
-
-        near = difflib.get_close_matches(folded, by_folded, n=1, cutoff=0.75)
-        return by_folded[near[0]] if near else None
+        return nearest(name, by_folded.values())
 
     def _by_folded(self, known: Collection[str]) -> dict[str, str]:
         """The known names without case and outer spaces; of several that are the same so, the first."""

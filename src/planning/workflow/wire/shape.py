@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from planning.errors import show
+from planning.errors import nearest, show
 from planning.workflow.findings import Found, Path
 from planning.workflow.wire.form import Form
 from planning.workflow.wire.schemas import schema, validator
@@ -207,14 +207,12 @@ def _wanted(node: Mapping[str, Any]) -> str:
 
 
 def _meant(name: str, known: list[str]) -> str:
-    import difflib  # noqa: PLC0415 - only a wrong name needs it
-
     folded = name[:100].casefold()
     if folded in _CALLED and "type" in known:
         return _call(_CALLED[folded])
     meant = _MEANT.get(folded)
-    near = [meant] if meant in known else difflib.get_close_matches(folded, known, n=1)
-    return _did_you_mean(near[0]) if near else f"leave it out; the fields are {', '.join(known)}"
+    near = meant if meant in known else nearest(name, known)
+    return _did_you_mean(near) if near else f"leave it out; the fields are {', '.join(known)}"
 
 
 def _did_you_mean(name: str) -> str:

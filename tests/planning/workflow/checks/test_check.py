@@ -98,6 +98,13 @@ def test_a_name_that_no_capability_has(fields: dict[str, Any], code: str, messag
     assert told(step("a", **fields), capabilities=KNOWN) == [(code, message, hint, place)]
 
 
+def test_a_name_with_all_the_words_of_another_means_that_one() -> None:
+    known = Capabilities(tools=["calculate_discount", "calculate_tip", "get_weather"])
+    assert told(step("a", name="calculate_tip_amount"), capabilities=known) == [
+        ("unknown_tool", "no tool is named 'calculate_tip_amount'", "did you mean calculate_tip?", ("name",))
+    ]
+
+
 @pytest.mark.parametrize(
     ("fields", "message", "hint"),
     [

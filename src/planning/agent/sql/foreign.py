@@ -77,6 +77,7 @@ _DISTINCT_ON: Final = (
     "those WHERE n = 1"
 )
 _LONGEST: Final = 400
+_LONGEST_READ: Final = 20_000  # characters of a statement in which remedies are looked for
 
 
 @attrs.frozen
@@ -106,7 +107,7 @@ def foreign(sql: str, dialect: str, names: Container[str]) -> Iterator[Foreign]:
         dialect: ``sqlite`` or ``duckdb``.
         names: The functions and words to look for, in capitals.
     """
-    top = structure(sql, dialect)
+    top = structure(sql, dialect) if len(sql) <= _LONGEST_READ else None
     if top is not None:
         yield from _Reader(sql, dialect).all(top, names)
 

@@ -128,7 +128,8 @@ class _Select:
                 written = None if column.table else self._aliases.get(column.name.lower())
                 if place in self._outputs or written is None:
                     if meant is not None and meant not in determined:
-                        return self._told(column)
+                        is_whole = place.find(self._exp.Query) is None and not any(self._calls(place))
+                        return self._told(place if is_whole else column)
                 elif column is not place and self._is_own(column.name) and meant not in determined:
                     return _ALIAS.format(name=_text(column), written=_text(written))
         return None
@@ -298,10 +299,10 @@ class _Select:
         columns = self._columns.get(source)
         return columns is not None and all((source, name) in determined for name in columns)
 
-    def _told(self, column: Any) -> str:
+    def _told(self, value: Any) -> str:
         if self._grouped:
-            return _GROUPED.format(name=_text(column))
-        return _WHOLE.format(name=_text(column), beside=_text(self._aggregates[0]))
+            return _GROUPED.format(name=_text(value))
+        return _WHOLE.format(name=_text(value), beside=_text(self._aggregates[0]))
 
 
 def _outside(node: Any, kind: type[Any]) -> Any:

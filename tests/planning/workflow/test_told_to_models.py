@@ -62,6 +62,10 @@ WRONG: dict[str, object] = {
         {**tip("b", bill=2), "depends_on": [1]},
     ],
     "a tool named as the older form names it": plan(thought("a", tool="calculate_tip", inputs={"bill": 1})),
+    "a tool with a word too many": plan(
+        thought("a", type="tool", name="calculate_tip_amount", inputs={"bill": 1})
+    ),
+    "a tool like no other": plan(thought("a", type="tool", name="send_mail", inputs={"bill": 1})),
     "an id in another field": plan({"id": "a", "description": "d"}, thought("b", "a")),
     "an unknown input whose value is a reference": plan(
         asked("f"), tip("a", "f", bill=1, size="${f.output}", tips="${f.output.x} and more")

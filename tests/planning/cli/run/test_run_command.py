@@ -271,13 +271,14 @@ def test_an_apology_that_names_an_empty_list_is_no_plan_to_run() -> None:
     assert run("run", "-", *WITH, stdin=APOLOGY) == (
         "exit code 1\n--- stderr\n"
         "error[no_json]: the text holds no plan\n"
-        "  --> <stdin>:1:1\n"
+        " --> <stdin>:1:1\n"
         "  |\n"
         f"1 | {APOLOGY}\n"
         "  | ^\n"
         "  = help: send the plan as a JSON array or object\n"
         "\n"
-        "1 error\n"
+        "<stdin>: 1 error\n"
+        "most critical: 1:1: the text holds no plan\n"
     )
 
 

@@ -15,6 +15,7 @@ __all__ = ["MOST_WORK", "Fault", "ValueReader", "most_digits"]
 
 _PYTHON: Final = {"True": "true", "False": "false", "None": "null"}
 _NOT_NUMBERS: Final = {"nan", "infinity", "inf"}
+_CHARACTERS: Final = 100  # of a comment, which cost as much as one value
 _HEX_ESCAPE: Final = 4  # \x41
 MOST_WORK: Final = 250_000
 _CONTROLS: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -139,6 +140,7 @@ class ValueReader:
                     self.edit(pos, piece.end(), " ", "comment")
                     if self.text.startswith("/*", pos) and not piece["closed"]:
                         raise self.cut_off()
+            self.work += (piece.end() - pos) // _CHARACTERS  # a long one may be passed over again and again
             pos = piece.end()
         return pos
 

@@ -133,6 +133,20 @@ def test_reading_stops_with_an_error_where_too_much_is_not_json(monkeypatch: pyt
     ]
 
 
+def test_a_comment_behind_many_objects_is_not_read_for_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locate, "MOST_WORK", 1_000)
+    starts: list[int] = []
+    once = locate.repair
+
+    def counted(text: str, start: int, **options: bool) -> repair.Repaired:
+        starts.append(start)
+        return once(text, start, **options)
+
+    monkeypatch.setattr(locate, "repair", counted)
+    validate_workflow(f"[{STEP}] so " + "{a: 1}//" * 5_000)
+    assert len(starts) < 10
+
+
 def test_reading_stops_with_an_error_where_too_much_stands_around_the_plan(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

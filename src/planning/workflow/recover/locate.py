@@ -56,6 +56,11 @@ def locate(text: str, *, is_finished: bool = False) -> Located:
     last = readings[-1]
     if last is not chosen:  # a draft that is whole is not the plan that was cut behind it
         errors += [each for each in last.errors if each.code in {"truncated", "too_long"}]
+    if not is_finished and _is_in_thoughts(text, chosen):
+        end = len(text.rstrip())
+        errors.append(
+            Found("truncated", "the text breaks off in its thoughts", "send the plan", span=(end, end))
+        )
     if others:
         told = f"the text holds {len(others) + 1} different plans"
         span = others[0].start, others[0].start + 1
@@ -65,6 +70,12 @@ def locate(text: str, *, is_finished: bool = False) -> Located:
     if "surrounding_text" in notes and _EMPTY.fullmatch(text, chosen.start, chosen.end):
         return Located(None, [_nothing(text)])
     return Located(chosen, errors + remarks(notes))
+
+
+def _is_in_thoughts(text: str, chosen: Repaired) -> bool:
+    """Whether the plan is a draft in a block of thoughts that never ends."""
+    opening = max(text.rfind(tag, 0, chosen.start) for tag in ("<think>", "<thinking>"))
+    return opening >= 0 and not any(text.find(tag, opening) >= 0 for tag in ("</think>", "</thinking>"))
 
 
 def _written(text: str, reading: Repaired) -> str:

@@ -136,7 +136,7 @@ def test_reading_stops_with_an_error_where_too_much_is_not_json(monkeypatch: pyt
 def test_a_comment_behind_many_objects_is_not_read_for_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locate, "MOST_WORK", 1_000)
     starts: list[int] = []
-    once = locate.repair
+    once = repair.repair
 
     def counted(text: str, start: int, **options: bool) -> repair.Repaired:
         starts.append(start)

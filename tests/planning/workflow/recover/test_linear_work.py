@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from types import FrameType
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from planning.workflow import validate_workflow
-from planning.workflow.recover import locate, read, repair, values
+from planning.workflow.recover import locate, places, read, repair, values
 
 STEP = '{"step_id":"a","description":"d","type":"tool","name":"search","inputs":{},"depends_on":[]}'
 
@@ -161,3 +162,24 @@ def test_reading_stops_with_an_error_where_too_much_stands_around_the_plan(
             text.index("so", len(STEP) + 22) + 4,
         )
     ]
+
+
+@pytest.mark.parametrize("around", [1, 50])
+def test_a_place_in_nested_lists_is_found_without_reading_each_of_them(
+    around: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = 0
+
+    class Counting(json.JSONDecoder):
+        def raw_decode(self, s: str, idx: int = 0) -> tuple[Any, int]:
+            nonlocal read
+            value, end = super().raw_decode(s, idx)
+            read += end - idx
+            return value, end
+
+    monkeypatch.setattr(places, "_DECODER", Counting())
+    inner = "[" * around + "[0], " * 20_000 + '"${z.output}"' + "]" * around
+    text = f'{{"steps": [{{"step_id": "a", "description": "d", "agent": "b", "inputs": {{"x": {inner}}}}}]}}'
+    (error,) = validate_workflow(text).errors
+    assert (error.code, error.column) == ("unknown_reference", text.index("${z") + 1)
+    assert read < 2 * len(text)

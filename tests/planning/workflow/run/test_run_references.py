@@ -55,6 +55,24 @@ def test_the_prompt_is_put_in_as_it_is_and_not_looked_at_again(prompt: str, outp
     assert one("<${user_prompt}|${a.output}>", prompt, a=output) == f"<{prompt}|{output}>"
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("$${HOME}", "${HOME}"),
+        ("$${a.output}", "${a.output}"),
+        ("$$${a.output}", "$${a.output}"),
+        ("cd $${HOME}/${a.output} && echo $$ $${", "cd ${HOME}/7 && echo $$ ${"),
+        ("${a.output}$${b}", "7${b}"),
+    ],
+)
+def test_a_dollar_before_a_reference_writes_it_out_as_it_is(text: str, written: str) -> None:
+    assert one(text, a=7) == written
+
+
+def test_what_was_put_in_is_written_out_with_its_dollars() -> None:
+    assert one("${a.output} and $${x}", a="$${y}") == "$${y} and ${x}"
+
+
 def test_what_was_put_in_is_never_expanded_again() -> None:
     inserted = "${user_prompt} ${a.output} ${nowhere.output} ${"
     assert one("${a.output}", "the prompt", a=inserted) == inserted

@@ -13,7 +13,6 @@ from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from syrupy.location import PyTestLocation
 
-import strategies  # noqa: F401 - it loads the profile of hypothesis, whichever test runs first
 from planning import PlanningToolsSection, Toolbox
 from session import InProcessEventBus, Session
 

@@ -19,7 +19,7 @@ demo: $(VENV)/installed ## set up .venv, replay an agent's transcript, run a wor
 	@echo
 	@$(BIN)/planning ask
 
-test: ## run the tests against the built wheel; PYTEST_ARGS="..." goes to pytest
+test: ## run the tests against the built wheel, the slow ones with CI=true; PYTEST_ARGS="..." goes to pytest
 	@scripts/test-wheel "$(PYTHON)" $(PYTEST_ARGS)
 
 check: $(VENV)/checkers ## lint, type-check, and hold the imports to their rules

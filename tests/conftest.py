@@ -71,9 +71,11 @@ def server_program() -> str:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what needs a server where none is installed: here, so that the summary says it in one line."""
+    """Skip what is not to run here: in this place, so that the summary has one line for each reason."""
     if SERVER is None and item.get_closest_marker("server") is not None:
         pytest.skip("no Valkey or Redis server: apt-get install redis-server, then make test")
+    if "CI" not in os.environ and item.get_closest_marker("slow") is not None:
+        pytest.skip("slow, starts and kills processes: CI=true make test runs these too")
 
 
 def pytest_unconfigure() -> None:

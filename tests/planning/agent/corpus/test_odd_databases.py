@@ -16,6 +16,8 @@ from syrupy.assertion import SnapshotAssertion
 from planning.agent.sql import SqlDatabase
 from planning.tools import ToolTimeout
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 0.5
 MANY = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < {}) "
 BOMB = (

@@ -23,6 +23,8 @@ from sql_boundary import LATER, Shop, assert_gone, children, in_time, shop_alone
 from planning import Toolbox
 from planning.agent.sql import SqlDatabase
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 0.3
 ENDLESS = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
 ONE_CALL = "SELECT instr(zeroblob(8000000), zeroblob(4000000) || x'01')"

@@ -15,6 +15,8 @@ from sql_boundary import FAILED, LIMIT, Shop, failed, in_time, shop_alone
 
 from planning.agent.sql import SqlDatabase
 
+pytestmark = pytest.mark.slow
+
 ENDLESS_VIEW = """
 CREATE TABLE t (name TEXT); INSERT INTO t VALUES ('a');
 CREATE VIEW v AS

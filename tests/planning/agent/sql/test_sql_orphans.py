@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 from readonly_files import ENDLESS, until
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc"),
+]
 
 PROGRAM = """
 import os, sys, threading, time

@@ -27,6 +27,8 @@ from planning.agent.sql.worker.frames import frame, read_frame, unframed
 from planning.agent.sql.worker.samples import Samples
 from planning.agent.sql.worker.serve import Desk
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def started() -> Iterator[Callable[[], list[int]]]:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from cli_runs import run
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-m", "planning.cli", "ask"]
 SLOW = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
 

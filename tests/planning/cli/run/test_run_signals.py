@@ -10,6 +10,8 @@ from signal import SIGINT, SIGTERM, Signals
 import pytest
 from run_folders import COMMAND, FINE, TOOLS, Running, calls, plan, step, thought, timeless
 
+pytestmark = pytest.mark.slow
+
 WITH = ("--tools", "step_tools:tools")
 STOPPING = "press Ctrl-C again to stop at once"
 

@@ -9,6 +9,10 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 _LEAVING = """
 import os, signal, time
 from planning.workflow.executors import processes

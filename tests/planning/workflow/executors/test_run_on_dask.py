@@ -26,6 +26,8 @@ from planning.workflow.executors import dask
 from planning.workflow.executors.dask_cluster import DaskClaim, DaskExecutor
 from session import Session, Snapshot
 
+pytestmark = pytest.mark.slow
+
 LOST = "the worker that ran {0} died; {0} may have taken effect, so it is not run again"
 BROKEN = "; the executor is broken, resume with another"
 

@@ -25,6 +25,8 @@ from planning.workflow.executors.jobs import NotStarted, dumps
 from planning.workflow.executors.workers import WorkerProcesses
 from planning.workflow.failures import WorkerLost
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[[int], Executor]
 
 

@@ -25,6 +25,8 @@ from planning.agent.sql.worker.frames import unframed
 from planning.agent.sql.worker.serve import Desk
 from planning.tools import StorageUnavailable
 
+pytestmark = pytest.mark.slow
+
 SHOP = """
     CREATE TABLE cities (id INTEGER PRIMARY KEY, name VARCHAR NOT NULL UNIQUE);
     CREATE TABLE customers (id INTEGER PRIMARY KEY, name VARCHAR, city_id INTEGER REFERENCES cities(id),

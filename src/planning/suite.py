@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from planning import handlers
 from planning.commands import (
@@ -21,7 +21,10 @@ from planning.errors import Problem, ToolError, ToolValidationError
 from planning.model import Plan
 from planning.reducers import REDUCERS, mark_steps
 from planning.render import reply
-from planning.tools.contract import Tool, ToolContext, ToolExample
+from planning.tools.context import ToolContext
+from planning.tools.contract import ToolExample
+from planning.tools.parameters.model import DeferredModel
+from planning.tools.tool import Tool
 from planning.tools.result import ToolResult
 from session import Session, ToolInvoked, replace_latest
 from session.transaction import Transaction
@@ -29,6 +32,7 @@ from session.transaction import Transaction
 __all__ = ["carry_out", "planning_tools", "register_plan"]
 
 C = TypeVar("C")
+_MODELS = {command: DeferredModel(command) for command in get_args(Command)}
 Handler = Callable[[Any, Plan | None], Any]
 
 
@@ -54,11 +58,11 @@ def planning_tools(session: Session) -> tuple[Tool, ...]:
         return Tool(
             name=name,
             description=description,
-            parameters=parameters,
+            parameters=_MODELS[parameters],
             function=_in_transaction(session, name, handler),
             examples=(ToolExample(arguments, message),),
             diagnose=_diagnosis(session, name, parameters),
-            publishes=True,
+            publishes="own",
             blocking=False,
         )
 

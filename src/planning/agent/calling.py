@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from planning.tools.background import run_coroutine, run_in_thread
-from planning.tools.contract import Tool
+from planning.tools.tool import Tool
 from planning.tools.parameters.model import FreeModel
 from planning.tools.parameters.signature import Signature, read_signature
 

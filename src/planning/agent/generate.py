@@ -12,7 +12,7 @@ import attrs
 from planning.agent.calling import named, named_tool
 from planning.agent.sql.schema import dialect_name, dialect_of
 from planning.errors import LONGEST_MESSAGE, ToolError, show
-from planning.tools.contract import Tool
+from planning.tools.tool import Tool
 from planning.tools.result import safe_text
 
 __all__ = [

@@ -20,12 +20,14 @@ from planning.agent.sql.database import SqlDatabase
 from planning.agent.sql.tools import Database, database_tools, is_database
 from planning.agent.state import MOST_ITERATIONS, AgentState, first_answer, fresh_answer
 from planning.errors import ToolError
-from planning.tools.contract import Tool, ToolContext
+from planning.tools.context import ToolContext
+from planning.tools.tool import Tool
 from planning.tools.envelopes import execution_envelope
 from planning.tools.errors import SORRY, ErrorKind, nearest_tool
-from planning.tools.path import Path
-from planning.tools.pipeline import context_values
-from planning.tools.registry import Declaration, ToolRegistry, as_tool
+from planning.tools.pipeline import CallPipeline
+from planning.tools.execute import context_values
+from planning.tools.declare import Declaration, as_tool
+from planning.tools.registry import ToolRegistry
 from planning.tools.result import ToolResult
 from planning.tools.toolbox import Toolbox
 from session import Session
@@ -113,8 +115,8 @@ async def arun(node: Node, state: State, session: Session | None = None) -> Any:
     return node.finish(state, await _path(node, state, session).acall(call.tool, call.arguments))
 
 
-def _path(node: Node, state: State, session: Session | None) -> Path:
-    return Path(ToolContext(session, context_values(state)), limiter=node.limiter)
+def _path(node: Node, state: State, session: Session | None) -> CallPipeline:
+    return CallPipeline(ToolContext(session, context_values(state)), limiter=node.limiter)
 
 
 def plan(state: State, max_iterations: int = MOST_ITERATIONS) -> AgentState:

@@ -7,7 +7,7 @@ from planning.prompt.section import Enabled, Section
 from planning.prompt.strategies import PlanningStrategy, section_body
 from planning.render import plan_text
 from planning.suite import planning_tools, register_plan
-from planning.tools.contract import Tool
+from planning.tools.tool import Tool
 from session import Session
 
 __all__ = ["PlanningToolsSection"]

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from planning.prompt.section import PromptRenderError, Section
-from planning.tools.contract import Tool
+from planning.tools.tool import Tool
 from session import PromptRendered, Session
 
 __all__ = ["Prompt", "RenderedPrompt"]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import NoneType
 from typing import Any, Generic, get_args
 
-from planning.tools.contract import Tool
+from planning.tools.tool import Tool
 
 __all__ = ["MarkdownSection", "PromptRenderError", "Section"]
 

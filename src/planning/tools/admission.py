@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
+from threading import Lock
 from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from planning.errors import ToolValidationError
-from planning.tools.contract import Tool
+from planning.tools.contract import ToolContract
+from planning.tools.decode import decode, read_arguments
 from planning.tools.errors import PASSING, ErrorKind, UserInputNeeded, classify_error
 from planning.tools.outcome import question_of
-from planning.tools.spec import ToolSpec
+from planning.tools.parameters.model import FreeModel
+from planning.tools.spec import QueryTypes
 
 if TYPE_CHECKING:
     from planning.tools.guard import CircuitBreaker
     from planning.tools.rate_limit import RateLimiter
     from planning.tools.result import ToolResult
 
-__all__ = ["BLAMELESS", "Admission", "acount", "check_identifiers", "count", "with_identifier"]
+__all__ = ["BLAMELESS", "DEFAULT_LIMITS", "Admission", "Limits", "acount", "check_identifiers", "count", "with_identifier"]
 
 # What says nothing of a tool's health: it was never asked, or it answered that there is nothing.
 BLAMELESS = frozenset(
@@ -33,6 +36,36 @@ BLAMELESS = frozenset(
         ErrorKind.DATA_NOT_FOUND,
     }
 )
+
+
+class Limits:
+    """Holds a limiter that is made when it is first needed, and can be replaced."""
+
+    def __init__(self, limiter: RateLimiter | None = None) -> None:
+        self._limiter = limiter
+        self._lock = Lock()
+
+    def __call__(self) -> RateLimiter:
+        """The limiter; one with 60 calls a minute for each key, counted in this process, if none was given.
+
+        Raises:
+            ImportError: The limits library is not installed.
+        """
+        with self._lock:
+            if self._limiter is None:
+                from planning.tools.rate_limit import RateLimiter  # noqa: PLC0415 - of an extra
+
+                self._limiter = RateLimiter()
+            return self._limiter
+
+    def replace(self, limiter: RateLimiter) -> None:
+        """Count with another limiter from now on."""
+        with self._lock:
+            self._limiter = limiter
+
+
+DEFAULT_LIMITS = Limits()
+"""Those of the default registry, for calls that come from no registry and no toolbox."""
 
 
 class Admission:
@@ -72,13 +105,13 @@ class Admission:
 
 
 def count(
-    tool: Tool, limiter: Callable[[], RateLimiter] | None, seconds: float | None, started: float
+    tool: ToolContract, limiter: Callable[[], RateLimiter], seconds: float | None, started: float
 ) -> None:
     """Count a call of a tool with a ``rate_limit_key``; waiting for a server is a part of the call's time.
 
     Args:
         tool: The tool.
-        limiter: Gives the limiter; the default registry's when left out.
+        limiter: Gives the limiter.
         seconds: How long the call may take; None for no limit.
         started: When it began.
 
@@ -89,7 +122,7 @@ def count(
     """
     if tool.rate_limit_key is None:
         return
-    counting = _limiter(limiter)
+    counting = limiter()
     hit = partial(counting.hit, tool.rate_limit_key)
     if seconds is None or counting.is_local:
         hit()
@@ -100,25 +133,17 @@ def count(
 
 
 async def acount(
-    tool: Tool, limiter: Callable[[], RateLimiter] | None, seconds: float | None, started: float
+    tool: ToolContract, limiter: Callable[[], RateLimiter], seconds: float | None, started: float
 ) -> None:
     """The same from async code."""
     if tool.rate_limit_key is not None:
         from planning.tools.background import await_within  # noqa: PLC0415 - it needs asyncio
 
-        hitting = _limiter(limiter).ahit(tool.rate_limit_key)
+        hitting = limiter().ahit(tool.rate_limit_key)
         await await_within(hitting, tool.name, seconds, perf_counter() - started)
 
 
-def _limiter(given: Callable[[], RateLimiter] | None) -> RateLimiter:
-    if given is not None:
-        return given()
-    from planning.tools.registry import default_registry  # noqa: PLC0415 - it knows this module
-
-    return default_registry().limiter
-
-
-def with_identifier(tool: Tool, arguments: object) -> dict[str, Any]:
+def with_identifier(tool: ToolContract, arguments: object) -> dict[str, Any]:
     """The arguments, read as far as it takes to see that they say whom the call is about.
 
     It comes before the parameter model is asked, which would only say that a field is missing.
@@ -127,22 +152,22 @@ def with_identifier(tool: Tool, arguments: object) -> dict[str, Any]:
         UserInputNeeded: They do not, with the question for the user.
         ToolValidationError: They cannot be read.
     """
-    given = _read(arguments, is_private=tool.returns_private_data)
+    given: dict[str, Any] = decode(FreeModel(), arguments, is_private=tool.returns_private_data)
     check_identifiers(tool, given)
     return given
 
 
-def check_identifiers(tool: Tool, arguments: Mapping[str, Any]) -> None:
+def check_identifiers(tool: ToolContract, arguments: Mapping[str, Any]) -> None:
     """Stop a call that says of nobody whom it is about.
 
     Raises:
         UserInputNeeded: With the question for the user.
     """
-    if isinstance(tool.parameters, ToolSpec):
+    if isinstance(tool.parameters, QueryTypes):
         inner = arguments.get("parameters")
         if isinstance(inner, (str, bytes, bytearray)):
             with suppress(ToolValidationError):  # it is refused later, with what is wrong
-                inner = _read(inner, is_private=False)
+                inner = read_arguments(inner)
         arguments = inner if isinstance(inner, Mapping) else {}
     if any(_names_someone(arguments.get(name)) for name in tool.identifiers):
         return
@@ -169,10 +194,3 @@ def _names_someone(value: object) -> bool:
         elif each is not None and not isinstance(each, bool):
             return True
     return False
-
-
-def _read(arguments: object, *, is_private: bool) -> dict[str, Any]:
-    from planning.tools.decode import decode  # noqa: PLC0415 - it needs msgspec
-
-    given: dict[str, Any] = decode(None, arguments, is_private=is_private)
-    return given

@@ -7,12 +7,15 @@ from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from planning.tools.contract import IDENTIFIERS, Tool, ToolContext, ToolExample
+from planning.tools.context import ToolContext
+from planning.tools.contract import IDENTIFIERS, ToolExample
 from planning.tools.envelopes import QueryResponses, pipeline_envelope
 from planning.tools.errors import PASSING, ContextInvalid, type_name
-from planning.tools.outcome import failed
+from planning.tools.outcome import failed, from_outcome
 from planning.tools.parameters.model import FreeModel
-from planning.tools.path import Path
+from planning.tools.pipeline import CallPipeline
+from planning.tools.result import ToolResult
+from planning.tools.tool import Tool
 
 if TYPE_CHECKING:
     from planning.tools.guard import CircuitBreaker, Retry
@@ -89,11 +92,11 @@ class BaseTool(QueryResponses, ABC):
         except BaseException as error:  # noqa: BLE001 - a subclass may declare anything, or nothing
             return pipeline_envelope(failed(self._known_name(), error, started))
         try:
-            path = Path(ToolContext.of(context))
+            pipeline = CallPipeline(ToolContext.of(context))
         except ContextInvalid as error:
-            return pipeline_envelope(Path().answer_bad_context(tool, error))
+            return pipeline_envelope(CallPipeline().answer_bad_context(tool, error))
         try:
-            return pipeline_envelope(await path.acall(tool, args))
+            return pipeline_envelope(await pipeline.acall(tool, args))
         finally:
             del args  # a cancelling holds this frame, and must not lead to private data
 
@@ -116,7 +119,6 @@ class BaseTool(QueryResponses, ABC):
             self._execute,
             parameters=FreeModel() if self.parameters is None else self.parameters,
             examples=self.examples,
-            returns_outcome=True,
             requires_identifier=self.requires_identifier,
             identifiers=self.identifiers,
             input_request=self.input_request,
@@ -132,8 +134,8 @@ class BaseTool(QueryResponses, ABC):
         """The JSON Schema of the arguments."""
         return self.as_tool.parameters_schema()
 
-    async def _execute(self, params: Any, context: ToolContext) -> dict[str, Any]:
+    async def _execute(self, params: Any, context: ToolContext) -> ToolResult:
         values = dict(context.values)
         if context.session is not None:
             values["session"] = context.session
-        return await self.execute(params, values)
+        return from_outcome(self.name, await self.execute(params, values))

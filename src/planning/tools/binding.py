@@ -6,46 +6,61 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from planning.tools.contract import Tool, ToolContext
-from planning.tools.docstrings import read_docstring
+from planning.tools.context import ToolContext
 from planning.tools.parameters.model import ParameterModel, model_of
-from planning.tools.parameters.record_model import RecordModel
 from planning.tools.parameters.signature import Signature, behind, is_of_type, signature_record
-from planning.tools.spec import QueryCall, QueryModel, ToolSpec
+from planning.tools.spec import QueryCall, QueryModel, QueryTypes
 
-__all__ = ["bind"]
+__all__ = ["Run", "bind"]
 
 Run = Callable[[Any, ToolContext], Any]
 
 
-def bind(tool: Tool, signature: Signature) -> tuple[ParameterModel, Run]:
+def bind(
+    name: str, function: Callable[..., Any], parameters: Any, signature: Signature, *, rules: bool
+) -> tuple[ParameterModel, Run]:
     """Say what a tool's arguments are checked against, and how its function is called with them.
+
+    Args:
+        name: The tool's name.
+        function: Its function.
+        parameters: What it declares of its parameters.
+        signature: What was read of the function.
+        rules: Whether the limits in field metadata are made; see ``model_of``.
 
     Raises:
         TypeError: The function cannot be called with its parameters, or they are of no known kind.
     """
-    function = tool.function
-    if tool.parameters is None:
-        _, descriptions = read_docstring(inspect.getdoc(behind(function)))
-        record, contexts = signature_record(function, signature, ToolContext, descriptions)
-        taken = RecordModel(record, name=tool.name, is_open=signature.is_open)
-        if not contexts:
-            return taken, lambda params, _context: function(**params)
-        return taken, lambda params, context: function(**params, **dict.fromkeys(contexts, context))
-    if isinstance(tool.parameters, ToolSpec):
-        return QueryModel(tool.parameters), _query_run(tool, signature)
-    model = model_of(tool.parameters)
+    if parameters is None:
+        return _function_run(name, function, signature)
+    if isinstance(parameters, QueryTypes):
+        return QueryModel(parameters), _query_run(name, function, signature)
+    model = model_of(parameters, rules=rules)
     if _takes_context(function, signature, 2):
-        _refuse_more(tool, signature, 2)
+        _refuse_more(name, signature, 2)
         return model, function
     if not signature.takes(1):
-        raise TypeError(f"the function of {tool.name} must take its parameters as its first argument")
-    _refuse_more(tool, signature, 1)
+        raise TypeError(f"the function of {name} must take its parameters as its first argument")
+    _refuse_more(name, signature, 1)
     return model, lambda params, _context: function(params)
 
 
-def _query_run(tool: Tool, signature: Signature) -> Run:
-    function = tool.function
+def _function_run(
+    name: str, function: Callable[..., Any], signature: Signature
+) -> tuple[ParameterModel, Run]:
+    """For a tool whose parameters are those of its function."""
+    from planning.tools.docstrings import read_docstring  # noqa: PLC0415 - of a library; only declarations need it
+    from planning.tools.parameters.typed import TypedModel  # noqa: PLC0415 - it needs pydantic
+
+    _, descriptions = read_docstring(inspect.getdoc(behind(function)))
+    record, contexts = signature_record(function, signature, ToolContext, descriptions)
+    model = TypedModel(record, name=name, is_open=signature.is_open)
+    if not contexts:
+        return model, lambda params, _context: function(**params)
+    return model, lambda params, context: function(**params, **dict.fromkeys(contexts, context))
+
+
+def _query_run(name: str, function: Callable[..., Any], signature: Signature) -> Run:
 
     def run(call: QueryCall, _context: ToolContext) -> Any:
         return function(call.query_type, call.parameters)
@@ -54,9 +69,9 @@ def _query_run(tool: Tool, signature: Signature) -> Run:
         return function(call.query_type, call.parameters, context)
 
     if not signature.takes(2):
-        raise TypeError(f"the function of {tool.name} must take a query type and its parameters")
+        raise TypeError(f"the function of {name} must take a query type and its parameters")
     takes_context = _takes_context(function, signature, 3)
-    _refuse_more(tool, signature, 3 if takes_context else 2)
+    _refuse_more(name, signature, 3 if takes_context else 2)
     return run_with_context if takes_context else run
 
 
@@ -74,11 +89,11 @@ def _takes_context(function: Callable[..., Any], signature: Signature, place: in
     )
 
 
-def _refuse_more(tool: Tool, signature: Signature, given: int) -> None:
+def _refuse_more(name: str, signature: Signature, given: int) -> None:
     """Refuse a function that needs more than it is given: it would fail at every call."""
     lacking = signature.lacks(given)
     if lacking:
         raise TypeError(
-            f"the function of {tool.name} also needs {', '.join(lacking)}: it is called with its parameters "
+            f"the function of {name} also needs {', '.join(lacking)}: it is called with its parameters "
             "and a context behind them, by position"
         )

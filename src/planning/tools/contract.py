@@ -1,62 +1,27 @@
-"""The tool contract: what a tool is, and what it is given when it runs."""
+"""The tool contract: everything that is known of a tool before it is called."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
-from planning.errors import Problem, show
-from planning.tools.envelopes import QueryResponses, execution_envelope
-from planning.tools.errors import ContextInvalid
+from planning.errors import Problem
+from planning.tools.binding import Run, bind
+from planning.tools.context import ToolContext
+from planning.tools.parameters.model import ParameterModel
 from planning.tools.parameters.signature import Signature, read_signature
-from session import Session
+from planning.tools.spec import check_name
 
 if TYPE_CHECKING:
     from planning.tools.guard import CircuitBreaker, Retry
-    from planning.tools.parameters.model import ParameterModel
 
-__all__ = ["Tool", "ToolContext", "ToolExample"]
+__all__ = ["IDENTIFIERS", "ToolContract", "ToolExample", "check_timeout"]
 
 _LONGEST = 1_000_000
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_EVENTS = ("call", "value", "own")
 IDENTIFIERS = ("identifier", "email", "registration_id")
-
-
-def _frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    return MappingProxyType(dict(given))
-
-
-@attrs.frozen
-class ToolContext:
-    """What a tool is given beside its parameters.
-
-    Attributes:
-        session: The session of the agent that calls; None outside any session.
-        values: What the caller knows of the call, such as ``trace_id`` and ``conversation_id``.
-    """
-
-    session: Session | None = None
-    values: Mapping[str, Any] = attrs.field(factory=dict, converter=_frozen, repr=False)
-
-    @classmethod
-    def of(cls, values: object, session: Session | None = None) -> ToolContext:
-        """The context that a caller gives as a mapping; names that are no text are left out.
-
-        Raises:
-            ContextInvalid: It is no mapping.
-        """
-        if not isinstance(values, Mapping):
-            raise ContextInvalid(f"its context must be a dict, got {type(values).__name__}")
-        try:
-            return cls(session, {name: value for name, value in values.items() if isinstance(name, str)})
-        except Exception:  # noqa: BLE001 - a mapping of one's own may fail in any way
-            told = f"its context cannot be read, a {type(values).__name__}"
-        raise ContextInvalid(told)
 
 
 @attrs.frozen
@@ -70,20 +35,6 @@ class ToolExample:
 
     arguments: Mapping[str, Any]
     message: str
-
-
-def check_name(_declaration: object, field: attrs.Attribute[Any], value: object) -> None:
-    """Refuse a name that no provider takes; a validator of attrs.
-
-    Raises:
-        TypeError: It is not a string.
-        ValueError: It is empty, too long, or has other characters than a name may have.
-    """
-    _is_text(_declaration, field, value)
-    if not str(value).strip():
-        raise ValueError("a tool needs a name: a model calls it by that")
-    if not _NAME.fullmatch(str(value)):
-        raise ValueError(f"{show(value)} cannot be a tool's name: use 1 to 64 letters, digits, _ and -")
 
 
 def _is_text(_tool: object, field: attrs.Attribute[Any], value: object) -> None:
@@ -104,13 +55,18 @@ def check_timeout(value: object) -> None:
         )
 
 
-def _is_timeout(_tool: Tool, _field: attrs.Attribute[Any], value: object) -> None:
+def _is_timeout(_tool: object, _field: attrs.Attribute[Any], value: object) -> None:
     check_timeout(value)
 
 
-def _is_key(_tool: Tool, field: attrs.Attribute[Any], value: object) -> None:
+def _is_key(_tool: object, field: attrs.Attribute[Any], value: object) -> None:
     if value is not None and not (isinstance(value, str) and value.strip()):
         raise ValueError(f"a tool's {field.name} must be the name of a group, or None, got {value!r}")
+
+
+def _is_event(_tool: object, field: attrs.Attribute[Any], value: object) -> None:
+    if value not in _EVENTS:
+        raise ValueError(f"a tool's {field.name} must be one of {', '.join(_EVENTS)}, got {value!r}")
 
 
 def _names(given: str | Iterable[str]) -> tuple[str, ...]:
@@ -122,8 +78,8 @@ def _option(default: Any, **more: Any) -> Any:
 
 
 @attrs.frozen(eq=False)
-class Tool(QueryResponses):
-    """Something a model can call.
+class ToolContract:
+    """What a tool declares, bound where it is declared: as data, without a way to call it.
 
     Attributes:
         name: What the model calls it by: 1 to 64 letters, digits, ``_`` and ``-``.
@@ -134,15 +90,14 @@ class Tool(QueryResponses):
             ``ToolContext`` is given that. It may be a coroutine function. It returns a ``ToolResult``,
             or any value, which then becomes the result's ``value``. It may raise ``ToolError``.
         parameters: What arguments are decoded into, and what the schema is made from: a dataclass, an
-            attrs class, a TypedDict, a pydantic model, or a ``ToolSpec``.
+            attrs class, a TypedDict, a pydantic model, a ``ToolSpec``, or a JSON Schema as a mapping, with
+            which arguments stay a dict.
         examples: Worked examples.
         diagnose: Asked what else is wrong with arguments that cannot be decoded, so that a model
             hears of everything at once. A tool that has it checks texts itself.
-        reduces: Whether the session reduces what the tool returns, as the event's ``value``.
-        publishes: Whether the function publishes its own ``ToolInvoked``, because it does so within
-            the transaction that it needs.
-        returns_outcome: Whether the function returns ``{"success", "data", "error", "user_message"}``
-            and must say whether it succeeded, as ``BaseTool.execute`` does.
+        publishes: What the session is sent of a call that succeeded: its ``ToolInvoked`` alone (``"call"``),
+            one whose ``value`` is what the tool returned, so that it is reduced (``"value"``), or nothing,
+            because the function publishes within a transaction of its own (``"own"``).
         requires_identifier: Whether it is not called before the user has said whom it is about.
         identifiers: The arguments that say so; one of them is enough.
         input_request: What to ask the user when all of them are missing.
@@ -155,6 +110,14 @@ class Tool(QueryResponses):
         blocking: Whether a plain function may take its time: then async callers run it in a thread.
         idempotent: Whether a call may be made once more when it is not known what came of the first, as
             after a worker died. A tool with effects that must not happen twice says False.
+        is_guarded: Whether something is between a call and the function: a limit, retries, a breaker, or
+            private data to keep.
+        model: What arguments are checked against.
+        run: The function as it is called with parameters and context, whatever it takes itself.
+
+    Raises:
+        TypeError: The function cannot be called as declared, or a parameter has a type that JSON cannot carry.
+        ValueError: A name, a limit or a combination of options makes no sense; the message says what does.
     """
 
     name: str = attrs.field(validator=check_name)
@@ -163,9 +126,7 @@ class Tool(QueryResponses):
     parameters: Any = _option(None)
     examples: tuple[ToolExample, ...] = _option(())
     diagnose: Callable[[Mapping[str, Any], ToolContext], Iterable[Problem]] | None = _option(None)
-    reduces: bool = _option(False)
-    publishes: bool = _option(False)
-    returns_outcome: bool = _option(False)
+    publishes: Literal["call", "value", "own"] = _option("call", validator=_is_event)
     requires_identifier: bool = _option(False)
     identifiers: tuple[str, ...] = attrs.field(
         default=IDENTIFIERS, converter=_names, kw_only=True, repr=False
@@ -179,39 +140,34 @@ class Tool(QueryResponses):
     blocking: bool = _option(True)
     idempotent: bool = _option(True)
     _signature: Signature = attrs.field(init=False, repr=False)
-    is_unguarded: bool = attrs.field(init=False, repr=False)
-    is_direct: bool = attrs.field(init=False, repr=False)
+    is_guarded: bool = attrs.field(init=False, repr=False)
+    model: ParameterModel = attrs.field(init=False, repr=False)
+    run: Run = attrs.field(init=False, repr=False)
 
     @_signature.default
     def _read(self) -> Signature:
         return read_signature(self.function)
 
-    @is_unguarded.default
-    def _is_unguarded(self) -> bool:
-        """Whether nothing stands between a plain call and the function: no wait, no count, no secret."""
-        return not (self._is_counted() or self._signature.is_async or self.timeout)
-
-    @is_direct.default
-    def _is_direct(self) -> bool:
-        """The same of an awaited call, but for the timeout."""
-        return self._signature.is_async and not self._is_counted()
-
-    def _is_counted(self) -> bool:
+    @is_guarded.default
+    def _is_guarded(self) -> bool:
         return any((self.rate_limit_key, self.retry, self.breaker, self.returns_private_data))
+
+    @model.default
+    def _model(self) -> ParameterModel:
+        rules = self.diagnose is None
+        model, run = bind(self.name, self.function, self.parameters, self._signature, rules=rules)
+        object.__setattr__(self, "run", run)
+        return model
 
     def __attrs_post_init__(self) -> None:
         if self.requires_identifier and not self.identifiers:
             raise ValueError("a tool that requires an identifier must name the arguments that can be one")
         if self.retry is not None and self.retry.attempts > 1 and not self.idempotent:
             raise ValueError("a tool that is not idempotent is never called twice: leave its retry out")
-        if self.returns_private_data and (self.reduces or self.publishes):
+        if self.returns_private_data and self.publishes != "call":
             raise ValueError(
-                "a tool with private data neither reduces nor publishes: what it returns is in no event"
+                "a tool with private data publishes its call alone: what it returns is in no event"
             )
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function itself, past all checks: for code and tests that use it as a function."""
-        return self.function(*args, **kwargs)
 
     @property
     def is_async(self) -> bool:
@@ -222,52 +178,8 @@ class Tool(QueryResponses):
         """The JSON Schema of the parameters: descriptions, limits, enums, no further properties.
 
         Each call returns a copy of its own.
-
-        Raises:
-            TypeError: A parameter has a type that JSON cannot carry.
         """
         schema = self.model.schema()
         if self.examples:
             schema["examples"] = [dict(example.arguments) for example in self.examples]
         return schema
-
-    @cached_property
-    def model(self) -> ParameterModel:
-        """What arguments are checked against."""
-        return self._bound[0]
-
-    @cached_property
-    def run(self) -> Callable[[Any, ToolContext], Any]:
-        """The function as it is called with parameters and context, whatever it takes itself."""
-        return self._bound[1]
-
-    @cached_property
-    def _bound(self) -> tuple[ParameterModel, Callable[[Any, ToolContext], Any]]:
-        from planning.tools.binding import bind  # noqa: PLC0415 - it needs msgspec
-
-        return bind(self, self._signature)
-
-    def execute(self, /, **kwargs: Any) -> dict[str, Any]:
-        """Call it from Python; never raises, but for KeyboardInterrupt and SystemExit.
-
-        An async function is run to its end, which needs a thread without a running event loop.
-
-        Returns:
-            ``{"success", "tool", "result", "error", "elapsed"}``: the error is None on success, and the
-            elapsed time is in seconds.
-        """
-        from planning.tools.path import Path  # noqa: PLC0415 - it knows this module
-
-        try:
-            return execution_envelope(self.name, Path().call(self, kwargs))
-        finally:
-            del kwargs  # what ends the program holds this frame, and must not lead to private data
-
-    async def aexecute(self, /, **kwargs: Any) -> dict[str, Any]:
-        """The same from async code."""
-        from planning.tools.path import Path  # noqa: PLC0415 - it knows this module
-
-        try:
-            return execution_envelope(self.name, await Path().acall(self, kwargs))
-        finally:
-            del kwargs  # as in execute

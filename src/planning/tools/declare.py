@@ -1,4 +1,4 @@
-"""Tools from functions: the decorator that reads a signature and a docstring."""
+"""Tools from whatever declares them: the decorator for functions, and the one form that all of them have."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import inspect
 from collections.abc import Callable
 from typing import Any, overload
 
-from planning.tools.contract import Tool
+from planning.tools.base import BaseTool
 from planning.tools.parameters.signature import behind
+from planning.tools.tool import Tool, ToolSpec
 
-__all__ = ["tool"]
+__all__ = ["Declaration", "as_tool", "tool"]
+
+Declaration = Tool | BaseTool | ToolSpec | Callable[..., Any]
 
 
 @overload
@@ -61,3 +64,22 @@ def _made(
     if name is None:
         name = getattr(behind(function), "__name__", type(behind(function)).__name__).strip("<>")
     return Tool(name, description, function, **options)
+
+
+def as_tool(declaration: Declaration) -> Tool:
+    """The tool behind a declaration, in whichever way it was written.
+
+    Raises:
+        TypeError: It is no declaration.
+    """
+    if isinstance(declaration, Tool):
+        return declaration
+    if isinstance(declaration, BaseTool):
+        return declaration.as_tool
+    if isinstance(declaration, ToolSpec):
+        return declaration.as_tool
+    if isinstance(declaration, type):
+        raise TypeError(f"got the class {declaration.__name__} for a tool; write {declaration.__name__}()")
+    if declaration is None:
+        raise TypeError("a tool's function must be callable, got NoneType")
+    return tool(declaration)

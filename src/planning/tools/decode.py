@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from math import isinf
 from typing import Any, NoReturn
 
-import msgspec
-
 from planning.errors import Problem, ToolValidationError, show
-from planning.tools.parameters.model import Diagnose, ParameterModel, model_of
+from planning.tools.parameters.model import Diagnose, ParameterModel
 from planning.tools.parameters.words import type_word, withheld
 
 __all__ = ["MOST_CHARACTERS", "decode", "read_arguments"]
 
 MOST_CHARACTERS = 1_000_000
 _TOO_DEEP = "arguments are nested too deep; send a flat JSON object"
+_OUT_OF_RANGE = "arguments hold a number that is out of range; send a smaller one"
+_NOT_JSON = "arguments are not JSON: NaN, Infinity and broken Unicode are not allowed; send one JSON object"
+_SURROGATE = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
 
 
 def decode(
-    model: Any,
+    model: ParameterModel,
     arguments: object,
     diagnose: Diagnose | None = None,
     *,
@@ -28,7 +32,7 @@ def decode(
     """Turn arguments into parameters.
 
     Args:
-        model: What they are to become: a ``ParameterModel``, or a type that ``model_of`` takes.
+        model: What they are to become.
         arguments: JSON text of an object, as text or bytes, or a mapping; None and blank text are
             an empty object.
         diagnose: Asked for further problems once there are some; see ``ParameterModel.convert``.
@@ -37,14 +41,13 @@ def decode(
     Raises:
         ToolValidationError: With every problem and its path.
     """
-    taken: ParameterModel = model if isinstance(model, ParameterModel) else model_of(model)
     try:
-        return taken.convert(read_arguments(arguments), diagnose)
+        return model.convert(read_arguments(arguments), diagnose)
     except ToolValidationError as error:
         if not is_private:
             raise
-        schema = taken.schema()
-        refusal = ToolValidationError(dict.fromkeys(withheld(problem, schema) for problem in error.problems))
+        kept = dict.fromkeys(withheld(problem, model.shape) for problem in error.problems)
+        refusal = ToolValidationError(kept)
     raise refusal  # outside of the handler: it carries no trace of the other
 
 
@@ -77,43 +80,64 @@ def _refuse(message: str, *, tells: bool = False) -> NoReturn:
 
 def _parse_text(text: str | bytes | bytearray) -> Any:
     try:
-        data = msgspec.json.decode(text)
-    except RecursionError:
-        _refuse(_TOO_DEEP)
-    except msgspec.ValidationError:
-        _refuse("arguments hold a number that is out of range; send a smaller one")
-    except (msgspec.DecodeError, ValueError):
+        data = _reader()(text, allow_inf_nan=False)
+        names = _names(data)
+    except ValueError:
         _refuse_text(text)
-    # Each name in the text has a colon: where there are more colons than names were kept, some stand
-    # in strings, or a name stands twice.
+    except OverflowError:
+        _refuse(_OUT_OF_RANGE)
+    # Each name in the text has a colon: where there are more colons than names were kept, some are in strings,
+    # or a name is there twice.
     colons = text.count(":") if isinstance(text, str) else text.count(b":")
-    try:
-        if colons != _names(data):
-            json.loads(text, object_pairs_hook=_each_once)
-    except RecursionError:
-        _refuse(_TOO_DEEP)
+    if colons != names:
+        json.loads(text, object_pairs_hook=_each_once)
     return data
 
 
+@cache
+def _reader() -> Callable[..., Any]:
+    """Load the reader with the first call, and pydantic's core with it."""
+    from pydantic_core import from_json  # noqa: PLC0415 - it is large
+
+    return from_json
+
+
 def _refuse_text(text: str | bytes | bytearray) -> NoReturn:
-    """Say where a text stops being JSON; msgspec names the place less well."""
+    """Say where a text stops being JSON, in the words of the standard library."""
     try:
-        json.loads(text)
+        text = text if isinstance(text, str) else text.decode()
+        json.loads(text, parse_constant=lambda _: _refuse(_NOT_JSON))
     except json.JSONDecodeError as error:
         at = f"line {error.lineno}, column {error.colno}"
         _refuse(f"arguments are not JSON at {at}: {error.msg}; send one JSON object")
-    except (ValueError, RecursionError):
-        pass
-    _refuse("arguments are not JSON: NaN, Infinity and broken Unicode are not allowed; send one JSON object")
+    except RecursionError:
+        _refuse(_TOO_DEEP)
+    except UnicodeDecodeError:
+        _refuse(_NOT_JSON)
+    except ToolValidationError:
+        raise
+    except ValueError:
+        _refuse(_OUT_OF_RANGE)  # Python reads no integer of so many digits
+    _refuse(_NOT_JSON if _SURROGATE.search(text) else _TOO_DEEP)
 
 
 def _names(data: Any) -> int:
-    """How many names the objects in a value have, all told."""
-    if isinstance(data, dict):
-        return len(data) + sum(_names(value) for value in data.values() if isinstance(value, (dict, list)))
-    if isinstance(data, list):
-        return sum(_names(item) for item in data if isinstance(item, (dict, list)))
-    return 0
+    """How many names the objects in a value have, all told.
+
+    Raises:
+        OverflowError: A number in it is infinite: its text was out of range.
+    """
+    total, todo = 0, [data]
+    while todo:
+        value = todo.pop()
+        if type(value) is dict:
+            total += len(value)
+            todo += value.values()
+        elif type(value) is list:
+            todo += value
+        elif type(value) is float and isinf(value):
+            raise OverflowError
+    return total
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import attrs
 
 from planning.errors import LONGEST_MESSAGE as MOST_TEXT
 from planning.errors import ToolError, ToolValidationError
-from planning.tools.contract import Tool
+from planning.tools.contract import ToolContract
 from planning.tools.errors import (
     PASSING,
     SORRY,
@@ -27,6 +27,7 @@ from session import SessionBusyError
 __all__ = [
     "MOST_TEXT",
     "failed",
+    "from_outcome",
     "is_cancelling",
     "kept",
     "may_pass",
@@ -56,33 +57,55 @@ _REPORT = ("success", "error", "user_message", "code", "needs_user_input", "inpu
 _RETURN = "return text, numbers, booleans, None, lists, dicts or records of these"
 
 
-def settled(tool: Tool, outcome: Any, started: float) -> ToolResult:
+def settled(tool: ToolContract, outcome: Any, started: float) -> ToolResult:
     """The result that stands for what a tool returned.
 
     Raises:
         ResultInvalid: That is no result.
     """
-    if (outcome is None or type(outcome) is str) and not tool.returns_outcome:
-        result = ToolResult(True, _told(tool, outcome), outcome, None, None, perf_counter() - started)
+    if outcome is None or type(outcome) is str:
+        result = ToolResult(True, _told(tool.name, outcome), outcome, None, None, perf_counter() - started)
     elif isinstance(outcome, ToolResult):
         if outcome.success is True and outcome.elapsed and not tool.returns_private_data:
             return outcome
         result = _completed(outcome, started)
-    elif tool.returns_outcome:
-        result = _from_outcome(tool, outcome, started)
-    elif _is_failure(said := _said_by(tool, outcome)):
-        result = _reported(tool, said, outcome, started)
+    elif _is_failure(said := _said_by(tool.name, outcome)):
+        result = _completed(_reported(tool.name, said, outcome), started)
     else:
-        result = ToolResult(True, _told(tool, outcome), outcome, None, None, perf_counter() - started)
-    return attrs.evolve(result, is_private=True) if tool.returns_private_data else result
+        result = ToolResult(True, _told(tool.name, outcome), outcome, None, None, perf_counter() - started)
+    return attrs.evolve(result, is_private=True, cause=None) if tool.returns_private_data else result
 
 
-def may_pass(tool: Tool, outcome: Any) -> bool:
+def from_outcome(name: str, outcome: object) -> ToolResult:
+    """The result of a tool that must say whether it succeeded: ``{"success", "data", "error", "user_message"}``.
+
+    Args:
+        name: The tool's name.
+        outcome: What it returned.
+
+    Raises:
+        ResultInvalid: That is not such a dict.
+    """
+    if not isinstance(outcome, Mapping):
+        _close(outcome)
+        raise _invalid(name, f"execute() must return a dict, got {_kind(outcome)}")
+    said, data = _said_by(name, outcome), outcome.get("data")
+    if _is_failure(said):
+        return _reported(name, said, data)
+    if said.get("success") is not True:
+        given = _kind(said.get("success"))
+        raise _invalid(name, f"the dict of execute() must say success: True or False, got {given}")
+    told = said.get("user_message")
+    user_message = told if isinstance(told, str) else None
+    return ToolResult(True, _told(name, data), data, None, user_message)
+
+
+def may_pass(tool: ToolContract, outcome: Any) -> bool:
     """Whether a tool returned a failure that is tried again when it is raised."""
     if isinstance(outcome, ToolResult):
         return _is_false(outcome.success) and _code(outcome.code) in _MAY_PASS
     try:
-        said = _said_by(tool, outcome)
+        said = _said_by(tool.name, outcome)
     except ResultInvalid:
         return False
     return _is_failure(said) and _code(said.get("code")) in _MAY_PASS
@@ -135,14 +158,14 @@ def _failed(
     )
 
 
-def withheld_failure(tool: Tool, error: BaseException) -> PrivateFailure:
+def withheld_failure(tool: ToolContract, error: BaseException) -> PrivateFailure:
     """What is raised in place of what a tool with private data raised."""
     code = classify_error(error)
     question = question_of(tool) if code is ErrorKind.NEEDS_USER_INPUT else None
     return PrivateFailure(_TOLD.get(code, _FAILED).format(tool.name), code, question)
 
 
-def question_of(tool: Tool) -> str:
+def question_of(tool: ToolContract) -> str:
     """What to ask the user before a tool that requires an identifier can be called."""
     names = [name.replace("_", " ") for name in tool.identifiers]
     listed = " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
@@ -187,7 +210,7 @@ def _code(given: object) -> ErrorKind:
     return ErrorKind(given) if isinstance(given, str) and given in _CODES else ErrorKind.TOOL
 
 
-def _said_by(tool: Tool, outcome: Any) -> Mapping[str, Any]:
+def _said_by(name: str, outcome: Any) -> Mapping[str, Any]:
     """What a mapping or a record says of a failure, by name; nothing where the outcome is neither.
 
     Raises:
@@ -195,12 +218,12 @@ def _said_by(tool: Tool, outcome: Any) -> Mapping[str, Any]:
     """
     try:
         if isinstance(outcome, Mapping):
-            return {name: outcome[name] for name in _REPORT if name in outcome}
+            return {key: outcome[key] for key in _REPORT if key in outcome}
         names = field_names(outcome) or ()
-        return {name: getattr(outcome, name) for name in _REPORT if name in names}
+        return {key: getattr(outcome, key) for key in _REPORT if key in names}
     except Exception:  # noqa: BLE001 - any object may come here, and whatever it is asked may fail
         unread = _unread(outcome)
-    raise _invalid(tool, unread)
+    raise _invalid(name, unread)
 
 
 def _is_failure(said: Mapping[str, Any]) -> bool:
@@ -220,25 +243,10 @@ def _is_false(success: Any) -> bool:
         return True
 
 
-def _from_outcome(tool: Tool, outcome: Any, started: float) -> ToolResult:
-    if not isinstance(outcome, Mapping):
-        _close(outcome)
-        raise _invalid(tool, f"execute() must return a dict, got {_kind(outcome)}")
-    said, data = _said_by(tool, outcome), outcome.get("data")
-    if _is_failure(said):
-        return _reported(tool, said, data, started)
-    if said.get("success") is not True:
-        given = _kind(said.get("success"))
-        raise _invalid(tool, f"the dict of execute() must say success: True or False, got {given}")
-    told = said.get("user_message")
-    user_message = told if isinstance(told, str) else None
-    return ToolResult(True, _told(tool, data), data, None, user_message, perf_counter() - started)
-
-
-def _reported(tool: Tool, outcome: Mapping[str, Any], value: Any, started: float) -> ToolResult:
+def _reported(name: str, outcome: Mapping[str, Any], value: Any) -> ToolResult:
     """The failure that a tool returned instead of raising it."""
     error, said = outcome.get("error"), outcome.get("user_message")
-    told = error if isinstance(error, str) and error.strip() else f"{tool.name} reported a failure"
+    told = error if isinstance(error, str) and error.strip() else f"{name} reported a failure"
     asked = outcome.get("input_request") if outcome.get("needs_user_input") is True else None
     question = asked if isinstance(asked, str) else None
     code = _code(outcome.get("code"))
@@ -250,14 +258,14 @@ def _reported(tool: Tool, outcome: Mapping[str, Any], value: Any, started: float
         value,
         told,
         said if isinstance(said, str) else None,
-        perf_counter() - started,
+        0.0,
         code,
         question,
-        None if tool.returns_private_data else told,
+        told,
     )
 
 
-def _told(tool: Tool, value: Any) -> str:
+def _told(name: str, value: Any) -> str:
     """A value as the model reads it: text as it is, all else as JSON.
 
     Raises:
@@ -278,11 +286,11 @@ def _told(tool: Tool, value: Any) -> str:
     except Exception:  # noqa: BLE001 - the same
         reason = _unread(value)
     _close(value)
-    raise _invalid(tool, reason)
+    raise _invalid(name, reason)
 
 
-def _invalid(tool: Tool, cause: str) -> ResultInvalid:
-    return ResultInvalid(_TOLD[ErrorKind.BAD_RESULT].format(tool.name), cause)
+def _invalid(name: str, cause: str) -> ResultInvalid:
+    return ResultInvalid(_TOLD[ErrorKind.BAD_RESULT].format(name), cause)
 
 
 def _unusable(value: object) -> str | None:

@@ -1,103 +1,392 @@
-"""The pipeline's step that carries out what a planner asked for."""
+"""The one way of every call: decode, check identifiers, limit, run, classify, publish, record.
+
+Finding the tool by its name comes before; the toolbox does it. Whatever is wrong on the way is an
+exception here, and here alone an exception becomes a result.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache, partial
+from time import perf_counter
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from planning.errors import ToolValidationError, show
-from planning.tools.contract import ToolContext
-from planning.tools.envelopes import pipeline_envelope
-from planning.tools.errors import ErrorKind
-from planning.tools.ledger import register_ledger
-from planning.tools.path import Path
-from planning.tools.registry import ToolRegistry, default_registry
-from planning.tools.result import plain
-from session import Session
+from planning.errors import Problem, ToolValidationError
+from planning.tools.admission import BLAMELESS, DEFAULT_LIMITS, Admission, acount, check_identifiers, count, with_identifier
+from planning.tools.context import ToolContext
+from planning.tools.contract import ToolContract
+from planning.tools.decode import decode
+from planning.tools.errors import (
+    PASSING,
+    ContextInvalid,
+    ErrorKind,
+    ResultInvalid,
+    ToolError,
+    UserInputNeeded,
+    type_name,
+)
+from planning.tools.outcome import (
+    failed,
+    is_cancelling,
+    kept,
+    may_pass,
+    redacted,
+    settled,
+    withheld_failure,
+)
+from planning.tools.result import ToolResult, copied
+from session import ToolFailed, ToolInvoked
 
-__all__ = ["context_values", "execute_tools"]
+if TYPE_CHECKING:
+    from logging import Logger
 
-_UNREADABLE = "invalid_call"
+    from planning.tools.rate_limit import RateLimiter
+
+__all__ = ["CallPipeline", "Runner"]
+
+Runner = Callable[[ToolContract, Any, float | None, Callable[[], Awaitable[Any]]], Awaitable[Any]]
+"""Runs a tool's function somewhere: given the tool, its parameters, the seconds that it has, and how it would
+be run here; returns what the function returns, and raises what it raises."""
+
+_DEBUG, _INFO, _ERROR = 10, 20, 40  # as in logging, which the first call loads
+
+_NO_CONTEXT = ToolContext()
 
 
-async def execute_tools(
-    state: Mapping[str, Any], *, registry: ToolRegistry | None = None, session: Session | None = None
-) -> dict[str, dict[str, Any]]:
-    """Carry out the tool calls in a pipeline's state, one after the other; never raises.
+class CallPipeline:
+    """How calls are made: for which session, within which limits."""
 
-    Args:
-        state: ``tool_calls`` is a list of ``{"tool", "args"}``; the context of the tools is made of
-            ``trace_id``, ``conversation_context["conversation_id"]`` and
-            ``user_context["conference_id"]``, each None where it is missing.
-        registry: Whose tools; the default registry's when left out.
-        session: Where the calls are published and recorded; nowhere when left out.
+    __slots__ = ("_limiter", "_runner", "_tell", "_timeout", "context")
 
-    Returns:
-        ``{"tool_results": {name: envelope}}``, in the order of the calls, with the envelopes of
-        ``BaseTool.safe_execute``. The second call to a tool is ``name#2``. An unknown tool or a call that
-        cannot be read has an envelope that says so, and the rest runs.
-    """
-    tools = default_registry() if registry is None else registry
-    if not isinstance(state, Mapping):
-        return {"tool_results": {}}  # type: ignore[unreachable]  # a pipeline may hand over anything
-    calls = state.get("tool_calls")
-    if calls is None or (isinstance(calls, (list, tuple, dict, str)) and not calls):
-        return {"tool_results": {}}
-    if session is not None:
-        register_ledger(session)
-    path = Path(ToolContext(session, context_values(state)), limiter=lambda: tools.limiter)
-    results: dict[str, dict[str, Any]] = {}
-    numbers: dict[str, int] = {}
-    for call in calls if isinstance(calls, (list, tuple)) else [calls]:
-        name = call.get("tool") if isinstance(call, Mapping) else None
-        if not isinstance(name, str) or not name:
-            envelope, name = _unreadable(call), _UNREADABLE
+    def __init__(
+        self,
+        context: ToolContext = _NO_CONTEXT,
+        *,
+        limiter: Callable[[], RateLimiter] | None = None,
+        timeout: float | None = None,
+        runner: Runner | None = None,
+        tell: Callable[[ToolInvoked], object] | None = None,
+    ) -> None:
+        """Say how calls are made.
+
+        Args:
+            context: What the tools are given; its session is where calls are published.
+            limiter: Gives the limiter for tools with a ``rate_limit_key``; the default registry's when
+                left out.
+            timeout: The seconds that a tool has which sets no timeout itself; None for no limit.
+            runner: Where the functions of awaited calls are run; here when left out.
+            tell: Takes the event of a call that was made, to publish it; done at once when left out.
+        """
+        self.context = context
+        self._limiter = DEFAULT_LIMITS if limiter is None else limiter
+        self._timeout = timeout
+        self._runner = runner
+        self._tell = tell
+
+    def invoke(self, tool: ToolContract, arguments: object) -> ToolResult:
+        """Make a call that raises when something is wrong.
+
+        Raises:
+            ToolValidationError: The arguments are refused.
+            PrivateFailure: The tool has private data, and failed.
+            Exception: Whatever the tool itself raises.
+        """
+        started, has_begun = perf_counter(), False
+        try:
+            if type(arguments) is not tool.model.kind or tool.requires_identifier:
+                arguments = self._accept(tool, arguments)
+            has_begun = True
+            return self._walk(tool, arguments, started)
+        except BaseException as error:
+            arguments = None  # what is raised holds this frame
+            self._note(tool, error, started, has_begun=has_begun)
+            raise
+
+    async def ainvoke(self, tool: ToolContract, arguments: object) -> ToolResult:
+        """The same from async code."""
+        started, has_begun = perf_counter(), False
+        try:
+            arguments = self._accept(tool, arguments)
+            has_begun = True
+            return await self._awalk(tool, arguments, started)
+        except BaseException as error:
+            arguments = None  # what is raised holds this frame
+            self._note(tool, error, started, has_begun=has_begun)
+            raise
+
+    def call(self, tool: ToolContract, arguments: object) -> ToolResult:
+        """Make a call that always has a result.
+
+        KeyboardInterrupt, SystemExit, GeneratorExit and the cancelling of a task pass.
+        """
+        started, has_begun = perf_counter(), False
+        try:
+            arguments = self._decode(tool, arguments)
+            has_begun = True
+            return self._walk(tool, arguments, started)
+        except BaseException as error:  # noqa: BLE001 - a tool may fail in any way; what must pass is raised again
+            arguments = None  # what is raised again holds this frame
+            return self._answer(tool, error, started, has_begun=has_begun)
+
+    async def acall(self, tool: ToolContract, arguments: object) -> ToolResult:
+        """The same from async code."""
+        started, has_begun = perf_counter(), False
+        try:
+            arguments = self._decode(tool, arguments)
+            has_begun = True
+            return await self._awalk(tool, arguments, started)
+        except BaseException as error:  # noqa: BLE001 - a tool may fail in any way; what must pass is raised again
+            arguments = None  # what is raised again holds this frame
+            return self._answer(tool, error, started, has_begun=has_begun)
+
+    def attempt(self, tool: ToolContract, params: Any) -> Any:
+        """Run a tool's function, its timeout and its tries included, and nothing else of the path.
+
+        For the far end of an executor: everything else is done where the call was made.
+
+        Raises:
+            Exception: Whatever the tool itself raises.
+        """
+        if tool.is_async:
+            return _background().run_coroutine(partial(self._here, tool, params, perf_counter()), tool.name)
+        return self._try(tool, params, perf_counter())
+
+    def answer_unfound(self, name: str, error: ToolValidationError) -> ToolResult:
+        """The result of a call to a tool that does not exist."""
+        error.nothing_changed = True
+        result = failed(name, error, perf_counter(), code=ErrorKind.UNKNOWN_TOOL)
+        self._record(name, result, error)
+        return result
+
+    def answer_bad_context(self, tool: ToolContract, error: ContextInvalid) -> ToolResult:
+        """The result of a call whose context is no mapping."""
+        told = ContextInvalid(f"{tool.name} was not called: {error.message}")
+        return self._answer(tool, told, perf_counter(), has_begun=False)
+
+    # Stages
+
+    def _accept(self, tool: ToolContract, arguments: object) -> Any:
+        """Take parameters from Python: an instance of the parameter type, or what to make one from."""
+        if type(arguments) is tool.model.kind:
+            check_identifiers(tool, {name: getattr(arguments, name, None) for name in tool.identifiers})
+            return arguments
+        if type(arguments) is not dict and arguments is not None and not isinstance(arguments, Mapping):
+            told = f"{tool.name} takes {tool.model.name}, got {type(arguments).__name__}"
+            raise ToolValidationError(Problem(told, tells=False))
+        return self._decode(tool, arguments)
+
+    def _decode(self, tool: ToolContract, arguments: object) -> Any:
+        try:
+            return self._read(tool, arguments)
+        except (*PASSING, ToolValidationError, UserInputNeeded):
+            raise  # of a tool with private data, without a word of what was sent
+        except BaseException as error:
+            if not tool.returns_private_data:
+                raise
+            failure = withheld_failure(tool, error)
+        raise failure  # outside of the handler: it carries no trace of the other
+
+    def _read(self, tool: ToolContract, arguments: object) -> Any:
+        diagnose, is_private = tool.diagnose, tool.returns_private_data
+        if tool.requires_identifier:
+            arguments = with_identifier(tool, arguments)
+        further = None if diagnose is None else lambda told: diagnose(told, self.context)
+        return decode(tool.model, arguments, further, is_private=is_private)
+
+    def _walk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
+        shown = self._begin(tool, params)
+        if not (tool.is_guarded or tool.is_async) and self._seconds(tool) is None:
+            outcome = tool.run(params, self.context)
+            if tool.publishes == "own" and type(outcome) is ToolResult and outcome.success is True:
+                return outcome
+            result = settled(tool, outcome, started)
+        elif tool.breaker is None:
+            count(tool, self._limiter, self._seconds(tool), started)
+            result = self._run(tool, params, started)
         else:
-            name = plain(name)  # without half characters, which would break whatever the results are sent by
-            envelope = await _carried_out(path, tools, name, call.get("args"))
-        results[_free(name, results, numbers)] = envelope
-    return {"tool_results": results}
+            with Admission(tool.breaker, tool.name) as admission:
+                count(tool, self._limiter, self._seconds(tool), started)
+                admission.is_running = True
+                result = admission.result = self._run(tool, params, started)
+        return result if tool.publishes == "own" else self._publish(tool, shown, result)
+
+    async def _awalk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
+        shown = self._begin(tool, params)
+        if tool.is_async and not tool.is_guarded and self._runner is None:
+            seconds = self._seconds(tool)
+            coroutine = tool.run(params, self.context)
+            outcome = await (
+                coroutine if seconds is None else _background().await_within(coroutine, tool.name, seconds)
+            )
+            result = settled(tool, outcome, started)
+        elif tool.breaker is None:
+            await acount(tool, self._limiter, self._seconds(tool), started)
+            result = await self._arun(tool, params, started)
+        else:
+            with Admission(tool.breaker, tool.name) as admission:
+                await acount(tool, self._limiter, self._seconds(tool), started)
+                admission.is_running = True
+                result = admission.result = await self._arun(tool, params, started)
+        return result if tool.publishes == "own" else self._publish(tool, shown, result)
+
+    def _begin(self, tool: ToolContract, params: Any) -> Any:
+        """Refuse a call that could not be recorded; the arguments as its event has them, as they are now."""
+        session = self.context.session
+        if session is None or tool.publishes == "own":
+            return None
+        session.require_free()
+        return None if tool.returns_private_data else copied(params)
+
+    def _run(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
+        if tool.is_async:
+            coroutine = partial(self._arun, tool, params, started)
+            result: ToolResult = _background().run_coroutine(coroutine, tool.name)
+            return result
+        try:
+            return settled(tool, self._try(tool, params, started), started)
+        except PASSING:
+            raise
+        except BaseException as error:
+            if not tool.returns_private_data:
+                raise
+            failure = withheld_failure(tool, error)
+        raise failure  # outside of the handler: it carries no trace of the other
+
+    async def _arun(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
+        try:
+            return settled(tool, await self._atry(tool, params, started), started)
+        except PASSING:
+            raise
+        except BaseException as error:
+            if not tool.returns_private_data:
+                raise
+            cancelled = is_cancelling(error)
+            failure = _background().cancelling() if cancelled else withheld_failure(tool, error)
+        raise failure  # outside of the handler: it carries no trace of the other
+
+    def _try(self, tool: ToolContract, params: Any, started: float) -> Any:
+        seconds = self._seconds(tool)
+        if seconds is not None:
+            attempts = self._attempts(tool, params)
+            return _background().run_in_thread(attempts, tool.name, seconds, _spent(started))
+        return self._attempts(tool, params)(None)
+
+    async def _atry(self, tool: ToolContract, params: Any, started: float) -> Any:
+        here = partial(self._here, tool, params, started)
+        if self._runner is None:
+            return await here()
+        return await self._runner(tool, params, self._seconds(tool), here)
+
+    async def _here(self, tool: ToolContract, params: Any, started: float) -> Any:
+        seconds = self._seconds(tool)
+        if tool.is_async:
+            call = partial(tool.run, params, self.context)
+            coroutine = (
+                call() if tool.retry is None else tool.retry.arun(call, tool.name, partial(may_pass, tool))
+            )
+            return await _background().await_within(coroutine, tool.name, seconds, _spent(started))
+        if tool.blocking or seconds is not None:
+            attempts = self._attempts(tool, params)
+            return await _background().run_off_loop(attempts, tool.name, seconds, _spent(started))
+        return self._try(tool, params, started)
+
+    def _seconds(self, tool: ToolContract) -> float | None:
+        """How long a call may take. A tool that does not block is not put into a thread to be timed."""
+        if tool.timeout is None and (tool.blocking or tool.is_async):
+            return self._timeout
+        return tool.timeout
+
+    def _attempts(self, tool: ToolContract, params: Any) -> Callable[[Callable[[], bool] | None], Any]:
+        call = partial(tool.run, params, self.context)
+        retry = tool.retry
+        if retry is None:
+            return lambda _stop: call()
+        return lambda stop: retry.run(call, tool.name, stop, partial(may_pass, tool))
+
+    def _publish(self, tool: ToolContract, shown: Any, result: ToolResult) -> ToolResult:
+        session = self.context.session
+        if session is not None:
+            told = redacted(tool.name, result) if result.is_private else kept(result)
+            value = told.value if tool.publishes == "value" and result.success else None
+            event = ToolInvoked(tool.name, shown, told, value, session_id=session.session_id)
+            if self._tell is not None:
+                self._tell(event)
+            elif value is None:
+                session.publish_when_free(event)
+            else:
+                with session.transaction() as transaction:
+                    transaction.publish(event)
+        if _logger().isEnabledFor(_DEBUG):
+            self._log(_DEBUG, "tool_called", tool.name, result)
+        return result
+
+    # Failures
+
+    def _answer(self, tool: ToolContract, error: BaseException, started: float, *, has_begun: bool) -> ToolResult:
+        """The result that stands for an exception; one that must pass is raised again."""
+        result = self._note(tool, error, started, has_begun=has_begun)
+        if result is None or is_cancelling(error):
+            raise error
+        return result
+
+    def _note(
+        self, tool: ToolContract, error: BaseException, started: float, *, has_begun: bool
+    ) -> ToolResult | None:
+        """Record a call that failed, and return its result; None where the exception ends the program."""
+        if tool.returns_private_data:  # what led to the error, and the frames that it came through, know more
+            error.__traceback__ = error.__context__ = error.__cause__ = None
+        if issubclass(type(error), PASSING):
+            return None
+        code = None
+        if issubclass(type(error), ToolValidationError):
+            error.nothing_changed = not has_begun or tool.publishes == "own"  # type: ignore[attr-defined]  # it was asked just now
+        elif not has_begun and not issubclass(type(error), ToolError):
+            code = (
+                ErrorKind.UNKNOWN
+            )  # a check of the arguments failed: that is no failure of the tool's storage
+        result = failed(tool.name, error, started, is_private=tool.returns_private_data, code=code)
+        self._record(tool.name, result, error)
+        return result
+
+    def _record(self, name: str, result: ToolResult, error: BaseException) -> None:
+        """Keep a call that did not come to its end, and tell the bus; a record that fails is no failure."""
+        level = _INFO if result.code in BLAMELESS else _ERROR
+        is_defect = issubclass(type(error), ResultInvalid)  # its cause names types alone
+        more = {"reason": str(result.cause)} if is_defect else {}
+        self._log(level, "tool_failed", name, result, error=type_name(error), **more)
+        session = self.context.session
+        if session is not None:
+            try:
+                session.publish_when_free(ToolFailed(name, result, session_id=session.session_id))
+            except Exception as refusal:  # noqa: BLE001 - a bus or a foreign transaction may refuse in any way
+                told = {"tool": name, "error": type(refusal).__name__}
+                _logger().error("call_not_recorded", extra=told)
+
+    def _log(self, level: int, event: str, name: str, result: ToolResult, **more: str) -> None:
+        if _logger().isEnabledFor(level):
+            code = None if result.code is None else str(result.code)
+            told: dict[str, Any] = {"tool": name, "code": code, "elapsed": result.elapsed, **more}
+            trace_id = self.context.values.get("trace_id")
+            _logger().log(level, event, extra=told if trace_id is None else {**told, "trace_id": trace_id})
 
 
-async def _carried_out(path: Path, tools: ToolRegistry, name: str, arguments: Any) -> dict[str, Any]:
-    tool = tools.find(name)
-    if tool is None:
-        unknown = ToolValidationError(f"Unknown tool: {name[:100]}")
-        return pipeline_envelope(path.answer_unfound(name[:100], unknown))
-    return pipeline_envelope(await path.acall(tool, arguments))
+def _spent(started: float) -> float:
+    return perf_counter() - started
 
 
-def _unreadable(call: object) -> dict[str, Any]:
-    what = "names no tool" if isinstance(call, Mapping) else f"is {show(call)}"
-    return {
-        "success": False,
-        "data": None,
-        "error": f'The call {what}; write {{"tool": name, "args": {{...}}}}',
-        "user_message": None,
-        "code": ErrorKind.PARAMETER.value,
-    }
+@cache
+def _logger() -> Logger:
+    """Load logging when the first call is made, and keep stderr clean where nobody configures it."""
+    import logging  # noqa: PLC0415 - the planning tools alone may never log
+
+    logger = logging.getLogger("planning.tools")
+    logger.addHandler(logging.NullHandler())
+    return logger
 
 
-def context_values(state: Mapping[str, Any]) -> dict[str, Any]:
-    """What tools may know of a pipeline's request: its three ids, each None where it is missing."""
+@cache
+def _background() -> ModuleType:
+    from planning.tools import background  # noqa: PLC0415 - it needs asyncio
 
-    def inside(key: str, name: str) -> Any:
-        part = state.get(key)
-        return part.get(name) if isinstance(part, Mapping) else None
-
-    return {
-        "trace_id": state.get("trace_id"),
-        "conversation_id": inside("conversation_context", "conversation_id"),
-        "conference_id": inside("user_context", "conference_id"),
-    }
-
-
-def _free(name: str, taken: Mapping[str, object], numbers: dict[str, int]) -> str:
-    """The name, or the first of ``name#2``, ``name#3`` ... that is free; ``numbers`` holds the last ones."""
-    number = numbers.get(name, 0) + 1
-    free = name if number == 1 else f"{name}#{number}"
-    while free in taken:
-        number += 1
-        free = f"{name}#{number}"
-    numbers[name] = number
-    return free
+    return background

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from planning.errors import show
+from planning.tools.admission import DEFAULT_LIMITS, Limits
 from planning.tools.base import BaseTool
-from planning.tools.contract import Tool
-from planning.tools.declare import tool as declared
+from planning.tools.declare import Declaration, as_tool
 from planning.tools.errors import ParameterError, nearest_tool
-from planning.tools.spec import ToolSpec, check_parameters, unsupported
+from planning.tools.spec import check_parameters, unsupported
+from planning.tools.tool import Tool, ToolSpec
 
 if TYPE_CHECKING:
     from planning.tools.rate_limit import RateLimiter
 
 __all__ = [
-    "Declaration",
     "ToolRegistry",
-    "as_tool",
     "default_registry",
     "get_all_tools",
     "get_tool",
@@ -31,36 +29,14 @@ __all__ = [
 ]
 
 _INSTANCES = (Tool, BaseTool, ToolSpec)
-Declaration = Tool | BaseTool | ToolSpec | Callable[..., Any]
 
 ENTRY_POINTS = "planning.tools"
-
-logger = logging.getLogger("planning.tools")
-
-
-def as_tool(declaration: Declaration) -> Tool:
-    """The tool behind a declaration, in whichever way it was written.
-
-    Raises:
-        TypeError: It is no declaration.
-    """
-    if isinstance(declaration, Tool):
-        return declaration
-    if isinstance(declaration, BaseTool):
-        return declaration.as_tool
-    if isinstance(declaration, ToolSpec):
-        return declaration.as_tool
-    if isinstance(declaration, type):
-        raise TypeError(f"got the class {declaration.__name__} for a tool; write {declaration.__name__}()")
-    if declaration is None:
-        raise TypeError("a tool's function must be callable, got NoneType")
-    return declared(declaration)
 
 
 class ToolRegistry:
     """Tools by name, in the order of registration. Threads may share one."""
 
-    def __init__(self, tools: Iterable[Declaration] = (), *, limiter: RateLimiter | None = None) -> None:
+    def __init__(self, tools: Iterable[Declaration] = (), *, limiter: RateLimiter | Limits | None = None) -> None:
         """Register tools.
 
         Args:
@@ -76,7 +52,7 @@ class ToolRegistry:
         self._declared: dict[str, Declaration] = {}
         self._tools: dict[str, Tool] = {}
         self._specs: dict[str, ToolSpec] = {}
-        self._limiter = limiter
+        self._limits = limiter if isinstance(limiter, Limits) else Limits(limiter)
         for tool in tools:
             self.register_tool(tool)
 
@@ -96,16 +72,11 @@ class ToolRegistry:
         Raises:
             ImportError: The limits library is not installed.
         """
-        with self._lock:
-            if self._limiter is None:
-                from planning.tools.rate_limit import RateLimiter  # noqa: PLC0415 - it needs an extra
-
-                self._limiter = RateLimiter()
-            return self._limiter
+        return self._limits()
 
     @limiter.setter
     def limiter(self, limiter: RateLimiter) -> None:
-        self._limiter = limiter
+        self._limits.replace(limiter)
 
     def register_tool(self, tool: Declaration, *, replace: bool = False) -> None:
         """Add a tool.
@@ -207,7 +178,7 @@ def _not_found(name: object, names: Iterable[str]) -> ParameterError:
     return ParameterError(told, {"field": "tool_name", "errors": [{"path": "tool_name", "message": told}]})
 
 
-_DEFAULT = ToolRegistry()
+_DEFAULT = ToolRegistry(limiter=DEFAULT_LIMITS)
 
 
 def default_registry() -> ToolRegistry:
@@ -270,8 +241,10 @@ def initialize_tools(
         except ImportError as error:
             if tools is not None:
                 raise
+            import logging  # noqa: PLC0415 - nothing else here logs
+
             # Offered by a package, and asked for by nobody: the application goes on without it.
-            logger.warning("tool_left_out", extra={"tool": made.name, "reason": str(error)})
+            logging.getLogger("planning.tools").warning("tool_left_out", extra={"tool": made.name, "reason": str(error)})
     return tuple(new)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import MappingProxyType
@@ -10,20 +10,37 @@ from typing import Any
 
 import attrs
 
-from planning.errors import Problem, ToolError, ToolValidationError, show
-from planning.tools.contract import Tool, check_name
+from planning.errors import Problem, ToolValidationError, show
+from planning.tools.decode import read_arguments
 from planning.tools.errors import ParameterError, QueryTypeUnsupported
 from planning.tools.parameters.model import Diagnose, ParameterModel, model_of
 
-__all__ = ["QueryCall", "QueryModel", "ToolSpec", "check_parameters", "unsupported"]
+__all__ = ["QueryCall", "QueryModel", "QueryTypes", "check_name", "check_parameters", "unsupported"]
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def _frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
     return MappingProxyType(dict(given))
 
 
+def check_name(_declaration: object, field: attrs.Attribute[Any], value: object) -> None:
+    """Refuse a name that no provider takes; a validator of attrs.
+
+    Raises:
+        TypeError: It is not a string.
+        ValueError: It is empty, too long, or has other characters than a name may have.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"a tool's {field.name} must be text, got {type(value).__name__}")
+    if not value.strip():
+        raise ValueError("a tool needs a name: a model calls it by that")
+    if not _NAME.fullmatch(value):
+        raise ValueError(f"{show(value)} cannot be a tool's name: use 1 to 64 letters, digits, _ and -")
+
+
 @attrs.frozen(eq=False)
-class ToolSpec:
+class QueryTypes:
     """What a tool expects for each type of query, and where its output is kept.
 
     Attributes:
@@ -35,6 +52,9 @@ class ToolSpec:
         function: What answers: called with the query type and its parameters, and with a
             ``ToolContext`` behind them if it takes three arguments; plain or async. Without one the
             declaration serves ``validate_call`` alone.
+
+    Raises:
+        TypeError: A parameter model cannot be one.
     """
 
     name: str = attrs.field(validator=check_name)
@@ -42,13 +62,11 @@ class ToolSpec:
     output_key: str
     description: str = ""
     function: Callable[..., Any] | None = attrs.field(default=None, kw_only=True, repr=False)
-    _models: dict[str, ParameterModel] = attrs.field(init=False, factory=dict, repr=False)
+    _models: dict[str, ParameterModel] = attrs.field(init=False, repr=False)
 
-    @cached_property
-    def as_tool(self) -> Tool:
-        """The tool that answers these queries; ``Tool(..., parameters=spec)`` makes one with more options."""
-        function = _unanswered(self.name) if self.function is None else self.function
-        return Tool(self.name, self.description, function, parameters=self)
+    @_models.default
+    def _read(self) -> dict[str, ParameterModel]:
+        return {query_type: model_of(kind) for query_type, kind in self.input_schema.items()}
 
     def validate(self, query_type: str | None, params: Mapping[str, Any]) -> None:
         """Check a call before it is made.
@@ -57,8 +75,7 @@ class ToolSpec:
             QueryTypeUnsupported: The tool has no such type of query.
             ParameterError: With every problem and its path.
         """
-        model = self._models.get(query_type) if type(query_type) is str else None
-        check_parameters(self.model(query_type) if model is None else model, params)
+        check_parameters(self.model(query_type), params)
 
     def model(self, query_type: str | None) -> ParameterModel:
         """The parameter model of a type of query.
@@ -66,16 +83,10 @@ class ToolSpec:
         Raises:
             QueryTypeUnsupported: The tool has no such type of query.
         """
-        if not isinstance(query_type, str) or query_type not in self.input_schema:
+        model = self._models.get(query_type) if isinstance(query_type, str) else None
+        if model is None:
             raise unsupported(query_type, self.name, list(self.input_schema))
-        return self._models.setdefault(query_type, model_of(self.input_schema[query_type]))
-
-
-def _unanswered(name: str) -> Callable[[str, Any], Any]:
-    def refuse(_query_type: str, _parameters: Any) -> Any:
-        raise ToolError(f"{name} cannot be called: it is declared without a function. Go on without it.")
-
-    return refuse
+        return model
 
 
 def unsupported(query_type: object, tool: str, supported: list[str]) -> QueryTypeUnsupported:
@@ -93,7 +104,7 @@ def check_parameters(model: ParameterModel, params: Mapping[str, Any]) -> None:
         ParameterError: With every problem and its path.
     """
     try:
-        model.check(params if type(params) is dict else _as_dict(params))
+        model.convert(params if type(params) is dict else _as_dict(params))
     except ToolValidationError as error:
         problems = error.problems
     else:
@@ -125,20 +136,19 @@ class QueryCall:
 class QueryModel(ParameterModel):
     """The arguments ``{"query_type": ..., "parameters": {...}}`` of a tool with query types."""
 
-    def __init__(self, spec: ToolSpec) -> None:
+    def __init__(self, spec: QueryTypes) -> None:
         """Take the declaration."""
         self.name = spec.name
         self.kind = QueryCall
         self._spec = spec
 
-    def schema(self) -> dict[str, Any]:
+    @property
+    def published(self) -> Mapping[str, Any]:
         """See ``ParameterModel``."""
-        return copy.deepcopy(self._published)
+        return self._schema
 
     def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> QueryCall:
         """See ``ParameterModel``; a query type that is not supported is ``QueryTypeUnsupported``."""
-        from planning.tools.decode import read_arguments  # noqa: PLC0415 - it needs msgspec
-
         problems = [
             Problem("unknown field; the fields are query_type, parameters", show(name)[1:-1])
             for name in data
@@ -159,7 +169,7 @@ class QueryModel(ParameterModel):
         return QueryCall(query_type, parameters)
 
     @cached_property
-    def _published(self) -> dict[str, Any]:
+    def _schema(self) -> dict[str, Any]:
         types = list(self._spec.input_schema)
         options = []
         for name in types:

@@ -7,15 +7,19 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from planning.errors import ToolValidationError, show
-from planning.tools.contract import Tool, ToolContext, check_timeout
+from planning.tools.context import ToolContext
+from planning.tools.contract import check_timeout
+from planning.tools.declare import Declaration, as_tool
 from planning.tools.errors import ContextInvalid, nearest_tool
-from planning.tools.path import Path
+from planning.tools.ledger import register_ledger
+from planning.tools.pipeline import CallPipeline
+from planning.tools.registry import ToolRegistry, default_registry
 from planning.tools.result import ToolResult
+from planning.tools.tool import Tool
 from session import Session
 
 if TYPE_CHECKING:
     from planning.tools.rate_limit import RateLimiter
-    from planning.tools.registry import Declaration, ToolRegistry
 
 __all__ = ["Toolbox"]
 
@@ -54,19 +58,18 @@ class Toolbox:
         check_timeout(timeout)
         by_name: dict[str, Tool] = {}
         for each in tools:
-            tool = each if isinstance(each, Tool) else _as_tool(each)
+            tool = as_tool(each)
             if by_name.setdefault(tool.name, tool) is not tool:
                 raise ValueError(f"two tools are named {tool.name}")
         self._tools = by_name
         self._limiter: Callable[[], RateLimiter] | None = None if limiter is None else lambda: limiter
         if limiter is None and any(tool.rate_limit_key is not None for tool in by_name.values()):
-            self._limiter = _limiter_of(tools)
+            registry = tools if isinstance(tools, ToolRegistry) else default_registry()
+            self._limiter = lambda: registry.limiter
             self._limiter()  # what cannot be enforced is not accepted
         self._timeout = timeout
-        self._path = Path(ToolContext(session), limiter=self._limiter, timeout=timeout)
+        self._pipeline = CallPipeline(ToolContext(session), limiter=self._limiter, timeout=timeout)
         if session is not None:
-            from planning.tools.ledger import register_ledger  # noqa: PLC0415 - a session is what it needs
-
             register_ledger(session)
 
     @property
@@ -77,7 +80,7 @@ class Toolbox:
     @property
     def session(self) -> Session | None:
         """Where calls are published."""
-        return self._path.context.session
+        return self._pipeline.context.session
 
     @property
     def limiter(self) -> Callable[[], RateLimiter] | None:
@@ -100,9 +103,9 @@ class Toolbox:
             Exception: Whatever the tool itself raises.
         """
         tool = self._tools.get(name) if type(name) is str else None
-        path = self._path if context is None else self._on(context)
+        pipeline = self._pipeline if context is None else self._on(context)
         try:
-            return path.invoke(self._find(name) if tool is None else tool, params)
+            return pipeline.invoke(self._find(name) if tool is None else tool, params)
         finally:
             del params  # what is raised holds this frame, and must not lead to private data
 
@@ -110,9 +113,9 @@ class Toolbox:
         self, name: str, params: object = None, *, context: Mapping[str, Any] | None = None
     ) -> ToolResult:
         """The same from async code; see ``acall``."""
-        path = self._path if context is None else self._on(context)
+        pipeline = self._pipeline if context is None else self._on(context)
         try:
-            return await path.ainvoke(self._find(name), params)
+            return await pipeline.ainvoke(self._find(name), params)
         finally:
             del params  # as above
 
@@ -132,13 +135,13 @@ class Toolbox:
         """
         tool = self._get(name)
         if tool is None:
-            return self._path.answer_unfound(_shown(name), self._unfound(name))
+            return self._pipeline.answer_unfound(_shown(name), self._unfound(name))
         try:
-            path = self._path if context is None else self._on(context)
+            pipeline = self._pipeline if context is None else self._on(context)
         except ContextInvalid as error:
-            return self._path.answer_bad_context(tool, error)
+            return self._pipeline.answer_bad_context(tool, error)
         try:
-            return path.call(tool, arguments)
+            return pipeline.call(tool, arguments)
         finally:
             del arguments  # as in invoke
 
@@ -157,18 +160,18 @@ class Toolbox:
         """
         tool = self._get(name)
         if tool is None:
-            return self._path.answer_unfound(_shown(name), self._unfound(name))
+            return self._pipeline.answer_unfound(_shown(name), self._unfound(name))
         try:
-            path = self._path if context is None else self._on(context)
+            pipeline = self._pipeline if context is None else self._on(context)
         except ContextInvalid as error:
-            return self._path.answer_bad_context(tool, error)
+            return self._pipeline.answer_bad_context(tool, error)
         try:
-            return await path.acall(tool, arguments)
+            return await pipeline.acall(tool, arguments)
         finally:
             del arguments  # as in invoke
 
-    def _on(self, context: Mapping[str, Any]) -> Path:
-        return Path(ToolContext.of(context, self.session), limiter=self._limiter, timeout=self._timeout)
+    def _on(self, context: Mapping[str, Any]) -> CallPipeline:
+        return CallPipeline(ToolContext.of(context, self.session), limiter=self._limiter, timeout=self._timeout)
 
     def _find(self, name: object) -> Tool:
         tool = self._get(name)
@@ -181,20 +184,6 @@ class Toolbox:
 
     def _unfound(self, name: object) -> ToolValidationError:
         return ToolValidationError(f"no tool is named {show(name)}; {nearest_tool(name, self._tools)}")
-
-
-def _as_tool(declaration: Declaration) -> Tool:
-    from planning.tools.registry import as_tool  # noqa: PLC0415 - the planning tools do not need it
-
-    return as_tool(declaration)
-
-
-def _limiter_of(tools: object) -> Callable[[], RateLimiter]:
-    """What gives the limiter of a registry, or else of the default one."""
-    from planning.tools.registry import ToolRegistry, default_registry  # noqa: PLC0415 - as above
-
-    registry = tools if isinstance(tools, ToolRegistry) else default_registry()
-    return lambda: registry.limiter
 
 
 def _shown(name: object) -> str:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from planning.tools.base import BaseTool
-from planning.tools.contract import Tool
-from planning.tools.registry import ToolRegistry, as_tool
-from planning.tools.spec import ToolSpec
+from planning.tools.tool import Tool
+from planning.tools.declare import as_tool
+from planning.tools.registry import ToolRegistry
+from planning.tools.tool import ToolSpec
 from planning.tools.toolbox import Toolbox
 from planning.workflow.checks.inputs import ToolInputs
 
@@ -134,7 +135,7 @@ def _name_of(declared: object, kind: str) -> object:
 def _callable(name: str, value: object) -> Callable[..., Any] | None:
     """What is called by a name, as it was given; None for a bare name."""
     if isinstance(value, (BaseTool, ToolSpec)):
-        return value.as_tool
+        return as_tool(value)
     if value is None or callable(value):
         return value
     raise TypeError(f"{name} must be a tool or something that can be called, got {type(value).__name__}")

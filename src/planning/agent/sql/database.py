@@ -23,7 +23,8 @@ from planning.agent.sql.source import locate
 from planning.agent.sql.tools import database_tools
 from planning.agent.sql.values import missing_values
 from planning.agent.sql.worker.stamp import LOGS, WRITTEN, stamp
-from planning.tools import ErrorKind, StorageUnavailable, Tool, ToolError, ToolTimeout
+from planning.tools import ErrorKind, StorageUnavailable, Tool, ToolError
+from planning.tools.errors import ToolTimeout
 
 __all__ = ["SqlDatabase"]
 

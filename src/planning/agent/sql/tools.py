@@ -10,7 +10,8 @@ from typing_extensions import TypeIs
 from planning.agent.sql.results import table_text
 from planning.agent.sql.results import validate_results as validate
 from planning.agent.sql.schema import dialect_name
-from planning.tools import ErrorKind, Tool, ToolExample, ToolResult
+from planning.tools import ErrorKind, Tool, ToolResult
+from planning.tools.contract import ToolExample
 
 if TYPE_CHECKING:
     from planning.agent.sql.database import SqlDatabase

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-import msgspec
+from pydantic_core import from_json
 
 __all__ = ["coerced"]
 
@@ -23,18 +23,17 @@ _MOST_DIGITS = 400
 _OPENINGS: dict[str, tuple[type, str]] = {"{": (dict, "object"), "[": (list, "array")}
 
 
-def coerced(data: Any, schema: Mapping[str, Any], *, reads_numbers: bool = False) -> Any:
+def coerced(data: Any, schema: Mapping[str, Any]) -> Any:
     """The data as a schema wants it, where it is plain what was meant; all else as it is.
 
     Args:
         data: The arguments, or a part of them.
-        schema: The schema of that part.
-        reads_numbers: Whether a text that is exactly a JSON number is one where only a number fits.
+        schema: The schema of that part, without references.
     """
     options = [option for key in ("anyOf", "oneOf") for option in schema.get(key, ())] or [schema]
     if isinstance(data, str) and not any(option.get("type") == "string" for option in options):
         data = _from_string(data, options)
-        if reads_numbers and isinstance(data, str) and _is_number_only(options):
+        if isinstance(data, str) and _is_number_only(options):
             return _number(data, options)
     if isinstance(data, float) and data.is_integer() and _wants_integer(options, data):
         return int(data)
@@ -42,10 +41,10 @@ def coerced(data: Any, schema: Mapping[str, Any], *, reads_numbers: bool = False
         wanted = _only(options, "object") or _only(
             [each for each in options if _has_tag(data, each)], "object"
         )
-        return data if wanted is None else _coerced_object(data, wanted, reads_numbers=reads_numbers)
+        return data if wanted is None else _coerced_object(data, wanted)
     if isinstance(data, (list, tuple)):
         wanted = _only(options, "array")
-        return data if wanted is None else _coerced_array(data, wanted, reads_numbers=reads_numbers)
+        return data if wanted is None else _coerced_array(data, wanted)
     return data
 
 
@@ -72,26 +71,27 @@ def _wants_integer(options: Options, number: float) -> bool:
     )
 
 
-def _coerced_object(
-    data: dict[Any, Any], schema: Mapping[str, Any], *, reads_numbers: bool
-) -> dict[Any, Any]:
+def _coerced_object(data: dict[Any, Any], schema: Mapping[str, Any]) -> dict[Any, Any]:
     properties, required = schema.get("properties", {}), schema.get("required", ())
     others = schema.get("additionalProperties")
     others = others if isinstance(others, Mapping) else {}
     return {
-        name: coerced(value, properties.get(name, others), reads_numbers=reads_numbers)
+        name: coerced(value, properties.get(name, others))
         for name, value in data.items()
-        if not (value is None and name in properties and name not in required)
+        if not (value is None and name in properties and name not in required and _has_no_null(properties[name]))
     }
 
 
-def _coerced_array(data: Sequence[Any], schema: Mapping[str, Any], *, reads_numbers: bool) -> list[Any]:
+def _has_no_null(schema: Mapping[str, Any]) -> bool:
+    options = [schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    return not any(option.get("type") == "null" or None in option.get("enum", ()) for option in options)
+
+
+def _coerced_array(data: Sequence[Any], schema: Mapping[str, Any]) -> list[Any]:
     places, rest = list(schema.get("prefixItems", ())), schema.get("items")
     rest = rest if isinstance(rest, Mapping) else {}
     places += [rest] * (len(data) - len(places))
-    return [
-        coerced(item, place, reads_numbers=reads_numbers) for item, place in zip(data, places, strict=False)
-    ]
+    return [coerced(item, place) for item, place in zip(data, places, strict=False)]
 
 
 def _from_string(text: str, options: Options) -> Any:
@@ -99,8 +99,8 @@ def _from_string(text: str, options: Options) -> Any:
     expected, kind = _OPENINGS.get(text.lstrip()[:1], (None, ""))
     if expected is not None and any(option.get("type") == kind for option in options):
         try:
-            parsed = msgspec.json.decode(text)
-        except (msgspec.DecodeError, ValueError, RecursionError):
+            parsed = from_json(text, allow_inf_nan=False)
+        except ValueError:
             return text
         return parsed if isinstance(parsed, expected) else text
     wanted = _only(options, "array", "object") or {}

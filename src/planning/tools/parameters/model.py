@@ -1,20 +1,19 @@
-"""The parameter model: what every kind of declaration looks like to the path of execution."""
+"""The parameter model: what every kind of declaration looks like to a call."""
 
 from __future__ import annotations
 
-import sys
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from functools import cached_property
 from typing import Any
 
 from planning.errors import Problem
-from planning.tools.parameters.fields import is_record
 
-__all__ = ["NO_JSON", "Diagnose", "FreeModel", "ParameterModel", "model_of"]
+__all__ = ["NO_JSON", "DeferredModel", "Diagnose", "FreeModel", "ParameterModel", "model_of"]
 
 NO_JSON = "arguments must hold JSON values only: text, numbers, booleans, null, arrays, objects"
-"""For a mapping from Python that is no JSON: names that are no text, objects, values that hold themselves."""
+"""For a mapping from Python that is not JSON: names that are not text, values that hold themselves."""
 
 Diagnose = Callable[[Mapping[str, Any]], Iterable[Problem]]
 
@@ -24,15 +23,25 @@ class ParameterModel(ABC):
 
     Attributes:
         name: What messages call it.
-        kind: Its type; an instance of it needs no decoding. None where there is no such type.
+        kind: Its type: an instance of it needs no decoding. None where there is no such type.
     """
 
     name: str
-    kind: type[Any] | None = None
+    kind: Any = None
 
+    @property
     @abstractmethod
+    def published(self) -> Mapping[str, Any]:
+        """The JSON Schema that a model reads. It is shared: do not change it."""
+
+    @property
+    def shape(self) -> Mapping[str, Any]:
+        """The same for looking things up: with the definition itself in place of each reference."""
+        return self.published
+
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema that a model reads, a copy of one's own."""
+        """A copy of the published schema."""
+        return copy.deepcopy(dict(self.published))
 
     @abstractmethod
     def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> Any:
@@ -40,20 +49,12 @@ class ParameterModel(ABC):
 
         Args:
             data: The arguments by name.
-            diagnose: Asked for further problems once there are some. A tool that gives it checks
-                texts itself; without it, the checks of the fields' metadata are made here.
+            diagnose: Asked for further problems once there are some. A tool that has it checks texts
+                itself; without it, the checks in the fields' metadata are made here.
 
         Raises:
             ToolValidationError: With every problem and its path.
         """
-
-    def check(self, data: dict[str, Any]) -> None:
-        """Convert for the problems alone.
-
-        Raises:
-            ToolValidationError: With every problem and its path.
-        """
-        self.convert(data)
 
 
 class FreeModel(ParameterModel):
@@ -61,48 +62,66 @@ class FreeModel(ParameterModel):
 
     name = "an object"
 
-    def schema(self) -> dict[str, Any]:
+    @property
+    def published(self) -> Mapping[str, Any]:
         """An object with any fields."""
         return {"type": "object", "properties": {}, "additionalProperties": True}
 
     def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> dict[str, Any]:  # noqa: ARG002 - nothing can be wrong
-        """The arguments as they are, a dict of one's own."""
+        """A copy of the arguments."""
         return dict(data)
 
 
-@lru_cache(maxsize=512)
-def model_of(kind: Any) -> ParameterModel:
-    """The model of a parameter type.
+class DeferredModel(ParameterModel):
+    """The model of a dataclass that is read at the first call: importing pydantic takes longer than the rest.
+
+    The limits and checks in its fields' metadata are for its tool to make; here they only explain a refusal.
+    """
+
+    def __init__(self, kind: type[Any]) -> None:
+        """Take a dataclass that is known to be a parameter model."""
+        self.kind = kind
+        self.name = kind.__name__
+
+    @cached_property
+    def _model(self) -> ParameterModel:
+        return model_of(self.kind, rules=False)
+
+    @property
+    def published(self) -> Mapping[str, Any]:
+        """See ``ParameterModel``."""
+        return self._model.published
+
+    @property
+    def shape(self) -> Mapping[str, Any]:
+        """See ``ParameterModel``."""
+        return self._model.shape
+
+    def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> Any:
+        """See ``ParameterModel``."""
+        return self._model.convert(data, diagnose)
+
+
+def model_of(kind: Any, *, rules: bool = True) -> ParameterModel:
+    """The model of a declaration.
 
     Args:
-        kind: A stdlib dataclass, an attrs class, a TypedDict, a msgspec Struct, a pydantic model or
-            dataclass; None for any object.
+        kind: A stdlib dataclass, an attrs class, a TypedDict, a pydantic model or dataclass, a JSON Schema as a
+            mapping, or a ``ParameterModel``; None for any object.
+        rules: Whether the limits and checks in field metadata are made. If not, they only explain a refusal.
 
     Raises:
-        TypeError: It is none of these.
+        TypeError: It is none of these, or arguments in JSON cannot become what it names.
+        ValueError: The JSON Schema is not valid, or not that of an object.
     """
     if kind is None:
         return FreeModel()
     if isinstance(kind, ParameterModel):
         return kind
-    if _is_pydantic(kind):
-        from planning.tools.parameters.pydantic_model import PydanticModel  # noqa: PLC0415 - it needs pydantic
+    if isinstance(kind, Mapping):
+        from planning.tools.parameters.json_schema import SchemaModel  # noqa: PLC0415 - it needs jsonschema-rs
 
-        return PydanticModel(kind)
-    import msgspec as _  # noqa: PLC0415, F401 - loaded, or else a Struct is not known for one
+        return SchemaModel(kind)
+    from planning.tools.parameters.typed import TypedModel  # noqa: PLC0415 - it needs pydantic
 
-    if is_record(kind):
-        from planning.tools.parameters.record_model import RecordModel  # noqa: PLC0415 - it needs msgspec
-
-        return RecordModel(kind)
-    raise TypeError(
-        f"{getattr(kind, '__name__', repr(kind))} is no parameter model: use a dataclass, an attrs class, a "
-        "TypedDict or a pydantic model"
-    )
-
-
-def _is_pydantic(kind: object) -> bool:
-    pydantic = sys.modules.get("pydantic")
-    if pydantic is None or not isinstance(kind, type):
-        return False
-    return issubclass(kind, pydantic.BaseModel) or bool(pydantic.dataclasses.is_pydantic_dataclass(kind))
+    return TypedModel(kind, rules=rules)

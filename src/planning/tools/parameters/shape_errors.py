@@ -18,38 +18,35 @@ Errors = list[jsonschema_rs.ValidationError]
 def shape_problems(
     errors: Iterable[jsonschema_rs.ValidationError],
     data: object,
-    published: Mapping[str, Any],
-    structure: Mapping[str, Any],
+    shape: Mapping[str, Any],
 ) -> Iterator[Problem]:
     """The problems that the validator's errors are.
 
     Args:
         errors: What the validator found.
         data: Where it found that.
-        published: The schema that the model has read: the words are its words.
-        structure: The schema of the validator.
+        shape: The schema, without references.
     """
     for error in errors:
         path, details = _named(error.instance_path, data), error.kind.as_dict()
         match error.kind.name:
             case "required":
-                yield words.missing(published, [*path, details["property"]])
+                yield words.missing(shape, [*path, details["property"]])
             case "additionalProperties":
-                known = _known(error, structure)
                 for name in details["unexpected"]:
-                    yield words.unknown_field(published, path, name, known)
-            case "enum":
-                yield words.wrong_option(published, path, error.instance)
+                    yield words.unknown_field(shape, path, name)
+            case "enum" | "const":
+                yield words.wrong_option(shape, path, error.instance)
             case "falseSchema":
                 pass  # the items behind a tuple's last: that there are too many is told
             case "anyOf" if inner := _nearest(details["context"], len(path)):
-                yield from shape_problems(inner, data, published, structure)
+                yield from shape_problems(inner, data, shape)
             case "type" | "anyOf":
-                yield words.wrong_type(published, path, error.instance)
+                yield words.wrong_type(shape, path, error.instance)
             case keyword:
                 limit = next(iter(details.values()), None)
                 bound = words.out_of_bounds(path, keyword, limit, error.instance)
-                yield words.wrong_type(published, path, error.instance) if bound is None else bound
+                yield words.wrong_type(shape, path, error.instance) if bound is None else bound
 
 
 def _named(path: list[str | int], data: Any) -> list[str | int]:
@@ -62,14 +59,6 @@ def _named(path: list[str | int], data: Any) -> list[str | int]:
         named.append(step)
         data = data[step]
     return named
-
-
-def _known(error: jsonschema_rs.ValidationError, structure: Mapping[str, Any]) -> list[str]:
-    """The fields of the very object that has one too many, also within a union."""
-    node: Any = structure
-    for step in error.schema_path[:-1]:
-        node = node[int(step)] if isinstance(node, list) else node[str(step)]
-    return list(node.get("properties", ()))
 
 
 def _nearest(options: list[Errors], depth: int) -> Errors:

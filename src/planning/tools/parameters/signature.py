@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-__all__ = ["Signature", "behind", "is_of_type", "read_signature", "signature_record"]
+__all__ = ["Signature", "behind", "is_of_type", "read_signature", "resolved", "signature_record"]
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
@@ -85,8 +85,14 @@ def signature_record(
     Raises:
         TypeError: A parameter has no name to send it by, or a type hint cannot be read.
     """
-    import typing_extensions  # noqa: PLC0415 - only a tool that is used is read so closely
+    import typing_extensions  # noqa: PLC0415 - as in resolved
 
+    first = next(iter(signature.parameters.values()), None)
+    if first is not None and first.name in {"self", "cls"} and first.annotation is first.empty:
+        raise TypeError(
+            f"{_name(function)} takes {first.name}: it is a method; make the tool of a bound one, such as "
+            f"tool(thing.{_name(function)})"
+        )
     fields: dict[str, Any] = {}
     contexts = []
     for name, parameter in signature.parameters.items():
@@ -98,11 +104,16 @@ def signature_record(
         if _is_optionally(hint, context_type):
             contexts.append(name)
             continue
-        if name in descriptions:
+        if name in descriptions and not _is_described(hint):
             hint = typing.Annotated[hint, descriptions[name]]
         optional = parameter.default is not inspect.Parameter.empty
         fields[name] = typing_extensions.NotRequired[hint] if optional else hint
     return typing_extensions.TypedDict(_name(function), fields), tuple(contexts)  # type: ignore[operator]  # made of what is known at run time only
+
+
+def _is_described(hint: Any) -> bool:
+    extras = hint.__metadata__ if typing.get_origin(hint) is typing.Annotated else ()
+    return any(isinstance(getattr(extra, "description", extra), str) for extra in extras)
 
 
 def is_of_type(function: Callable[..., Any], name: str, kind: type) -> bool:
@@ -111,6 +122,22 @@ def is_of_type(function: Callable[..., Any], name: str, kind: type) -> bool:
         return _is_optionally(_hint(function, name, kind), kind)
     except TypeError:
         return False
+
+
+def resolved(hint: Any) -> Any:
+    """The hint that a type alias, or a ``NewType``, stands for; of an alias that holds itself the alias."""
+    import typing_extensions  # noqa: PLC0415 - a tenth of the time that importing planning takes
+
+    seen = set[int]()
+    while id(hint) not in seen:
+        seen.add(id(hint))
+        if isinstance(hint, typing_extensions.TypeAliasType):
+            hint = hint.__value__
+        elif isinstance(hint, typing.NewType):
+            hint = hint.__supertype__
+        elif isinstance(typing.get_origin(hint), typing_extensions.TypeAliasType):
+            hint = typing.get_origin(hint).__value__[typing.get_args(hint)]
+    return hint
 
 
 def behind(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -128,8 +155,6 @@ def _called(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _is_optionally(hint: Any, kind: type) -> bool:
     """Whether a hint is of a type or a subclass, aliases, ``Annotated`` and None aside."""
-    from planning.tools.parameters.fields import resolved  # noqa: PLC0415 - it needs typing_extensions
-
     hint = resolved(hint)
     if typing.get_origin(hint) is typing.Annotated:
         return _is_optionally(hint.__origin__, kind)
@@ -144,7 +169,7 @@ def _hint(function: Callable[..., Any], name: str, known: type) -> Any:
 
     A module that has the known type for type checkers alone may still name it.
     """
-    import typing_extensions  # noqa: PLC0415 - only a tool that is used is read so closely
+    import typing_extensions  # noqa: PLC0415 - as in resolved
 
     called = _called(function)
     if isinstance(called, type):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from planning.errors import Problem, ToolValidationError, listed, nearest, unknown_option
@@ -13,6 +13,7 @@ from planning.errors import Problem, ToolValidationError, listed, nearest, unkno
 __all__ = [
     "MOST_PROBLEMS",
     "expected",
+    "has_place",
     "in_order",
     "is_of_type",
     "is_within",
@@ -115,6 +116,7 @@ def wrong_option(schema: Mapping[str, Any], path: Path, value: object) -> Proble
     """A value is none of the options; where these could be misread, it is said of which type they are."""
     options = [name for each in _options(node_at(schema, path)) for name in each.get("enum", ())]
     options += [each["const"] for each in _options(node_at(schema, path)) if "const" in each]
+    options = [option for option in options if option is not None] or options
     named, types = dict.fromkeys(map(_option, options)), dict.fromkeys(map(type_word, options))
     if type_word(value) in types or list(named) == options:
         return Problem(unknown_option(value, named), spell(path))
@@ -147,7 +149,8 @@ def expected(node: Mapping[str, Any]) -> str:
     """What a schema asks for, in a few words."""
     for key in ("anyOf", "oneOf"):
         if key in node:
-            return " or ".join(dict.fromkeys(expected(option) for option in node[key]))
+            options = [option for option in node[key] if option.get("type") != "null"] or node[key]
+            return " or ".join(dict.fromkeys(expected(option) for option in options))
     if "enum" in node:
         options = listed(map(_option, node["enum"]))
         return f"one of {options}" if len(node["enum"]) > 1 else options
@@ -169,6 +172,14 @@ def node_at(schema: Mapping[str, Any], path: Iterable[str | int]) -> Mapping[str
     for part in path:
         node = _child(node, part) or {}
     return node
+
+
+def has_place(schema: Mapping[str, Any], path: Iterable[str | int]) -> bool:
+    """Whether a schema speaks of the place at a path, if only to say that anything may be there."""
+    node: Mapping[str, Any] | None = schema
+    for part in path:
+        node = None if node is None else _child(node, part)
+    return node is not None
 
 
 def spell(path: Iterable[str | int]) -> str:
@@ -205,9 +216,20 @@ def in_order(problems: Iterable[Problem], schema: Mapping[str, Any]) -> list[Pro
     return sorted(problems, key=place)
 
 
-def refusal(problems: Iterable[Problem], schema: Mapping[str, Any]) -> ToolValidationError:
-    """The refusal for problems: each once, in the order of the schema's fields, and not too many."""
-    found = dict.fromkeys(islice(problems, MOST_PROBLEMS))
+def refusal(
+    problems: Iterable[Problem], schema: Mapping[str, Any], further: Iterable[Problem] = ()
+) -> ToolValidationError:
+    """The refusal for problems: each once, in the order of the schema's fields, and not too many.
+
+    Args:
+        problems: What is wrong.
+        schema: The schema of the arguments.
+        further: What a tool's own diagnosis says, instead of the problems at the same places.
+    """
+    added = list(further)
+    places = {problem.path for problem in added}
+    kept = (problem for problem in problems if not problem.path or problem.path not in places)
+    found = dict.fromkeys(islice(chain(kept, added), MOST_PROBLEMS))
     listed = in_order(found, schema)
     if len(listed) == MOST_PROBLEMS:
         listed.append(Problem("more may be wrong; mend these first", tells=False))
@@ -257,7 +279,7 @@ def _child(node: Mapping[str, Any], part: str | int) -> Mapping[str, Any] | None
     found = list[Mapping[str, Any]]()
     for option in _options(node):
         child = _own_child(option, part)
-        if isinstance(child, Mapping) and child not in found:
+        if isinstance(child, Mapping) and not any(child is each for each in found):
             found.append(child)
     return {"anyOf": found} if len(found) > 1 else next(iter(found), None)
 

@@ -15,13 +15,14 @@ from typing import Any, Protocol
 
 import attrs
 
-from planning.tools.contract import Tool, ToolContext
+from planning.tools.context import ToolContext
+from planning.tools.tool import Tool
 from planning.tools.errors import ErrorKind, StorageUnavailable, ToolError, classify_error
 from planning.tools.guard import Retry
 from planning.tools.parameters.model import FreeModel
-from planning.tools.path import Path
+from planning.tools.pipeline import CallPipeline
 from planning.tools.result import safe_text
-from planning.tools.spec import ToolSpec
+from planning.tools.tool import ToolSpec
 from planning.workflow.failures import StepFailed, WorkerLost
 from planning.workflow.values import Copier, too_large
 
@@ -102,7 +103,7 @@ class _Job:
         function = self.function.function() if isinstance(self.function, _ByName) else self.function
         parameters = {"query": ToolSpec(self.name, {}, ""), "model": FreeModel()}.get(self.shape)
         tool = Tool(self.name, "", function, parameters=parameters, timeout=self.seconds, retry=self.retry)
-        attempt = partial(Path(ToolContext(None, self.values)).attempt, tool, self.params)
+        attempt = partial(CallPipeline(ToolContext(None, self.values)).attempt, tool, self.params)
         if not (tool.is_async and _in_loop()):
             return attempt()
         with ThreadPoolExecutor(1) as thread:  # an executor that runs its jobs where they are handed in

@@ -10,11 +10,12 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any, NoReturn
 
-from planning.tools.contract import Tool, ToolContext
+from planning.tools.context import ToolContext
+from planning.tools.tool import Tool
 from planning.tools.errors import ToolTimeout
 from planning.tools.parameters.signature import is_of_type, read_signature
-from planning.tools.path import Path
-from planning.tools.spec import ToolSpec
+from planning.tools.pipeline import CallPipeline
+from planning.tools.tool import ToolSpec
 from planning.workflow.executors.jobs import NotStarted, dumps, pack, reason, run_job, told_lost, unpack
 from planning.workflow.failures import StepFailed, WorkerLost
 
@@ -64,7 +65,7 @@ async def run_on(
         Exception: Whatever the function raises.
     """
     if isinstance(executor, ThreadPoolExecutor):
-        path = Path(context, timeout=seconds)
+        path = CallPipeline(context, timeout=seconds)
         call = partial(executor.submit, copy_context().run, _caught, path, tool, params)
         return (await _outcome(call, tool, begun))()
     values = context.values if takes_context(tool) else _without_memory(context.values)
@@ -147,7 +148,7 @@ def _refused(tool: Tool, error: Exception) -> NoReturn:
     raise ExecutorLost(told) from None
 
 
-def _caught(path: Path, tool: Tool, params: Any) -> Callable[[], Any]:
+def _caught(path: CallPipeline, tool: Tool, params: Any) -> Callable[[], Any]:
     """What came of a call, apart from what its thread pool raises: a tool may have a pool of its own."""
     try:
         outcome = path.attempt(tool, params)
@@ -165,6 +166,4 @@ def takes_context(tool: Tool) -> bool:
     parameters = read_signature(tool.function).parameters
     if tool.parameters is None:
         return any(is_of_type(tool.function, name, ToolContext) for name in parameters)
-    return (
-        tool.returns_outcome or not parameters or len(parameters) > 1 + isinstance(tool.parameters, ToolSpec)
-    )
+    return not parameters or len(parameters) > 1 + isinstance(tool.parameters, ToolSpec)

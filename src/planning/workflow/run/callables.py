@@ -10,11 +10,12 @@ from typing import Any
 import attrs
 
 from planning.errors import show
-from planning.tools.contract import Tool, ToolContext
+from planning.tools.context import ToolContext
+from planning.tools.tool import Tool
 from planning.tools.errors import ErrorKind, nearest_tool
 from planning.tools.parameters.model import FreeModel
 from planning.tools.parameters.signature import is_of_type, read_signature
-from planning.tools.spec import ToolSpec
+from planning.tools.tool import ToolSpec
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.failures import StepFailed
 from planning.workflow.model import WorkflowStep

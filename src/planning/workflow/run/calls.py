@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from planning.tools.contract import Tool, ToolContext
+from planning.tools.context import ToolContext
+from planning.tools.tool import Tool
 from planning.tools.errors import (
     SORRY,
     CircuitOpen,
@@ -22,7 +23,7 @@ from planning.tools.errors import (
 )
 from planning.tools.guard import Retry
 from planning.tools.outcome import failed
-from planning.tools.path import Path
+from planning.tools.pipeline import CallPipeline
 from planning.tools.result import ToolResult
 from planning.workflow.executors.jobs import RemoteError
 from planning.workflow.executors.places import ExecutorLost, run_on, takes_context
@@ -138,7 +139,7 @@ class Caller:
         self._keep = keep
         self._values = values
         self._limiter = limiter
-        self._plain = Path(ToolContext(session, values), limiter=limiter, timeout=timeout, tell=tell)
+        self._plain = CallPipeline(ToolContext(session, values), limiter=limiter, timeout=timeout, tell=tell)
         self._is_plain: dict[Tool, bool] = {}
         self._quick: set[Tool] = set()
         self.is_broken = False
@@ -255,7 +256,7 @@ class Caller:
         else:
             self._quick.discard(tool)
 
-    def _path(self, call: Call) -> Path:
+    def _path(self, call: Call) -> CallPipeline:
         """The path of a call; all that need nothing of their own share one."""
         tool = call.tool
         is_plain = self._is_plain.get(tool)
@@ -263,7 +264,8 @@ class Caller:
             is_plain = (
                 self._executor is None
                 and tool.idempotent
-                and not (tool.reduces or tool.publishes or takes_context(tool))
+                and tool.publishes == "call"
+                and not takes_context(tool)
             )
             self._is_plain[tool] = is_plain
         if is_plain:
@@ -278,7 +280,7 @@ class Caller:
         runner = None
         if self._executor is not None or not tool.idempotent:
             runner = partial(self._run, call, context)
-        return Path(context, limiter=self._limiter, timeout=self._timeout, runner=runner)
+        return CallPipeline(context, limiter=self._limiter, timeout=self._timeout, runner=runner)
 
     async def _run(
         self,
@@ -293,7 +295,7 @@ class Caller:
         if not call.called:
             call.called = True
             self._begin(call)
-        if self._executor is None or tool.publishes:  # what publishes needs its session
+        if self._executor is None or tool.publishes == "own":  # what publishes needs its session
             return await here()
 
         def begun(future: Future[Any]) -> None:

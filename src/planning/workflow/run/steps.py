@@ -12,7 +12,7 @@ import attrs
 
 from planning.errors import show
 from planning.model import StepStatus
-from planning.tools.contract import Tool
+from planning.tools.tool import Tool
 from planning.tools.guard import Retry
 from planning.tools.result import ToolResult
 from planning.workflow.capabilities import Capabilities

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import attrs
-import msgspec
+
 import pydantic
 
 from planning import ToolValidationError
 from planning.tools import tool
-from planning.tools.decode import decode
+from planning.tools import decode as decoding
 from planning.tools.parameters.model import ParameterModel, model_of
 
 
@@ -24,7 +24,7 @@ class Colour(enum.Enum):
 
 
 Mode = Literal["slow", "fast"]
-Count = Annotated[int, msgspec.Meta(ge=1, le=9)]
+Count = Annotated[int, pydantic.Field(ge=1, le=9)]
 SAID = "What to call it"
 
 
@@ -246,6 +246,11 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
         ],
     ),
 }
+
+
+def decode(kind: Any, arguments: object, diagnose: Any = None, *, is_private: bool = False) -> Any:
+    """What a declaration makes of arguments."""
+    return decoding.decode(model_of(kind, rules=diagnose is None), arguments, diagnose, is_private=is_private)
 
 
 def problems(model: Any, arguments: object) -> list[str]:

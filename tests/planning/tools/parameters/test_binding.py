@@ -148,7 +148,8 @@ def test_what_is_no_parameter_model_is_refused() -> None:
     with pytest.raises(TypeError) as caught:
         _ = Tool("t", "d", one, parameters=int).model
     assert str(caught.value) == (
-        "int is no parameter model: use a dataclass, an attrs class, a TypedDict or a pydantic model"
+        "int is not a parameter model: use a dataclass, an attrs class, a TypedDict, a pydantic "
+        "model or a JSON Schema"
     )
 
 

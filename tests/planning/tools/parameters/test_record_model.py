@@ -11,15 +11,14 @@ from dataclasses import dataclass, field
 from typing import Annotated, Generic, Literal, NamedTuple, NotRequired, Required, TypedDict, TypeVar
 
 import attrs
-import msgspec
+import pydantic
 import pytest
 import typing_extensions
-from five_ways import problems
+from five_ways import decode, problems
 
 from planning import ToolValidationError
-from planning.tools.decode import decode
 from planning.tools.parameters.model import model_of
-from planning.tools.parameters.record_model import RecordModel
+from planning.tools.parameters.typed import TypedModel
 
 T = TypeVar("T")
 
@@ -165,10 +164,10 @@ class Words:
 
 def test_options_are_published_in_the_order_in_which_they_are_declared() -> None:
     assert model_of(Words).schema()["properties"] == {
-        "mode": {"type": "string", "enum": ["z", "a"]},
+        "mode": {"anyOf": [{"type": "string", "enum": ["z", "a"]}, {"type": "null"}]},
         "modes": {"type": "array", "items": {"type": "string", "enum": ["z", "a"]}},
         "number": {"type": "integer", "enum": [2, 1]},
-        "letter": {"type": "string", "enum": ["z", "a"]},
+        "letter": {"anyOf": [{"type": "string", "enum": ["z", "a"]}, {"type": "null"}]},
         "letters": {"type": "array", "items": {"type": "string", "enum": ["z", "a"]}},
     }
 
@@ -231,11 +230,6 @@ def test_a_typed_dict_needs_what_its_qualifiers_say() -> None:
     assert decode(Whole, {"needed": 1}) == {"needed": 1}
 
 
-def test_checking_refuses_what_converting_refuses() -> None:
-    with pytest.raises(ToolValidationError, match=r"^needed: missing; send an integer$"):
-        model_of(Half).check({})
-
-
 class Fixed(typing_extensions.TypedDict):
     size: typing_extensions.ReadOnly[int]
 
@@ -282,29 +276,6 @@ def test_no_unknown_field_of_a_generic_record_is_lost() -> None:
     ]
 
 
-class Cat(msgspec.Struct, tag="cat", forbid_unknown_fields=True):
-    lives: int
-
-
-class Dog(msgspec.Struct, tag="dog", forbid_unknown_fields=True):
-    sound: str
-
-
-@dataclass
-class Owner:
-    pet: Cat | Dog
-
-
-def test_structs_with_tags_are_told_apart() -> None:
-    assert decode(Owner, {"pet": {"type": "dog", "sound": "w"}}) == Owner(Dog("w"))
-    assert problems(Owner, {"pet": {"type": "cat", "lives": "x"}}) == [
-        "pet.lives: expected an integer, got a string"
-    ]
-    assert problems(Owner, {"pet": {"type": "cat", "lives": 9, "more": 1}}) == [
-        "pet.more: unknown field; the fields are type, lives"
-    ]
-
-
 def test_an_attribute_without_a_type_takes_anything() -> None:
     kind = attrs.make_class("Made", {"size": attrs.field(default=1)})
     assert decode(kind, {"size": ["x"]}) == kind(["x"])
@@ -326,13 +297,13 @@ def test_an_attrs_field_is_sent_by_its_own_name() -> None:
 
 @dataclass
 class Limited:
-    text: Annotated[str, msgspec.Meta(pattern="^a", min_length=1, max_length=3)] = "a"
-    numbers: Annotated[list[Annotated[int, msgspec.Meta(ge=0)]], msgspec.Meta(max_length=2)] = field(
+    text: Annotated[str, pydantic.Field(pattern="^a", min_length=1, max_length=3)] = "a"
+    numbers: Annotated[list[Annotated[int, pydantic.Field(ge=0)]], pydantic.Field(max_length=2)] = field(
         default_factory=list
     )
-    three: Annotated[int, msgspec.Meta(multiple_of=3, gt=0, lt=10)] = 3
-    named: Annotated[dict[str, int], msgspec.Meta(min_length=1)] = field(default_factory=lambda: {"a": 1})
-    maybe: Annotated[int, msgspec.Meta(ge=5)] | None = None
+    three: Annotated[int, pydantic.Field(multiple_of=3, gt=0, lt=10)] = 3
+    named: Annotated[dict[str, int], pydantic.Field(min_length=1)] = field(default_factory=lambda: {"a": 1})
+    maybe: Annotated[int, pydantic.Field(ge=5)] | None = None
 
 
 @pytest.mark.parametrize(
@@ -353,10 +324,10 @@ def test_limits_in_annotated_are_enforced(arguments: object, expected: list[str]
 
 
 def test_an_open_model_lets_its_own_unknown_fields_through_and_no_others() -> None:
-    model = RecordModel(Nested, name="open", is_open=True)
+    model = TypedModel(Nested, name="open", is_open=True)
     assert model.name == "open"
     assert model.schema()["additionalProperties"] is True
-    assert decode(RecordModel(Half, is_open=True), {"needed": 1, "more": 2}) == {"needed": 1, "more": 2}
+    assert decode(TypedModel(Half, is_open=True), {"needed": 1, "more": 2}) == {"needed": 1, "more": 2}
     assert problems(model, {"maybe": {"size": 1, "more": 2}}) == [
         "maybe.more: unknown field; the fields are size, word"
     ]

@@ -8,11 +8,9 @@ from typing import Any
 
 import attrs
 import pytest
-from five_ways import problems
+from five_ways import decode, problems
 
 from planning.errors import Problem
-from planning.tools.decode import decode
-from planning.tools.parameters import rules
 
 
 class OwnValueError(ValueError):
@@ -299,25 +297,3 @@ def test_a_tool_that_diagnoses_checks_texts_itself_unless_there_are_problems() -
 
     assert decode(Limited, {"text": "a", "free": "-"}, diagnose) == Limited("a", free="-")
 
-
-def test_rules_look_at_objects_alone() -> None:
-    assert list(rules.rule_problems(Limited, "text", limits=True)) == []
-    assert rules.all_records(LimitedHolder) == {LimitedHolder, Limited}
-    assert rules.has_rules(Limited)
-    assert not rules.has_rules(LimitedHolder)
-
-
-@pytest.mark.parametrize(
-    ("kind", "checks", "converts"),
-    [
-        (Positive, True, False),
-        (Limited, False, False),
-        (Ranged, True, False),
-        (Compared, True, False),
-        (RangedHolder, False, False),
-        (Trimmed, False, True),
-        (dict, False, False),
-    ],
-)
-def test_what_a_record_does_itself_is_known(kind: type, checks: bool, converts: bool) -> None:
-    assert (rules.checks_itself(kind), rules.has_converters(kind)) == (checks, converts)

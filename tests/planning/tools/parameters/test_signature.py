@@ -7,7 +7,7 @@ import functools
 from typing import Annotated, Any, NewType, Optional
 from unittest.mock import AsyncMock, MagicMock, create_autospec
 
-import msgspec
+import pydantic
 import pytest
 from five_ways import problems
 from typing_extensions import TypeAliasType
@@ -311,7 +311,7 @@ def test_what_annotated_says_of_a_parameter_comes_before_the_docstring() -> None
     @tool
     def described(
         text: Annotated[int, "as annotated"],
-        meta: Annotated[int, msgspec.Meta(description="as annotated")],
+        meta: Annotated[int, pydantic.Field(description="as annotated")],
         plain: int,
     ) -> None:
         """Do something.

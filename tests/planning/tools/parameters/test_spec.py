@@ -20,10 +20,10 @@ from planning.tools import (
     ToolError,
     ToolRegistry,
     ToolSpec,
-    default_registry,
     register_tool,
     validate_call,
 )
+from planning.tools.registry import default_registry
 from planning.tools.spec import QueryCall, QueryModel
 
 
@@ -172,7 +172,7 @@ def test_a_valid_call_is_none(registry: ToolRegistry, query_type: str, params: A
         ("news", "topic", None, [("", "parameters must be a mapping, got str")]),
         ("news", {1: 2}, None, [("", NOT_JSON)]),
         ("financial_facts", {1: 2}, None, [("", NOT_JSON)]),
-        ("news", {"topic": object()}, None, [("", NOT_JSON)]),
+        ("news", {"topic": object()}, "topic", [("topic", "expected a string, got a value of type object")]),
     ],
 )
 def test_wrong_parameters_are_told_whole(

@@ -1,8 +1,8 @@
-"""What pydantic finds, in this project's words; only ``pydantic_model`` imports this."""
+"""What pydantic finds, in this project's words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, get_args
 
@@ -37,8 +37,10 @@ _UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
 _WRONG_TYPE = frozenset(
     kind for kind in get_args(core_schema.ErrorType) if kind.endswith(("_type", "_parsing", "_from_float"))
 )
+_MISSING = frozenset({"missing", "missing_argument"})
 _TAG = frozenset({"union_tag_invalid", "union_tag_not_found"})
 _KEY = "[key]"
+_MOST_ERRORS = 1_000  # of a long array that is wrong throughout
 
 
 def problems_of(error: pydantic.ValidationError, data: object, schema: Mapping[str, Any]) -> list[Problem]:
@@ -49,29 +51,52 @@ def problems_of(error: pydantic.ValidationError, data: object, schema: Mapping[s
         data: What was validated.
         schema: The schema that the model has read.
     """
-    errors = error.errors(include_url=False)
+    errors = error.errors(include_url=False)[:_MOST_ERRORS]
     if any(each["type"] == "invalid_key" for each in errors):
         return [Problem(NO_JSON, tells=False)]
     # A union lists what each member has against a value: those of another type have nothing to say of it
-    # where one of the right type has found something inside.
+    # where one of the right type has found something inside, or has other options.
     places = [_place(each["loc"], data, schema) for each in errors]
     outer = {place[:depth] for place in places for depth in range(len(place))}
     outer |= {place for each, place in zip(errors, places, strict=True) if each["type"] in _TAG}
-    problems = (
-        _problem(each, place, data, schema)
+    mistyped = {place for each, place in zip(errors, places, strict=True) if each["type"] in _WRONG_TYPE}
+    fits = {
+        place: words.is_of_type(words.node_at(schema, place), each["input"])
         for each, place in zip(errors, places, strict=True)
-        if not (each["type"] in _WRONG_TYPE and place in outer)
+        if each["type"] in _OPTIONS
+    }
+    told = [
+        (each, place)
+        for each, place in zip(errors, places, strict=True)
+        if not (each["type"] in _WRONG_TYPE and (place in outer or fits.get(place)))
+        and not (each["type"] in _OPTIONS and place in mistyped and not fits[place])
+    ]
+    problems = (
+        problem
+        for each, place in told
+        for problem in _problems(each, place, data, schema)
     )
-    return list(islice(problems, words.MOST_PROBLEMS))
+    return list(islice(dict.fromkeys(problems), words.MOST_PROBLEMS))
+
+
+def _problems(error: Any, path: Path, data: object, schema: Mapping[str, Any]) -> Iterator[Problem]:
+    if error["type"] != "refused":
+        yield _problem(error, path, data, schema)
+        return
+    for name, message in error["ctx"]["refused"]:
+        yield Problem(message, words.spell((*path, name) if name else path))
 
 
 def _problem(error: Any, path: Path, data: object, schema: Mapping[str, Any]) -> Problem:
     kind, location, value, context = error["type"], error["loc"], error["input"], error.get("ctx", {})
     if kind in _UNKNOWN:
         return words.unknown_field(schema, _place(location[:-1], data, schema), str(location[-1]))
-    if kind == "missing":
+    if kind in _MISSING and isinstance(location[-1], int):
+        limit = words.node_at(schema, path[:-1]).get("minItems")
+        return words.out_of_bounds(path[:-1], "minItems", limit, value) or words.missing(schema, path)
+    if kind in _MISSING:
         return words.missing(schema, path)
-    if kind in _OPTIONS:
+    if kind in _OPTIONS and location[-1:] != (_KEY,):
         return words.wrong_option(schema, path, value)
     tag = (*path, str(context.get("discriminator")).strip("'"))
     if kind in _TAG and words.node_at(schema, tag):
@@ -105,12 +130,18 @@ def _place(location: Path, data: object, schema: Mapping[str, Any]) -> Path:
     named: Path | None = None  # where the name of a member has been met
     for part in location:
         node = words.node_at(schema, place)
-        if ("anyOf" in node or "oneOf" in node) and named != place:
+        if _is_union(node) and named != place:
             named = place
-        elif isinstance(part, int) or _is_in(data, part) or words.node_at(schema, (*place, part)):
+        elif isinstance(part, int) or _is_in(data, part) or words.has_place(schema, (*place, part)):
             place = (*place, part)
             data = data[part] if _is_in(data, part) else None  # type: ignore[index]  # it was asked just now
     return place
+
+
+def _is_union(node: Mapping[str, Any]) -> bool:
+    """Whether a value may be one of several; pydantic does not count null among them."""
+    options = [*node.get("anyOf", ()), *node.get("oneOf", ())]
+    return sum(option.get("type") != "null" for option in options) > 1
 
 
 def _is_in(data: object, part: int | str) -> bool:

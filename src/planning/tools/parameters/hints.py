@@ -1,0 +1,377 @@
+"""Type hints for pydantic: dataclasses, attrs classes and TypedDicts are read as what their constructors take.
+
+pydantic refuses attrs classes and, before Python 3.12, ``typing.TypedDict``; of a nested dataclass it drops
+unknown fields. So each of these is validated as a TypedDict of the same fields, and its constructor is called
+with the result: defaults, converters, validators and ``__post_init__`` work as the class declares them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from types import MappingProxyType, SimpleNamespace
+from typing import Any
+
+import attrs
+import pydantic
+import typing_extensions
+from pydantic_core import PydanticCustomError, core_schema
+
+from planning.tools.parameters import words
+from planning.tools.parameters.signature import resolved
+from planning.tools.result import safe_text
+
+__all__ = ["REFUSING", "CheckBroken", "Field", "Hints", "fields_of", "is_record", "words_of"]
+
+REFUSING = (ValueError, TypeError)
+"""What a check refuses a value with. Any other exception is a failure of the check, and passes."""
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_REQUIRED = (typing.Required, typing_extensions.Required)
+_NOT_REQUIRED = (typing.NotRequired, typing_extensions.NotRequired)
+_QUALIFIERS = (*_REQUIRED, *_NOT_REQUIRED, typing_extensions.ReadOnly)
+_LIMITS = {"min_length": "minLength", "max_length": "maxLength", "min_items": "minItems"}
+
+
+class CheckBroken(Exception):
+    """Carries an AssertionError of a constructor through pydantic, which would take it for a refusal.
+
+    Attributes:
+        error: The AssertionError.
+    """
+
+    def __init__(self, error: AssertionError) -> None:
+        super().__init__()
+        self.error = error
+
+
+@attrs.frozen
+class Field:
+    """One field of a record: its name, its type, whether it must be sent, and its metadata."""
+
+    name: str
+    hint: Any
+    required: bool
+    metadata: Mapping[str, Any] = _NOTHING
+
+
+def is_record(kind: object) -> bool:
+    """Whether a type is a dataclass, an attrs class or a TypedDict, and not pydantic's own."""
+    if not isinstance(kind, type) or hasattr(kind, "__pydantic_validator__"):
+        return False
+    return dataclasses.is_dataclass(kind) or attrs.has(kind) or typing_extensions.is_typeddict(kind)
+
+
+def words_of(error: Exception) -> str:
+    """What an exception that refuses a value says; attrs hands over the message first, and then the rest."""
+    is_plain = type(error) in {ValueError, TypeError} and error.args
+    return safe_text(error.args[0] if is_plain else error) or type(error).__name__
+
+
+class Hints:
+    """Rewrites the hints of one declaration.
+
+    With ``rules`` the limits and checks in field metadata hold, and each attrs field is checked by itself, so
+    that all of them are reported. Without, a tool that diagnoses checks texts itself.
+    """
+
+    def __init__(self, *, rules: bool) -> None:
+        self._rules = rules
+        self._twins: dict[Any, Any] = {}
+
+    def rewritten(self, hint: Any) -> Any:
+        """The hint with every record in it marked, at any depth.
+
+        Raises:
+            TypeError: It has bounds that only msgspec knows.
+        """
+        hint = resolved(hint)
+        origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+        if is_record(origin or hint):
+            return typing.Annotated[hint, _Record(self)]
+        if origin is typing.Annotated:
+            for extra in hint.__metadata__:
+                if type(extra).__module__.partition(".")[0] == "msgspec":
+                    raise TypeError(f"{extra!r} is not enforced; use pydantic.Field or annotated_types")
+            extras = [_Said({"description": each}) if isinstance(each, str) else each for each in hint.__metadata__]
+            return typing.Annotated[(self.rewritten(hint.__origin__), *extras)]
+        if origin is None or origin is typing.Literal or not arguments:
+            return hint
+        changed = tuple(map(self.rewritten, arguments)) if _are_hints(arguments) else arguments
+        if all(new is old for new, old in zip(changed, arguments, strict=True)):
+            return hint
+        if origin not in {typing.Union, types.UnionType}:
+            return origin[changed]
+        union = typing.Union[changed]  # noqa: UP007 - built from a tuple
+        tag = _tag_of(arguments)
+        return union if tag is None else typing.Annotated[union, pydantic.Discriminator(tag)]
+
+    def twin(self, kind: Any) -> Any:
+        """The TypedDict with the fields of a record.
+
+        Raises:
+            TypeError: A hint of a field cannot be read.
+        """
+        if kind not in self._twins:
+            fields = {field.name: self._field(kind, field) for field in fields_of(kind)}
+            name = _class_of(kind).__name__
+            self._twins[kind] = typing_extensions.TypedDict(name, fields)  # type: ignore[operator]  # made at run time
+        return self._twins[kind]
+
+    def _field(self, kind: Any, field: Field) -> Any:
+        hint = self.rewritten(field.hint)
+        said = {_LIMITS[key]: value for key, value in field.metadata.items() if key in _LIMITS}
+        if "description" in field.metadata:
+            said["description"] = field.metadata["description"]
+        if said:
+            hint = typing.Annotated[hint, _Said(said)]
+        if self._rules and ("check" in field.metadata or field.metadata.keys() & _LIMITS):
+            hint = typing.Annotated[hint, pydantic.AfterValidator(_keeping(field.metadata))]
+        attribute = _attributes(kind).get(field.name)
+        if self._rules and attribute is not None and (attribute.validator or attribute.converter):
+            hint = typing.Annotated[hint, pydantic.AfterValidator(_validating(attribute))]
+        return hint if field.required else typing_extensions.NotRequired[hint]
+
+
+@attrs.frozen
+class _Record:
+    """Marks a record in a hint: pydantic asks the mark for the schema instead of the class."""
+
+    hints: Hints
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        schema: core_schema.CoreSchema = handler.generate_schema(self.hints.twin(source))
+        record = _class_of(source)
+        if typing_extensions.is_typeddict(record):
+            return schema
+        return core_schema.no_info_after_validator_function(_constructing(record), schema)
+
+
+@attrs.frozen
+class _Said:
+    """Adds what field metadata says to the published schema, and to nothing else."""
+
+    keywords: Mapping[str, Any] = attrs.field(hash=False)
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        node: dict[str, Any] = handler(schema)
+        if "anyOf" not in node:
+            return {**node, **self.keywords}
+        inner = {key: value for key, value in self.keywords.items() if key != "description"}
+        options = [option if option == {"type": "null"} else {**option, **inner} for option in node["anyOf"]]
+        described = {key: value for key, value in self.keywords.items() if key == "description"}
+        return {**node, "anyOf": options, **described}
+
+
+def fields_of(kind: Any) -> Iterator[Field]:
+    """The fields that may be sent of a record, in order.
+
+    Raises:
+        TypeError: A type hint names something that is not there, or it takes what is no field.
+    """
+    record, variables = _class_of(kind), _variables_of(kind)
+    try:
+        hints = typing_extensions.get_type_hints(record, include_extras=True)
+    except (NameError, AttributeError) as error:
+        raise TypeError(
+            f"{record.__name__} has a type hint that cannot be read: {error}; import the name at the top of "
+            "its module"
+        ) from None
+    for field in _raw(record, hints):
+        yield attrs.evolve(field, hint=_filled(field.hint, variables))
+
+
+def _raw(kind: type[Any], hints: dict[str, Any]) -> Iterator[Field]:
+    if dataclasses.is_dataclass(kind):
+        if any(isinstance(hint, dataclasses.InitVar) for hint in hints.values()):
+            raise TypeError(
+                f"{kind.__name__} cannot be described as JSON: dataclasses with `InitVar` fields are not "
+                "supported"
+            )
+        for field in dataclasses.fields(kind):
+            if field.init:
+                default = (field.default, field.default_factory)
+                required = default == (dataclasses.MISSING, dataclasses.MISSING)
+                yield Field(field.name, hints[field.name], required, field.metadata)
+    elif attrs.has(kind):
+        for attribute in attrs.fields(kind):
+            if attribute.init:
+                hint = hints.get(attribute.name, Any)
+                yield Field(attribute.name, hint, attribute.default is attrs.NOTHING, attribute.metadata)
+    else:
+        for name, hint in hints.items():
+            yield Field(name, _unqualified(hint), _is_required(kind, name, hint))
+
+
+def _tag_of(options: tuple[Any, ...]) -> str | None:
+    """The field that tells the records of a union apart: each has options of its own for it."""
+    records = [option for option in map(resolved, options) if option is not type(None)]
+    if len(records) < 2 or not all(is_record(_class_of(record)) for record in records):
+        return None
+    for name in (field.name for field in fields_of(records[0])):
+        hints = [field.hint for record in records for field in fields_of(record) if field.name == name]
+        tags = [typing.get_args(hint) for hint in hints if typing.get_origin(hint) is typing.Literal]
+        if len(tags) == len(records) and len({*sum(tags, ())}) == sum(map(len, tags)):
+            return name
+    return None
+
+
+def _class_of(kind: Any) -> Any:
+    """The class of a record: ``Box`` of ``Box[int]``, and else the type itself."""
+    return typing.get_origin(kind) or kind
+
+
+def _attributes(kind: Any) -> dict[str, attrs.Attribute[Any]]:
+    record = _class_of(kind)
+    return attrs.fields_dict(record) if attrs.has(record) else {}
+
+
+def _are_hints(arguments: tuple[Any, ...]) -> bool:
+    """Whether the arguments of a generic type can be rewritten; those of ``Callable`` hold a list."""
+    return not any(isinstance(argument, list) for argument in arguments)
+
+
+def _qualifiers_of(hint: Any) -> Iterator[Any]:
+    while (origin := typing.get_origin(hint)) in _QUALIFIERS or origin is typing.Annotated:
+        yield origin
+        hint = typing.get_args(hint)[0]
+
+
+def _is_required(kind: Any, name: str, hint: Any) -> bool:
+    """Whether a TypedDict needs a key: what the class says of keys whose hints were texts may be wrong."""
+    for qualifier in _qualifiers_of(hint):
+        if qualifier in _REQUIRED or qualifier in _NOT_REQUIRED:
+            return qualifier in _REQUIRED
+    return name in kind.__required_keys__
+
+
+def _unqualified(hint: Any) -> Any:
+    """The hint without ``Required`` and the like, also where ``Annotated`` stands around them."""
+    while typing.get_origin(hint) in _QUALIFIERS:
+        (hint,) = typing.get_args(hint)
+    if typing.get_origin(hint) is typing.Annotated and typing.get_origin(hint.__origin__) in _QUALIFIERS:
+        return typing.Annotated[(_unqualified(hint.__origin__), *hint.__metadata__)]
+    return hint
+
+
+def _filled(hint: Any, variables: Mapping[Any, Any]) -> Any:
+    """The hint of a generic type's field with the types in place of their variables."""
+    if isinstance(hint, typing.TypeVar):
+        return variables.get(hint, hint)
+    own = getattr(hint, "__parameters__", ())
+    return hint[tuple(variables.get(each, each) for each in own)] if variables and own else hint
+
+
+def _variables_of(kind: Any) -> dict[Any, Any]:
+    """By variable, the types that a generic type and its bases are given."""
+    given: dict[Any, Any] = {}
+    for base in getattr(_class_of(kind), "__orig_bases__", ()):
+        given |= _variables_of(base)
+    variables = getattr(_class_of(kind), "__parameters__", ())
+    return given | dict(zip(variables, typing.get_args(kind), strict=False))
+
+
+def _refusal(messages: Sequence[tuple[str, str]]) -> PydanticCustomError:
+    """A refusal for pydantic to keep, with its messages: each by its field, or by "" for the whole value."""
+    return PydanticCustomError("refused", "{told}", {"told": messages[0][1], "refused": messages})
+
+
+def _keeping(metadata: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """A validator that holds a value to its field's metadata: to ``check``, or else to the limits."""
+    check = metadata.get("check")
+    limits = [(key, _LIMITS[key], metadata[key]) for key in _LIMITS if key in metadata]
+
+    def keep(value: Any) -> Any:
+        if check is not None:
+            messages = list(check(value)) if isinstance(value, str) else []
+        else:
+            messages = [
+                problem.message
+                for key, keyword, limit in limits
+                if isinstance(value, (list, tuple) if key == "min_items" else str)
+                and (len(value) > limit if key == "max_length" else len(value) < limit)
+                and (problem := words.out_of_bounds((), keyword, limit, value))
+            ]
+        if messages:
+            raise _refusal([("", message) for message in messages])
+        return value
+
+    return keep
+
+
+def _validating(attribute: attrs.Attribute[Any]) -> Callable[[Any, pydantic.ValidationInfo], Any]:
+    """A validator that does what attrs does with one field, as far as the fields before it are known."""
+
+    def validate(value: Any, info: pydantic.ValidationInfo) -> Any:
+        message = _refused(attribute, value, SimpleNamespace(**(info.data or {})))
+        if message is not None:
+            raise _refusal([("", message)])
+        return value
+
+    return validate
+
+
+def _constructing(record: Any) -> Callable[[dict[str, Any]], Any]:
+    """What makes an instance of a record of its fields."""
+    attributes = _attributes(record)
+    renamed = {name: each.alias for name, each in attributes.items() if each.alias not in {None, name}}
+
+    def construct(given: dict[str, Any]) -> Any:
+        named = {renamed.get(name, name): value for name, value in given.items()} if renamed else given
+        try:
+            return record(**named)
+        except AssertionError as error:
+            broken: Exception = CheckBroken(error)
+        except REFUSING as error:
+            others = _instance(attributes, given)
+            fields = [(name, _refused(attributes[name], given[name], others)) for name in given if attributes]
+            by_field = [(name, message) for name, message in fields if message is not None]
+            broken = _refusal(by_field or [("", words_of(error))])
+        raise broken
+
+    return construct
+
+
+def _refused(attribute: attrs.Attribute[Any], value: Any, others: SimpleNamespace) -> str | None:
+    """What the converter and the validator of an attrs field have against a value; None for nothing.
+
+    A check that stumbles, perhaps over a field that is wrong itself, has found nothing: where nothing else is
+    wrong, the constructor stumbles too.
+    """
+    try:
+        value = _converted(value, attribute, others)
+        if attribute.validator is not None:
+            attribute.validator(others, attribute, value)
+    except REFUSING as error:
+        return words_of(error).removeprefix(f"'{attribute.name}' ")
+    except Exception:  # noqa: BLE001 - a check of a user's may do anything
+        return None
+    return None
+
+
+def _converted(value: Any, attribute: attrs.Attribute[Any], others: SimpleNamespace) -> Any:
+    converter: Any = attribute.converter
+    if isinstance(converter, attrs.Converter):
+        given: Any = converter  # attrs does not say what it has
+        more: list[Any] = [others] * given.takes_self + [attribute] * given.takes_field
+        return given.converter(value, *more)
+    return value if converter is None else converter(value)
+
+
+def _instance(attributes: Mapping[str, attrs.Attribute[Any]], given: Mapping[str, Any]) -> SimpleNamespace:
+    """The fields as a validator of attrs sees them: what was sent, and else their defaults."""
+    others = SimpleNamespace()
+    for name, field in attributes.items():
+        with suppress(Exception):  # it is told where this field is looked at
+            if name in given:
+                value = given[name]
+            elif isinstance(field.default, attrs.Factory):  # type: ignore[arg-type]  # a class to attrs itself
+                value = field.default.factory(*[others] * field.default.takes_self)
+            else:
+                value = field.default
+            if value is not attrs.NOTHING:
+                setattr(others, name, _converted(value, field, others))
+    return others

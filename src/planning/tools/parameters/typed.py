@@ -1,0 +1,158 @@
+"""Parameter models of Python types, over pydantic."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import pydantic
+from pydantic.json_schema import GenerateJsonSchema
+
+from planning.errors import Problem, ToolValidationError
+from planning.tools.parameters import words
+from planning.tools.parameters.coercion import coerced
+from planning.tools.parameters.errors import problems_of
+from planning.tools.parameters.hints import REFUSING, CheckBroken, Hints, fields_of, is_record, words_of
+from planning.tools.parameters.model import NO_JSON, Diagnose, ParameterModel
+from planning.tools.parameters.schema import published_schema, resolved_schema
+from planning.tools.parameters.validators import Validate, strict_validator
+
+__all__ = ["TypedModel"]
+
+
+class TypedModel(ParameterModel):
+    """A dataclass, an attrs class, a TypedDict or a pydantic model as parameter model."""
+
+    def __init__(
+        self, kind: Any, *, name: str | None = None, is_open: bool = False, rules: bool = True
+    ) -> None:
+        """Take a type.
+
+        Args:
+            kind: The type.
+            name: What messages call it; the type's own name when not given.
+            is_open: Whether fields that the type does not name are let through.
+            rules: Whether the limits and checks in field metadata hold. Otherwise they are looked at only to
+                say all that is wrong with arguments which are refused anyway.
+
+        Raises:
+            TypeError: It has no fields, a type hint cannot be read, or arguments in JSON cannot become what it
+                names.
+        """
+        origin = typing.get_origin(kind) or kind
+        if not (is_record(origin) or _is_pydantic(origin)):
+            raise TypeError(
+                f"{getattr(kind, '__name__', repr(kind))} is not a parameter model: use a dataclass, an attrs "
+                "class, a TypedDict, a pydantic model or a JSON Schema"
+            )
+        self.kind = kind
+        self.name = origin.__name__ if name is None else name
+        self._is_open = is_open
+        self._rules = rules
+        try:
+            adapter = self._adapter(rules=rules)
+            schema = adapter.json_schema(schema_generator=_Schemas)
+        except (pydantic.errors.PydanticUserError, NameError, RecursionError) as error:
+            reason = str(error).splitlines()[0].partition(". ")[0]
+            raise TypeError(
+                f"{self.name} cannot be described as JSON: {reason}; use types that JSON has, or records of them"
+            ) from None
+        self._validate = strict_validator(adapter)
+        self._published = published_schema(schema, is_open=is_open)
+
+    @property
+    def published(self) -> Mapping[str, Any]:
+        """See ``ParameterModel``."""
+        return self._published
+
+    @cached_property
+    def shape(self) -> Mapping[str, Any]:
+        """See ``ParameterModel``."""
+        return resolved_schema(self.published)
+
+    def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> Any:
+        """See ``ParameterModel``."""
+        if self._is_open:
+            names = self.published["properties"]
+            others = {name: value for name, value in data.items() if name not in names}
+            return others | self._converted({name: data[name] for name in data if name in names}, diagnose)
+        return self._converted(data, diagnose)
+
+    def _converted(self, data: dict[str, Any], diagnose: Diagnose | None) -> Any:
+        try:
+            return self._validate(data)
+        except Exception:  # noqa: BLE001, S110 - a validator may stumble over what is not repaired yet
+            pass
+        repaired = self._repaired(data)
+        value, problems = _validated(self._validate, repaired, self.shape)
+        if not problems:
+            return value
+        if not self._rules:
+            _, all_problems = _validated(self._explaining, repaired, self.shape)
+            problems = all_problems or problems
+        raise words.refusal(problems, self.shape, () if diagnose is None else diagnose(repaired))
+
+    @cached_property
+    def _explaining(self) -> Validate:
+        return strict_validator(self._adapter(rules=True))
+
+    @cached_property
+    def _repairs(self) -> Mapping[str, Any]:
+        if not is_record(typing.get_origin(self.kind) or self.kind):
+            return {}
+        fields = {field.name: field.metadata for field in fields_of(self.kind)}
+        return {name: metadata["repair"] for name, metadata in fields.items() if "repair" in metadata}
+
+    def _adapter(self, *, rules: bool) -> pydantic.TypeAdapter[Any]:
+        return pydantic.TypeAdapter(Hints(rules=rules).rewritten(self.kind))
+
+    def _repaired(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The arguments taken for what they mean."""
+        given = data | {name: repair(data[name]) for name, repair in self._repairs.items() if name in data}
+        try:
+            repaired: dict[str, Any] = coerced(given, self.shape)
+        except RecursionError:
+            pass
+        else:
+            return repaired
+        raise ToolValidationError(Problem(NO_JSON, tells=False))
+
+
+class _Schemas(GenerateJsonSchema):
+    """pydantic's schemas in fewer words: without titles and defaults, and with a format for decimals."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        """No field needs a title: it has a name."""
+        return False
+
+    def default_schema(self, schema: Any) -> dict[str, Any]:
+        """The schema of the value alone."""
+        return self.generate_inner(schema["schema"])
+
+    def decimal_schema(self, schema: Any) -> dict[str, Any]:
+        """A decimal number as text: JSON's own numbers may be rounded on their way."""
+        return {"type": "string", "format": "decimal"}
+
+
+def _is_pydantic(kind: object) -> bool:
+    return isinstance(kind, type) and hasattr(kind, "__pydantic_validator__")
+
+
+def _validated(
+    validate: Validate, data: dict[str, Any], shape: Mapping[str, Any]
+) -> tuple[Any, list[Problem]]:
+    """What is made of the data, and everything that is wrong with it."""
+    broken: BaseException
+    try:
+        return validate(data), []
+    except pydantic.ValidationError as error:
+        return None, problems_of(error, data, shape)
+    except RecursionError:
+        return None, [Problem(NO_JSON, tells=False)]
+    except CheckBroken as error:
+        broken = error.error
+    except REFUSING as error:
+        return None, [Problem(words_of(error))]
+    raise broken

@@ -158,6 +158,19 @@ def test_a_given_up_tool_is_not_tried_again(entry: str) -> None:
     assert len(hanging.threads) == 1
 
 
+def test_a_tool_that_is_given_up_while_it_waits_is_not_tried_again() -> None:
+    calls: list[threading.Thread] = []
+
+    def fail() -> None:
+        calls.append(threading.current_thread())
+        raise StorageUnavailable("later")
+
+    waiting = Retry(attempts=2, wait_initial=0.6, wait_max=0.6, wait_jitter=0)
+    assert through("call", tool(fail, timeout=0.05, retry=waiting)).code == ErrorKind.TIMEOUT
+    calls[0].join(20)
+    assert len(calls) == 1
+
+
 def test_a_cancelled_tool_is_not_tried_again() -> None:
     hanging = Hanging(StorageUnavailable("later"))
 

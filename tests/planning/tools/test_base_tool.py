@@ -9,15 +9,8 @@ from typing import Any
 import pytest
 from tool_entries import CALLS, NOW, SORRY, safely, through
 
-from planning.tools import (
-    BaseTool,
-    StorageUnavailable,
-    Tool,
-    Toolbox,
-    ToolExample,
-    ToolRegistry,
-    get_tool_descriptions,
-)
+from planning.tools import BaseTool, StorageUnavailable, Tool, Toolbox, ToolRegistry, get_tool_descriptions
+from planning.tools.contract import ToolExample
 from planning.tools.guard import CircuitBreaker
 from planning.tools.rate_limit import RateLimiter
 from session import Session

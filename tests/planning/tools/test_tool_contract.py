@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from tool_entries import raising
 
-from planning.tools import BaseTool, Tool, Toolbox, ToolContext, ToolExample, ToolRegistry, ToolSpec, tool
+from planning.tools import BaseTool, Tool, Toolbox, ToolContext, ToolRegistry, ToolSpec, tool
+from planning.tools.contract import ToolExample
 
 
 def test_tool_execution() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from planning.tools.errors import CircuitOpen
-from planning.tools.guard import CircuitBreaker, CircuitState
+from planning.tools.guard import CircuitBreaker
 
 
 class Clock:
@@ -24,16 +24,16 @@ class Clock:
         return self.now
 
 
+def fail(breaker: CircuitBreaker, times: int = 1) -> None:
+    for _ in range(times):
+        fail(breaker)
+
+
 def opened(clock: Clock, failures: int = 2, reset_after: float = 30.0) -> CircuitBreaker:
     breaker = CircuitBreaker(failures=failures, reset_after=reset_after, clock=clock)
-    for _ in range(failures):
-        breaker.failed(breaker.admit("send_mail"))
-    assert state(breaker) == "open"
+    fail(breaker, failures)
+    assert breaker.state == "open"
     return breaker
-
-
-def state(breaker: CircuitBreaker) -> CircuitState:
-    return breaker.state
 
 
 def refused(breaker: CircuitBreaker) -> tuple[str, float]:
@@ -44,47 +44,39 @@ def refused(breaker: CircuitBreaker) -> tuple[str, float]:
 
 def test_a_breaker_starts_closed_and_opens_at_the_last_of_the_failures() -> None:
     breaker = CircuitBreaker(failures=2)
-    assert state(breaker) == "closed"
-    breaker.failed(breaker.admit("send_mail"))
-    assert state(breaker) == "closed"
-    breaker.failed(breaker.admit("send_mail"))
-    assert state(breaker) == "open"
+    states = [breaker.state]
+    for _ in range(2):
+        fail(breaker)
+        states.append(breaker.state)
+    assert states == ["closed", "closed", "open"]
 
 
-def test_a_success_starts_the_count_anew() -> None:
+def test_a_success_starts_the_count_anew_and_a_released_call_leaves_it_as_it_is() -> None:
     breaker = CircuitBreaker(failures=2)
     for _ in range(3):
-        breaker.failed(breaker.admit("send_mail"))
+        fail(breaker)
         breaker.succeeded(breaker.admit("send_mail"))
-    assert state(breaker) == "closed"
-
-
-def test_a_released_call_leaves_the_count_as_it_is() -> None:
-    breaker = CircuitBreaker(failures=2)
-    breaker.failed(breaker.admit("send_mail"))
+    fail(breaker)
     breaker.released(breaker.admit("send_mail"))
-    assert state(breaker) == "closed"
-    breaker.failed(breaker.admit("send_mail"))
-    assert state(breaker) == "open"
+    assert breaker.state == "closed"
+    fail(breaker)
+    assert breaker.state == "open"
 
 
-def test_an_open_breaker_says_how_often_the_tool_failed_and_when_to_try_again() -> None:
+@pytest.mark.parametrize(
+    ("failures", "reset_after", "later", "message", "wait"),
+    [
+        (5, 30.0, 18.5, "5 times in a row and is left alone; try again in 12 s", 11.5),
+        (1, 0.5, 0, "1 time in a row and is left alone; try again in 1 s", 0.5),
+    ],
+)
+def test_an_open_breaker_names_the_tool_how_often_it_failed_and_when_to_try_again(
+    failures: int, reset_after: float, later: float, message: str, wait: float
+) -> None:
     clock = Clock()
-    breaker = opened(clock, failures=5)
-    clock.now += 18.5
-    assert refused(breaker) == (
-        "send_mail failed 5 times in a row and is left alone; try again in 12 s, or go on without it",
-        11.5,
-    )
-
-
-def test_one_failure_is_no_plural_and_a_moment_is_a_second() -> None:
-    clock = Clock()
-    breaker = opened(clock, failures=1, reset_after=0.5)
-    assert refused(breaker) == (
-        "send_mail failed 1 time in a row and is left alone; try again in 1 s, or go on without it",
-        0.5,
-    )
+    breaker = opened(clock, failures, reset_after)
+    clock.now += later
+    assert refused(breaker) == (f"send_mail failed {message}, or go on without it", wait)
 
 
 def test_one_probe_is_let_through_and_every_other_call_refused() -> None:
@@ -92,19 +84,14 @@ def test_one_probe_is_let_through_and_every_other_call_refused() -> None:
     breaker = opened(clock)
     clock.now += 30
     breaker.admit("send_mail")
-    assert state(breaker) == "half_open"
-    clock.now += 10
-    assert refused(breaker) == (
-        "send_mail failed 2 times in a row and is being tried by another call; "
-        "try again in 20 s, or go on without it",
-        20.0,
-    )
-    clock.now += 100
-    assert refused(breaker) == (
-        "send_mail failed 2 times in a row and is being tried by another call; "
-        "try again in 1 s, or go on without it",
-        1.0,
-    )
+    assert breaker.state == "half_open"
+    for later, wait in ((10, 20), (100, 1)):
+        clock.now += later
+        assert refused(breaker) == (
+            "send_mail failed 2 times in a row and is being tried by another call; "
+            f"try again in {wait} s, or go on without it",
+            wait,
+        )
 
 
 def test_a_probe_that_succeeds_closes_the_breaker_with_a_new_count() -> None:
@@ -112,16 +99,16 @@ def test_a_probe_that_succeeds_closes_the_breaker_with_a_new_count() -> None:
     breaker = opened(clock)
     clock.now += 30
     breaker.succeeded(breaker.admit("send_mail"))
-    assert state(breaker) == "closed"
-    breaker.failed(breaker.admit("send_mail"))
-    assert state(breaker) == "closed"
+    assert breaker.state == "closed"
+    fail(breaker)
+    assert breaker.state == "closed"
 
 
 def test_a_probe_that_fails_opens_the_breaker_for_as_long_again() -> None:
     clock = Clock()
     breaker = opened(clock)
     clock.now += 40
-    breaker.failed(breaker.admit("send_mail"))
+    fail(breaker)
     assert refused(breaker) == (
         "send_mail failed 3 times in a row and is left alone; try again in 30 s, or go on without it",
         30.0,
@@ -133,9 +120,9 @@ def test_a_released_probe_is_given_to_the_next_call() -> None:
     breaker = opened(clock)
     clock.now += 30
     breaker.released(breaker.admit("send_mail"))
-    assert state(breaker) == "open"
+    assert breaker.state == "open"
     breaker.succeeded(breaker.admit("send_mail"))
-    assert state(breaker) == "closed"
+    assert breaker.state == "closed"
 
 
 @pytest.mark.parametrize("report", ["succeeded", "failed", "released"])
@@ -143,20 +130,20 @@ def test_a_late_report_of_an_earlier_period_changes_nothing(report: str) -> None
     clock = Clock()
     breaker = CircuitBreaker(failures=1, clock=clock)
     late = breaker.admit("send_mail")
-    breaker.failed(breaker.admit("send_mail"))
+    fail(breaker)
     clock.now += 29
     getattr(breaker, report)(late)
-    assert state(breaker) == "open"
+    assert breaker.state == "open"
     assert refused(breaker)[1] == 1
     clock.now += 1
     probe = breaker.admit("send_mail")
     getattr(breaker, report)(late)
-    assert state(breaker) == "half_open"
+    assert breaker.state == "half_open"
     breaker.succeeded(probe)
     getattr(breaker, report)(late)
     getattr(breaker, report)(probe)
-    assert state(breaker) == "closed"
-    breaker.failed(breaker.admit("send_mail"))
+    assert breaker.state == "closed"
+    fail(breaker)
     assert "failed 1 time in a row" in refused(breaker)[0]
 
 
@@ -197,14 +184,14 @@ def test_threads_lose_no_failure() -> None:
 
     def fail() -> None:
         for _ in range(500):
-            breaker.failed(breaker.admit("send_mail"))
+            fail(breaker)
 
     workers = [threading.Thread(target=fail) for _ in range(8)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    assert state(breaker) == "open"
+    assert breaker.state == "open"
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,14 @@ import logging
 import sys
 import time
 import weakref
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import stamina
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
-from planning.tools.errors import StorageUnavailable, ToolError
+from planning.tools import StorageUnavailable, Tool, Toolbox, ToolError
 from planning.tools.guard import Retry
 
 PRIVATE = "the card number is 4111"
@@ -39,15 +39,19 @@ class Flaky:
         return self()
 
 
-Run = Callable[[Retry, Flaky], str]
+def mailing(function: Any, retry: Retry, **options: Any) -> Toolbox:
+    return Toolbox([Tool("send_mail", "S.", function, retry=retry, **options)])
 
 
-def run(retry: Retry, function: Flaky) -> str:
-    return retry.run(function, "send_mail")
+def run(retry: Retry, function: Flaky) -> Any:
+    return mailing(function, retry).invoke("send_mail").value
 
 
-def arun(retry: Retry, function: Flaky) -> str:
-    return asyncio.run(retry.arun(function.later, "send_mail"))
+def arun(retry: Retry, function: Flaky) -> Any:
+    async def main() -> Any:
+        return (await mailing(function.later, retry).ainvoke("send_mail")).value
+
+    return asyncio.run(main())
 
 
 both = pytest.mark.parametrize("run", [run, arun])
@@ -60,11 +64,7 @@ def at_once(**changes: Any) -> Retry:
 @pytest.fixture
 def retried() -> Iterator[list[RetryDetails]]:
     seen: list[RetryDetails] = []
-
-    def hook(details: RetryDetails) -> None:
-        seen.append(details)
-
-    set_on_retry_hooks([hook])
+    set_on_retry_hooks([seen.append])
     yield seen
     set_on_retry_hooks(None)
 
@@ -87,7 +87,7 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @both
 def test_a_call_that_succeeds_is_made_once_and_stamina_hears_nothing(
-    run: Run, retried: list[RetryDetails]
+    run: Any, retried: list[RetryDetails]
 ) -> None:
     function = Flaky()
     assert (run(at_once(), function), function.calls, retried) == ("done", 1, [])
@@ -97,41 +97,39 @@ def test_a_call_that_succeeds_is_made_once_and_stamina_hears_nothing(
 @pytest.mark.parametrize(
     "error", [StorageUnavailable("down"), ConnectionError(), ConnectionResetError(), TimeoutError()]
 )
-def test_a_transient_error_is_retried(run: Run, error: Exception) -> None:
+def test_a_transient_error_is_retried(run: Any, error: Exception) -> None:
     function = Flaky(error, error)
     assert (run(at_once(), function), function.calls) == ("done", 3)
 
 
 @both
-def test_after_the_last_attempt_its_own_error_comes_out(run: Run) -> None:
-    first, second, last = ConnectionError("1"), TimeoutError("2"), ConnectionError("3")
-    function = Flaky(first, second, last)
-    with pytest.raises(ConnectionError) as caught:
-        run(at_once(), function)
-    assert caught.value is last
-    assert (function.calls, last.__cause__, last.__context__) == (3, None, None)
-
-
-@both
-def test_another_error_comes_out_at_once_at_the_first_and_at_a_later_attempt(run: Run) -> None:
-    for before in ([], [ConnectionError()]):
-        error = ToolError("no such account")
-        function = Flaky(*before, error)
-        with pytest.raises(ToolError) as caught:
-            run(at_once(), function)
-        assert caught.value is error
-        assert (function.calls, error.__context__) == (len(before) + 1, None)
-
-
-@both
-def test_what_on_names_is_retried_too(run: Run) -> None:
+def test_what_on_names_is_retried_too(run: Any) -> None:
     function = Flaky(KeyError("a"), ConnectionError())
     assert (run(at_once(on=(LookupError,)), function), function.calls) == ("done", 3)
 
 
 @both
+@pytest.mark.parametrize(
+    ("before", "last"),
+    [
+        ([ConnectionError("1"), TimeoutError("2")], ConnectionError("3")),
+        ([], ToolError("no such account")),
+        ([ConnectionError()], ToolError("no such account")),
+    ],
+)
+def test_the_error_that_ends_the_attempts_comes_out_as_it_was(
+    run: Any, before: list[Exception], last: Exception
+) -> None:
+    function = Flaky(*before, last)
+    with pytest.raises(type(last)) as caught:
+        run(at_once(), function)
+    assert caught.value is last
+    assert (function.calls, last.__cause__, last.__context__) == (len(before) + 1, None, None)
+
+
+@both
 @pytest.mark.parametrize("kind", [asyncio.CancelledError, KeyboardInterrupt, SystemExit])
-def test_who_wants_to_stop_is_never_tried_again(run: Run, kind: type[BaseException]) -> None:
+def test_who_wants_to_stop_is_never_tried_again(run: Any, kind: type[BaseException]) -> None:
     for before in ([], [ConnectionError()]):
         function = Flaky(*before, kind())
         with pytest.raises(kind):
@@ -140,7 +138,7 @@ def test_who_wants_to_stop_is_never_tried_again(run: Run, kind: type[BaseExcepti
 
 
 @both
-def test_a_single_attempt_needs_no_stamina(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_single_attempt_needs_no_stamina(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "stamina", None)
     error = ConnectionError()
     function = Flaky(error)
@@ -157,8 +155,15 @@ def test_a_retry_without_stamina_is_refused_where_it_is_declared(monkeypatch: py
     assert str(caught.value) == "retrying needs stamina: pip install 'session-planning[retry]'"
 
 
+def test_a_retry_takes_keywords_only() -> None:
+    positional: Any = Retry
+    with pytest.raises(TypeError):
+        positional(3)
+    assert Retry(attempts=3) == Retry()
+
+
 @both
-def test_the_waits_double_and_are_capped(run: Run, slept: list[float]) -> None:
+def test_the_waits_double_and_are_capped(run: Any, slept: list[float]) -> None:
     function = Flaky(*[ConnectionError()] * 5)
     assert run(Retry(attempts=6, wait_initial=0.5, wait_max=3, wait_jitter=0), function) == "done"
     assert slept == [0.5, 1.0, 2.0, 3, 3]
@@ -166,7 +171,7 @@ def test_the_waits_double_and_are_capped(run: Run, slept: list[float]) -> None:
 
 @both
 def test_each_wait_has_a_random_part_within_the_cap(
-    run: Run, slept: list[float], monkeypatch: pytest.MonkeyPatch
+    run: Any, slept: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("random.uniform", lambda _low, high: high / 2)
     function = Flaky(*[ConnectionError()] * 3)
@@ -183,32 +188,12 @@ def test_the_attempts_are_made_however_long_they_take(monkeypatch: pytest.Monkey
     assert sum(slept) == 2000
 
 
-def test_a_caller_who_has_gone_stops_the_attempts_before_the_wait(slept: list[float]) -> None:
-    error = ConnectionError()
-    function = Flaky(error)
-    with pytest.raises(ConnectionError) as caught:
-        Retry().run(function, "send_mail", lambda: True)
-    assert caught.value is error
-    assert (function.calls, slept) == (1, [])
-
-
-def test_a_caller_who_goes_during_the_wait_stops_the_attempts_after_it(slept: list[float]) -> None:
-    function = Flaky(ConnectionError())
-    with pytest.raises(ConnectionError):
-        Retry(wait_jitter=0).run(function, "send_mail", lambda: bool(slept))
-    assert (function.calls, slept) == (1, [0.1])
-
-
-def test_a_caller_who_stays_has_every_attempt() -> None:
-    function = Flaky(ConnectionError(), ConnectionError())
-    assert (at_once().run(function, "send_mail", lambda: False), function.calls) == ("done", 3)
-
-
 def test_a_cancelled_task_does_not_wait_on() -> None:
     function = Flaky(ConnectionError(PRIVATE))
 
     async def main() -> None:
-        task = asyncio.create_task(Retry(wait_initial=3600, wait_max=3600).arun(function.later, "send_mail"))
+        toolbox = mailing(function.later, Retry(wait_initial=3600, wait_max=3600))
+        task = asyncio.create_task(toolbox.ainvoke("send_mail"))
         while not function.calls:
             await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -222,70 +207,50 @@ def test_a_cancelled_task_does_not_wait_on() -> None:
 
 
 @both
-def test_a_hook_hears_the_tools_name_and_the_errors_type_alone(run: Run, retried: list[RetryDetails]) -> None:
+def test_hooks_and_logs_hold_the_tools_name_and_the_errors_type_alone(
+    run: Any, retried: list[RetryDetails], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "stamina")
     try:
         raise ValueError(PRIVATE)
     except ValueError:
         run(at_once(), Flaky(ConnectionResetError(PRIVATE), StorageUnavailable(PRIVATE)))
     assert [
-        (details.name, details.retry_num, str(details.caused_by), repr(details.caused_by))
+        (details.name, details.args, details.kwargs, details.retry_num, str(details.caused_by))
         for details in retried
     ] == [
-        ("send_mail", 1, "ConnectionResetError", "ConnectionResetError"),
-        ("send_mail", 2, "StorageUnavailable", "StorageUnavailable"),
+        ("send_mail", (), {}, 1, "ConnectionResetError"),
+        ("send_mail", (), {}, 2, "StorageUnavailable"),
     ]
-    assert PRIVATE not in repr(retried)
     for details in retried:
-        assert (details.args, details.kwargs) == ((), {})
-
-
-@both
-def test_the_exception_that_stamina_sees_leads_to_no_other_and_to_no_frame(run: Run) -> None:
-    leads: list[Any] = []
-
-    def hook(details: RetryDetails) -> None:
         error = details.caused_by
-        leads.extend([error.__context__, error.__cause__, error.__traceback__, vars(error)])
-
-    set_on_retry_hooks([hook])
-    try:
-        raise ValueError(PRIVATE)
-    except ValueError:
-        run(at_once(), Flaky(ConnectionError(PRIVATE)))
-    finally:
-        set_on_retry_hooks(None)
-    assert leads == [None, None, None, {}]
+        assert [error.__context__, error.__cause__, error.__traceback__, vars(error)] == [
+            None,
+            None,
+            None,
+            {},
+        ]
+    assert PRIVATE not in f"{retried!r}{caplog.text}"
 
 
 @both
-def test_the_log_of_a_retry_holds_nothing_of_the_error(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_of_a_retry_names_the_tool_and_holds_nothing_of_the_error(
+    run: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG, "stamina")
     run(at_once(), Flaky(ConnectionError(PRIVATE)))
-    records = [record for record in caplog.records if record.name == "stamina"]
-    assert [record.getMessage() for record in records] == ["stamina.retry_scheduled"]
-    fields = {name: value for name, value in vars(records[0]).items() if name.startswith("stamina.")}
-    assert fields == {
-        "stamina.callable": "send_mail",
-        "stamina.args": (),
-        "stamina.kwargs": {},
-        "stamina.retry_num": 1,
-        "stamina.caused_by": "ConnectionError",
-        "stamina.wait_for": 0.0,
-        "stamina.waited_so_far": 0.0,
-    }
-    assert PRIVATE not in caplog.text
-
-
-def test_a_stamina_that_takes_no_name_retries_all_the_same(
-    retried: list[RetryDetails], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr(type(stamina.retry_context(on=KeyError)), "with_name")
-    assert run(at_once(), Flaky(ConnectionError())) == "done"
-    assert [details.name for details in retried] == ["<context block>"]
+    (record,) = [record for record in caplog.records if record.name == "stamina"]
+    fields = vars(record)
+    assert (fields["stamina.callable"], fields["stamina.args"], fields["stamina.kwargs"]) == (
+        "send_mail",
+        (),
+        {},
+    )
+    assert PRIVATE not in f"{caplog.text}{fields}"
 
 
 @both
-def test_a_user_who_switches_stamina_off_has_one_attempt(run: Run) -> None:
+def test_a_user_who_switches_stamina_off_has_one_attempt(run: Any) -> None:
     error = ConnectionError()
     function = Flaky(error)
     stamina.set_active(False)
@@ -299,7 +264,7 @@ def test_a_user_who_switches_stamina_off_has_one_attempt(run: Run) -> None:
 
 
 @both
-def test_staminas_test_mode_sets_the_attempts_and_takes_the_waits_away(run: Run, slept: list[float]) -> None:
+def test_staminas_test_mode_sets_the_attempts_and_takes_the_waits_away(run: Any, slept: list[float]) -> None:
     function = Flaky(*[ConnectionError()] * 9)
     stamina.set_testing(True, attempts=4)
     try:
@@ -319,25 +284,22 @@ class Chained(Flaky):
 
 
 def test_the_error_keeps_its_own_context_and_cause() -> None:
-    try:
-        raise ValueError("what the caller deals with")
-    except ValueError:
-        with pytest.raises(ConnectionError) as caught:
-            run(at_once(), Chained())
-    assert repr(caught.value.__context__) == repr(caught.value.__cause__) == "KeyError('inner')"
-
-
-def test_the_error_of_async_code_keeps_its_own_context_and_cause() -> None:
-    async def main() -> BaseException:
+    def plain() -> Any:
         try:
             raise ValueError("what the caller deals with")
         except ValueError:
-            with pytest.raises(ConnectionError) as caught:
-                await at_once().arun(Chained().later, "send_mail")
-            return caught.value
+            return mailing(Chained(), at_once()).invoke("send_mail")
 
-    error = asyncio.run(main())
-    assert repr(error.__context__) == repr(error.__cause__) == "KeyError('inner')"
+    async def awaited() -> Any:
+        try:
+            raise ValueError("what the caller deals with")
+        except ValueError:
+            return await mailing(Chained().later, at_once()).ainvoke("send_mail")
+
+    for call in (plain, lambda: asyncio.run(awaited())):
+        with pytest.raises(ConnectionError) as caught:
+            call()
+        assert repr(caught.value.__context__) == repr(caught.value.__cause__) == "KeyError('inner')"
 
 
 def test_nothing_holds_the_error_once_it_is_handled() -> None:
@@ -349,7 +311,7 @@ def test_nothing_holds_the_error_once_it_is_handled() -> None:
 
     def handle() -> weakref.ref[BaseException]:
         try:
-            at_once().run(fail, "send_mail")
+            mailing(fail, at_once()).invoke("send_mail")
         except Down as error:
             return weakref.ref(error)
         raise AssertionError
@@ -359,19 +321,6 @@ def test_nothing_holds_the_error_once_it_is_handled() -> None:
         assert handle()() is None
     finally:
         gc.enable()
-
-
-def test_any_awaitable_will_do() -> None:
-    async def main() -> str:
-        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        future.set_result("done")
-
-        def give() -> Awaitable[str]:
-            return future
-
-        return await Retry().arun(give, "send_mail")
-
-    assert asyncio.run(main()) == "done"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,8 +10,9 @@ from typing import Any
 import attrs
 import pydantic
 import pytest
+from tool_entries import in_async, piped, through
 
-from planning.tools import BaseTool, Tool, Toolbox, ToolRegistry, ToolResult, ToolSpec, execute_tools
+from planning.tools import BaseTool, Tool, Toolbox, ToolResult, ToolSpec
 from session import Session, SessionEvent, ToolInvoked, append
 
 
@@ -35,12 +35,7 @@ def invoked(session: Session) -> ToolInvoked:
     return event
 
 
-DOORS = ["call", "acall", "invoke", "ainvoke"]
-
-
-def through(door: str, tool: Any, arguments: Any, session: Session) -> ToolResult:
-    outcome: Any = getattr(Toolbox([tool], session=session), door)("t", arguments)
-    return asyncio.run(outcome) if asyncio.iscoroutine(outcome) else outcome  # type: ignore[no-any-return]  # by its door
+ENTRIES = ["call", "acall", "invoke", "ainvoke"]
 
 
 def pop_all(**arguments: Any) -> str:
@@ -49,9 +44,7 @@ def pop_all(**arguments: Any) -> str:
     return "done"
 
 
-async def apop_all(**arguments: Any) -> str:
-    await asyncio.sleep(0)
-    return pop_all(**arguments)
+apop_all = in_async(pop_all)
 
 
 class PopAll(BaseTool):
@@ -64,7 +57,7 @@ class PopAll(BaseTool):
         return {"success": True}
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize(
     ("tool", "arguments", "kept"),
     [
@@ -80,9 +73,9 @@ class PopAll(BaseTool):
     ],
 )
 def test_the_arguments_in_the_event_are_those_of_the_call(
-    door: str, tool: Any, arguments: Any, kept: Any, session: Session
+    entry: str, tool: Any, arguments: Any, kept: Any, session: Session
 ) -> None:
-    assert through(door, tool, copy.deepcopy(arguments), session).success
+    assert through(entry, tool, copy.deepcopy(arguments), session).success
     assert invoked(session).params == kept
 
 
@@ -111,16 +104,16 @@ CACHES: list[Callable[[list[Any]], Any]] = [
 ]
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("make", CACHES)
 def test_the_result_in_the_event_is_the_one_of_the_call(
-    door: str, make: Callable[[list[Any]], Any], session: Session
+    entry: str, make: Callable[[list[Any]], Any], session: Session
 ) -> None:
     rows: list[Any] = [[1]]
     outcome, as_it_was = make(rows), make([[1]])
     heard: list[SessionEvent] = []
     session.bus.subscribe(ToolInvoked, heard.append)
-    result = through(door, Tool("t", "T.", lambda: outcome), {}, session)
+    result = through(entry, Tool("t", "T.", lambda: outcome), {}, session)
     rows.append(2)
     rows[0].append(3)
     value = as_it_was.value if isinstance(as_it_was, ToolResult) else as_it_was
@@ -139,8 +132,7 @@ def test_what_the_session_reduces_is_a_copy(session: Session) -> None:
 
 def test_a_planner_pipeline_keeps_the_same(session: Session) -> None:
     rows = [1]
-    registry = ToolRegistry([Tool("t", "T.", lambda: {"rows": rows})])
-    asyncio.run(execute_tools({"tool_calls": [{"tool": "t"}]}, registry=registry, session=session))
+    piped([Tool("t", "T.", lambda: {"rows": rows})], [{"tool": "t"}], session)
     rows.append(2)
     assert invoked(session).result.value == {"rows": [1]}
 

@@ -10,16 +10,9 @@ from typing import Any
 import pytest
 
 from planning import Plan, PlanningToolsSection
-from planning.tools import (
-    ErrorKind,
-    Tool,
-    Toolbox,
-    ToolCall,
-    ToolError,
-    ToolResult,
-    tool_calls,
-)
-from planning.tools.ledger import register_ledger
+from planning.tools import Tool, Toolbox, ToolError, ToolResult
+from planning.tools.errors import ErrorKind
+from planning.tools.ledger import ToolCall, tool_calls
 from session import (
     Session,
     SessionEvent,
@@ -112,6 +105,15 @@ def test_the_ledger_can_be_asked_for_a_part(
     assert lines(tool_calls(session, **query)) == [LINES[place] for place in places]
 
 
+def test_elapsed_is_measured_and_that_of_a_tools_own_failure_is_kept(session: Session) -> None:
+    own = Tool("own", "Own.", lambda: ToolResult(False, "no", elapsed=0.5))
+    toolbox = Toolbox([own, *PlanningToolsSection(session=session).tools()], session=session)
+    results = [toolbox.call("own"), toolbox.call("planning_setup_plan", {"objective": "x"})]
+    assert results[0].elapsed == 0.5
+    assert results[1].elapsed > 0
+    assert [call.elapsed for call in tool_calls(session)] == [results[1].elapsed, 0.5]
+
+
 def test_a_line_holds_nothing_of_arguments_and_results(session: Session) -> None:
     Toolbox(TOOLS, session=session).call("answer", {"what": "zq4711"})
     (call,) = tool_calls(session)
@@ -122,9 +124,9 @@ def test_a_line_holds_nothing_of_arguments_and_results(session: Session) -> None
     assert copy.deepcopy(call) == pickle.loads(pickle.dumps(call)) == call  # noqa: S301 - its own
 
 
-def test_the_ledger_is_read_without_any_toolbox(session: Session) -> None:
+def test_events_that_others_publish_are_lines_too(session: Session) -> None:
     assert (tool_calls(session), select_all(session, ToolCall)) == ((), ())
-    register_ledger(session)
+    Toolbox([], session=session)
     session.publish(ToolInvoked("a", None, "no result", session_id=session.session_id))
     session.publish(ToolInvoked("b", None, ToolResult(False, "no"), session_id=session.session_id))
     session.publish(ToolFailed("c", None, session_id=session.session_id))
@@ -184,24 +186,14 @@ def test_a_reducer_for_the_events_is_the_ledgers_source_then(session: Session) -
 
 
 def test_async_calls_are_in_the_order_of_their_ends(session: Session) -> None:
-    async def wait(event: asyncio.Event) -> None:
-        await event.wait()
-
     async def run() -> None:
-        first, second = asyncio.Event(), asyncio.Event()
-
-        async def one() -> None:
-            await first.wait()
-
-        async def two() -> None:
-            await second.wait()
-
-        toolbox = Toolbox([Tool("one", "1.", one), Tool("two", "2.", two)], session=session)
-        tasks = [asyncio.create_task(toolbox.acall(name)) for name in ("one", "two")]
-        second.set()
-        await tasks[1]
-        first.set()
-        await tasks[0]
+        gates = {name: asyncio.Event() for name in ("one", "two")}
+        tools = [Tool(name, "T.", gate.wait) for name, gate in gates.items()]
+        toolbox = Toolbox(tools, session=session)
+        tasks = {name: asyncio.create_task(toolbox.acall(name)) for name in gates}
+        for name in ("two", "one"):
+            gates[name].set()
+            assert (await tasks[name]).success
 
     asyncio.run(run())
     assert [call.tool for call in tool_calls(session)] == ["one", "two"]

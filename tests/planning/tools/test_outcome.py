@@ -16,35 +16,37 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import attrs
-import msgspec
 import pydantic
 import pytest
+from tool_entries import NOW, in_async, piped, raising, returning, safely, through
 
-from planning.tools import (
-    BaseTool,
-    CircuitBreaker,
-    ErrorKind,
-    Retry,
-    Tool,
-    Toolbox,
-    ToolRegistry,
-    ToolResult,
-    UserInputNeeded,
-    execute_tools,
-    tool_calls,
-)
-from planning.tools.envelopes import pipeline_envelope
-from planning.tools.outcome import is_cancelling, redacted
+from planning.tools import BaseTool, Tool, Toolbox, ToolResult
+from planning.tools.errors import ErrorKind, UserInputNeeded
+from planning.tools.guard import CircuitBreaker
+from planning.tools.ledger import tool_calls
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
-from session import Session
-
-
-def tool(outcome: Any, **options: Any) -> Tool:
-    return Tool("t", "T.", lambda: outcome, **options)
+from session import Session, ToolInvoked
 
 
 def call(outcome: Any, **options: Any) -> ToolResult:
-    return Toolbox([tool(outcome, **options)]).call("t")
+    return through("call", returning(outcome, **options))
+
+
+class Own(BaseTool):
+    """Its ``execute`` returns an outcome."""
+
+    name = "t"
+    description = "T."
+
+    def __init__(self, outcome: Any) -> None:
+        self.outcome = outcome
+
+    async def execute(self, args: Any, context: dict[str, Any]) -> Any:
+        return self.outcome
+
+
+def executed(outcome: Any) -> ToolResult:
+    return through("call", Own(outcome))
 
 
 def told(result: ToolResult) -> tuple[Any, ...]:
@@ -62,11 +64,11 @@ def told(result: ToolResult) -> tuple[Any, ...]:
 def test_an_outcome_that_says_success_is_its_data(
     outcome: dict[str, Any], message: str, user_message: str | None
 ) -> None:
-    result = call(outcome, returns_outcome=True)
+    result = executed(outcome)
     assert told(result) == (True, message, outcome.get("data"), None, user_message, None)
 
 
-@pytest.mark.parametrize("returns_outcome", [False, True])
+@pytest.mark.parametrize("is_executed", [False, True])
 @pytest.mark.parametrize(
     ("outcome", "error", "user_message"),
     [
@@ -79,29 +81,28 @@ def test_an_outcome_that_says_success_is_its_data(
     ],
 )
 def test_a_reported_failure_is_a_failure_with_its_own_words(
-    outcome: dict[str, Any], error: str, user_message: str | None, returns_outcome: bool
+    outcome: dict[str, Any], error: str, user_message: str | None, is_executed: bool
 ) -> None:
-    result = call(outcome, returns_outcome=returns_outcome)
-    value = outcome.get("data") if returns_outcome else outcome
+    result = executed(outcome) if is_executed else call(outcome)
+    value = outcome.get("data") if is_executed else outcome
     assert told(result) == (False, error, value, error, user_message, ErrorKind.TOOL)
     assert (result.cause, result.needs_user_input) == (error, False)
 
 
-def test_a_reported_question_is_put_to_the_user() -> None:
-    outcome = {"success": False, "error": "x", "needs_user_input": True, "input_request": "Who?"}
-    result = call(outcome, returns_outcome=True)
-    assert (result.code, result.input_request, result.needs_user_input) == (
-        ErrorKind.NEEDS_USER_INPUT,
-        "Who?",
-        True,
-    )
-
-
-@pytest.mark.parametrize("request_", [5, ["Who?"]])
-def test_a_reported_question_that_is_no_text_is_no_question(request_: Any) -> None:
-    outcome = {"success": False, "error": "x", "needs_user_input": True, "input_request": request_}
-    result = call(outcome, returns_outcome=True)
-    assert (result.code, result.input_request, result.needs_user_input) == (ErrorKind.TOOL, None, False)
+@pytest.mark.parametrize(
+    ("question", "code", "asked"),
+    [
+        ("Who?", ErrorKind.NEEDS_USER_INPUT, "Who?"),
+        (5, ErrorKind.TOOL, None),
+        (["Who?"], ErrorKind.TOOL, None),
+    ],
+)
+def test_a_reported_question_that_is_a_text_is_put_to_the_user(
+    question: Any, code: ErrorKind, asked: str | None
+) -> None:
+    outcome = {"success": False, "error": "x", "needs_user_input": True, "input_request": question}
+    result = executed(outcome)
+    assert (result.code, result.input_request, result.needs_user_input) == (code, asked, asked is not None)
 
 
 class Ambiguous:
@@ -139,11 +140,6 @@ class SaidByPydantic(pydantic.BaseModel):
     error: str | None = None
 
 
-class SaidByStruct(msgspec.Struct):
-    success: Any
-    error: str | None = None
-
-
 class SaidByTuple(NamedTuple):
     success: Any
     error: str | None = None
@@ -168,7 +164,7 @@ def as_model(success: Any, error: str | None = None) -> SaidByPydantic:
 
 
 FORMS: list[Callable[..., Any]] = [
-    as_dict, as_read_only, Said, SaidFrozen, as_model, SaidByStruct, SaidByTuple,
+    as_dict, as_read_only, Said, SaidFrozen, as_model, SaidByTuple,
 ]  # fmt: skip
 
 
@@ -194,7 +190,7 @@ def test_a_mapping_without_success_is_a_value() -> None:
 
 @pytest.mark.parametrize("success", NO, ids=repr)
 def test_whatever_says_no_is_a_failure_of_execute_and_of_a_tools_own_result(success: Any) -> None:
-    result = call({"success": success, "error": "no luck", "data": 1}, returns_outcome=True)
+    result = executed({"success": success, "error": "no luck", "data": 1})
     assert told(result) == (False, "no luck", 1, "no luck", None, ErrorKind.TOOL)
     own = call(ToolResult(success, "no luck", elapsed=0.5))
     assert (own.success, own.message, own.elapsed, own.code) == (False, "no luck", 0.5, ErrorKind.TOOL)
@@ -203,11 +199,9 @@ def test_whatever_says_no_is_a_failure_of_execute_and_of_a_tools_own_result(succ
 @pytest.mark.parametrize("success", [0, None, "false"])
 def test_a_returned_failure_is_one_everywhere(success: Any, session: Session) -> None:
     breaker = CircuitBreaker(failures=2)
-    fails = tool({"success": success, "error": "no luck"}, breaker=breaker)
+    fails = returning({"success": success, "error": "no luck"}, breaker=breaker)
     assert fails.execute()["error"] == "no luck"
-    state = {"tool_calls": [{"tool": "t"}]}
-    piped = asyncio.run(execute_tools(state, registry=ToolRegistry([fails]), session=session))
-    assert piped["tool_results"]["t"] == {
+    assert piped([fails], [{"tool": "t"}], session)["t"] == {
         "success": False,
         "data": {"success": success, "error": "no luck"},
         "error": "no luck",
@@ -217,7 +211,7 @@ def test_a_returned_failure_is_one_everywhere(success: Any, session: Session) ->
     assert [line.outcome for line in tool_calls(session)] == ["tool"]
     assert breaker.state == "open"
     step = WorkflowStep(step_id="a", description="A.", type="tool", name="t")
-    capabilities = Capabilities(tools={"t": tool({"success": success, "error": "no luck"})})
+    capabilities = Capabilities(tools={"t": returning({"success": success, "error": "no luck"})})
     run = run_workflow(Workflow(steps=(step,)), capabilities)
     assert (run.status, run.errors["a"].message) == ("failed", "no luck")
 
@@ -249,20 +243,15 @@ def test_a_returned_failure_is_tried_again_where_its_exception_would_be(
         made.append(1)
         return outcome
 
-    async def slow() -> Any:
-        return plain()
-
-    retry = Retry(attempts=3, wait_initial=0, wait_max=0, wait_jitter=0)
-    tried = Tool("t", "T.", slow if is_async else plain, retry=retry, timeout=timeout)
-    once = Tool("t", "T.", slow if is_async else plain)
-    got, expected = Toolbox([tried]).call("t"), Toolbox([once]).call("t")
+    function = in_async(plain) if is_async else plain
+    tried = Tool("t", "T.", function, retry=NOW, timeout=timeout)
+    got, expected = through("call", tried), through("call", Tool("t", "T.", function))
     assert (told(got), len(made)) == (told(expected), tries + 1)
 
 
 def test_a_failure_that_passes_in_time_is_a_success() -> None:
     outcomes = [{"success": False, "code": "storage"}, "done"]
-    retry = Retry(attempts=2, wait_initial=0, wait_max=0, wait_jitter=0)
-    assert Tool("t", "T.", lambda: outcomes.pop(0), retry=retry).execute()["result"] == "done"
+    assert Tool("t", "T.", lambda: outcomes.pop(0), retry=NOW).execute()["result"] == "done"
 
 
 @pytest.mark.parametrize(
@@ -271,7 +260,7 @@ def test_a_failure_that_passes_in_time_is_a_success() -> None:
 )
 def test_a_returned_failure_opens_a_breaker_where_its_exception_would(code: str, state: str) -> None:
     breaker = CircuitBreaker(failures=1)
-    Toolbox([tool({"success": False, "code": code}, breaker=breaker)]).call("t")
+    call({"success": False, "code": code}, breaker=breaker)
     assert breaker.state == state
 
 
@@ -286,7 +275,6 @@ VALUES: list[tuple[Any, str]] = [
     (b"\xff", '"\\\\xff"'),
     (Said(1, "x"), '{"success":1,"error":"x"}'),
     (SaidByPydantic(success=1, error="x"), '{"success":1,"error":"x"}'),
-    (SaidByStruct(1, "x"), '{"success":1,"error":"x"}'),
     (SaidByTuple(1, "x"), '[1,"x"]'),
     (array("i", [1, 2]), "[1,2]"),
     ({1: 2, None: 3}, '{"1":2,"None":3}'),
@@ -324,18 +312,8 @@ def test_a_subclass_of_a_result_is_a_result() -> None:
 def test_a_code_that_a_tool_writes_as_text_is_a_code(code: Any, kind: ErrorKind) -> None:
     result = call(ToolResult(False, "no", code=code))
     assert result.code is kind
-    assert result.to_dict()["code"] == pipeline_envelope(result)["code"] == kind.value
-
-
-def test_a_base_tool_may_return_a_result_with_any_code() -> None:
-    class Own(BaseTool):
-        name = "own"
-        description = "Own."
-
-        async def execute(self, args: Any, context: dict[str, Any]) -> Any:
-            return ToolResult(False, "no", code="zz")  # type: ignore[arg-type]  # what is tested
-
-    assert asyncio.run(Own().safe_execute({}, {}))["code"] == "tool"
+    assert result.to_dict()["code"] == safely(Own(result))["code"] == kind.value
+    assert safely(Own(ToolResult(False, "no", code=code)))["code"] == kind.value
 
 
 def test_a_private_result_shows_nothing_but_how_it_ended() -> None:
@@ -352,34 +330,46 @@ def test_a_private_result_shows_nothing_but_how_it_ended() -> None:
     assert call("4711", returns_private_data=True).message == "4711"
 
 
-def test_what_events_carry_of_a_private_result_is_how_it_ended() -> None:
-    done = redacted("t", ToolResult(True, "4711", "4711", None, "4711", 0.5))
-    assert done == ToolResult(True, "t succeeded.", elapsed=0.5, is_private=True)
-    failed = redacted("t", ToolResult(False, "4711", 1, "4711", "4711", 0.5, ErrorKind.TOOL, "4711", "4711"))
-    assert (failed.message, failed.error, failed.code, failed.cause) == (
-        "t reported a failure.",
-        "Tool 't' reported a failure",
-        ErrorKind.TOOL,
-        None,
-    )
+@pytest.mark.parametrize(
+    ("own", "kept"),
+    [
+        (
+            ToolResult(True, "4711", "4711", None, "4711", 0.5),
+            ToolResult(True, "t succeeded.", elapsed=0.5, is_private=True),
+        ),
+        (
+            ToolResult(False, "4711", 1, "4711", "4711", 0.5, ErrorKind.TOOL, "4711", "4711"),
+            ToolResult(
+                False,
+                "t reported a failure.",
+                error="Tool 't' reported a failure",
+                elapsed=0.5,
+                code=ErrorKind.TOOL,
+                is_private=True,
+            ),
+        ),
+    ],
+)
+def test_what_events_carry_of_a_private_result_is_how_it_ended(
+    own: ToolResult, kept: ToolResult, session: Session
+) -> None:
+    through("call", returning(own, returns_private_data=True), {}, session)
+    (event,) = session.select_all(ToolInvoked)
+    assert (event.result, event.result.cause) == (kept, None)
 
 
 def test_a_private_tool_that_needs_the_user_still_has_a_question_to_put() -> None:
-    def look() -> None:
-        raise UserInputNeeded("4711", "4711")
-
-    made = Tool("t", "T.", look, returns_private_data=True, input_request="Which badge?")
-    result = Toolbox([made]).call("t")
+    made = raising(UserInputNeeded("4711", "4711"), returns_private_data=True, input_request="Which badge?")
+    result = through("call", made)
     assert (result.code, result.input_request) == (ErrorKind.NEEDS_USER_INPUT, "Which badge?")
 
 
-def test_only_what_is_no_exception_cancels() -> None:
-    import concurrent.futures
-
-    assert is_cancelling(asyncio.CancelledError())
-    assert is_cancelling(BaseExceptionGroup("x", [asyncio.CancelledError()]))
-    assert not is_cancelling(concurrent.futures.CancelledError())
-    assert not is_cancelling(KeyboardInterrupt())
+@pytest.mark.parametrize(
+    "error", [asyncio.CancelledError(), BaseExceptionGroup("x", [asyncio.CancelledError()])]
+)
+def test_what_cancels_a_task_passes(error: BaseException) -> None:
+    with pytest.raises(type(error)):
+        through("call", raising(error))
 
 
 def test_a_generator_that_ends_the_program_when_it_is_closed_does_so() -> None:

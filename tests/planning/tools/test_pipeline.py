@@ -6,18 +6,12 @@ import asyncio
 from typing import Any
 
 import pytest
+from tool_entries import QUESTION, piped, raising, safely
 
-from planning.tools import (
-    BaseTool,
-    RateLimiter,
-    Tool,
-    ToolContext,
-    ToolError,
-    ToolRegistry,
-    default_registry,
-    execute_tools,
-    tool_calls,
-)
+from planning.tools import BaseTool, Tool, ToolContext, ToolError, ToolRegistry, execute_tools
+from planning.tools.ledger import tool_calls
+from planning.tools.rate_limit import RateLimiter
+from planning.tools.registry import default_registry
 from session import Session, ToolFailed
 
 
@@ -63,8 +57,10 @@ def run(calls: Any, session: Session | None = None, **state: Any) -> dict[str, d
 NO_IDS = {"trace_id": None, "conversation_id": None, "conference_id": None}
 
 
-@pytest.mark.parametrize("state", [{}, {"tool_calls": None}, {"tool_calls": []}, {"tool_calls": ()}])
-def test_no_calls_have_no_results(state: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "state", [{}, {"tool_calls": None}, {"tool_calls": []}, {"tool_calls": ()}, None, [], "state"]
+)
+def test_no_calls_have_no_results(state: Any) -> None:
     assert asyncio.run(execute_tools(state, registry=registry())) == {"tool_results": {}}
 
 
@@ -76,7 +72,7 @@ def test_a_call_has_the_envelope_of_safe_execute() -> None:
         "error": None,
         "user_message": "Seen.",
     }
-    assert asyncio.run(Look().safe_execute({"a": 1}, NO_IDS)) == envelope
+    assert safely(Look(), {"a": 1}, NO_IDS) == envelope
 
 
 def test_the_context_carries_the_three_ids() -> None:
@@ -140,9 +136,7 @@ def test_every_call_is_answered_in_order_whatever_the_others_do(session: Session
 
 
 def test_a_call_may_have_the_name_of_anothers_second_call() -> None:
-    tools = ToolRegistry([Tool("a", "A.", lambda: 1)])
-    calls = {"tool_calls": [{"tool": name} for name in ("a#2", "a", "a", "a#2")]}
-    results = asyncio.run(execute_tools(calls, registry=tools))["tool_results"]
+    results = piped([Tool("a", "A.", lambda: 1)], [{"tool": name} for name in ("a#2", "a", "a", "a#2")])
     assert {name: told["data"] for name, told in results.items()} == {
         "a#2": None, "a": 1, "a#3": 1, "a#2#2": None,
     }  # fmt: skip
@@ -161,21 +155,15 @@ def test_calls_that_are_none_have_an_entry_that_says_so(calls: Any) -> None:
     assert (told["success"], told["code"]) == (False, "parameter")
 
 
-@pytest.mark.parametrize("state", [None, [], "state"])
-def test_a_state_that_is_none_has_no_calls(state: Any) -> None:
-    assert asyncio.run(execute_tools(state, registry=registry())) == {"tool_results": {}}
-
-
 def test_a_call_without_its_identifier_asks_the_user_and_is_not_made() -> None:
-    question = "Could you give me your identifier, email or registration id?"
     assert run([{"tool": "mail", "args": {"email": " "}}])["mail"] == {
         "success": False,
         "data": None,
-        "error": f"mail was not called: ask the user first. {question}",
-        "user_message": question,
+        "error": f"mail was not called: ask the user first. {QUESTION}",
+        "user_message": QUESTION,
         "code": "needs_user_input",
         "needs_user_input": True,
-        "input_request": question,
+        "input_request": QUESTION,
     }
 
 
@@ -193,22 +181,15 @@ def test_a_long_name_of_no_tool_is_cut() -> None:
 
 
 def test_a_plain_functions_error_is_told_in_its_own_words() -> None:
-    def refuse() -> None:
-        raise ToolError("the queue is full")
-
-    told = asyncio.run(
-        execute_tools({"tool_calls": [{"tool": "t"}]}, registry=ToolRegistry([Tool("t", "T.", refuse)]))
-    )
-    assert told["tool_results"]["t"]["error"] == "the queue is full"
+    told = piped([raising(ToolError("the queue is full"))], [{"tool": "t"}])
+    assert told["t"]["error"] == "the queue is full"
 
 
 def test_plain_tools_see_the_session_and_the_context(session: Session) -> None:
     def look(context: ToolContext) -> bool:
         return context.session is session and context.values["trace_id"] == 1
 
-    tools = ToolRegistry([Tool("t", "T.", look)])
-    state = {"tool_calls": [{"tool": "t"}], "trace_id": 1}
-    assert asyncio.run(execute_tools(state, registry=tools, session=session))["tool_results"]["t"]["data"]
+    assert piped([Tool("t", "T.", look)], [{"tool": "t"}], session, trace_id=1)["t"]["data"]
 
 
 def test_without_a_registry_the_default_one_is_asked() -> None:

@@ -17,15 +17,12 @@ from uuid import uuid4
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tool_entries import NOW, in_async
 
 from planning.tools import (
     BaseTool,
-    CircuitBreaker,
-    ErrorKind,
-    Retry,
     Tool,
     Toolbox,
-    ToolCall,
     ToolError,
     ToolRegistry,
     ToolResult,
@@ -33,12 +30,12 @@ from planning.tools import (
     errors,
     execute_tools,
 )
-from planning.tools.registry import Declaration, as_tool
+from planning.tools.errors import ErrorKind
+from planning.tools.guard import CircuitBreaker
+from planning.tools.ledger import ToolCall
 from session import Session, SessionEvent, ToolFailed, ToolInvoked
 
 Act = Callable[[Mapping[str, Any]], Any]
-
-NOW = Retry(attempts=2, wait_initial=0, wait_max=0, wait_jitter=0)
 
 
 def fresh() -> str:
@@ -155,21 +152,15 @@ def private(function: Callable[..., Any], **options: Any) -> Tool:
     return Tool("t", "Look.", function, returns_private_data=True, **options)
 
 
-def sync_tool(act: Act, options: dict[str, Any]) -> Declaration:
-    def look(**arguments: Any) -> Any:
-        return act(arguments)
-
-    return private(look, **options)
+def sync_tool(act: Act, options: dict[str, Any]) -> Any:
+    return private(lambda **arguments: act(arguments), **options)
 
 
-def async_tool(act: Act, options: dict[str, Any]) -> Declaration:
-    async def look(**arguments: Any) -> Any:
-        return act(arguments)
-
-    return private(look, **options)
+def async_tool(act: Act, options: dict[str, Any]) -> Any:
+    return private(in_async(lambda **arguments: act(arguments)), **options)
 
 
-def base_tool(act: Act, options: dict[str, Any]) -> Declaration:
+def base_tool(act: Act, options: dict[str, Any]) -> Any:
     class Look(BaseTool):
         name = "t"
         description = "Look."
@@ -187,12 +178,9 @@ def base_tool(act: Act, options: dict[str, Any]) -> Declaration:
     return look
 
 
-def spec_tool(act: Act, options: dict[str, Any]) -> Declaration:
-    def look(_query_type: str, parameters: Any) -> Any:
-        return act(parameters)
-
+def spec_tool(act: Act, options: dict[str, Any]) -> Any:
     spec = ToolSpec("t", {"who": None}, "who")
-    return private(look, parameters=spec, **options)
+    return private(lambda _query_type, parameters: act(parameters), parameters=spec, **options)
 
 
 KINDS = {"sync": sync_tool, "async": async_tool, "base": base_tool, "spec": spec_tool}
@@ -206,14 +194,14 @@ GUARDS: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 
-async def enter(door: str, tool: Declaration, arguments: Any, session: Session) -> Any:
+async def enter(door: str, tool: Any, arguments: Any, session: Session) -> Any:
     """Call a tool through a door; gives back what the caller gets, or the exception."""
     toolbox = Toolbox([tool], session=session)
     try:
         if door in {"ainvoke", "acall"}:
             return await getattr(toolbox, door)("t", arguments)
         if door == "aexecute":
-            return await as_tool(tool).aexecute(**arguments)
+            return await found(tool).aexecute(**arguments)
         if door == "safe_execute" and isinstance(tool, BaseTool):
             return await tool.safe_execute(arguments, {})
         state = {"tool_calls": [{"tool": "t", "args": arguments}]}
@@ -222,16 +210,20 @@ async def enter(door: str, tool: Declaration, arguments: Any, session: Session) 
         return error
 
 
-def enter_plain(door: str, tool: Declaration, arguments: Any, session: Session) -> Any:
+def found(tool: Any) -> Tool:
+    return next(iter(ToolRegistry([tool])))
+
+
+def enter_plain(door: str, tool: Any, arguments: Any, session: Session) -> Any:
     try:
         if door == "execute":
-            return as_tool(tool).execute(**arguments)
+            return found(tool).execute(**arguments)
         return getattr(Toolbox([tool], session=session), door)("t", arguments)
     except BaseException as error:  # noqa: BLE001 - what the caller gets
         return error
 
 
-def through(door: str, tool: Declaration, arguments: Any, session: Session) -> Any:
+def through(door: str, tool: Any, arguments: Any, session: Session) -> Any:
     outcome: list[Any] = []
 
     async def run() -> None:  # gives nothing back: asyncio's log would show it, and that is the caller's

@@ -11,21 +11,13 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from tool_entries import NOW, in_async, through
 
-from planning.tools import (
-    BaseTool,
-    CircuitBreaker,
-    PrivateFailure,
-    RateLimiter,
-    Retry,
-    Tool,
-    Toolbox,
-    ToolError,
-    ToolSpec,
-)
+from planning.tools import BaseTool, Tool, Toolbox, ToolError, ToolSpec
+from planning.tools.guard import CircuitBreaker, Retry
+from planning.tools.rate_limit import RateLimiter
 from session import Session
 
-NOW = Retry(attempts=2, wait_initial=0, wait_max=0, wait_jitter=0)
 SHARED = (
     types.ModuleType,
     types.FunctionType,
@@ -73,9 +65,7 @@ def fail(**arguments: Any) -> Any:
         raise KeyError(arguments["who"]) from error
 
 
-async def afail(**arguments: Any) -> Any:
-    await asyncio.sleep(0)
-    return fail(**arguments)
+afail = in_async(fail)
 
 
 def refuse(**arguments: Any) -> Any:
@@ -238,12 +228,13 @@ def test_the_walk_of_these_tests_finds_what_is_there() -> None:
         assert leads_to(caught.value, secret)
 
 
-@pytest.mark.parametrize("make", [ValueError, PrivateFailure.__mro__[1], KeyError])
-def test_a_failure_of_a_private_tool_is_itself_private(make: type[Exception]) -> None:
+@pytest.mark.parametrize("entry", ["call", "acall"])
+@pytest.mark.parametrize("make", [ValueError, ToolError, KeyError])
+def test_a_failure_of_a_private_tool_is_itself_private(make: type[Exception], entry: str) -> None:
     def raising() -> None:
         raise make("4711")
 
-    result = Toolbox([private(raising)]).call("t")
+    result = through(entry, private(raising))
     assert (result.success, result.is_private, result.cause) == (False, True, None)
     assert repr(result) == (
         f"ToolResult(success=False, code={str(result.code)!r}, elapsed={result.elapsed!r}, private)"

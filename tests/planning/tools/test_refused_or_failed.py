@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,47 +11,26 @@ from typing import Any
 import attrs
 import pydantic
 import pytest
+from tool_entries import CALLS, SORRY, piped, raising, safely, through
 
 from planning import Plan, PlanningToolsSection, SetupPlan
 from planning.tools import (
     BaseTool,
     DataNotFound,
-    ErrorKind,
     ParameterError,
-    Problem,
     Tool,
     Toolbox,
     ToolError,
-    ToolRegistry,
-    ToolResult,
     ToolValidationError,
-    execute_tools,
-    tool_calls,
 )
+from planning.tools.errors import ErrorKind, Problem
+from planning.tools.ledger import tool_calls
 from session import Session, ToolInvoked
 
-SORRY = "I ran into a problem looking that up. Could you try again?"
 DSN = "dsn=postgres://u:hunter2@h"
 
 
-def through(door: str, tool: Any, arguments: Any = None, session: Session | None = None) -> ToolResult:
-    toolbox = Toolbox([tool], session=session)
-    if door == "call":
-        return toolbox.call("t", arguments)
-    return asyncio.run(toolbox.acall("t", arguments))
-
-
-def raising(error: Exception) -> Tool:
-    def fail() -> None:
-        raise error
-
-    return Tool("t", "T.", fail)
-
-
-DOORS = ["call", "acall"]
-
-
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("entry", CALLS)
 @pytest.mark.parametrize(
     ("error", "message"),
     [
@@ -63,15 +41,15 @@ DOORS = ["call", "acall"]
         (DataNotFound("no such city"), "no such city"),
     ],
 )
-def test_what_a_tool_raises_after_it_began_is_a_failure(door: str, error: ToolError, message: str) -> None:
-    result = through(door, raising(error))
+def test_what_a_tool_raises_after_it_began_is_a_failure(entry: str, error: ToolError, message: str) -> None:
+    result = through(entry, raising(error))
     assert (result.message, result.error) == (message, error.message)
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_what_is_refused_before_the_tool_began_changed_nothing(door: str) -> None:
+@pytest.mark.parametrize("entry", CALLS)
+def test_what_is_refused_before_the_tool_began_changed_nothing(entry: str) -> None:
     tool = Tool("t", "T.", lambda left: left + 1)
-    assert through(door, tool, {"lef": 1}).message == (
+    assert through(entry, tool, {"lef": 1}).message == (
         "Refused, nothing changed. 2 problems:\n"
         "- left: missing; send a value\n- lef: unknown field; did you mean left?"
     )
@@ -84,8 +62,8 @@ def test_a_planning_tool_that_refuses_has_rolled_back(session: Session) -> None:
     )
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_a_refusal_of_another_tool_that_a_tool_calls_is_its_own_failure(door: str, session: Session) -> None:
+@pytest.mark.parametrize("entry", CALLS)
+def test_a_refusal_of_another_tool_that_a_tool_calls_is_its_own_failure(entry: str, session: Session) -> None:
     inner = Toolbox([Tool("inner", "I.", lambda left: left)], session=session)
     sent: list[str] = []
 
@@ -93,7 +71,7 @@ def test_a_refusal_of_another_tool_that_a_tool_calls_is_its_own_failure(door: st
         sent.append("mail")
         return inner.invoke("inner", {})
 
-    result = through(door, Tool("t", "T.", outer), {}, session)
+    result = through(entry, Tool("t", "T.", outer), {}, session)
     assert (result.message, sent) == ("t failed: left: missing; send a value", ["mail"])
     assert [line.outcome for line in tool_calls(session)] == ["parameter", "parameter"]
 
@@ -162,11 +140,11 @@ FAILURES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("door", [*DOORS, "execute_tools", "safe_execute"])
+@pytest.mark.parametrize("entry", [*CALLS, "execute_tools", "safe_execute"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("error", FAILURES, ids=lambda error: type(error).__name__)
 def test_a_check_of_parameters_that_fails_is_an_unknown_failure_without_its_text(
-    error: Exception, kind: Callable[[Exception], type[Any]], door: str, session: Session
+    error: Exception, kind: Callable[[Exception], type[Any]], entry: str, session: Session
 ) -> None:
     class Look(BaseTool):
         name = "t"
@@ -183,14 +161,12 @@ def test_a_check_of_parameters_that_fails_is_an_unknown_failure_without_its_text
         "user_message": SORRY,
         "code": "unknown",
     }
-    if door == "safe_execute":
-        assert asyncio.run(Look().safe_execute({"name": "x"}, {})) == told
-    elif door == "execute_tools":
-        state = {"tool_calls": [{"tool": "t", "args": {"name": "x"}}]}
-        results = asyncio.run(execute_tools(state, registry=ToolRegistry([Look()])))
-        assert results["tool_results"]["t"] == told
+    if entry == "safe_execute":
+        assert safely(Look(), {"name": "x"}) == told
+    elif entry == "execute_tools":
+        assert piped([Look()], [{"tool": "t", "args": {"name": "x"}}])["t"] == told
     else:
-        result = through(door, Look(), {"name": "x"}, session)
+        result = through(entry, Look(), {"name": "x"}, session)
         assert (result.message, result.error, result.user_message, result.code) == (
             "t failed. Call it again, or go on without it.",
             told["error"],

@@ -11,8 +11,8 @@ import attrs
 import pytest
 
 from planning import MarkStep, Plan, PlanStep
-from planning.tools import ErrorKind, ToolResult
-from planning.tools.result import safe_text
+from planning.tools import ToolResult
+from planning.tools.errors import ErrorKind
 
 
 class Colour(Enum):
@@ -82,13 +82,10 @@ class Stubborn:
         raise self.error
 
 
-def test_what_holds_itself_is_cut_where_it_begins_again() -> None:
+def test_what_holds_itself_or_is_nested_deep_is_cut() -> None:
     endless: list[Any] = [1]
     endless.append({"again": endless})
     assert ToolResult(True, "ok", endless).to_dict()["value"] == [1, {"again": "..."}]
-
-
-def test_what_is_nested_deep_is_cut_at_a_hundred_levels() -> None:
     nested: Any = "deep"
     for _ in range(200):
         nested = [nested]
@@ -104,14 +101,16 @@ def test_text_of_a_kind_of_its_own_is_text() -> None:
 
 
 def test_what_cannot_be_read_is_named_by_its_type() -> None:
-    assert ToolResult(True, "ok", [Stubborn(ValueError())]).to_dict()["value"] == ["<Stubborn>"]
-    assert safe_text(Stubborn(ValueError())) == "<Stubborn>"
+    stubborn: Any = Stubborn(ValueError())
+    assert ToolResult(True, "ok", [stubborn]).to_dict()["value"] == ["<Stubborn>"]
+    assert ToolResult(True, stubborn).message == "<Stubborn>"
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
 def test_what_ends_a_program_is_not_kept_by_a_text(error: type[BaseException]) -> None:
+    stubborn: Any = Stubborn(error())
     with pytest.raises(error):
-        safe_text(Stubborn(error()))
+        ToolResult(True, stubborn)
 
 
 def test_a_result_shows_what_is_in_it_and_a_private_one_does_not() -> None:

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from tool_entries import piped, raising, returning, safely, through
 
 from planning.tools import (
     BaseTool,
-    ErrorKind,
     Tool,
     Toolbox,
     ToolError,
-    ToolRegistry,
     ToolResult,
     ToolValidationError,
-    UserInputNeeded,
-    execute_tools,
 )
+from planning.tools.errors import ErrorKind, UserInputNeeded
 from session import Session, ToolFailed
 
 MOST = 50_000
 FLOOD = "x" * 10_000_000
 CUT = "x" * 49_940 + "... (9950060 more characters; ask for less)"
-
-
-def raising(error: BaseException) -> Callable[[], Any]:
-    def fail() -> None:
-        raise error
-
-    return fail
 
 
 def texts(result: ToolResult) -> dict[str, str]:
@@ -50,26 +39,26 @@ def test_a_text_of_the_most_characters_is_kept_and_one_more_is_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "cut"),
+    ("tool", "cut"),
     [
-        (lambda: FLOOD, {"message": CUT}),
+        (returning(FLOOD), {"message": CUT}),
         (raising(ToolError(FLOOD)), {"message": CUT, "error": CUT, "user_message": CUT, "cause": CUT}),
         (
-            lambda: ToolResult(False, FLOOD, None, FLOOD, FLOOD, 0.5, ErrorKind.TOOL, FLOOD, FLOOD),
+            returning(ToolResult(False, FLOOD, None, FLOOD, FLOOD, 0.5, ErrorKind.TOOL, FLOOD, FLOOD)),
             dict.fromkeys(("message", "error", "user_message", "input_request", "cause"), CUT),
         ),
-        (lambda: ToolResult(True, FLOOD, None, None, FLOOD, 0.5), {"message": CUT, "user_message": CUT}),
+        (returning(ToolResult(True, FLOOD, None, None, FLOOD, 0.5)), {"message": CUT, "user_message": CUT}),
         (
-            lambda: {"success": False, "error": FLOOD, "user_message": FLOOD},
+            returning({"success": False, "error": FLOOD, "user_message": FLOOD}),
             {"message": CUT, "error": CUT, "user_message": CUT, "cause": CUT},
         ),
     ],
 )
-def test_every_text_is_bounded_whoever_made_it(function: Callable[[], Any], cut: dict[str, str]) -> None:
-    assert texts(Toolbox([Tool("t", "T.", function)]).call("t")) == cut
+def test_every_text_is_bounded_whoever_made_it(tool: Tool, cut: dict[str, str]) -> None:
+    assert texts(through("call", tool)) == cut
 
 
-def test_the_other_doors_are_bounded_as_well(session: Session) -> None:
+def test_the_other_entries_are_bounded_as_well(session: Session) -> None:
     class Look(BaseTool):
         name = "t"
         description = "T."
@@ -77,12 +66,9 @@ def test_the_other_doors_are_bounded_as_well(session: Session) -> None:
         async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
             return {"success": False, "error": FLOOD, "user_message": FLOOD}
 
-    assert asyncio.run(Look().safe_execute({}, {}))["user_message"] == CUT
-    state = {"tool_calls": [{"tool": "t"}]}
-    results = asyncio.run(execute_tools(state, registry=ToolRegistry([Look()])))["tool_results"]
-    assert (results["t"]["error"], results["t"]["user_message"]) == (CUT, CUT)
-    asked = UserInputNeeded(FLOOD, FLOOD)
-    result = Toolbox([Tool("t", "T.", raising(asked))], session=session).call("t")
+    for told in (safely(Look()), piped([Look()], [{"tool": "t"}])["t"]):
+        assert (told["error"], told["user_message"]) == (CUT, CUT)
+    result = through("call", raising(UserInputNeeded(FLOOD, FLOOD)), {}, session)
     assert result.input_request == CUT
     assert session.select_all(ToolFailed)[0].result == result
 
@@ -107,19 +93,18 @@ def test_a_refusal_is_bounded_with_its_first_words(size: int) -> None:
 def test_half_a_character_is_escaped_in_every_text(text: str, sent: str) -> None:
     every = ToolResult(False, text, None, text, text, 0.5, ErrorKind.TOOL, text, text)
     assert set(texts(every).values()) == {sent}
-    for function in (lambda: text, raising(ToolError(text)), raising(ToolValidationError(text))):
-        result = Toolbox([Tool("t", "T.", function)]).call("t")
+    for tool in (returning(text), raising(ToolError(text)), raising(ToolValidationError(text))):
+        result = through("call", tool)
         told = result.message.removeprefix("t failed: ")
         assert told == sent
         json.dumps(result.to_dict(), ensure_ascii=False).encode()
-    named = Toolbox([Tool("t", "T.", lambda: {text: [text]})]).call("t")
+    named = through("call", returning({text: [text]}))
     assert (json.loads(named.message), named.value) == ({sent: [sent]}, {text: [text]})
     assert named.to_dict()["value"] == {sent: [sent]}
 
 
 def test_the_name_of_no_tool_is_sent_as_a_whole_text(session: Session) -> None:
-    state = {"tool_calls": [{"tool": "a\ud800"}]}
-    results = asyncio.run(execute_tools(state, registry=ToolRegistry(), session=session))["tool_results"]
+    results = piped([], [{"tool": "a\ud800"}], session)
     assert {name: told["error"] for name, told in results.items()} == {r"a\ud800": r"Unknown tool: a\ud800"}
     assert session.select_all(ToolFailed)[0].name == r"a\ud800"
 
@@ -171,17 +156,17 @@ def test_the_repr_of_a_result_is_short_and_never_fails(value: Any) -> None:
 
 
 def test_a_value_that_repeats_itself_is_told_in_bounded_time() -> None:
-    result = Toolbox([Tool("t", "T.", lambda: doubled(60))], session=Session()).call("t")
+    result = through("call", returning(doubled(60)), {}, Session())
     assert (result.success, len(result.message) <= MOST) == (True, True)
     everyone: list[list[Any]] = [[] for _ in range(14)]
     for each in everyone:
         each.extend(everyone)
-    assert Toolbox([Tool("t", "T.", lambda: everyone)]).call("t").success
+    assert through("call", returning(everyone)).success
 
 
 def test_parts_that_are_repeated_now_and_then_are_told_each_time() -> None:
     row = {"a": [1]}
-    assert Toolbox([Tool("t", "T.", lambda: [row, row])]).call("t").message == '[{"a":[1]},{"a":[1]}]'
+    assert through("call", returning([row, row])).message == '[{"a":[1]},{"a":[1]}]'
     told = ToolResult(True, "ok", [row, row]).to_dict()["value"]
     told[0]["a"].append(2)
     assert told == [{"a": [1, 2]}, {"a": [1]}]
@@ -193,7 +178,7 @@ class Empty:
 
 
 def test_a_record_without_fields_is_an_empty_object() -> None:
-    assert Toolbox([Tool("t", "T.", Empty)]).call("t").message == "{}"
+    assert through("call", returning(Empty())).message == "{}"
 
 
 class Hidden(type):
@@ -248,14 +233,10 @@ class Unasked(UserInputNeeded):
     ids=["masked", "masked odd", "nameless", "worded", "unasked"],
 )
 def test_an_exception_that_fails_when_it_is_asked_anything_is_a_failed_result(
-    error: BaseException, code: str, timeout: float | None, is_private: bool, is_async: bool
+    error: BaseException, code: str, timeout: float | None, is_private: bool, is_async: bool, session: Session
 ) -> None:
-    async def slow() -> None:
-        raise error
-
-    function = slow if is_async else raising(error)
-    session = Session()
-    tool = Tool("t", "T.", function, returns_private_data=is_private, timeout=timeout)
-    for outcome in (Toolbox([tool], session=session).call("t"), asyncio.run(Toolbox([tool]).acall("t"))):
+    tool = raising(error, is_async=is_async, returns_private_data=is_private, timeout=timeout)
+    for entry in ("call", "acall"):
+        outcome = through(entry, tool, {}, session)
         assert (outcome.success, outcome.code, outcome.value) == (False, code, None)
-    assert len(session.select_all(ToolFailed)) == 1
+    assert len(session.select_all(ToolFailed)) == 2

@@ -9,34 +9,33 @@ import pickle
 import sqlite3
 import subprocess
 import sys
-from typing import Any
 
-import msgspec
 import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from planning.tools import (
-    CircuitOpen,
-    ContextInvalid,
     DataNotFound,
-    ErrorKind,
     ParameterError,
-    PrivateFailure,
-    Problem,
     QueryTypeUnsupported,
-    RateLimitExceeded,
-    ResultInvalid,
     StorageUnavailable,
     ToolError,
     ToolResult,
-    ToolTimeout,
     ToolValidationError,
-    UserInputNeeded,
     classify_error,
 )
-from planning.tools.errors import nearest_tool
+from planning.tools.errors import (
+    CircuitOpen,
+    ContextInvalid,
+    ErrorKind,
+    PrivateFailure,
+    Problem,
+    RateLimitExceeded,
+    ResultInvalid,
+    ToolTimeout,
+    UserInputNeeded,
+)
 
 SORRY = "I ran into a problem looking that up. Could you try again?"
 OWN: list[tuple[ToolError, str, str]] = [
@@ -80,12 +79,10 @@ OWN: list[tuple[ToolError, str, str]] = [
 
 
 @pytest.mark.parametrize(("error", "code", "told"), OWN, ids=lambda value: type(value).__name__)
-def test_each_error_has_its_code_and_words_for_a_person(error: ToolError, code: str, told: str) -> None:
+def test_each_error_has_its_code_and_words_for_a_person_and_can_be_pickled_and_copied(
+    error: ToolError, code: str, told: str
+) -> None:
     assert (classify_error(error), error.user_message()) == (code, told)
-
-
-@pytest.mark.parametrize(("error", "code", "told"), OWN, ids=lambda value: type(value).__name__)
-def test_each_error_can_be_pickled_and_copied(error: ToolError, code: str, told: str) -> None:
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         again = pickle.loads(pickle.dumps(error, protocol))  # noqa: S301 - its own
         assert (type(again), again.args, vars(again)) == (type(error), error.args, vars(error))
@@ -117,9 +114,6 @@ class Odd(BaseException):
     ("error", "code"),
     [
         (TimeoutError(), "timeout"),
-        (TimeoutError(), "timeout"),
-        (concurrent.futures.TimeoutError(), "timeout"),
-        (TimeoutError(), "timeout"),
         (Hurried(), "timeout"),
         (OSError(), "storage"),
         (ConnectionResetError(), "storage"),
@@ -129,8 +123,6 @@ class Odd(BaseException):
         (asyncio.CancelledError(), "cancelled"),
         (concurrent.futures.CancelledError(), "cancelled"),
         (pydantic_error(), "parameter"),
-        (msgspec.ValidationError("x"), "parameter"),
-        (msgspec.DecodeError("x"), "unknown"),
         (ValueError(), "unknown"),
         (KeyError(), "unknown"),
         (TypeError(), "unknown"),
@@ -152,16 +144,7 @@ def test_exceptions_of_others_are_classified_by_their_type(error: BaseException,
     assert classify_error(error) == code
 
 
-WORDS = [
-    "timeout",
-    "timed out",
-    "rate limit",
-    "not found",
-    "connection",
-    "database",
-    "cancelled",
-    "parameter",
-]
+WORDS = ["timed out", "rate limit", "not found", "connection", "database", "cancelled", "parameter"]
 
 
 @given(st.sampled_from(WORDS), st.sampled_from([ValueError, KeyError, RuntimeError, LookupError, Odd]))
@@ -202,19 +185,6 @@ def test_errors_carry_fields() -> None:
         "field": "b",
         "errors": [{"path": "b.c", "message": "a"}, {"path": "", "message": "d"}],
     }
-
-
-@pytest.mark.parametrize(
-    ("name", "names", "told"),
-    [
-        ("ad", ["add", "hop"], "did you mean add?"),
-        ("zzz", ["add", "hop"], "the tools are add, hop"),
-        (5, ["add"], "the tools are add"),
-        ("x", [], "the tools are none"),
-    ],
-)
-def test_the_nearest_tool_is_named(name: Any, names: list[str], told: str) -> None:
-    assert nearest_tool(name, names) == told
 
 
 def test_a_result_can_be_pickled_and_copied() -> None:

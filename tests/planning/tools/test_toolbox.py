@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from dataclasses import dataclass
@@ -10,9 +9,10 @@ from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
+from tool_entries import CALLS, SORRY, raising, returning, through
 
 from planning import MarkStep, Plan, ReadPlan, SetupPlan, Toolbox, ToolValidationError
-from planning.tools import Tool, ToolContext, ToolError, ToolExample, ToolResult
+from planning.tools import Tool, ToolContext, ToolError, ToolResult
 from session import Session, ToolInvoked, append, select_all, select_latest
 
 
@@ -31,36 +31,70 @@ def add(params: Add, _context: ToolContext) -> Total:
     return Total(params.left + params.right)
 
 
-ADD = Tool(name="add", description="Add two numbers.", parameters=Add, function=add, reduces=True)
+ADD = Tool("add", "Add two numbers.", add, parameters=Add, reduces=True)
 
 
-def failing(error: BaseException) -> Tool:
-    def fail(_params: Add, _context: ToolContext) -> None:
-        raise error
-
-    return Tool(name="fail", description="Fail.", parameters=Add, function=fail)
+class Busy(ToolError):
+    def user_message(self) -> str:
+        return "Try again later."
 
 
-def call(tool: Tool, arguments: Any = '{"left": 2}', session: Session | None = None) -> ToolResult:
-    return Toolbox([tool], session=session).call(tool.name, arguments)
+def told(result: ToolResult) -> tuple[Any, ...]:
+    return result.success, result.message, result.value, result.error, result.user_message, result.code
 
 
-def test_a_models_call_runs_the_tool() -> None:
-    result = call(ADD, '{"left": 2, "right": 3}')
-    assert (result.success, result.message, result.value, result.error, result.user_message) == (
-        True,
-        '{"value":5}',
-        Total(5),
-        None,
-        None,
-    )
+WRONG = "2 problems:\n- left: expected an integer, got a string\n- rigth: unknown field; did you mean right?"
+
+
+@pytest.mark.parametrize("entry", CALLS)
+@pytest.mark.parametrize(
+    ("tool", "arguments", "expected"),
+    [
+        (ADD, '{"left": 2, "right": 3}', (True, '{"value":5}', Total(5), None, None, None)),
+        (
+            ADD,
+            '{"left": "x", "rigth": 1}',
+            (False, f"Refused, nothing changed. {WRONG}", None, WRONG, WRONG, "parameter"),
+        ),
+        (
+            raising(Busy("the queue is full")),
+            {},
+            (False, "the queue is full", None, "the queue is full", "Try again later.", "tool"),
+        ),
+        (
+            returning(ToolResult(False, "no luck", error="no luck")),
+            {},
+            (False, "no luck", None, "no luck", None, "tool"),
+        ),
+    ],
+)
+def test_a_models_call_is_answered(entry: str, tool: Tool, arguments: Any, expected: tuple[Any, ...]) -> None:
+    result = through(entry, tool, arguments)
+    assert told(result) == expected
     assert result.elapsed > 0
 
 
-def test_python_calls_with_parameters_or_a_mapping() -> None:
-    toolbox = Toolbox([ADD])
-    assert toolbox.invoke("add", Add(1, 2)).value == Total(3)
-    assert toolbox.invoke("add", {"left": 1}).value == Total(2)
+@pytest.mark.parametrize("entry", CALLS)
+def test_the_text_of_any_other_exception_reaches_nobody(entry: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        result = through(entry, raising(RuntimeError("secret 4711")))
+    message = "t failed. Call it again, or go on without it."
+    assert told(result) == (False, message, None, "Tool 't' encountered an error", SORRY, "unknown")
+    assert "4711" not in caplog.text
+    record = vars(next(record for record in caplog.records if record.name == "planning.tools"))
+    assert (record["message"], record["tool"], record["error"]) == ("tool_failed", "t", "RuntimeError")
+
+
+@pytest.mark.parametrize("entry", ["invoke", "ainvoke"])
+def test_python_calls_with_parameters_or_a_mapping(entry: str) -> None:
+    assert through(entry, ADD, Add(1, 2)).value == Total(3)
+    assert through(entry, ADD, {"left": 1}).value == Total(2)
+    with pytest.raises(RuntimeError, match=r"^its own$"):
+        through(entry, raising(RuntimeError("its own")))
+
+
+class More(Add):
+    """A subclass of the parameters."""
 
 
 @pytest.mark.parametrize(
@@ -70,6 +104,7 @@ def test_python_calls_with_parameters_or_a_mapping() -> None:
         ("zzz", Add(1), "no tool is named 'zzz'; the tools are add"),
         (None, Add(1), "no tool is named a value of type NoneType; the tools are add"),
         ("add", Total(1), "add takes Add, got Total"),
+        ("add", More(1), "add takes Add, got More"),
         ("add", None, "left: missing; send an integer"),
         ("add", {"left": "x"}, "left: expected an integer, got a string"),
     ],
@@ -80,93 +115,26 @@ def test_a_wrong_call_from_python_raises_with_what_to_do(name: Any, params: Any,
     assert str(caught.value) == message
 
 
-def test_a_wrong_call_from_a_model_is_a_failed_result() -> None:
-    result = call(ADD, '{"left": "x", "rigth": 1}')
-    problems = (
-        "2 problems:\n- left: expected an integer, got a string\n- rigth: unknown field; did you mean right?"
-    )
-    assert (result.success, result.value, result.error) == (False, None, problems)
-    assert result.message == f"Refused, nothing changed. {problems}"
-    assert result.user_message == problems
-
-
 @pytest.mark.parametrize("name", ["nope", "", None, 7, ["add"], {}])
 def test_an_unknown_tool_is_a_failed_result(name: Any) -> None:
-    result = Toolbox([ADD]).call(name, "{}")
     shown = repr(name) if isinstance(name, str) else f"a value of type {type(name).__name__}"
-    assert result.message == f"Refused, nothing changed. no tool is named {shown}; the tools are add"
-
-
-def test_an_empty_toolbox_says_so() -> None:
-    assert Toolbox([]).call("x").error == "no tool is named 'x'; the tools are none"
+    for tools, known in (([ADD], "add"), ([], "none")):
+        result = Toolbox(tools).call(name, "{}")
+        assert (result.code, result.message) == (
+            "unknown_tool",
+            f"Refused, nothing changed. no tool is named {shown}; the tools are {known}",
+        )
 
 
 def test_two_tools_of_one_name_are_refused() -> None:
-    other = Tool(name="add", description="Other.", parameters=Add, function=add)
     with pytest.raises(ValueError, match=r"^two tools are named add$"):
-        Toolbox([ADD, other])
+        Toolbox([ADD, Tool("add", "Other.", add, parameters=Add)])
     assert list(Toolbox([ADD, ADD]).tools) == ["add"]
-
-
-def test_a_tool_error_is_what_the_model_and_the_person_read() -> None:
-    class Busy(ToolError):
-        def user_message(self) -> str:
-            return "Try again later."
-
-    result = call(failing(Busy("the queue is full")))
-    assert (result.success, result.message, result.error, result.user_message) == (
-        False,
-        "the queue is full",
-        "the queue is full",
-        "Try again later.",
-    )
-
-
-def test_the_text_of_any_other_exception_reaches_nobody(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG):
-        result = call(failing(RuntimeError("secret 4711")))
-    message = "fail failed. Call it again, or go on without it."
-    assert (result.success, result.message, result.error, result.user_message) == (
-        False,
-        message,
-        "Tool 'fail' encountered an error",
-        "I ran into a problem looking that up. Could you try again?",
-    )
-    assert "4711" not in caplog.text
-    (record,) = caplog.records
-    assert (record.message, record.__dict__["tool"], record.__dict__["error"]) == (
-        "tool_failed",
-        "fail",
-        "RuntimeError",
-    )
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(), asyncio.CancelledError()])
-def test_what_ends_a_program_or_a_task_passes(error: BaseException) -> None:
-    with pytest.raises(type(error)):
-        call(failing(error))
-
-
-def test_python_gets_the_tools_own_exception() -> None:
-    with pytest.raises(RuntimeError):
-        Toolbox([failing(RuntimeError())]).invoke("fail", Add(1))
-
-
-def test_a_tool_may_give_a_result_of_its_own() -> None:
-    own = ToolResult(False, "no luck", error="no luck")
-    tool = Tool(name="own", description="Own.", parameters=Add, function=lambda _params, _context: own)
-    result = call(tool)
-    assert (result.success, result.message, result.error, result.code) == (
-        False,
-        "no luck",
-        "no luck",
-        "tool",
-    )
 
 
 def test_a_call_is_an_event_and_its_value_is_reduced(session: Session) -> None:
     session.register_reducer(Total, append)
-    result = call(ADD, session=session)
+    result = through("call", ADD, {"left": 2}, session)
     (event,) = select_all(session, ToolInvoked)
     assert (event.name, event.params, event.result, event.value) == ("add", Add(2), result, Total(3))
     assert select_all(session, Total) == (Total(3),)
@@ -174,14 +142,8 @@ def test_a_call_is_an_event_and_its_value_is_reduced(session: Session) -> None:
 
 def test_the_value_of_a_failed_result_is_not_reduced(session: Session) -> None:
     session.register_reducer(Total, append)
-    tool = Tool(
-        name="half",
-        description="Half.",
-        parameters=Add,
-        function=lambda _params, _context: ToolResult(False, "half", Total(1), "half"),
-        reduces=True,
-    )
-    assert call(tool, session=session).success is False
+    half = returning(ToolResult(False, "half", Total(1), "half"), reduces=True)
+    assert through("call", half, {}, session).success is False
     assert select_all(session, Total) == ()
     assert [event.value for event in select_all(session, ToolInvoked)] == [None]
 
@@ -191,19 +153,10 @@ def test_what_a_tool_returns_is_reduced_only_when_the_tool_says_so(
 ) -> None:
     toolbox.call("planning_setup_plan", {"objective": "old"})
     old = select_latest(session, Plan)
-    peek = Tool(name="peek", description="Peek.", parameters=ReadPlan, function=lambda _params, _context: old)
+    peek = Tool("peek", "Peek.", lambda _params, _context: old, parameters=ReadPlan)
     toolbox.call("planning_setup_plan", {"objective": "new"})
-    assert Toolbox([peek], session=session).call("peek").value is old
+    assert through("call", peek, {}, session).value is old
     assert select_latest(session, Plan) == Plan("new", "active", ())
-
-
-def test_a_subclass_of_the_parameters_is_refused() -> None:
-    class More(Add):
-        pass
-
-    with pytest.raises(ToolValidationError) as caught:
-        Toolbox([ADD]).invoke("add", More(1))
-    assert str(caught.value) == "add takes Add, got More"
 
 
 def test_a_toolbox_of_another_session_hears_nothing_of_the_plan(toolbox: Toolbox) -> None:
@@ -223,56 +176,18 @@ def test_a_reducer_that_raises_makes_the_call_fail_and_leaves_nothing(session: S
 
     session.register_reducer(Total, append)
     session.register_reducer(Total, broken)
-    result = call(ADD, session=session)
+    result = through("call", ADD, {"left": 2}, session)
     assert result.message == "add failed. Call it again, or go on without it."
-    assert select_all(session, Total) == ()
-    assert select_all(session, ToolInvoked) == ()
+    assert (select_all(session, Total), select_all(session, ToolInvoked)) == ((), ())
 
 
-def test_a_tool_sees_its_session() -> None:
+def test_a_tool_sees_its_session(session: Session) -> None:
     def who(_params: Add, context: ToolContext) -> bool:
         return context.session is session
 
-    session = Session()
-    tool = Tool(name="who", description="Who.", parameters=Add, function=who)
-    toolbox = Toolbox([tool], session=session)
+    toolbox = Toolbox([Tool("who", "Who.", who, parameters=Add)], session=session)
     assert toolbox.session is session
     assert toolbox.invoke("who", Add(1)).value is True
-
-
-def test_a_tool_needs_a_name_and_a_function() -> None:
-    for name in ("", "  "):
-        with pytest.raises(ValueError, match=r"^a tool needs a name: a model calls it by that$"):
-            Tool(name=name, description="", parameters=Add, function=add)
-    with pytest.raises(TypeError) as caught:
-        Tool(name="add", description="", parameters=Add, function=Total(1))  # type: ignore[arg-type]  # what is tested
-    assert str(caught.value) == "a tool's function must be callable, got Total"
-
-
-def test_a_tool_tells_its_schema_with_its_examples() -> None:
-    tool = Tool(
-        name="add",
-        description="Add.",
-        parameters=Add,
-        function=add,
-        examples=(ToolExample({"left": 1}, "Total(value=2)"),),
-    )
-    assert tool.parameters_schema()["examples"] == [{"left": 1}]
-    assert "examples" not in ADD.parameters_schema()
-
-
-def test_async_code_gets_the_same_results(toolbox: Toolbox) -> None:
-    async def run() -> list[ToolResult]:
-        return [
-            await toolbox.acall("planning_setup_plan", '{"objective": "x", "initial_steps": ["a"]}'),
-            await toolbox.acall("planning_mark_step", '{"step_id": "S009", "status": "done"}'),
-        ]
-
-    done, refused = asyncio.run(run())
-    assert done.message == "Plan set: S001. Next: S001 a"
-    assert refused.message == (
-        "Refused, nothing changed. step_id: the plan has no step S009; its only step is S001"
-    )
 
 
 CONVERSATION: list[tuple[str, Any]] = [

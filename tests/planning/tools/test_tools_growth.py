@@ -15,13 +15,12 @@ from planning.tools import (
     DataNotFound,
     Tool,
     Toolbox,
-    ToolCall,
     ToolRegistry,
     classify_error,
     execute_tools,
     parse_planner_output,
-    tool_calls,
 )
+from planning.tools.ledger import ToolCall, tool_calls
 from session import Session
 
 SMALL, TIMES = 150, 8

@@ -1,0 +1,254 @@
+"""Calls from async code: cancelling through every entry, the loop, and a session that others hold."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from tool_entries import NOW, through
+
+from planning import PlanningToolsSection
+from planning.tools import BaseTool, StorageUnavailable, Tool, Toolbox, ToolRegistry, execute_tools
+from planning.tools.errors import ErrorKind
+from planning.tools.guard import CircuitBreaker, Retry
+from planning.tools.ledger import tool_calls
+from planning.tools.rate_limit import RateLimiter
+from session import Session, TransactionError
+
+SLOWLY = Retry(attempts=2, wait_initial=60, wait_max=60, wait_jitter=0)
+HELD = (
+    "was not carried out: another task holds a transaction of this session open: "
+    "never await inside one. Call it again."
+)
+
+
+def tool(function: Any, **options: Any) -> Tool:
+    return Tool("t", "T.", function, **options)
+
+
+async def forever() -> None:
+    await asyncio.sleep(60)
+
+
+async def later() -> None:
+    raise StorageUnavailable("later")
+
+
+def blocked() -> None:
+    threading.Event().wait(5)
+
+
+def outcomes(session: Session) -> list[str]:
+    return [call.outcome for call in tool_calls(session)]
+
+
+Entry = Callable[[Tool, Session], Awaitable[Any]]
+ENTRIES: dict[str, Entry] = {
+    "acall": lambda made, session: Toolbox([made], session=session).acall("t"),
+    "ainvoke": lambda made, session: Toolbox([made], session=session).ainvoke("t"),
+    "execute_tools": lambda made, session: execute_tools(
+        {"tool_calls": [{"tool": "t"}]}, registry=ToolRegistry([made]), session=session
+    ),
+}
+WAITING: dict[str, Callable[..., Tool]] = {
+    "async": lambda **options: tool(forever, **options),
+    "thread": lambda **options: tool(blocked, **options),
+    "retry": lambda **options: tool(later, retry=SLOWLY, **options),
+}
+
+
+async def cancelled(start: Awaitable[Any]) -> None:
+    task = asyncio.ensure_future(start)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert task.cancelled()
+
+
+@pytest.mark.parametrize("options", [{}, {"timeout": 20.0}, {"returns_private_data": True}])
+@pytest.mark.parametrize("waiting", WAITING)
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_cancelling_passes_through_every_entry_and_is_recorded(
+    entry: str, waiting: str, options: dict[str, Any], session: Session
+) -> None:
+    made = WAITING[waiting](**options)
+    asyncio.run(cancelled(ENTRIES[entry](made, session)))
+    (call,) = tool_calls(session)
+    assert (call.tool, call.outcome, call.success) == ("t", "cancelled", False)
+
+
+def test_cancelling_passes_through_a_base_tool_and_through_aexecute() -> None:
+    class Slow(BaseTool):
+        name = "slow"
+        description = "Slow."
+
+        async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
+            await forever()
+            return {"success": True}
+
+    asyncio.run(cancelled(Slow().safe_execute({}, {})))
+    asyncio.run(cancelled(tool(forever).aexecute()))
+
+
+def test_a_cancelled_probe_is_given_back() -> None:
+    breaker = CircuitBreaker(failures=1, clock=iter([0.0, 40.0, 40.0, 40.0]).__next__)
+    breaker.failed(breaker.admit("t"))
+    asyncio.run(cancelled(Toolbox([tool(forever, breaker=breaker)]).acall("t")))
+    assert breaker.state == "open"
+    assert through("acall", tool(lambda: 1, breaker=breaker)).success
+    assert breaker.state == "closed"
+
+
+def test_a_tool_that_does_not_block_runs_on_the_loop() -> None:
+    assert through("acall", tool(threading.get_ident, blocking=False)).value == threading.get_ident()
+
+
+def test_the_loop_goes_on_while_a_plain_tool_blocks() -> None:
+    go = threading.Event()
+
+    async def run() -> bool:
+        call = asyncio.create_task(Toolbox([tool(lambda: go.wait(20))]).acall("t"))
+        await asyncio.sleep(0)
+        go.set()
+        return bool((await call).value)
+
+    assert asyncio.run(run()) is True
+
+
+def test_an_async_tool_can_be_called_from_plain_code_but_not_from_a_running_loop() -> None:
+    async def two() -> int:
+        return 2
+
+    made = tool(two)
+    assert (through("call", made).value, through("invoke", made).value) == (2, 2)
+
+    async def inside() -> tuple[Any, ...]:
+        toolbox = Toolbox([made])
+        return toolbox.call("t").message, made.execute()["error"], (await made.aexecute())["result"]
+
+    refused = "t is async: await acall, aexecute or ainvoke from code that runs in an event loop"
+    assert asyncio.run(inside()) == (refused, refused, 2)
+
+
+def test_a_transient_failure_is_tried_again() -> None:
+    calls = []
+
+    async def third() -> int:
+        calls.append(1)
+        if len(calls) < 3:
+            raise StorageUnavailable("later")
+        return len(calls)
+
+    assert through("acall", tool(third, retry=NOW)).value == 3
+
+
+def test_calls_at_the_same_time_are_all_recorded_and_limited(session: Session) -> None:
+    calls: list[int] = []
+
+    async def run() -> list[bool]:
+        made = tool(lambda: calls.append(1), rate_limit_key="k")
+        toolbox = Toolbox([made], session=session, limiter=RateLimiter({"k": "30/minute"}))
+        return [result.success for result in await asyncio.gather(*(toolbox.acall("t") for _ in range(50)))]
+
+    assert sorted(asyncio.run(run())) == [False] * 20 + [True] * 30
+    assert (len(calls), sorted(outcomes(session))) == (30, ["rate_limit"] * 20 + ["success"] * 30)
+
+
+def test_a_call_while_another_task_holds_the_transaction_fails_and_the_next_works(session: Session) -> None:
+    ran: list[int] = []
+    toolbox = Toolbox([tool(lambda: ran.append(1), blocking=False)], session=session)
+
+    async def run() -> Any:
+        entered, leave = asyncio.Event(), asyncio.Event()
+
+        async def hold() -> None:
+            with session.transaction():
+                entered.set()
+                await leave.wait()
+
+        holder = asyncio.create_task(hold())
+        await entered.wait()
+        refused = await toolbox.acall("t")
+        with pytest.raises(TransactionError):
+            await toolbox.ainvoke("t")
+        assert (ran, tool_calls(session)) == ([], ())
+        leave.set()
+        await holder
+        return refused, await toolbox.acall("t")
+
+    refused, done = asyncio.run(run())
+    assert (refused.success, refused.code, done.success) == (False, ErrorKind.UNKNOWN, True)
+    assert refused.message == f"t {HELD}"
+    assert (ran, outcomes(session)) == ([1], ["success", "unknown", "unknown"])
+
+
+def test_a_tool_that_ran_while_another_task_took_the_session_succeeds_and_is_recorded_later(
+    session: Session,
+) -> None:
+    async def run() -> None:
+        entered, leave = asyncio.Event(), asyncio.Event()
+
+        async def work() -> str:
+            leave.set()
+            await entered.wait()
+            return "done"
+
+        async def hold() -> None:
+            await leave.wait()
+            with session.transaction():
+                entered.set()
+                for _ in range(5):
+                    await asyncio.sleep(0)
+                assert task.done()
+
+        task = asyncio.create_task(Toolbox([tool(work)], session=session).acall("t"))
+        await hold()
+        assert ((await task).message, (await task).success) == ("done", True)
+
+    asyncio.run(run())
+    assert outcomes(session) == ["success"]
+
+
+def test_a_planning_call_while_another_task_holds_the_session_says_so_and_is_recorded(
+    session: Session,
+) -> None:
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+
+    async def run() -> Any:
+        async def call() -> Any:
+            return await toolbox.acall("planning_setup_plan", {"objective": "o"})
+
+        with session.transaction():
+            refused = await asyncio.create_task(call())
+            assert tool_calls(session) == ()
+        return refused, await call()
+
+    refused, done = asyncio.run(run())
+    assert (refused.message, done.success) == (f"planning_setup_plan {HELD}", True)
+    assert [(call.tool, call.outcome) for call in tool_calls(session)] == [
+        ("planning_setup_plan", "success"),
+        ("planning_setup_plan", "unknown"),
+    ]
+
+
+def test_a_tool_may_await_another_toolbox(session: Session) -> None:
+    async def outer() -> Any:
+        return (await Toolbox([Tool("inner", "I.", lambda: 2)], session=session).acall("inner")).value + 1
+
+    assert through("acall", tool(outer), {}, session).value == 3
+    assert [call.tool for call in tool_calls(session)] == ["t", "inner"]
+
+
+def test_a_closed_coroutine_of_a_call_leaves_nothing_behind(session: Session) -> None:
+    async def run() -> None:
+        call = Toolbox([tool(forever)], session=session).acall("t")
+        call.send(None)
+        call.close()
+
+    asyncio.run(run())
+    assert tool_calls(session) == ()

@@ -1,0 +1,289 @@
+"""A call from its entry to its record: identifiers, limits, breakers, the session and the log."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from tool_entries import CALLS, QUESTION, raising, returning, through
+
+from planning.tools import (
+    DataNotFound,
+    ParameterError,
+    StorageUnavailable,
+    Tool,
+    Toolbox,
+    ToolContext,
+    ToolRegistry,
+    ToolResult,
+)
+from planning.tools.errors import (
+    CircuitOpen,
+    ErrorKind,
+    PrivateFailure,
+    RateLimitExceeded,
+    ToolTimeout,
+    UserInputNeeded,
+)
+from planning.tools.guard import CircuitBreaker
+from planning.tools.ledger import tool_calls
+from planning.tools.rate_limit import RateLimiter
+from session import InProcessEventBus, PublishResult, Session, ToolFailed, ToolInvoked
+
+ONCE = {"mail": "1/minute"}
+
+
+@dataclass
+class Who:
+    email: str | None = None
+    limit: int = 1
+
+
+class Counted:
+    """A function that counts its calls."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, **_arguments: Any) -> str:
+        self.calls += 1
+        return "done"
+
+
+def tool(function: Any, **options: Any) -> Tool:
+    return Tool("t", "T.", function, **options)
+
+
+def test_a_call_over_the_limit_is_refused_and_not_made() -> None:
+    counted = Counted()
+    toolbox = Toolbox([tool(counted, rate_limit_key="mail")], limiter=RateLimiter(ONCE))
+    assert toolbox.call("t").success
+    assert (toolbox.call("t").code, asyncio.run(toolbox.acall("t")).code) == ("rate_limit", "rate_limit")
+    with pytest.raises(RateLimitExceeded):
+        toolbox.invoke("t")
+    assert counted.calls == 1
+
+
+def test_a_registrys_limiter_is_its_toolboxs_too() -> None:
+    registry = ToolRegistry([tool(Counted(), rate_limit_key="mail")], limiter=RateLimiter(ONCE))
+    assert [Toolbox(registry).call("t").success for _ in range(2)] == [True, False]
+
+
+def test_tools_of_one_key_are_limited_together() -> None:
+    tools = [Tool(name, "T.", Counted(), rate_limit_key="mail") for name in ("a", "b")]
+    toolbox = Toolbox(tools, limiter=RateLimiter(ONCE))
+    assert (toolbox.call("a").code, toolbox.call("b").code) == (None, ErrorKind.RATE_LIMIT)
+
+
+def test_a_refused_call_counts_for_no_limit() -> None:
+    made = tool(lambda params: "done", parameters=Who, rate_limit_key="mail", requires_identifier=True)
+    toolbox = Toolbox([made], limiter=RateLimiter(ONCE))
+    codes = [toolbox.call("t", given).code for given in ({"limit": "x"}, {}, {"email": "a", "limit": "x"})]
+    assert codes == [ErrorKind.NEEDS_USER_INPUT, ErrorKind.NEEDS_USER_INPUT, ErrorKind.PARAMETER]
+    assert toolbox.call("t", {"email": "a"}).success
+
+
+@pytest.mark.parametrize("arguments", [None, "", {}, "{}", '{"email": ""}', {"limit": 3}])
+def test_a_call_without_an_identifier_asks_the_user(arguments: Any) -> None:
+    counted = Counted()
+    for entry in CALLS:
+        result = through(entry, tool(counted, requires_identifier=True), arguments)
+        assert (result.code, result.needs_user_input, result.input_request, result.user_message) == (
+            ErrorKind.NEEDS_USER_INPUT,
+            True,
+            QUESTION,
+            QUESTION,
+        )
+        assert result.message == f"t was not called: ask the user first. {QUESTION}"
+    assert counted.calls == 0
+
+
+@pytest.mark.parametrize("params", [None, {}, Who(), Who(" "), {"email": ""}])
+def test_a_call_from_python_without_an_identifier_raises_the_question(params: Any) -> None:
+    made = tool(lambda params: 1, parameters=Who, requires_identifier=True)
+    for entry in ("invoke", "ainvoke"):
+        with pytest.raises(UserInputNeeded) as caught:
+            through(entry, made, params)
+        assert caught.value.input_request == QUESTION
+        assert through(entry, made, Who("a@b")).value == 1
+
+
+def test_a_tool_asks_with_its_own_words_for_its_own_identifiers() -> None:
+    options = {"requires_identifier": True, "identifiers": ("badge_number",)}
+    asked = through("call", tool(Counted(), **options), {"email": "a"})
+    assert asked.input_request == "Could you give me your badge number?"
+    asked = through("call", tool(Counted(), input_request="Which badge?", **options))
+    assert asked.input_request == "Which badge?"
+    assert through("call", tool(Counted(), **options), {"badge_number": 7}).success
+
+
+@pytest.mark.parametrize(
+    ("error", "counts"),
+    [
+        (ValueError(), True),
+        (StorageUnavailable("x"), True),
+        (ToolTimeout("x"), True),
+        (ParameterError("x"), False),
+        (UserInputNeeded("x", "y"), False),
+        (RateLimitExceeded("x"), False),
+        (DataNotFound("x"), False),
+        (KeyboardInterrupt(), False),
+    ],
+)
+@pytest.mark.parametrize("private", [False, True])
+@pytest.mark.parametrize("entry", ["invoke", "ainvoke"])
+def test_only_what_speaks_of_a_tools_health_opens_its_breaker(
+    entry: str, private: bool, error: BaseException, counts: bool
+) -> None:
+    breaker = CircuitBreaker(failures=1)
+    made = raising(error, is_async=entry == "ainvoke", breaker=breaker, returns_private_data=private)
+    with pytest.raises(PrivateFailure if private and isinstance(error, Exception) else type(error)):
+        through(entry, made)
+    assert breaker.state == ("open" if counts else "closed")
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [{"success": False, "error": "no"}, ToolResult(False, "no"), ValueError, (each for each in [1])],
+)
+@pytest.mark.parametrize("entry", CALLS)
+def test_a_returned_failure_counts_for_the_breaker(entry: str, outcome: Any) -> None:
+    breaker = CircuitBreaker(failures=1)
+    made = returning(outcome, breaker=breaker)
+    assert not through(entry, made).success
+    assert breaker.state == "open"
+    with pytest.raises(CircuitOpen):
+        through("invoke", made)
+
+
+def opened(*times: float) -> CircuitBreaker:
+    """A breaker that opened at 0, and will see these times."""
+    breaker = CircuitBreaker(failures=1, clock=iter([0.0, *times]).__next__)
+    breaker.failed(breaker.admit("other"))
+    return breaker
+
+
+@pytest.mark.parametrize("entry", CALLS)
+def test_a_call_that_is_not_made_gives_the_probe_back(entry: str) -> None:
+    breaker, counted, limiter = opened(40.0, 40.0, 40.0, 40.0), Counted(), RateLimiter(ONCE)
+    limiter.hit("mail")
+    made = tool(counted, breaker=breaker, rate_limit_key="mail")
+    for _ in range(2):
+        assert through(entry, made, limiter=limiter).code == ErrorKind.RATE_LIMIT
+        assert (breaker.state, counted.calls) == ("open", 0)
+
+
+@pytest.mark.parametrize("entry", CALLS)
+def test_a_probe_that_succeeds_closes_the_breaker(entry: str) -> None:
+    breaker = opened(40.0)
+    assert through(entry, tool(Counted(), breaker=breaker)).success
+    assert breaker.state == "closed"
+
+
+@pytest.mark.parametrize("entry", CALLS)
+def test_the_message_of_an_open_breaker_names_the_tool_and_how_long(entry: str) -> None:
+    assert through(entry, tool(Counted(), breaker=opened(4.5))).message == (
+        "t failed 1 time in a row and is left alone; try again in 26 s, or go on without it"
+    )
+
+
+def test_a_tool_may_call_another_toolbox(session: Session) -> None:
+    inner = Toolbox([Tool("inner", "I.", lambda: 2)], session=session)
+    outer = tool(lambda: inner.invoke("inner").value + 1)
+    assert through("call", outer, {}, session).value == 3
+    assert [call.tool for call in tool_calls(session)] == ["t", "inner"]
+
+
+def test_a_call_inside_a_transaction_is_part_of_it(session: Session) -> None:
+    toolbox = Toolbox([tool(Counted())], session=session)
+    with pytest.raises(ValueError, match=r"^back$"), session.transaction():
+        assert toolbox.call("t").success
+        assert toolbox.call("nope").code == ErrorKind.UNKNOWN_TOOL
+        assert len(tool_calls(session)) == 2
+        raise ValueError("back")
+    assert tool_calls(session) == ()
+
+
+class BrokenBus(InProcessEventBus):
+    def publish(self, event: object) -> PublishResult:
+        raise RuntimeError("no bus")
+
+
+def test_a_broken_bus_a_broken_subscriber_and_a_closed_session_change_no_result() -> None:
+    def deaf(_event: object) -> None:
+        raise RuntimeError("deaf")
+
+    heard, closed = Session(), Session()
+    heard.bus.subscribe(ToolInvoked, deaf)
+    heard.bus.subscribe(ToolFailed, deaf)
+    closed.close()
+    for each in (heard, closed, Session(bus=BrokenBus())):
+        toolbox = Toolbox([tool(Counted())], session=each)
+        assert (toolbox.call("t").success, toolbox.call("x").code) == (True, ErrorKind.UNKNOWN_TOOL)
+        assert [call.outcome for call in tool_calls(each)] == ["unknown_tool", "success"]
+
+
+def test_a_record_that_fails_is_logged_and_changes_no_result(
+    session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_slice: tuple[Any, ...], _event: ToolFailed) -> tuple[Any, ...]:
+        raise RuntimeError("4711")
+
+    session.register_reducer(ToolFailed, broken, Who)
+    assert Toolbox([tool(Counted())], session=session).call("x").code == ErrorKind.UNKNOWN_TOOL
+    record = caplog.records[-1]
+    assert (record.message, vars(record)["tool"], vars(record)["error"], record.exc_info) == (
+        "call_not_recorded",
+        "x",
+        "RuntimeError",
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "level", "code"),
+    [
+        (None, logging.DEBUG, None),
+        (DataNotFound("x"), logging.INFO, "data_not_found"),
+        (ValueError("x"), logging.ERROR, "unknown"),
+    ],
+)
+def test_a_call_is_one_structured_line_without_its_arguments(
+    error: Exception | None, level: int, code: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    def act(**_arguments: Any) -> str:
+        if error is not None:
+            raise error
+        return "done"
+
+    with caplog.at_level(logging.DEBUG):
+        Toolbox([tool(act)]).call("t", {"who": "4711"}, context={"trace_id": "abc"})
+    (record,) = [record for record in caplog.records if record.name == "planning.tools"]
+    told = vars(record)
+    assert (record.levelno, told["tool"], told["code"], told["trace_id"]) == (level, "t", code, "abc")
+    assert (record.exc_info, "4711" in str(told)) == (None, False)
+
+
+def test_the_log_says_what_a_tool_returned_that_is_no_result(caplog: pytest.LogCaptureFixture) -> None:
+    through("call", returning(object()))
+    through("call", returning({"4711": object()}, returns_private_data=True))
+    told, private = (vars(record) for record in caplog.records)
+    reason = (
+        "the function returned object, which has no JSON form; "
+        "return text, numbers, booleans, None, lists, dicts or records of these"
+    )
+    assert (told["message"], told["code"], told["reason"]) == ("tool_failed", "bad_result", reason)
+    assert (private["code"], "reason" in private, "4711" in str(private)) == ("bad_result", False, False)
+
+
+@pytest.mark.parametrize("entry", ["call", "acall", "invoke", "ainvoke"])
+def test_a_tool_sees_the_context_of_its_call(entry: str) -> None:
+    def look(context: ToolContext) -> Any:
+        return dict(context.values)
+
+    called: Any = getattr(Toolbox([tool(look)]), entry)("t", context={"trace_id": 1})
+    result = asyncio.run(called) if asyncio.iscoroutine(called) else called
+    assert result.value == {"trace_id": 1}

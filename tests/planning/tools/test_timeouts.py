@@ -1,0 +1,300 @@
+"""Timeouts: a call that takes too long is given up, and what comes of it later reaches nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+from tool_entries import CALLS, NOW, in_async, raising, through
+
+from planning import PlanningToolsSection
+from planning.tools import StorageUnavailable, Tool, Toolbox
+from planning.tools.errors import ErrorKind, ToolTimeout
+from planning.tools.guard import CircuitBreaker, Retry
+from planning.tools.rate_limit import RateLimiter
+from session import Session
+
+GIVEN_UP = "t took longer than 0.01 s and was given up; call it again, or go on without it"
+SLOWLY = Retry(attempts=2, wait_initial=60, wait_max=60, wait_jitter=0)
+
+
+class Hanging:
+    """A function that waits until it is let go, and then ends late."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.threads: list[threading.Thread] = []
+        self._error = error
+        self._go = threading.Event()
+
+    def __call__(self) -> str:
+        self.threads.append(threading.current_thread())
+        self._go.wait(20)
+        if self._error is not None:
+            raise self._error
+        return "late"
+
+    def end(self) -> None:
+        self._go.set()
+        for thread in self.threads:
+            thread.join(20)
+
+
+async def forever() -> None:
+    await asyncio.sleep(60)
+
+
+@pytest.fixture
+def hooked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What threads ended with that nobody caught."""
+    found: list[Any] = []
+    monkeypatch.setattr("threading.excepthook", found.append)
+    return found
+
+
+def tool(function: Any, **options: Any) -> Tool:
+    return Tool("t", "T.", function, **options)
+
+
+@pytest.mark.parametrize("whose", ["tool", "toolbox"])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_tool_that_hangs_is_given_up(is_async: bool, whose: str) -> None:
+    hanging = Hanging()
+    function = forever if is_async else hanging
+    own, boxes = ({"timeout": 0.01}, {}) if whose == "tool" else ({}, {"timeout": 0.01})
+    for entry in CALLS:
+        result = through(entry, tool(function, **own), **boxes)
+        assert (result.code, result.message) == (ErrorKind.TIMEOUT, GIVEN_UP)
+    for entry in ("invoke", "ainvoke"):
+        with pytest.raises(TimeoutError) as caught:
+            through(entry, tool(function, **own), **boxes)
+        assert (type(caught.value), str(caught.value)) == (ToolTimeout, GIVEN_UP)
+        assert caught.value.__context__ is None
+    hanging.end()
+
+
+@pytest.mark.parametrize("timeout", [None, 20.0])
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("entry", ["invoke", "ainvoke"])
+def test_a_tools_own_timeout_error_is_its_own(entry: str, is_async: bool, timeout: float | None) -> None:
+    with pytest.raises(TimeoutError) as caught:
+        through(entry, raising(TimeoutError("database"), is_async=is_async, timeout=timeout))
+    assert (type(caught.value), str(caught.value)) == (TimeoutError, "database")
+
+
+def test_a_tools_own_timeout_error_is_its_own_after_it_has_waited() -> None:
+    async def later() -> None:
+        await asyncio.sleep(0)
+        raise TimeoutError("database")
+
+    assert tool(later, timeout=20.0).execute()["error"] == "database"
+
+
+def test_a_timeout_of_the_callers_own_is_the_callers() -> None:
+    async def run() -> None:
+        with pytest.raises(TimeoutError) as caught:
+            async with asyncio.timeout(0.01):
+                await Toolbox([tool(forever, timeout=20.0)]).acall("t")
+        assert type(caught.value) is TimeoutError
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("entry", CALLS)
+def test_a_tool_that_is_in_time_is_answered(entry: str, is_async: bool) -> None:
+    def two() -> int:
+        return 2
+
+    made = tool(in_async(two) if is_async else two, timeout=20.0)
+    assert through(entry, made).value == 2
+
+
+def test_a_tool_that_swallows_its_cancelling_is_believed() -> None:
+    async def stubborn() -> str:
+        try:
+            await forever()
+        except asyncio.CancelledError:
+            return "done"
+        return "never"
+
+    assert through("acall", tool(stubborn, timeout=0.01)).value == "done"
+
+
+@pytest.mark.parametrize("error", [None, ValueError("late"), KeyboardInterrupt("late"), SystemExit("late")])
+def test_what_comes_after_the_time_reaches_nobody(
+    error: BaseException | None, hooked: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    plain, inside, outside = (Hanging(error) for _ in range(3))
+
+    async def run() -> None:
+        for each in (inside, outside):
+            with pytest.raises(ToolTimeout):
+                await Toolbox([tool(each, timeout=0.01)]).ainvoke("t")
+        inside.end()
+        await asyncio.sleep(0)
+
+    with pytest.raises(ToolTimeout):
+        Toolbox([tool(plain, timeout=0.01)]).invoke("t")
+    asyncio.run(run())
+    caplog.clear()
+    with caplog.at_level(logging.INFO):
+        plain.end()
+        outside.end()  # its loop is closed
+    assert (hooked, caplog.records) == ([], [])
+
+
+@pytest.mark.parametrize("entry", CALLS)
+def test_a_given_up_tool_is_not_tried_again(entry: str) -> None:
+    hanging = Hanging(StorageUnavailable("later"))
+    assert through(entry, tool(hanging, timeout=0.01, retry=NOW)).code == ErrorKind.TIMEOUT
+    hanging.end()
+    assert len(hanging.threads) == 1
+
+
+def test_a_tool_that_is_given_up_while_it_waits_is_not_tried_again() -> None:
+    calls: list[threading.Thread] = []
+
+    def fail() -> None:
+        calls.append(threading.current_thread())
+        raise StorageUnavailable("later")
+
+    waiting = Retry(attempts=2, wait_initial=0.6, wait_max=0.6, wait_jitter=0)
+    assert through("call", tool(fail, timeout=0.05, retry=waiting)).code == ErrorKind.TIMEOUT
+    calls[0].join(20)
+    assert len(calls) == 1
+
+
+def test_a_cancelled_tool_is_not_tried_again() -> None:
+    hanging = Hanging(StorageUnavailable("later"))
+
+    async def run() -> None:
+        task = asyncio.create_task(Toolbox([tool(hanging, retry=NOW)]).acall("t"))
+        while not hanging.threads:
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    calls = hanging.threads
+    asyncio.run(run())
+    hanging.end()
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_retries_and_their_waits_are_inside_the_timeout(is_async: bool) -> None:
+    later = raising(StorageUnavailable("later"), is_async=is_async, timeout=0.01, retry=SLOWLY)
+    for entry in CALLS:
+        assert through(entry, later).code == ErrorKind.TIMEOUT
+
+
+@pytest.mark.parametrize(("entry", "options"), [("call", {"timeout": 20.0}), ("acall", {})])
+def test_a_plain_tool_runs_in_a_thread_of_its_own_with_the_callers_context(
+    entry: str, options: dict[str, Any]
+) -> None:
+    word: ContextVar[str] = ContextVar("word", default="nothing")
+    word.set("here")
+
+    def look() -> list[Any]:
+        thread = threading.current_thread()
+        return [word.get(), thread.name, thread.daemon, thread is threading.main_thread()]
+
+    # The interpreter does not wait for it at its end.
+    assert through(entry, tool(look, **options)).value == ["here", "tool t", True, False]
+
+
+def test_a_hanging_call_takes_no_thread_from_the_next() -> None:
+    hanging = Hanging()
+    box = Toolbox([tool(hanging, timeout=0.001), Tool("next", "N.", lambda: "done", timeout=20.0)])
+    assert {box.call("t").code for _ in range(40)} == {ErrorKind.TIMEOUT}
+    assert box.call("next").value == "done"
+    hanging.end()
+
+
+@pytest.mark.parametrize("timeout", [None, 0.05])
+@pytest.mark.parametrize("entry", CALLS)
+def test_the_planning_tools_run_in_the_callers_thread_whatever_the_toolboxs_timeout(
+    entry: str, timeout: float | None, session: Session
+) -> None:
+    threads: list[int] = []
+    session.bus.subscribe(object, lambda _event: threads.append(threading.get_ident()))
+    setup = PlanningToolsSection(session=session).tools()[0]
+    assert through(entry, setup, {"objective": "x"}, session, timeout=timeout).success
+    assert set(threads) == {threading.get_ident()}
+
+
+def test_what_a_coroutine_gives_is_in_no_log_of_asyncio(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    make = asyncio.new_event_loop
+
+    def talkative() -> asyncio.AbstractEventLoop:
+        loop = make()
+        loop.set_debug(True)
+        loop.slow_callback_duration = 0
+        return loop
+
+    monkeypatch.setattr("asyncio.events.new_event_loop", talkative)
+    with caplog.at_level(logging.DEBUG):
+        assert through("call", tool(in_async(lambda: "zq4711"))).value == "zq4711"
+    assert "zq4711" not in caplog.text
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """A server that takes connections and answers nothing."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        yield f"redis://127.0.0.1:{server.getsockname()[1]}/0?socket_timeout=20"
+
+
+@pytest.mark.parametrize("breaker", [None, CircuitBreaker()])
+@pytest.mark.parametrize("entry", CALLS)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_limiter_whose_server_is_silent_takes_no_longer_than_the_tool_may(
+    silent: str, is_async: bool, entry: str, breaker: CircuitBreaker | None
+) -> None:
+    calls: list[int] = []
+
+    def count() -> None:
+        calls.append(1)
+
+    function = in_async(count) if is_async else count
+    counted = tool(function, rate_limit_key="mail", timeout=0.01, breaker=breaker)
+    result = through(entry, counted, limiter=RateLimiter(storage=silent))
+    assert (result.code, result.message, calls) == (ErrorKind.TIMEOUT, GIVEN_UP, [])
+    assert breaker is None or breaker.state == "closed"
+
+
+@pytest.mark.parametrize("entry", CALLS)
+def test_what_a_limiter_takes_of_a_calls_time_is_gone(entry: str) -> None:
+    class Slow(RateLimiter):
+        def hit(self, key: str) -> None:
+            time.sleep(0.4)
+
+    async def awaited() -> None:
+        await asyncio.sleep(0.2)
+
+    function = awaited if entry == "acall" else lambda: time.sleep(0.2)
+    slow = tool(function, rate_limit_key="mail", timeout=0.4)
+    assert through(entry, slow, limiter=Slow()).message == GIVEN_UP.replace("0.01", "0.4")
+
+
+def test_a_limiter_of_this_process_is_asked_in_the_callers_thread() -> None:
+    class Told(RateLimiter):
+        def hit(self, key: str) -> None:
+            threads.append(threading.current_thread())
+
+    threads: list[threading.Thread] = []
+    limited = tool(int, rate_limit_key="mail", timeout=20.0)
+    assert through("call", limited, limiter=Told()).success
+    assert threads == [threading.current_thread()]
+    assert (Told().is_local, RateLimiter(storage="redis://127.0.0.1:1/0").is_local) == (True, False)

@@ -1,0 +1,63 @@
+"""Every entry to a tool, and what many tests call: shared by the tests of this folder."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from planning.tools import BaseTool, Tool, Toolbox, ToolRegistry, ToolResult, execute_tools
+from planning.tools.guard import Retry
+from session import Session
+
+SORRY = "I ran into a problem looking that up. Could you try again?"
+QUESTION = "Could you give me your identifier, email or registration id?"
+CALLS = ["call", "acall"]
+NOW = Retry(attempts=3, wait_initial=0, wait_max=0, wait_jitter=0)
+
+
+def returning(outcome: Any, **options: Any) -> Tool:
+    """A tool named t that returns a value."""
+    return Tool("t", "T.", lambda: outcome, **options)
+
+
+def raising(error: BaseException | type[BaseException], *, is_async: bool = False, **options: Any) -> Tool:
+    """A tool named t that raises an error, plain or async."""
+
+    def fail() -> None:
+        raise error
+
+    return Tool("t", "T.", in_async(fail) if is_async else fail, **options)
+
+
+def in_async(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, async."""
+
+    async def run(**arguments: Any) -> Any:
+        return function(**arguments)
+
+    return run
+
+
+def through(
+    entry: str, tool: Any, arguments: Any = None, session: Session | None = None, **options: Any
+) -> ToolResult:
+    """Call a tool by a method of a toolbox that holds it."""
+    toolbox = Toolbox([tool], session=session, **options)
+    name = tool.name if hasattr(tool, "name") else tool.__name__
+    outcome: Any = getattr(toolbox, entry)(name, arguments)
+    return asyncio.run(outcome) if asyncio.iscoroutine(outcome) else outcome  # type: ignore[no-any-return]  # by its entry
+
+
+def safely(tool: BaseTool, arguments: Any = None, context: Any = None) -> dict[str, Any]:
+    """What ``safe_execute`` answers."""
+    given = [{} if value is None else value for value in (arguments, context)]
+    return asyncio.run(tool.safe_execute(*given))
+
+
+def piped(
+    tools: list[Any], calls: Any, session: Session | None = None, **state: Any
+) -> dict[str, dict[str, Any]]:
+    """The results that ``execute_tools`` gives for a planner's calls of these tools."""
+    given = {"tool_calls": calls, **state}
+    return asyncio.run(execute_tools(given, registry=ToolRegistry(tools), session=session))["tool_results"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from planning.tools.context import ToolContext
 from planning.tools.parameters.model import ParameterModel, model_of
-from planning.tools.parameters.signature import Signature, behind, is_of_type, signature_record
+from planning.tools.parameters.signature import Signature, behind, is_of_type, signature_fields
 from planning.tools.spec import QueryCall, QueryModel, QueryTypes
 
 __all__ = ["Run", "bind"]
@@ -53,8 +53,8 @@ def _function_run(
     from planning.tools.parameters.typed import TypedModel  # noqa: PLC0415 - it needs pydantic
 
     _, descriptions = read_docstring(inspect.getdoc(behind(function)))
-    record, contexts = signature_record(function, signature, ToolContext, descriptions)
-    model = TypedModel(record, name=name, is_open=signature.is_open)
+    fields, contexts = signature_fields(function, signature, ToolContext, descriptions)
+    model = TypedModel.of_fields(name, fields, is_open=signature.is_open)
     if not contexts:
         return model, lambda params, _context: function(**params)
     return model, lambda params, context: function(**params, **dict.fromkeys(contexts, context))

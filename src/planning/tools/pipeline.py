@@ -169,7 +169,8 @@ class CallPipeline:
     def _accept(self, tool: ToolContract, arguments: object) -> Any:
         """Take parameters from Python: an instance of the parameter type, or what to make one from."""
         if type(arguments) is tool.model.kind:
-            check_identifiers(tool, {name: getattr(arguments, name, None) for name in tool.identifiers})
+            if tool.requires_identifier:
+                check_identifiers(tool, {name: getattr(arguments, name, None) for name in tool.identifiers})
             return arguments
         if type(arguments) is not dict and arguments is not None and not isinstance(arguments, Mapping):
             told = f"{tool.name} takes {tool.model.name}, got {type(arguments).__name__}"

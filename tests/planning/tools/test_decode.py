@@ -150,7 +150,7 @@ def test_a_field_is_taken_for_what_it_says(kind: Any, arguments: Any, expected: 
         ("true", "arguments must be a JSON object, got a boolean"),
         ([], "arguments must be a JSON object, got an array"),
         (1.5, "arguments must be a JSON object, got a number"),
-        (object(), "arguments must be a JSON object, got a value of type object"),
+        pytest.param(object(), "arguments must be a JSON object, got a value of type object", id="object"),
         (MarkStep("S001", "done"), "arguments must be a JSON object, got a value of type MarkStep"),
         (json.dumps(json.dumps(MARK)), "arguments must be a JSON object, got a string"),
         (" " * (MOST + 1), f"arguments of {MOST + 1} characters, at most {MOST}; send less at once"),

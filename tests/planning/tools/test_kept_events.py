@@ -125,7 +125,7 @@ def test_the_result_in_the_event_is_the_one_of_the_call(
 def test_what_the_session_reduces_is_a_copy(session: Session) -> None:
     session.register_reducer(Found, append)
     cache = Found([1])
-    Toolbox([Tool("t", "T.", lambda: cache, reduces=True)], session=session).call("t")
+    Toolbox([Tool("t", "T.", lambda: cache, publishes="value")], session=session).call("t")
     cache.rows.append(2)
     assert session.select_all(Found) == (Found([1]),)
 

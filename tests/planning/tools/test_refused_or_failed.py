@@ -82,7 +82,7 @@ def test_a_tool_that_publishes_says_that_its_transaction_was_rolled_back(session
             transaction.publish(ToolInvoked("t", None, None, session_id=session.session_id))
             raise ToolValidationError("no")
 
-    tool = Tool("t", "T.", write, publishes=True, parameters=SetupPlan)
+    tool = Tool("t", "T.", write, publishes="own", parameters=SetupPlan)
     result = through("call", tool, {"objective": "x"}, session)
     assert (result.message, session.select_all(ToolInvoked)) == ("Refused, nothing changed. no", ())
     assert session.select_latest(Plan) is None

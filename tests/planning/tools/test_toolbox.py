@@ -31,7 +31,7 @@ def add(params: Add, _context: ToolContext) -> Total:
     return Total(params.left + params.right)
 
 
-ADD = Tool("add", "Add two numbers.", add, parameters=Add, reduces=True)
+ADD = Tool("add", "Add two numbers.", add, parameters=Add, publishes="value")
 
 
 class Busy(ToolError):
@@ -142,7 +142,7 @@ def test_a_call_is_an_event_and_its_value_is_reduced(session: Session) -> None:
 
 def test_the_value_of_a_failed_result_is_not_reduced(session: Session) -> None:
     session.register_reducer(Total, append)
-    half = returning(ToolResult(False, "half", Total(1), "half"), reduces=True)
+    half = returning(ToolResult(False, "half", Total(1), "half"), publishes="value")
     assert through("call", half, {}, session).success is False
     assert select_all(session, Total) == ()
     assert [event.value for event in select_all(session, ToolInvoked)] == [None]

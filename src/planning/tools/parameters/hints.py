@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
@@ -116,12 +116,23 @@ class Hints:
             TypeError: A hint of a field cannot be read.
         """
         if kind not in self._twins:
-            fields = {field.name: self._field(kind, field) for field in fields_of(kind)}
-            name = _class_of(kind).__name__
-            self._twins[kind] = typing_extensions.TypedDict(name, fields)  # type: ignore[operator]  # made at run time
+            self._twins[kind] = self.typed_dict(_class_of(kind).__name__, fields_of(kind), _attributes(kind))
         return self._twins[kind]
 
-    def _field(self, kind: Any, field: Field) -> Any:
+    def typed_dict(
+        self, name: str, fields: Iterable[Field], attributes: Mapping[str, attrs.Attribute[Any]] = _NOTHING
+    ) -> Any:
+        """A TypedDict of fields.
+
+        Args:
+            name: What messages call it.
+            fields: What is in it.
+            attributes: The attributes of the attrs class that they are of, by name.
+        """
+        hints = {field.name: self._field(field, attributes.get(field.name)) for field in fields}
+        return typing_extensions.TypedDict(name, hints)  # type: ignore[operator]  # made of what is known at run time
+
+    def _field(self, field: Field, attribute: attrs.Attribute[Any] | None) -> Any:
         hint = self.rewritten(field.hint)
         said = {_LIMITS[key]: value for key, value in field.metadata.items() if key in _LIMITS}
         if "description" in field.metadata:
@@ -130,7 +141,6 @@ class Hints:
             hint = typing.Annotated[hint, _Said(said)]
         if self._rules and ("check" in field.metadata or field.metadata.keys() & _LIMITS):
             hint = typing.Annotated[hint, pydantic.AfterValidator(_keeping(field.metadata))]
-        attribute = _attributes(kind).get(field.name)
         if self._rules and attribute is not None and (attribute.validator or attribute.converter):
             hint = typing.Annotated[hint, pydantic.AfterValidator(_validating(attribute))]
         return hint if field.required else typing_extensions.NotRequired[hint]

@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-__all__ = ["Signature", "behind", "is_of_type", "read_signature", "resolved", "signature_record"]
+__all__ = ["Signature", "behind", "is_of_type", "read_signature", "resolved", "signature_fields"]
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
@@ -68,10 +68,10 @@ def read_signature(function: Callable[..., Any]) -> Signature:
     return Signature(is_async, parameters, is_open)
 
 
-def signature_record(
+def signature_fields(
     function: Callable[..., Any], signature: Signature, context_type: type, descriptions: Mapping[str, str]
-) -> tuple[type[Any], tuple[str, ...]]:
-    """Make a TypedDict of what a function takes by keyword.
+) -> tuple[list[tuple[str, Any, bool]], tuple[str, ...]]:
+    """Read what a function takes by keyword.
 
     Args:
         function: The function.
@@ -80,20 +80,19 @@ def signature_record(
         descriptions: What is said of the parameters.
 
     Returns:
-        The TypedDict, and the names of the parameters that take the context.
+        Of each parameter its name, its type hint, and whether it is required; and the names of those that
+        take the context.
 
     Raises:
         TypeError: A parameter has no name to send it by, or a type hint cannot be read.
     """
-    import typing_extensions  # noqa: PLC0415 - as in resolved
-
     first = next(iter(signature.parameters.values()), None)
     if first is not None and first.name in {"self", "cls"} and first.annotation is first.empty:
         raise TypeError(
             f"{_name(function)} takes {first.name}: it is a method; make the tool of a bound one, such as "
             f"tool(thing.{_name(function)})"
         )
-    fields: dict[str, Any] = {}
+    fields: list[tuple[str, Any, bool]] = []
     contexts = []
     for name, parameter in signature.parameters.items():
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
@@ -106,9 +105,8 @@ def signature_record(
             continue
         if name in descriptions and not _is_described(hint):
             hint = typing.Annotated[hint, descriptions[name]]
-        optional = parameter.default is not inspect.Parameter.empty
-        fields[name] = typing_extensions.NotRequired[hint] if optional else hint
-    return typing_extensions.TypedDict(_name(function), fields), tuple(contexts)  # type: ignore[operator]  # made of what is known at run time only
+        fields.append((name, hint, parameter.default is parameter.empty))
+    return fields, tuple(contexts)
 
 
 def _is_described(hint: Any) -> bool:

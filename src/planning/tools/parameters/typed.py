@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,7 @@ from planning.errors import Problem, ToolValidationError
 from planning.tools.parameters import words
 from planning.tools.parameters.coercion import coerced
 from planning.tools.parameters.errors import problems_of
-from planning.tools.parameters.hints import REFUSING, CheckBroken, Hints, fields_of, is_record, words_of
+from planning.tools.parameters.hints import REFUSING, CheckBroken, Field, Hints, fields_of, is_record, words_of
 from planning.tools.parameters.model import NO_JSON, Diagnose, ParameterModel
 from planning.tools.parameters.schema import published_schema, resolved_schema
 from planning.tools.parameters.validators import Validate, strict_validator
@@ -25,15 +25,11 @@ __all__ = ["TypedModel"]
 class TypedModel(ParameterModel):
     """A dataclass, an attrs class, a TypedDict or a pydantic model as parameter model."""
 
-    def __init__(
-        self, kind: Any, *, name: str | None = None, is_open: bool = False, rules: bool = True
-    ) -> None:
+    def __init__(self, kind: Any, *, rules: bool = True) -> None:
         """Take a type.
 
         Args:
             kind: The type.
-            name: What messages call it; the type's own name when not given.
-            is_open: Whether fields that the type does not name are let through.
             rules: Whether the limits and checks in field metadata hold. Otherwise they are looked at only to
                 say all that is wrong with arguments which are refused anyway.
 
@@ -48,11 +44,33 @@ class TypedModel(ParameterModel):
                 "class, a TypedDict, a pydantic model or a JSON Schema"
             )
         self.kind = kind
-        self.name = origin.__name__ if name is None else name
-        self._is_open = is_open
+        self.name = origin.__name__
         self._rules = rules
+        self._is_open = False
+        self._read(Hints(rules=rules).rewritten(kind))
+
+    @classmethod
+    def of_fields(cls, name: str, fields: Iterable[tuple[str, Any, bool]], *, is_open: bool) -> TypedModel:
+        """The model of a function's parameters; arguments stay a dict.
+
+        Args:
+            name: What messages call it.
+            fields: Of each parameter its name, its type hint, and whether it is required.
+            is_open: Whether other names are let through.
+
+        Raises:
+            TypeError: Arguments in JSON cannot become what a type hint names.
+        """
+        model = cls.__new__(cls)
+        model.name = name
+        model._rules = True
+        model._is_open = is_open
+        model._read(Hints(rules=True).typed_dict(name, [Field(*field) for field in fields]))
+        return model
+
+    def _read(self, hint: Any) -> None:
         try:
-            adapter = self._adapter(rules=rules)
+            adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(hint)
             schema = adapter.json_schema(schema_generator=_Schemas)
         except (pydantic.errors.PydanticUserError, NameError, RecursionError) as error:
             reason = str(error).splitlines()[0].partition(". ")[0]
@@ -60,7 +78,7 @@ class TypedModel(ParameterModel):
                 f"{self.name} cannot be described as JSON: {reason}; use types that JSON has, or records of them"
             ) from None
         self._validate = strict_validator(adapter)
-        self._published = published_schema(schema, is_open=is_open)
+        self._published = published_schema(schema, is_open=self._is_open)
 
     @property
     def published(self) -> Mapping[str, Any]:
@@ -96,7 +114,7 @@ class TypedModel(ParameterModel):
 
     @cached_property
     def _explaining(self) -> Validate:
-        return strict_validator(self._adapter(rules=True))
+        return strict_validator(pydantic.TypeAdapter(Hints(rules=True).rewritten(self.kind)))
 
     @cached_property
     def _repairs(self) -> Mapping[str, Any]:
@@ -104,9 +122,6 @@ class TypedModel(ParameterModel):
             return {}
         fields = {field.name: field.metadata for field in fields_of(self.kind)}
         return {name: metadata["repair"] for name, metadata in fields.items() if "repair" in metadata}
-
-    def _adapter(self, *, rules: bool) -> pydantic.TypeAdapter[Any]:
-        return pydantic.TypeAdapter(Hints(rules=rules).rewritten(self.kind))
 
     def _repaired(self, data: dict[str, Any]) -> dict[str, Any]:
         """The arguments taken for what they mean."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal
 
@@ -32,11 +32,11 @@ def strict_validator(adapter: pydantic.TypeAdapter[Any]) -> Validate:
     whatever else JSON has as text. Unknown fields are refused at every depth. pydantic's own models and
     dataclasses convert as they are configured; if one says what to do with unknown fields, its word counts.
     """
-    schema = adapter.core_schema
-    extra: Literal["forbid"] | None = None if _has(schema, "extra_fields_behavior") else "forbid"
-    validator = SchemaValidator(_strict(schema))
+    foreign: list[Any] = []
+    validator = SchemaValidator(_strict(adapter.core_schema, foreign))
+    extra: Literal["forbid"] | None = None if _has(foreign, "extra_fields_behavior") else "forbid"
     validate = partial(validator.validate_python, extra=extra)
-    if not _has(schema, "strict", within=_FOREIGN):
+    if not _has(foreign, "strict"):
         return validate
 
     def validate_as_json(data: Any) -> Any:
@@ -62,41 +62,39 @@ def _as_json(data: Any) -> str | None:
         return None
 
 
-def _has(node: Any, key: str, within: Collection[str] = ()) -> bool:
-    """Whether a part of a core schema, or of one of these types in it, has a key."""
-    if isinstance(node, (list, tuple)):
-        return any(_has(item, key, within) for item in node)
-    if not isinstance(node, Mapping):
-        return False
-    kind = node.get("type")  # of a record with a field of this name, that field
-    inside = () if isinstance(kind, str) and kind in within else within
-    return (key in node and not inside) or any(_has(item, key, inside) for item in node.values())
+def _has(node: Any, key: str) -> bool:
+    """Whether a part of a core schema has a key, at any depth."""
+    if isinstance(node, Mapping):
+        return key in node or any(_has(item, key) for item in node.values())
+    return isinstance(node, (list, tuple)) and any(_has(item, key) for item in node)
 
 
-def _strict(node: Any, *, is_prepared: bool = False) -> Any:
+def _strict(node: Any, foreign: list[Any], *, is_prepared: bool = False) -> Any:
     """A part of a core schema, made strict.
 
     Args:
         node: The part.
+        foreign: Takes the parts that are pydantic's own classes, which stay as they are.
         is_prepared: Whether a validator of the user's converts the value before.
     """
     if isinstance(node, (list, tuple)):
-        return [_strict(item) for item in node]
+        return [_strict(item, foreign) for item in node]
     if not isinstance(node, dict):
         return node
     kind = str(node.get("type"))
     if kind in _FOREIGN:
+        foreign.append(node)
         return node
     is_before = kind in {"function-before", "function-wrap"}
     made: dict[str, Any] = {}
     for key, value in node.items():
         if key in _NAMED and isinstance(value, dict):
-            made[key] = {name: _strict(item) for name, item in value.items()}
+            made[key] = {name: _strict(item, foreign) for name, item in value.items()}
         else:
-            made[key] = value if key in _DATA else _strict(value, is_prepared=is_before)
+            made[key] = value if key in _DATA else _strict(value, foreign, is_prepared=is_before)
     if kind in _LEAVES and not is_prepared:
         made.setdefault("strict", True)
-    if kind == "typed-dict" and "extra_fields_behavior" not in node.get("config", {}):
+    if kind == "typed-dict":
         made["extra_behavior"] = "forbid"
     check = _moment(kind) if kind in _MOMENTS else _same_type(made) if kind in _OPTIONS else None
     return made if check is None else core_schema.no_info_before_validator_function(check, made)

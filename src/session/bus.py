@@ -104,7 +104,7 @@ class InProcessEventBus:
             raise TypeError(f"a subscriber must be callable, got {shown(handler)}")
         if inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__):
             raise TypeError("a subscriber must be a plain function: delivery is synchronous")
-        with self._lock.lock():
+        with self._lock.lock:
             self._by_type = {}  # first: a child that is forked in between must not find what is outdated
             self._subscriptions = (*self._subscriptions, (event_type, handler))
 
@@ -114,7 +114,7 @@ class InProcessEventBus:
         Returns:
             Whether there was one.
         """
-        with self._lock.lock():
+        with self._lock.lock:
             subscriptions = self._subscriptions
             try:
                 place = subscriptions.index((event_type, handler))
@@ -148,7 +148,7 @@ class InProcessEventBus:
         return PublishResult(event, handlers, failures)
 
     def _find(self, event_type: type) -> tuple[Handler, ...]:
-        with self._lock.lock():
+        with self._lock.lock:
             found = tuple(handler for kind, handler in self._subscriptions if issubclass(event_type, kind))
             self._by_type[event_type] = found
             return found

@@ -85,7 +85,7 @@ class Session:
         self._store = Store(self._session_id, history)
         self._close = _subscribe(self, self._bus)
         if parent is not None:
-            with parent._store.lock():
+            with parent._store.lock:
                 parent._children = (*parent._children, self)
 
     def __repr__(self) -> str:
@@ -128,7 +128,7 @@ class Session:
         """
         self._close()
         if self._parent is not None:
-            with self._parent._store.lock():
+            with self._parent._store.lock:
                 siblings = self._parent._children
                 self._parent._children = tuple(each for each in siblings if each is not self)
 

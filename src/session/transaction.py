@@ -6,7 +6,6 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from os import getpid
 from threading import get_ident
 from types import TracebackType
 from typing import Any, TypeVar
@@ -81,7 +80,7 @@ class Store(ProcessLock):
 
     def forget_other_threads(self) -> None:
         """Forget their open transaction, and what they had yet to tell the bus; called in a forked child."""
-        here = threading.main_thread().ident  # in a child that is the thread that forked
+        here = get_ident()  # in a child that is the thread that forked
         if self.open is not None and not self.open.is_of(here):
             self.open = None
             self.deferred = deque()
@@ -92,7 +91,7 @@ class Store(ProcessLock):
     def copy(self, session_id: SessionId) -> Store:
         """A store with the same routes and committed slices, and a lock of its own."""
         twin = Store(session_id, self.history)
-        with self.lock():
+        with self.lock:
             twin._registered = dict(self._registered)
             twin.views = dict(self.views)
             # As tuples: a log's buffer belongs to one store and its lock.
@@ -105,7 +104,7 @@ class Store(ProcessLock):
         Raises:
             TransactionError: This code is inside a transaction.
         """
-        with self.lock():
+        with self.lock:
             if self.open is not None:
                 raise TransactionError("register reducers outside of transactions")
             known = self._registered.get(event_type, ())
@@ -132,19 +131,13 @@ class Store(ProcessLock):
         Raises:
             SessionBusyError: There is such a transaction.
         """
-        opened = self._opened()
+        opened = self.open
         if opened is not None and opened.is_of(get_ident()) and not opened.is_held():
             raise SessionBusyError(_BUSY)
 
-    def _opened(self) -> Transaction | None:
-        """The open transaction; in a forked child never that of a thread that is not there."""
-        if self.open is not None:
-            self.lock()
-        return self.open
-
     def visible(self) -> Slices:
         """What the running code may see: its own open transaction, or what is committed."""
-        opened = self._opened()
+        opened = self.open
         return opened.slices if opened is not None and opened.is_held() else self.slices
 
     def items(self, slice_type: type) -> tuple[Any, ...]:
@@ -198,7 +191,7 @@ class Transaction:
                 session, because it awaited within its block.
         """
         store = self._store
-        lock = store.newest if store.pid == getpid() else store.lock()  # each call comes by here
+        lock = store.lock
         lock.acquire()
         outer = store.open
         if self._entered or (outer is not None and (outer._reducing or not outer.is_held())):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import weakref
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -16,11 +15,13 @@ from session.bus import (
     InProcessEventBus,
     PublishResult,
     log_failure,
+    require_function,
     require_receiver,
 )
 from session.errors import IdentityError, SessionBusyError, SnapshotError, shown
 from session.events import SessionEvent, SessionId, addressed, session_id_of
 from session.reducers import Reducer, check_limit
+from session.selectors import Selectable
 from session.slices import items_of
 from session.snapshot import Snapshot
 from session.transaction import Route, Store, Transaction, View
@@ -30,7 +31,7 @@ __all__ = ["Session"]
 S = TypeVar("S")
 
 
-class Session:
+class Session(Selectable):
     """Typed, immutable slices that change only through reducers, in transactions.
 
     A session hears the events on its bus that carry its ``session_id``, and no others; it reduces
@@ -143,10 +144,6 @@ class Session:
         found: S | None = self._store.latest(slice_type)
         return found
 
-    def select_where(self, slice_type: type[S], predicate: Callable[[S], bool], /) -> tuple[S, ...]:
-        """The items of a slice that ``predicate`` accepts, oldest first."""
-        return tuple(item for item in self.select_all(slice_type) if predicate(item))
-
     # Changing
 
     def register_reducer(
@@ -169,10 +166,7 @@ class Session:
         kept = event_type if slice_type is None else slice_type
         for kind in (event_type, kept):
             _require_class(kind)
-        if not callable(reducer):
-            raise TypeError(f"a reducer must be callable, got {shown(reducer)}")
-        if inspect.iscoroutinefunction(reducer) or inspect.iscoroutinefunction(type(reducer).__call__):
-            raise TypeError("a reducer must be a plain function: nobody would await it")
+        require_function("reducer", reducer, "nobody would await it")
         self._store.add_route(event_type, Route(reducer, kept))
 
     def register_view(self, slice_type: type[Any], view: View) -> None:
@@ -186,11 +180,10 @@ class Session:
             view: Given a function that selects all items of a slice; returns a tuple, oldest first.
 
         Raises:
-            TypeError: The type is no class, or the view cannot be called.
+            TypeError: The type is no class, or the view cannot be called or is a coroutine function.
         """
         _require_class(slice_type)
-        if not callable(view):
-            raise TypeError(f"a view must be callable, got {shown(view)}")
+        require_function("view", view, "nobody would await it")
         self._store.views = {**self._store.views, slice_type: view}
 
     def transaction(self) -> Transaction:

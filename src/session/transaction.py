@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections import deque
 from collections.abc import Callable
 from threading import get_ident
@@ -167,15 +166,8 @@ class Transaction:
     )  # fmt: skip
 
     slices: Slices
-    published: PublishResult | None
-    _outer: Transaction | None
-    _lock: threading.RLock
-    _told: tuple[SessionEvent, ...]
     _dispatched: object
-    _is_own: bool
     _reducing: bool
-    _thread: int
-    _task: object
 
     def __init__(self, store: Store, deliver: Deliver) -> None:
         self._store = store
@@ -200,13 +192,13 @@ class Transaction:
         self._lock = lock
         self._entered = True
         self._outer = outer
-        self._told = ()
+        self._told: tuple[SessionEvent, ...] = ()
         self._dispatched = None if outer is None else outer._dispatched
         self._reducing = False
         self._is_own = False  # the slices are another's until the first change
         self._thread = get_ident()
         self._task = _running_task()
-        self.published = None
+        self.published: PublishResult | None = None
         self.slices = store.slices if outer is None else outer.slices
         store.open = self
         return self

@@ -33,7 +33,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session import SnapshotError
-from session.codec import Reader, encode, type_name, type_of
+from session.codec import Reader, encode, type_name
 
 IDENTITY = UUID("00000000-0000-4000-8000-000000000001")
 WHEN = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=timezone(timedelta(hours=2)))
@@ -251,8 +251,8 @@ def test_what_a_record_raised_is_the_cause_of_the_refusal() -> None:
 
 def test_a_type_is_found_by_its_written_name() -> None:
     assert type_name(Point) == "codec_records:Point"
-    assert type_of("codec_records:Point") is Point
-    assert type_of("codec_records:Box") is Box
+    assert Reader().find_type("codec_records:Point") is Point
+    assert Reader().find_type("codec_records:Box") is Box
 
 
 class Outer:
@@ -261,12 +261,12 @@ class Outer:
 
 
 def test_a_type_inside_a_class_is_found_by_its_written_name() -> None:
-    assert type_of(type_name(Outer.Inner)) is Outer.Inner
+    assert Reader().find_type(type_name(Outer.Inner)) is Outer.Inner
 
 
 def test_a_type_need_not_be_a_record() -> None:
-    assert type_of("builtins:int") is int
-    assert type_of("codec_records:Colour") is Colour
+    assert Reader().find_type("builtins:int") is int
+    assert Reader().find_type("codec_records:Colour") is Colour
 
 
 def test_a_module_that_makes_its_names_on_demand_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,9 +278,9 @@ def test_a_module_that_makes_its_names_on_demand_is_not_asked(monkeypatch: pytes
     vars(lazy)["Point"] = Point
     with monkeypatch.context() as patch:  # hypothesis looks at every module that is loaded
         patch.setitem(sys.modules, "lazy_module", lazy)
-        assert type_of("lazy_module:Point") is Point
+        assert Reader().find_type("lazy_module:Point") is Point
         with pytest.raises(SnapshotError) as caught:
-            type_of("lazy_module:Box")
+            Reader().find_type("lazy_module:Box")
     assert str(caught.value) == (
         "slice type 'lazy_module:Box' is not loaded: lazy_module has no such class; pass the class in types="
     )
@@ -312,7 +312,7 @@ NO_CLASS = f"codec_records has no such class; {IN_TYPES}"
 )
 def test_a_name_of_no_type_is_refused_with_what_to_do(name: str, remedy: str) -> None:
     with pytest.raises(SnapshotError) as caught:
-        type_of(name)
+        Reader().find_type(name)
     assert str(caught.value) == f"slice type {name!r} is not loaded: {remedy}"
 
 
@@ -322,7 +322,7 @@ def test_a_name_of_no_type_is_refused_with_what_to_do(name: str, remedy: str) ->
 def test_a_class_whose_values_no_snapshot_builds_is_refused(name: str) -> None:
     importlib.import_module(name.partition(":")[0])
     with pytest.raises(SnapshotError) as caught:
-        type_of(name)
+        Reader().find_type(name)
     assert str(caught.value) == (
         f"slice type {name!r} is not a record: a snapshot holds dataclasses, attrs classes and plain values"
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -176,23 +178,51 @@ class TestReducers:
             session.dispatch(Note("a"))
         assert (session.select_all(Note), session.select_all(int)) == ((), ())
 
-    @pytest.mark.parametrize("wrong", [("Note", append, None), (Note, append, "Note")])
-    def test_a_type_that_is_no_class_is_refused(self, session: Session, wrong: tuple[Any, Any, Any]) -> None:
-        with pytest.raises(TypeError) as caught:
-            session.register_reducer(*wrong)
-        assert str(caught.value) == "event_type and slice_type must be classes, got 'Note'"
 
-    def test_a_reducer_that_cannot_be_called_is_refused(self, session: Session) -> None:
-        wrong: Any = "append"
-        with pytest.raises(TypeError) as caught:
-            session.register_reducer(Note, wrong)
-        assert str(caught.value) == "a reducer must be callable, got 'append'"
+async def later(*_arguments: Any) -> tuple[Any, ...]:
+    return ()
 
-    def test_a_coroutine_function_is_refused_as_a_reducer(self, session: Session) -> None:
-        async def later(slice_: tuple[Any, ...], event: Any) -> tuple[Any, ...]:
-            return slice_
 
-        wrong: Any = later
+class Later:
+    async def __call__(self, *_arguments: Any) -> tuple[Any, ...]:
+        return ()
+
+
+ROLES = {
+    "reducer": (lambda session, given: session.register_reducer(Note, given), "nobody would await it"),
+    "view": (lambda session, given: session.register_view(Note, given), "nobody would await it"),
+    "subscriber": (lambda session, given: session.bus.subscribe(Note, given), "delivery is synchronous"),
+}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_what_a_session_cannot_call_is_refused(role: str, session: Session) -> None:
+    register, reason = ROLES[role]
+    refused = {
+        "print": f"a {role} must be callable, got 'print'",
+        **dict.fromkeys((later, Later(), partial(later)), f"a {role} must be a plain function: {reason}"),
+    }
+    for given, message in refused.items():
         with pytest.raises(TypeError) as caught:
-            session.register_reducer(Note, wrong)
-        assert str(caught.value) == "a reducer must be a plain function: nobody would await it"
+            register(session, given)
+        assert str(caught.value) == message
+    assert session.publish(ping(session)).failures == ()
+
+
+@pytest.mark.parametrize(
+    ("register", "message"),
+    [
+        (lambda session: session.register_reducer("Note", append),
+         "event_type and slice_type must be classes, got 'Note'"),
+        (lambda session: session.register_reducer(Note, append, "Note"),
+         "event_type and slice_type must be classes, got 'Note'"),
+        (lambda session: session.register_view("Note", print),
+         "event_type and slice_type must be classes, got 'Note'"),
+        (lambda session: session.bus.subscribe("Note", print), "event_type must be a class, got 'Note'"),
+    ],
+    ids=["event type", "slice type", "view", "subscriber"],
+)  # fmt: skip
+def test_a_type_that_is_no_class_is_refused(register: Callable[[Any], object], message: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        register(Session())
+    assert str(caught.value) == message

@@ -113,15 +113,6 @@ class TestReset:
         session.rollback(before)
         assert session.select_all(Note) == (Note("a"),)
 
-    def test_a_reset_inside_a_transaction_that_is_given_up_never_was(self) -> None:
-        session = note_session()
-        session.dispatch(Note("a"))
-        with pytest.raises(KeyError), session.transaction():
-            session.reset()
-            assert session.select_all(Note) == ()
-            raise KeyError
-        assert session.select_all(Note) == (Note("a"),)
-
 
 class TestClone:
     def test_a_clone_starts_equal_and_goes_its_own_way(self) -> None:

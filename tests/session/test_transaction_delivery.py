@@ -6,17 +6,17 @@ import logging
 import threading
 
 import pytest
-from session_records import Note, Ping, note_session, numbers, ping
+from session_records import (
+    Note,
+    OnPurposeError,
+    Ping,
+    note_session,
+    numbers,
+    ping,
+    texts,
+)
 
 from session import InProcessEventBus, PublishResult, Session, append
-
-
-class OnPurposeError(Exception):
-    """Raised by a subscriber or a bus."""
-
-
-def texts(session: Session) -> list[str]:
-    return [note.text for note in session.select_all(Note)]
 
 
 def test_events_are_told_at_the_commit_in_the_order_of_their_publishing() -> None:

@@ -18,7 +18,6 @@ from session import (
     InProcessEventBus,
     Session,
     append,
-    replace_latest,
 )
 
 IDENTITY = UUID("00000000-0000-4000-8000-000000000001")
@@ -69,17 +68,6 @@ class TestFamily:
         assert parent.children == children
         assert [child.parent for child in children] == [parent] * 3
         assert [child.children for child in children] == [()] * 3
-
-    def test_parent_and_child_share_neither_slices_nor_events(self, bus: InProcessEventBus) -> None:
-        parent = Session(bus=bus)
-        child = Session(bus=bus, parent=parent)
-        for session in (parent, child):
-            session.register_reducer(Note, append)
-        child.dispatch(Note("child"))
-        child.publish(ping(child, 1))
-        assert (parent.select_all(Note), parent.select_all(Ping)) == ((), ())
-        assert child.select_all(Note) == (Note("child"),)
-        assert numbers(child.select_all(Ping)) == [1]
 
     def test_a_parent_keeps_its_children_until_they_are_closed(self) -> None:
         parent = Session()
@@ -156,27 +144,12 @@ class TestReducers:
         session.dispatch(Note("late"))
         assert session.select_all(Note) == (Note("late"),)
 
-    def test_one_value_may_feed_many_slices(self, session: Session) -> None:
-        session.register_reducer(Note, append)
-        session.register_reducer(Note, replace_latest, slice_type=object)
-        session.dispatch(Note("a"))
-        session.dispatch(Note("b"))
-        assert session.select_all(Note) == (Note("a"), Note("b"))
-        assert session.select_all(object) == (Note("b"),)
-
     def test_reducers_of_both_kinds_may_share_a_slice(self, session: Session) -> None:
         session.register_reducer(Note, append)
         session.register_reducer(Count, lambda slice_, event: slice_[: event.total], slice_type=Note)
         for value in (Note("a"), Note("b"), Count(1), Note("c")):
             session.dispatch(value)
         assert session.select_all(Note) == (Note("a"), Note("c"))
-
-    def test_a_reducer_that_fails_in_dispatch_changes_nothing(self, session: Session) -> None:
-        session.register_reducer(Note, append)
-        session.register_reducer(Note, lambda slice_, event: (1 // 0,), slice_type=int)
-        with pytest.raises(ZeroDivisionError):
-            session.dispatch(Note("a"))
-        assert (session.select_all(Note), session.select_all(int)) == ((), ())
 
 
 async def later(*_arguments: Any) -> tuple[Any, ...]:

@@ -85,6 +85,8 @@ def refusal(text: Any, **given: Any) -> str:
         ({"a": "a"}, dict[int, str], ": expected int, got 'a'"),
         ({"1": "a", " 1": "b"}, dict[int, str], ": two keys mean the same int"),
         ({"true": "a"}, dict[int, str], ": expected int, got 'true'"),
+        ({'"red"': 1}, dict[Colour, int], """: expected Colour, got '"red"'"""),
+        ({"[1]": 1}, dict[tuple[int, ...], int], ": expected tuple[int, ...], got '[1]'"),
         ({"NaN": "a"}, dict[float, str], ": expected float, got 'NaN'"),
         ([0, [1], 0], Decimal, ": expected Decimal, got list"),
         ("one", Decimal, ": expected Decimal, got 'one'"),
@@ -268,7 +270,7 @@ BAD_TEXT = "a snapshot must be JSON text: "
         ('{"a": -Infinity}', BAD_TEXT + "-Infinity is no JSON value"),
         ('{"a": 1e999}', BAD_TEXT + "1e999 is too large"),
         ('{"a": -1e999}', BAD_TEXT + "-1e999 is too large"),
-        ('{"a": 1, "b": {"c": 1, "d": 2, "c": 1}}', BAD_TEXT + "the key 'c' is in an object twice"),
+        ('{"a": 1, "b": {"d": 2, "c": 1, "c": 1}}', BAD_TEXT + "the key 'c' is in an object twice"),
     ],
     ids=lambda text: text[:20],
 )

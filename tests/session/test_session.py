@@ -161,7 +161,7 @@ class Later:
         return ()
 
 
-ROLES = {
+ROLES: dict[str, tuple[Callable[[Session, Any], object], str]] = {
     "reducer": (lambda session, given: session.register_reducer(Note, given), "nobody would await it"),
     "view": (lambda session, given: session.register_view(Note, given), "nobody would await it"),
     "subscriber": (lambda session, given: session.bus.subscribe(Note, given), "delivery is synchronous"),

@@ -114,7 +114,7 @@ def test_a_set_is_written_alike_in_every_process() -> None:
 def test_data_may_be_looser_than_its_hint(data: object, hint: Any, value: object) -> None:
     kind = make_dataclass("It", [("item", hint)])
     text = text_of(f"{kind.__module__}:It", {"item": data})
-    item = Snapshot.from_json(text, types=[kind]).select_all(kind)[0].item
+    item: Any = Snapshot.from_json(text, types=[kind]).select_all(kind)[0].item
     assert (item, type(item)) == (value, type(value))
 
 
@@ -200,9 +200,9 @@ NO_FORM = "has no JSON form in a snapshot"
         (Tree("a", ("b",)), "Tree[0].children[0]: expected an object with name, children, parent"),  # type: ignore[arg-type]
         (replace(EVERYTHING, days=frozenset({datetime(2024, 5, 6, 7, tzinfo=UTC)})),
          "Everything[0].days[0]: expected date, got '2024-05-06T07:00:00+00:00'"),
-        (replace(EVERYTHING, point={"x": 1, "z": 2}),  # type: ignore[arg-type]
+        (replace(EVERYTHING, point={"x": 1, "z": 2}),  # type: ignore[typeddict-unknown-key]
          "Everything[0].point: expected an object with x, y"),
-        (replace(EVERYTHING, point={"y": Decimal(1)}),  # type: ignore[arg-type]
+        (replace(EVERYTHING, point={"y": Decimal(1)}),  # type: ignore[typeddict-item]
          "Everything[0].point: expected an object with x, y"),
         (Checked(0), "Checked: 0 is not positive"),
         (Unresolved(1), "the snapshot cannot be written: name 'Nowhere' is not defined"),

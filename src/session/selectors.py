@@ -13,19 +13,17 @@ S = TypeVar("S")
 class Selectable(Protocol):
     """Something with slices: a session or a snapshot."""
 
-    __slots__ = ()
-
     def select_all(self, slice_type: type[S], /) -> tuple[S, ...]:
-        """All items of a slice, oldest first; empty when there are none."""
+        """All items of a slice."""
         ...
 
     def select_latest(self, slice_type: type[S], /) -> S | None:
-        """The newest item of a slice, or None."""
+        """The newest item of a slice."""
         ...
 
     def select_where(self, slice_type: type[S], predicate: Callable[[S], bool], /) -> tuple[S, ...]:
-        """The items of a slice that ``predicate`` accepts, oldest first."""
-        return tuple(item for item in self.select_all(slice_type) if predicate(item))
+        """The items that a predicate accepts."""
+        ...
 
 
 def select_all(source: Selectable, slice_type: type[S]) -> tuple[S, ...]:

@@ -21,7 +21,6 @@ from session.bus import (
 from session.errors import IdentityError, SessionBusyError, SnapshotError, shown
 from session.events import SessionEvent, SessionId, addressed, session_id_of
 from session.reducers import Reducer, check_limit
-from session.selectors import Selectable
 from session.slices import items_of
 from session.snapshot import Snapshot
 from session.transaction import Route, Store, Transaction, View
@@ -31,7 +30,7 @@ __all__ = ["Session"]
 S = TypeVar("S")
 
 
-class Session(Selectable):
+class Session:
     """Typed, immutable slices that change only through reducers, in transactions.
 
     A session hears the events on its bus that carry its ``session_id``, and no others; it reduces
@@ -143,6 +142,10 @@ class Session(Selectable):
         """The newest item of a slice, or None."""
         found: S | None = self._store.latest(slice_type)
         return found
+
+    def select_where(self, slice_type: type[S], predicate: Callable[[S], bool], /) -> tuple[S, ...]:
+        """The items of a slice that ``predicate`` accepts, oldest first."""
+        return tuple(item for item in self.select_all(slice_type) if predicate(item))
 
     # Changing
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -12,7 +12,6 @@ import attrs
 
 from session.errors import SnapshotError, shown
 from session.events import SessionEvent, SessionId, session_id_of
-from session.selectors import Selectable
 from session.slices import Slice, items_of, latest_of
 
 __all__ = ["SNAPSHOT_VERSION", "Snapshot"]
@@ -23,7 +22,7 @@ SNAPSHOT_VERSION = 1
 
 
 @attrs.frozen
-class Snapshot(Selectable):
+class Snapshot:
     """All slices of a session but its event logs, which record what happened and are not rewound.
 
     Two snapshots are equal when their slices are. Taking one costs the same however much the
@@ -57,6 +56,10 @@ class Snapshot(Selectable):
         """The newest item of a slice, or None."""
         found: S | None = latest_of(self._slices.get(slice_type, ()))
         return found
+
+    def select_where(self, slice_type: type[S], predicate: Callable[[S], bool], /) -> tuple[S, ...]:
+        """The items of a slice that ``predicate`` accepts, oldest first."""
+        return tuple(item for item in self.select_all(slice_type) if predicate(item))
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Write the snapshot as JSON text.

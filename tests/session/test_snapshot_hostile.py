@@ -15,7 +15,18 @@ from typing import Any, Literal
 from uuid import UUID
 
 import pytest
-from codec_records import DOCUMENT, Colour, Empty, Level, Loose, Point, Positive, snapshot_of, text_of
+from codec_records import (
+    DOCUMENT,
+    Colour,
+    Empty,
+    Level,
+    Loose,
+    Point,
+    Positive,
+    TypedLoose,
+    snapshot_of,
+    text_of,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from session_records import Note
@@ -74,6 +85,7 @@ def refusal(text: Any, **given: Any) -> str:
         ([], Point, ": expected an object with x, y"),
         ({"x": 1}, Point, ": expected an object with x, y"),
         ({"x": 1, "y": 2, "z": 3}, Point, ": expected an object with x, y"),
+        ({"days": []}, TypedLoose, ": expected an object with name, days"),
         ({"x": 1}, Empty, ": expected an object with no fields"),
         ({"x": 1, "y": "2"}, Point, ".y: expected int, got '2'"),
         ({"number": 0}, Positive, ": Positive refuses it: 0 is not positive"),

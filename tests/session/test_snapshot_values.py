@@ -33,6 +33,8 @@ from codec_records import (
     Renamed,
     Tree,
     Twin,
+    TypedLoose,
+    TypedPoint,
     Unresolved,
     snapshot_of,
     text_of,
@@ -57,6 +59,11 @@ def test_every_type_of_value_comes_back_equal_and_of_its_type() -> None:
         assert type(getattr(back, each.name)) is type(getattr(EVERYTHING, each.name)), each.name
     assert (str(back.price), back.when.utcoffset()) == ("1.50", timedelta(hours=2))
     assert [type(key) for key in back.by_colour] == [Colour, Colour]
+
+
+def test_a_typed_dict_may_lack_what_it_need_not_have() -> None:
+    value = replace(EVERYTHING, loose=TypedLoose(name="n"), point=TypedPoint(x=1))
+    assert round_trip(value) == value
 
 
 @pytest.mark.parametrize(

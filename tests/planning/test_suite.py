@@ -203,6 +203,23 @@ def test_a_toolbox_without_a_session_works_on_the_tools_own(session: Session) ->
     assert session.select_latest(Plan) == Plan("Fix", "active")
 
 
+def test_a_toolbox_without_a_session_hears_what_the_plan_has_against_a_malformed_call(
+    session: Session,
+) -> None:
+    register_plan(session)
+    assert Toolbox(planning_tools(session)).call("planning_mark_step", {"step_id": "S001"}).message == (
+        "Refused, nothing changed. 2 problems:\n"
+        "- status: missing; send one of pending, in_progress, blocked, done\n"
+        "- no plan yet; call planning_setup_plan first"
+    )
+
+
+def test_a_result_says_how_long_the_call_took(toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([10.0, 10.25])
+    monkeypatch.setattr("planning.suite.perf_counter", lambda: next(times))
+    assert toolbox.invoke("planning_setup_plan", SetupPlan("Fix")).elapsed == 0.25
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_tools_of_another_session_are_refused(name: str, toolbox: Toolbox, session: Session) -> None:
     toolbox.invoke("planning_setup_plan", SetupPlan("Fix", (NewPlanStep("Look"),)))

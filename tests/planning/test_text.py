@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from enum import Enum
 from typing import Any
 
@@ -316,6 +317,7 @@ def test_who_follows_the_remedies_ends_with_text_that_is_accepted(
         ("start" + " " * 400 + "x" * 155, "start " + "x" * 151 + "..."),
         ("x" * 155 + " " * 400 + "the end", "x" * 155 + " t..."),
         ("\u200b" * 500 + "x", "x"),
+        ("\u200b \n" * 300 + "the end", "the end"),
         ("\x00" * 500 + "x" * 161, "x" * 157 + "..."),
         ("\u00bd" * 60, "1/2" * 52 + "1..."),
         (" \n\t\u200b\x00", ""),
@@ -327,6 +329,26 @@ def test_who_follows_the_remedies_ends_with_text_that_is_accepted(
 )
 def test_a_text_is_fitted_to_one_line_with_a_sign_where_it_is_cut(text: str, fit: str) -> None:
     assert fitted(text, TITLE) == fit
+
+
+@pytest.mark.parametrize("filler", ["x", " ", "\u00e9"])
+def test_what_is_cut_off_is_not_looked_at(filler: str) -> None:
+    def cost(length: int) -> int:
+        calls = 0
+
+        def counting(*_: object) -> None:
+            nonlocal calls
+            calls += 1
+
+        text = "\u2013" + filler * length + "x" * 1_000 + "\u00e9" * length
+        sys.setprofile(counting)
+        try:
+            fitted(text, TITLE)
+        finally:
+            sys.setprofile(None)
+        return calls
+
+    assert cost(100_000) == cost(1_000)
 
 
 @given(st.text() | st.text("ab \n\u00e9\u00bd\x00", min_size=100, max_size=800), rules)

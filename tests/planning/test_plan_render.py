@@ -111,15 +111,13 @@ def test_only_the_line_of_a_step_starts_with_its_id(plan: Plan) -> None:
         ),
         (MarkStep("S001", "done"), plan("done", "blocked"), "S001 done. Blocked: S002 Title 2"),
         (MarkStep("S001", "blocked"), plan("blocked", "pending"), "S001 blocked. Next: S002 Title 2"),
+        (MarkStep("S001", "blocked"), plan("blocked", "done"), "S001 blocked. No other step is open."),
+        (MarkStep("S009", "done"), plan("done", "pending"), "S009 done. Next: S002 Title 2"),
         (MarkStep("S001", "done"), plan("done", "done", status="completed"), "S001 done. Plan completed."),
     ],
 )
 def test_a_reply_says_what_was_done_and_what_comes_next(command: Command, after: Plan, expected: str) -> None:
     assert reply(command, after) == expected
-
-
-def test_a_reply_to_a_mark_of_a_step_that_is_gone_still_names_the_next() -> None:
-    assert reply(MarkStep("S009", "done"), plan("done", "pending")) == "S009 done. Next: S002 Title 2"
 
 
 @pytest.mark.parametrize(

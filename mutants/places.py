@@ -33,6 +33,7 @@ class Mutant:
         module: The module's name.
         scope: The function or class that it is in, such as ``TextRule.keeps``; empty for the module.
         lines: The first and the last line of the code that is replaced.
+        is_in_function: Whether it runs when a function is called, and not at import.
         key: The same for the same change, wherever in its file the function stands.
     """
 
@@ -40,6 +41,7 @@ class Mutant:
     module: str
     scope: str
     lines: tuple[int, int]
+    is_in_function: bool
     key: str
     _tree: cst.Module = attrs.field(repr=False, eq=False)
     _nodes: tuple[cst.CSTNode, cst.CSTNode] = attrs.field(repr=False, eq=False)
@@ -77,6 +79,7 @@ class _Collector(cst.CSTVisitor):
         self._path, self._module, self._tree = path, module, tree
         self._scopes: list[str] = []
         self._alike: Counter[str] = Counter()
+        self._functions = 0
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         if isinstance(node, _SKIPPED) or _is_documentation(node):
@@ -87,11 +90,13 @@ class _Collector(cst.CSTVisitor):
             if isinstance(node, kind):
                 for mutated in operator(node):
                     self._add(node, mutated)
+        self._functions += isinstance(node, cst.FunctionDef)
         return True
 
     def on_leave(self, original_node: cst.CSTNode) -> None:
         if isinstance(original_node, cst.FunctionDef | cst.ClassDef):
             self._scopes.pop()
+        self._functions -= isinstance(original_node, cst.FunctionDef)
 
     def _add(self, node: cst.CSTNode, mutated: cst.CSTNode) -> None:
         scope = ".".join(self._scopes)
@@ -101,7 +106,11 @@ class _Collector(cst.CSTVisitor):
         key = hashlib.sha256(f"{change}#{self._alike[change]}".encode()).hexdigest()
         place = self.get_metadata(PositionProvider, node)
         lines = place.start.line, place.end.line
-        self.mutants.append(Mutant(self._path, self._module, scope, lines, key, self._tree, (node, mutated)))
+        self.mutants.append(
+            Mutant(
+                self._path, self._module, scope, lines, self._functions > 0, key, self._tree, (node, mutated)
+            )
+        )
 
 
 def _is_documentation(node: cst.CSTNode) -> bool:

@@ -53,12 +53,18 @@ class Reach:
     failed: list[str] = attrs.field(factory=list)
 
     def of(self, mutant: Mutant) -> list[str]:
-        """The tests that may notice a mutant, the fastest first: for code that runs at import, the file's."""
+        """The tests that may notice a mutant, the fastest first.
+
+        These are all tests for code that runs at import, as no test is recorded to reach that: first those
+        that call anything of the file.
+        """
         lines = self.tests[str(mutant.path)]
         first, last = mutant.lines
-        found = set[str]().union(*(lines[line] for line in range(first, last + 1) if line in lines))
-        found = found or set[str]().union(*lines.values()) or set(self.seconds)
-        return sorted(found - set(self.failed), key=lambda test: self.seconds.get(test, 0.0))
+        near = set[str]().union(*(lines[line] for line in range(first, last + 1) if line in lines))
+        found = near
+        if not (mutant.is_in_function and near):
+            near, found = set[str]().union(*lines.values()), set(self.seconds)
+        return sorted(found - set(self.failed), key=lambda test: (test not in near, self.seconds[test]))
 
 
 class _Mutated(MetaPathFinder, SourceFileLoader):

@@ -200,22 +200,19 @@ def test_of_a_plan_that_has_no_room_the_next_steps_are_shown_and_the_rest_counte
         "S001 to S5000 done",
         f"S5001 pending: {'x' * 100}",
     ]
-    shown = len(lines) - 3
     assert lines[-2:] == [
-        f"S{5_000 + shown} pending: {'x' * 100}",
-        f"({15_000 - shown} not shown: S{5_001 + shown} to S20000; mark steps done to see the next ones)",
+        f"S5361 pending: {'x' * 100}",
+        "(14639 not shown: S5362 to S20000; mark steps done to see the next ones)",
     ]
-    assert shown > 300
 
 
 def test_a_long_plan_is_shown_around_the_step_that_is_in_progress() -> None:
     current = PlanStep("S19999", "Here", None, "in_progress")
     lines = plan_text(long_plan(20_000, S19999=current)).split("\n")
-    hidden = 20_000 - (len(lines) - 2)
     assert lines[:3] == [
         "Ship it (active, 0 of 20000 done)",
-        f"({hidden} not shown: S001 to S{hidden})",
-        f"S{hidden + 1} pending: {'x' * 100}",
+        "(19641 not shown: S001 to S19641)",
+        f"S19642 pending: {'x' * 100}",
     ]
     assert lines[-3:] == [
         f"S19998 pending: {'x' * 100}",

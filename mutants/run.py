@@ -242,11 +242,13 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="children at a time")
     parser.add_argument("--cache", type=Path, required=True, help="a folder for what the tests reach")
     chosen = parser.parse_args()
+    areas = tomllib.loads((HERE / "areas.toml").read_text())
+    if unknown := set(chosen.areas) - set(areas):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; the areas are {', '.join(areas)}")
     os.chdir(ROOT)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # plugins of other libraries take seconds to import
     sys.dont_write_bytecode, sys.pycache_prefix = False, str(chosen.cache / "bytecode")
     sys.path[:0] = [str(ROOT / "src")]
-    areas = tomllib.loads((HERE / "areas.toml").read_text())
     for name in _SHARED:
         import_module(name)
     for area in chosen.areas or areas:

@@ -226,6 +226,7 @@ def test_a_rule_describes_its_field(rule: TextRule) -> None:
         ("\u0301", ""),
         ("\ufe0f", ""),
         ("\u2028", " "),
+        ("\u2029", " "),
         ("\x85", None),
         ("a", None),
     ],

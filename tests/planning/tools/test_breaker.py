@@ -12,6 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
+from planning.tools import Tool, Toolbox
 from planning.tools.errors import CircuitOpen
 from planning.tools.guard import CircuitBreaker, CircuitState
 
@@ -75,6 +76,18 @@ def test_an_open_breaker_says_how_often_the_tool_failed_and_when_to_try_again() 
     assert refused(breaker) == (
         "send_mail failed 5 times in a row and is left alone; try again in 12 s, or go on without it",
         11.5,
+    )
+
+
+def test_a_call_that_an_open_breaker_refuses_names_its_tool() -> None:
+    def send() -> None:
+        raise OSError
+
+    breaker = CircuitBreaker(failures=1, clock=lambda: 0.0)
+    toolbox = Toolbox([Tool("send_mail", "Send.", send, breaker=breaker)])
+    assert toolbox.call("send_mail").error == "Tool 'send_mail' encountered an error"
+    assert toolbox.call("send_mail").message == (
+        "send_mail failed 1 time in a row and is left alone; try again in 30 s, or go on without it"
     )
 
 

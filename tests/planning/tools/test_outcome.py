@@ -27,6 +27,7 @@ from planning.tools import (
     Retry,
     Tool,
     Toolbox,
+    ToolError,
     ToolRegistry,
     ToolResult,
     UserInputNeeded,
@@ -350,6 +351,16 @@ def test_a_private_result_shows_nothing_but_how_it_ended() -> None:
         assert result.is_private
         assert (result.cause is None) or type(outcome) is ToolResult
     assert call("4711", returns_private_data=True).message == "4711"
+
+
+@pytest.mark.parametrize("is_private", [True, False])
+@pytest.mark.parametrize("error", [ValueError("4711"), ToolError("4711"), UserInputNeeded("4711", "4711")])
+def test_a_failure_is_private_where_its_tool_is(error: Exception, is_private: bool) -> None:
+    def look() -> None:
+        raise error
+
+    result = Toolbox([Tool("t", "T.", look, returns_private_data=is_private)]).call("t")
+    assert (result.success, result.is_private) == (False, is_private)
 
 
 def test_what_events_carry_of_a_private_result_is_how_it_ended() -> None:

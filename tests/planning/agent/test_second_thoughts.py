@@ -94,7 +94,7 @@ def test_of_two_statements_the_one_whose_result_holds_more_is_the_answer(
         seen.append(error)
         return statements[min(len(seen), len(statements)) - 1]
 
-    given = {
+    given: dict[str, Any] = {
         name: in_turn(*turns) if isinstance(turns, type(in_turn())) else turns for name, turns in shop.items()
     }
     told = graph_of(ShopTools(**given), write).invoke({"resolved_query": QUESTION})

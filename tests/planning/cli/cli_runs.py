@@ -21,6 +21,7 @@ from planning.cli.app import app
 
 ROOT = Path(__file__).parents[3]
 ERASED_LINE = "\x1b[2K"
+ROWS = 40  # of a terminal
 TRIAGE = ROOT / "examples" / "triage.jsonl"
 TRIAGE_ANTHROPIC = ROOT / "examples" / "triage-anthropic.jsonl"
 
@@ -34,10 +35,10 @@ def run(*arguments: str, stdin: str | bytes | None = None) -> str:
     return shown + (f"--- stdout\n{result.stdout}" if result.stdout else "")
 
 
-def written_in_terminal(columns: int, *arguments: str, rows: int = 24, **environment: str) -> str:
+def written_in_terminal(columns: int, *arguments: str, **environment: str) -> str:
     """What the command writes in a terminal of so many columns; it succeeds, or refuses the plan."""
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
     command = [sys.executable, "-m", "planning.cli", *arguments]
     names = {"PATH": os.environ["PATH"], "TERM": "xterm", "PYTHONIOENCODING": "utf-8", **environment}
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=names) as running:

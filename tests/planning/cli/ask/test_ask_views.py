@@ -133,12 +133,12 @@ def test_a_view_that_is_left_early_stops_drawing() -> None:
 
 
 def test_in_a_terminal_the_plan_and_the_answer_are_left_standing(snapshot: SnapshotAssertion) -> None:
-    text = written_in_terminal(60, "ask", rows=40, TERM="xterm-256color", NO_COLOR="1")
+    text = written_in_terminal(60, "ask", TERM="xterm-256color", NO_COLOR="1")
     assert plain(text.rsplit(ERASED_LINE, 1)[-1]) == snapshot
     assert "tried" in text
 
 
 def test_a_terminal_that_cannot_redraw_gets_lines() -> None:
-    text = written_in_terminal(60, "ask", rows=40, TERM="dumb")
+    text = written_in_terminal(60, "ask", TERM="dumb")
     assert "\x1b" not in text
     assert text.startswith("== Question ==\nWhich customers spent the most?\n\n== Plan ==\n")

@@ -27,6 +27,7 @@ def check(text: str) -> None:
         BrokenPromise: A promise is not kept.
     """
     # The fuzzer is to watch it being loaded.
+    from planning.reading.read import read_document  # noqa: PLC0415 - as above
     from planning.workflow import (  # noqa: PLC0415 - as above
         Capabilities,
         Report,
@@ -34,7 +35,6 @@ def check(text: str) -> None:
         dump_workflow,
         validate_workflow,
     )
-    from planning.workflow.recover.read import read_document  # noqa: PLC0415 - as above
 
     known = Capabilities(tools=["search", "fetch"], handlers=["notify"], agents=["researcher"])
     report = validate_workflow(text, known)

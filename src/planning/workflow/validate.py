@@ -7,13 +7,13 @@ from functools import partial
 from threading import Thread
 from typing import Any
 
+from planning.reading.read import Document, read_document
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.checks.steps import check_steps
 from planning.workflow.codes import CODES, Severity
 from planning.workflow.drafts import Draft
 from planning.workflow.findings import Finding, Found, Path, pointer_of
 from planning.workflow.model import Workflow
-from planning.workflow.recover.read import Document, read_document
 from planning.workflow.reports.report import Report
 from planning.workflow.wire.build import document_of, draft_steps, dump_workflow, make_workflow
 from planning.workflow.wire.form import Form, form_of

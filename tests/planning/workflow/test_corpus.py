@@ -9,9 +9,9 @@ from corpus_by_hand import workflow_by_hand
 from corpus_cases import NOTHING, Case, corpus, exact
 from corpus_large import large_cases
 
+from planning.reading.read import read_document
 from planning.workflow import Capabilities, Finding, validate_workflow
 from planning.workflow.codes import CODES, Category
-from planning.workflow.recover.read import read_document
 
 CASES = [*corpus(), *large_cases()]
 WITH_VALUE = [case for case in CASES if case.has_value]

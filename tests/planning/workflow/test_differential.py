@@ -17,9 +17,9 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from planning.reading.read import read_document
 from planning.workflow import Report, validate_workflow
 from planning.workflow.codes import CODES, Category, Severity
-from planning.workflow.recover.read import read_document
 
 REPAIRS = {
     code

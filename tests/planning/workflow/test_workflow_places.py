@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from naive_json import spans_of
 from workflow_strategies import Written, odd_texts, plain_values, written
 
+from planning.reading.read import Document, read_document
 from planning.workflow.findings import Found
-from planning.workflow.recover.read import Document, read_document
 
 CONTAINERS = st.lists(plain_values(), max_size=4) | st.dictionaries(odd_texts, plain_values(), max_size=4)
 

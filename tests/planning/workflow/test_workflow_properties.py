@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from workflow_mutations import AROUND, CHANGES, WRITINGS, base
 from workflow_strategies import documents, plain_texts, plain_values, workflows, written
 
+from planning.reading.read import read_document
 from planning.workflow import Capabilities, Report, Workflow, WorkflowStep, dump_workflow, validate_workflow
-from planning.workflow.recover.read import read_document
 
 few = settings(max_examples=10)  # of each kind: there are many kinds, and they share their plans
 some = settings(max_examples=30)

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from planning.reading.python_values import plain_value
 from planning.workflow.drafts import Draft
 from planning.workflow.findings import Path, pointer_of
 from planning.workflow.model import Workflow, WorkflowStep
-from planning.workflow.recover.python_values import plain_value
 from planning.workflow.wire.form import Form, is_numbered
 
 __all__ = ["document_of", "draft_steps", "dump_workflow", "make_workflow"]

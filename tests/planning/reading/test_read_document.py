@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from planning.reading import read
+from planning.reading.read import Document, read_document
 from planning.workflow.findings import Found, Path
-from planning.workflow.recover import read
-from planning.workflow.recover.read import Document, read_document
 
 STEP = {"step_id": "a", "description": "d", "type": "tool", "name": "search", "inputs": {}, "depends_on": []}
 TEXT = json.dumps(STEP)

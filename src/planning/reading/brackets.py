@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from planning.workflow.recover.doubt import (
+from planning.reading.doubt import (
     MOST_WEIGHED,
     could_be_another,
     could_belong_outside,
     last_object,
 )
-from planning.workflow.recover.values import ValueReader
+from planning.reading.values import ValueReader
 
 __all__ = ["CLOSERS", "Brackets", "Frame"]
 

@@ -10,13 +10,13 @@ from itertools import islice
 from typing import Any, Final, NoReturn
 
 from planning.errors import show
-from planning.workflow.findings import Found, Path
-from planning.workflow.recover.locate import locate
-from planning.workflow.recover.places import Edits, Places
-from planning.workflow.recover.python_values import kind_of, plain_value
-from planning.workflow.recover.repair import MOST_DEPTH, Repaired
-from planning.workflow.recover.source import Source
-from planning.workflow.recover.values import MOST_WORK
+from planning.reading.found import Found, Path
+from planning.reading.locate import locate
+from planning.reading.places import Edits, Places
+from planning.reading.python_values import kind_of, plain_value
+from planning.reading.repair import MOST_DEPTH, Repaired
+from planning.reading.source import Source
+from planning.reading.values import MOST_WORK
 
 __all__ = ["MOST_CHARACTERS", "Document", "read_document"]
 

@@ -10,12 +10,12 @@ from heapq import merge
 
 import attrs
 
-from planning.workflow.findings import Found
-from planning.workflow.recover import tokens
-from planning.workflow.recover.doubt import MOST_WEIGHED, could_be_another
-from planning.workflow.recover.remarks import Notes, count, remarks
-from planning.workflow.recover.repair import Repaired, repair
-from planning.workflow.recover.values import MOST_WORK
+from planning.reading import tokens
+from planning.reading.doubt import MOST_WEIGHED, could_be_another
+from planning.reading.found import Found
+from planning.reading.remarks import Notes, count, remarks
+from planning.reading.repair import Repaired, repair
+from planning.reading.values import MOST_WORK
 
 __all__ = ["Located", "locate"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from planning.workflow.findings import Found
+from planning.reading.found import Found
 
 __all__ = ["Notes", "count", "remarks"]
 

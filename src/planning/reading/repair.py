@@ -12,11 +12,11 @@ from typing import Final
 
 import attrs
 
-from planning.workflow.findings import Found
-from planning.workflow.recover import tokens
-from planning.workflow.recover.brackets import CLOSERS, Brackets, Frame
-from planning.workflow.recover.remarks import Notes
-from planning.workflow.recover.values import Fault
+from planning.reading import tokens
+from planning.reading.brackets import CLOSERS, Brackets, Frame
+from planning.reading.found import Found
+from planning.reading.remarks import Notes
+from planning.reading.values import Fault
 
 __all__ = ["MOST_DEPTH", "MOST_FAULTS", "Repaired", "repair"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from planning.reading import locate, places, read, repair, values
 from planning.workflow import validate_workflow
-from planning.workflow.recover import locate, places, read, repair, values
 
 STEP = '{"step_id":"a","description":"d","type":"tool","name":"search","inputs":{},"depends_on":[]}'
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from planning.workflow.findings import Found, Path
-from planning.workflow.recover.repair import MOST_DEPTH
-from planning.workflow.recover.values import most_digits
+from planning.reading.found import Found, Path
+from planning.reading.repair import MOST_DEPTH
+from planning.reading.values import most_digits
 
 __all__ = ["MOST_VALUES", "kind_of", "plain_value"]
 

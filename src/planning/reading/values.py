@@ -7,9 +7,9 @@ import sys
 from typing import Final
 
 from planning.errors import show
-from planning.workflow.findings import Found
-from planning.workflow.recover import tokens
-from planning.workflow.recover.remarks import Notes
+from planning.reading import tokens
+from planning.reading.found import Found
+from planning.reading.remarks import Notes
 
 __all__ = ["MOST_WORK", "Fault", "ValueReader", "most_digits"]
 

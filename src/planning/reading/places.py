@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from operator import itemgetter
 
-from planning.workflow.findings import Path
-from planning.workflow.recover import tokens
+from planning.reading import tokens
+from planning.reading.found import Path
 
 __all__ = ["Edits", "Places"]
 

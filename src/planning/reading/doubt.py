@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterator
 from typing import Final
 
 __all__ = ["MOST_WEIGHED", "could_be_another", "could_belong_outside", "last_object"]
@@ -14,13 +15,6 @@ _TOKEN: Final = re.compile(
     r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|(?://|\#)[^\n\r]*+|/\*(?:[^*]|\*(?!/))*+\*/|[^\s\"'/\#{}\[\],:]++|.",
     re.DOTALL,
 )
-# Spelled as one text: a list would take a page.
-_FIELDS: Final = (
-    "step_id description type name agent tool inputs parameters outputs depends_on dependencies expected_key "
-    "output_path done_check status completed_at skipped schema_version goal steps created_at owner can_modify"
-)
-_STRUCTURE: Final = frozenset(_FIELDS.split())
-"""The fields of steps and of documents: they belong nowhere else."""
 
 
 class _Node:
@@ -28,44 +22,50 @@ class _Node:
 
     Attributes:
         is_object: Whether it is an object.
-        offsets: Where each member or item starts.
-        names: The name of each member.
-        inner: The container that each member or item is; None for any other value.
+        members: Of each member or item the offset, the name, and the container that it is, if it is one.
     """
 
-    __slots__ = ("inner", "is_object", "names", "offsets")
+    __slots__ = ("is_object", "members")
 
     def __init__(self, *, is_object: bool) -> None:
         self.is_object = is_object
-        self.offsets: list[int] = []
-        self.names: list[str] = []
-        self.inner: list[_Node | None] = []
-
-    def add(self, offset: int, name: str) -> None:
-        """Begin a member or an item."""
-        self.offsets.append(offset)
-        self.names.append(name)
-        self.inner.append(None)
+        self.members: list[tuple[int, str, _Node | None]] = []
 
 
-def could_belong_outside(text: str, start: int, end: int, *, is_known: bool) -> int | None:
+def could_belong_outside(text: str, start: int, end: int, known: Container[str] | None) -> int | None:
     """The first member that could stand in the container around instead, which lacks a bracket.
 
     Args:
         text: The text.
         start: Where the inner container starts: the last thing in the one around, and of its kind.
         end: Where it ends.
-        is_known: Whether the one around is a step or a document, whose fields are known.
+        known: The fields that the one around may have; None where it may have any.
     """
-    node: _Node | None = _read(text, start, end)
-    while node is not None:
-        for offset, name in list(zip(node.offsets, node.names, strict=True))[1:]:
-            if not is_known or name in _STRUCTURE:
+    for node in _last_ones(text, start, end):
+        for offset, name, _ in node.members[1:]:
+            if known is None or name in known:
                 return offset
-        last = node.inner[-1] if node.inner else None
-        node = last if last is not None and last.is_object == node.is_object else None
-        is_known = False
+        known = None
     return None
+
+
+def could_be_another(text: str, start: int, end: int, known: Container[str] | None) -> bool:
+    """Whether, of one bracket too many behind a container, an earlier one within could be the wrong one.
+
+    Args:
+        text: The text.
+        start: Where the container starts.
+        end: Where it ends.
+        known: The fields that it may have; None where it may have any.
+    """
+    for node in _last_ones(text, start, end):
+        is_behind = False
+        for _, name, inner in node.members:
+            if is_behind and (known is None or name not in known):
+                return True
+            is_behind = is_behind or (inner is not None and inner.is_object == node.is_object)
+        known = None
+    return False
 
 
 def last_object(text: str, start: int, end: int) -> tuple[int, int] | None:
@@ -87,26 +87,13 @@ def last_object(text: str, start: int, end: int) -> tuple[int, int] | None:
     return (begun, end) if text[end - 1] == "}" and begun > start else None
 
 
-def could_be_another(text: str, start: int, end: int, *, is_known: bool) -> bool:
-    """Whether, of one bracket too many behind a container, an earlier one within could be the wrong one.
-
-    Args:
-        text: The text.
-        start: Where the container starts.
-        end: Where it ends.
-        is_known: Whether it is a step or a document, whose fields are known.
-    """
+def _last_ones(text: str, start: int, end: int) -> Iterator[_Node]:
+    """A container, and the last thing in each as long as that is a container of the same kind."""
     node: _Node | None = _read(text, start, end)
     while node is not None:
-        seen = False
-        for name, inner in zip(node.names, node.inner, strict=True):
-            if seen and not (is_known and name in _STRUCTURE):
-                return True
-            seen = seen or (inner is not None and inner.is_object == node.is_object)
-        last = node.inner[-1] if node.inner else None
+        yield node
+        last = node.members[-1][2] if node.members else None
         node = last if last is not None and last.is_object == node.is_object else None
-        is_known = False
-    return False
 
 
 def _read(text: str, start: int, end: int) -> _Node:
@@ -119,15 +106,15 @@ def _read(text: str, start: int, end: int) -> _Node:
         if char in "}]":
             del stack[max(len(stack) - 1, 1) :]
         elif node.is_object and char == ":":
-            node.add(before, text[before : token.start()].strip(" \t\r\n\"'"))
+            node.members.append((before, text[before : token.start()].strip(" \t\r\n\"'"), None))
         elif char in "{[":
-            if not node.is_object:
-                node.add(token.start(), "")
             inner = _Node(is_object=char == "{")
-            if node.inner:
-                node.inner[-1] = inner
             stack.append(inner)
+            if not node.is_object:
+                node.members.append((token.start(), "", inner))
+            elif node.members:
+                node.members[-1] = (*node.members[-1][:2], inner)
         elif not node.is_object:
-            node.add(token.start(), "")
+            node.members.append((token.start(), "", None))
         before = token.start()
     return root

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from planning.reading.found import Found, Path
+from planning.reading import Found, Path
 from planning.workflow.codes import CODES, Category, Severity
 
 __all__ = ["Finding", "Found", "Path", "pointer_of"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from planning.reading import locate, places, read, repair, values
+from planning.reading import Wanted, locate, places, read, repair, values
 from planning.workflow import validate_workflow
 
 STEP = '{"step_id":"a","description":"d","type":"tool","name":"search","inputs":{},"depends_on":[]}'
@@ -139,9 +139,9 @@ def test_a_comment_behind_many_objects_is_not_read_for_each_of_them(monkeypatch:
     starts: list[int] = []
     once = repair.repair
 
-    def counted(text: str, start: int, **options: bool) -> repair.Repaired:
+    def counted(text: str, start: int, wanted: Wanted, **options: bool) -> repair.Repaired:
         starts.append(start)
-        return once(text, start, **options)
+        return once(text, start, wanted, **options)
 
     monkeypatch.setattr(locate, "repair", counted)
     validate_workflow(f"[{STEP}] so " + "{a: 1}//" * 5_000)

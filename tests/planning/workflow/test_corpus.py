@@ -9,9 +9,10 @@ from corpus_by_hand import workflow_by_hand
 from corpus_cases import NOTHING, Case, corpus, exact
 from corpus_large import large_cases
 
-from planning.reading.read import read_document
+from planning.reading import read_document
 from planning.workflow import Capabilities, Finding, validate_workflow
 from planning.workflow.codes import CODES, Category
+from planning.workflow.wire.form import PLAN
 
 CASES = [*corpus(), *large_cases()]
 WITH_VALUE = [case for case in CASES if case.has_value]
@@ -71,7 +72,7 @@ def test_a_finding_has_the_pointer_that_its_case_says(case: Case) -> None:
 
 @every_value
 def test_the_value_is_the_one_that_was_meant(case: Case) -> None:
-    assert exact(read_document(case.text, is_finished=case.finished).value) == exact(case.value)
+    assert exact(read_document(case.text, PLAN, is_finished=case.finished).value) == exact(case.value)
 
 
 @pytest.mark.parametrize("case", [case for case in WITH_VALUE if case.is_ok], ids=lambda case: case.name)

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from planning.reading.source import Source
+from planning.reading import Source
 from planning.workflow.findings import Finding
 from planning.workflow.model import Workflow
 from planning.workflow.reports.advice import prompt_text

@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-from planning.reading.source import Source
+from planning.reading import Source
 from planning.workflow.codes import Severity
 from planning.workflow.findings import Finding
 from planning.workflow.reports.excerpt import excerpt

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planning.reading.source import Source
+from planning.reading.places import Source
 from planning.workflow.codes import CODES, Severity
 from planning.workflow.findings import Finding
 from planning.workflow.reports.report import Report

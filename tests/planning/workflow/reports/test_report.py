@@ -6,7 +6,7 @@ import attrs
 import pytest
 from report_samples import COMMENT, ONE_OF_EACH, TOOL, report
 
-from planning.reading.source import Source
+from planning.reading.places import Source
 from planning.workflow.model import Workflow
 from planning.workflow.reports.report import Report
 

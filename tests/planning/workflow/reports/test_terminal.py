@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from report_samples import COMMENT, NAN, ONE_OF_EACH, REFERENCE, TOOL, report
 from syrupy.assertion import SnapshotAssertion
 
-from planning.reading.source import Source
+from planning.reading.places import Source
 from planning.workflow.findings import Finding
 from planning.workflow.model import Workflow, WorkflowStep
 from planning.workflow.reports.report import Report

@@ -21,14 +21,16 @@ class _Node:
     """A container, as far as it matters here.
 
     Attributes:
+        start: The offset of its opening bracket.
         is_object: Whether it is an object.
         members: Of each member or item the offset, the name, and the container that it is, if it is one.
     """
 
-    __slots__ = ("is_object", "members")
+    __slots__ = ("is_object", "members", "start")
 
-    def __init__(self, *, is_object: bool) -> None:
-        self.is_object = is_object
+    def __init__(self, text: str, start: int) -> None:
+        self.start = start
+        self.is_object = text[start] == "{"
         self.members: list[tuple[int, str, _Node | None]] = []
 
 
@@ -77,14 +79,9 @@ def last_object(text: str, start: int, end: int) -> tuple[int, int] | None:
         end: Where the part of it ends.
     """
     end = len(text[start:end].rstrip()) + start
-    opened: list[int] = []
-    begun = start
-    for token in _TOKEN.finditer(text, start + 1, end):
-        if token[0] == "{":
-            opened.append(token.start())
-        elif token[0] == "}" and opened:
-            begun = opened.pop()
-    return (begun, end) if text[end - 1] == "}" and begun > start else None
+    members = _read(text, start, end).members
+    last = members[-1][2] if members else None
+    return (last.start, end) if last is not None and last.is_object and text[end - 1] == "}" else None
 
 
 def _last_ones(text: str, start: int, end: int) -> Iterator[_Node]:
@@ -97,7 +94,7 @@ def _last_ones(text: str, start: int, end: int) -> Iterator[_Node]:
 
 
 def _read(text: str, start: int, end: int) -> _Node:
-    root = _Node(is_object=text[start] == "{")
+    root = _Node(text, start)
     stack, before = [root], start
     for token in _TOKEN.finditer(text, start + 1, end):
         char, node = token[0][0], stack[-1]
@@ -108,7 +105,7 @@ def _read(text: str, start: int, end: int) -> _Node:
         elif node.is_object and char == ":":
             node.members.append((before, text[before : token.start()].strip(" \t\r\n\"'"), None))
         elif char in "{[":
-            inner = _Node(is_object=char == "{")
+            inner = _Node(text, token.start())
             stack.append(inner)
             if not node.is_object:
                 node.members.append((token.start(), "", inner))

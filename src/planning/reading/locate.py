@@ -8,12 +8,10 @@ from collections import deque
 from collections.abc import Iterator
 from heapq import merge
 
-import attrs
-
 from planning.reading import tokens
 from planning.reading.doubt import MOST_WEIGHED, could_be_another
 from planning.reading.found import REMARKS, Found
-from planning.reading.repair import Repaired, repair
+from planning.reading.repair import Reading
 from planning.reading.values import MOST_WORK, Notes, count
 from planning.reading.wanted import Wanted
 from planning.reading.wrapping import breaks_off_in_thoughts, thoughts_end
@@ -27,7 +25,7 @@ _EMPTY = re.compile(r"\[\s*+\]")
 _FIELD_BEFORE = re.compile(r"""(?:^|[,{}\]\n])[ \t]*+(?:"[^"\n]*+"|'[^'\n]*+')\s*+:$""")
 
 
-def locate(text: str, wanted: Wanted, *, is_finished: bool = False) -> tuple[Repaired | None, list[Found]]:
+def locate(text: str, wanted: Wanted, *, is_finished: bool = False) -> tuple[Reading | None, list[Found]]:
     """Find the one document in a text: its reading, None where there is none; and what was wrong or repaired.
 
     Args:
@@ -48,7 +46,7 @@ class _Locator:
         self.errors: list[Found] = []
         self.notes: Notes = {}
 
-    def locate(self) -> tuple[Repaired | None, list[Found]]:
+    def locate(self) -> tuple[Reading | None, list[Found]]:
         text, noun = self.text, self.wanted.noun
         readings = self._readings()
         documents = [each for each in readings if self._is_wanted(each)] or readings[:1]
@@ -65,7 +63,7 @@ class _Locator:
             self._error("several_documents", told, "send one", others[0].start)
         self._look_ahead(chosen)
         self._look_behind(chosen, {each.start: each for each in readings})
-        if "surrounding_text" in self.notes and _EMPTY.fullmatch(text, chosen.start, chosen.end):
+        if "surrounding_text" in self.notes and _EMPTY.fullmatch(text, chosen.start, chosen.pos):
             return None, [self._nothing()]
         return chosen, self.errors + self._remarks()
 
@@ -80,47 +78,47 @@ class _Locator:
             found.append(Found(code, many if times > 1 and many else one, hint, span=(start, end)))
         return found
 
-    def _written(self, reading: Repaired) -> str:
-        return self.text[reading.start : reading.end]
+    def _written(self, reading: Reading) -> str:
+        return self.text[reading.start : reading.pos]
 
-    def _is_wanted(self, reading: Repaired) -> bool:
-        end = reading.end if reading.fault is None else reading.fault
+    def _is_wanted(self, reading: Reading) -> bool:
+        end = reading.pos if reading.fault is None else reading.fault
         return self.wanted.marks.search(self.text, reading.start, max(end, reading.start)) is not None
 
-    def _readings(self) -> list[Repaired]:
+    def _readings(self) -> list[Reading]:
         """Every value that may be the document, in order; none overlaps another."""
         start = self._pass_comments(self.begin, {})
         prose = tokens.PROSE.match(self.text, start)
         is_prose = prose is not None and any(each.isalpha() for each in prose[0])
         if self.text[start : start + 1] in ("[", "{") and not is_prose:
-            first = repair(self.text, start, self.wanted, is_finished=self.is_finished)
-            return [first, *self._candidates(first.end)]
+            first = Reading(self.text, start, self.wanted, is_finished=self.is_finished)
+            return [first, *self._candidates(first.pos)]
         if self.wanted.is_fenced_first:
             fenced = self._candidates(self.begin, is_fenced=True)
             if any(map(self._is_wanted, fenced)):
                 return fenced
         return self._candidates(self.begin)
 
-    def _candidates(self, pos: int, *, is_fenced: bool = False) -> list[Repaired]:
+    def _candidates(self, pos: int, *, is_fenced: bool = False) -> list[Reading]:
         """What may be the document, in a fence or within prose; the last is an error if they are too many."""
-        text, readings = self.text, list[Repaired]()
+        text, readings = self.text, list[Reading]()
         work = 0
         fences = merge(self._fenced("```", pos), self._fenced("~~~", pos))
         # The end of the fence that a reading is in; of the text, where those in prose count, too.
         end = pos if is_fenced else len(text)
         fenced, bare = next(fences, len(text)), self._bare(pos, end)
         while (start := min(fenced, bare)) < len(text):
-            reading = repair(text, start, self.wanted, is_prose=True, is_finished=self.is_finished)
+            reading = Reading(text, start, self.wanted, is_prose=True, is_finished=self.is_finished)
             readings.append(reading)
             work += reading.work
             if len(readings) > _MOST_READINGS or work > MOST_WORK:
                 told = "too many lists and objects stand in the text, and it is not read further than here"
                 hint = f"send the {self.wanted.noun} alone"
                 stopped = Found("too_long", told, hint, span=(start, start + 1))
-                readings[-1] = attrs.evolve(reading, errors=[stopped])
+                reading.errors = [stopped]
                 break
             is_lost = reading.fault is not None and not self._is_wanted(reading)
-            pos = max(start + 1, (reading.fault or 0) if is_lost else reading.end)
+            pos = max(start + 1, (reading.fault or 0) if is_lost else reading.pos)
             while fenced < pos:
                 fenced = next(fences, len(text))
             if is_fenced and end < pos:
@@ -155,7 +153,7 @@ class _Locator:
             pass
         return Found("no_json", f"the text holds no {noun}", hint, span=(0, 1))
 
-    def _look_ahead(self, chosen: Repaired) -> None:
+    def _look_ahead(self, chosen: Reading) -> None:
         """Note what stands before the document."""
         before = self._before(chosen.start)
         ahead = self.text[:before].rstrip()
@@ -202,9 +200,9 @@ class _Locator:
             pos = piece.end()
         return pos
 
-    def _look_behind(self, chosen: Repaired, readings: dict[int, Repaired]) -> None:
+    def _look_behind(self, chosen: Reading, readings: dict[int, Reading]) -> None:
         """Note what stands behind the document: what ends it, then other text."""
-        text, pos, extra = self.text, chosen.end, list[int]()
+        text, pos, extra = self.text, chosen.pos, list[int]()
         while (pos := self._pass_comments(pos, self.notes)) < len(text):
             char = text[pos]
             if char in "`~" and (fence := tokens.FENCE.match(text, pos)):
@@ -240,17 +238,17 @@ class _Locator:
                 "syntax_error", f"there is other text around the {noun}", f"send the {noun} alone", pos
             )
 
-    def _drop(self, extra: list[int], chosen: Repaired) -> None:
+    def _drop(self, extra: list[int], chosen: Reading) -> None:
         """Leave out closing brackets behind the document; an error where one may be another one."""
         if any(each.code == "ambiguous_bracket" for each in self.errors):
             return
         text, known = self.text, self.wanted.fields or None
-        alike = [pos for pos in extra if text[pos] == text[chosen.end - 1]]
+        alike = [pos for pos in extra if text[pos] == text[chosen.pos - 1]]
         if chosen.forced is not None:
             told, start = "brackets are missing and too many", chosen.forced
         elif alike and (
-            chosen.end - chosen.start > MOST_WEIGHED
-            or could_be_another(text, chosen.start, chosen.end, known)
+            chosen.pos - chosen.start > MOST_WEIGHED
+            or could_be_another(text, chosen.start, chosen.pos, known)
         ):
             told, start = "a closing bracket is too many, and which one is unknown", alike[0]
         else:

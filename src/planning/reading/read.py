@@ -14,7 +14,7 @@ from planning.reading.found import REMARKS, Found, Path
 from planning.reading.locate import locate
 from planning.reading.places import Edits, Places, Source
 from planning.reading.python_values import kind_of, plain_value
-from planning.reading.repair import Repaired
+from planning.reading.repair import Reading
 from planning.reading.values import MOST_WORK
 from planning.reading.wanted import ANYTHING, Wanted
 
@@ -203,10 +203,10 @@ class _Reader:
             message, hint = "half of a surrogate pair", "send the whole character"
             found += [Found("lone_surrogate", message, hint, span=half.span()) for half in halves]
             source = Source(_SURROGATE.sub("\ufffd", text))
-        repaired, further = locate(source.text, self.wanted, is_finished=self.is_finished)
-        if repaired is None:
+        reading, further = locate(source.text, self.wanted, is_finished=self.is_finished)
+        if reading is None:
             return Document(None, source, found + further)
-        return _made(source, found + further, repaired)
+        return _made(source, found + further, reading)
 
 
 def _decoded(text: str, string: re.Match[str]) -> Edits | None:
@@ -222,16 +222,16 @@ def _decoded(text: str, string: re.Match[str]) -> Edits | None:
     return Edits(text, *string.span(1), edits)
 
 
-def _made(source: Source, found: list[Found], repaired: Repaired) -> Document:
-    edits = Edits(source.text, repaired.start, repaired.end, repaired.edits)
-    broken = frozenset(repaired.broken)
+def _made(source: Source, found: list[Found], reading: Reading) -> Document:
+    edits = Edits(source.text, reading.start, reading.pos, reading.edits)
+    broken = frozenset(reading.broken | reading.spoilt)
     try:
         return Document(_ONCE.decode(edits.text), source, found, edits, broken)
     except _NotStrict:
         repeated = [_repeated(path, key, edits) for path, key in Places(edits.text).repeated()]
         if not repeated:  # it is behind very many others
             told = "a field stands twice in one object"
-            span = (repaired.start, repaired.start + 1)
+            span = (reading.start, reading.start + 1)
             repeated = [Found("duplicate_key", told, "send each field once", span=span)]
     return Document(json.loads(edits.text), source, found + repeated, edits, broken)
 

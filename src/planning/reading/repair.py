@@ -10,15 +10,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-import attrs
-
 from planning.reading import tokens
 from planning.reading.brackets import CLOSERS, Brackets, Frame
-from planning.reading.found import Found
-from planning.reading.values import Fault, Notes
+from planning.reading.values import Fault
 from planning.reading.wanted import Wanted
 
-__all__ = ["MOST_FAULTS", "Repaired", "repair"]
+__all__ = ["MOST_FAULTS", "Reading"]
 
 MOST_FAULTS: Final = 1_000
 
@@ -27,65 +24,40 @@ _NEXT = re.compile(r"\s*+,?\s*+(?=\{)")
 _BRACKET = re.compile(r"[{}\[\]]")
 
 
-@attrs.frozen
-class Repaired:
-    """What a reading of one value gave.
+class Reading(Brackets):
+    """A reading of the value that starts with a bracket.
 
     Attributes:
-        start: The offset of its opening bracket.
-        end: The offset behind the value.
-        edits: What turns the text in between into JSON: replacements, in order.
-        errors: What was wrong and is none of those.
-        notes: What was repaired.
-        broken: The offsets of containers that lack something, and of values that are not what was meant.
-        fault: Where reading stopped for the first time; None where it never did.
-        forced: Where it showed first that a bracket is missing; None where none is.
-        work: How many values were read one by one.
-    """
-
-    start: int
-    end: int
-    edits: list[tuple[int, int, str]]
-    errors: list[Found]
-    notes: Notes
-    broken: set[int]
-    fault: int | None
-    forced: int | None
-    work: int
-
-
-def repair(
-    text: str, start: int, wanted: Wanted, *, is_prose: bool = False, is_finished: bool = False
-) -> Repaired:
-    """Read the value that starts with a bracket.
-
-    Args:
-        text: The text as a whole.
         start: The offset of the bracket.
-        wanted: What the text is expected to hold.
-        is_prose: Whether it stands in other text, and may be something else: then nothing is read behind
-            what is not JSON, unless a field of what is wanted stands before that.
-        is_finished: Whether the author ended the text: then what is still open at its end lacks its bracket,
-            and the text was not cut.
+        fault: Where reading stopped for the first time; None where it never did.
     """
-    return _Repairer(text, start, wanted, is_prose=is_prose, is_finished=is_finished).read()
 
+    def __init__(
+        self, text: str, start: int, wanted: Wanted, *, is_prose: bool = False, is_finished: bool = False
+    ) -> None:
+        """Read the value.
 
-class _Repairer(Brackets):
-    def __init__(self, text: str, start: int, wanted: Wanted, *, is_prose: bool, is_finished: bool) -> None:
+        Args:
+            text: The text as a whole.
+            start: The offset of the bracket.
+            wanted: What the text is expected to hold.
+            is_prose: Whether it stands in other text, and may be something else: then nothing is read behind
+                what is not JSON, unless a field of what is wanted stands before that.
+            is_finished: Whether the author ended the text: then what is still open at its end lacks its
+                bracket, and the text was not cut.
+        """
         super().__init__(text, start, wanted)
-        self._start = start
+        self.start = start
+        self.fault: int | None = None
         self._is_prose = is_prose
         self._is_finished = is_finished
         self._comma = -1  # where the comma stands behind which an item is expected
         self._first_comma = -1
         self._commas = 0  # how many commas were left out: the commonest repair, counted here
         self._is_sequence = False
-        self._fault: int | None = None
         self._faults = 0
         self._item = -1  # where the scalar starts that was read last, if it was one
 
-    def read(self) -> Repaired:
         while self.stack:
             try:
                 self._read()
@@ -97,17 +69,6 @@ class _Repairer(Brackets):
             self.notes.pop("missing_bracket", None)
             self.notes.pop("extra_bracket", None)
         self.edits.sort(key=lambda edit: edit[:2])  # what is put in stands before what is taken out
-        return Repaired(
-            self._start,
-            self.pos,
-            self.edits,
-            self.errors,
-            self.notes,
-            self.broken | self.spoilt,
-            self._fault,
-            self.forced,
-            self.work,
-        )
 
     def _read(self) -> None:
         """Read items until everything is closed."""
@@ -313,13 +274,13 @@ class _Repairer(Brackets):
         if not self._is_consequence(fault):
             self.errors.append(fault.found)
         start = fault.start
-        if self._fault is None:
-            self._fault = start
+        if self.fault is None:
+            self.fault = start
         self._comma = -1
         self.spoilt.add(self._item)
         level = next((place for place, frame in enumerate(stack) if frame.closer == "]"), None)
         is_lost = fault.found.code == "too_long" or (
-            self._is_prose and self.wanted.marks.search(self.text, self._start, start) is None
+            self._is_prose and self.wanted.marks.search(self.text, self.start, start) is None
         )
         self._is_prose = False
         upcoming = None if is_lost else self._next_step(level, start)

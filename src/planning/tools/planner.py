@@ -92,7 +92,7 @@ class PlannerOutput(Mapping[str, Any]):
     _queries: tuple[Any, ...] = attrs.field(default=(), converter=_copies)
     intent: str | None = None
     problems: tuple[Problem, ...] = attrs.field(default=(), converter=_copies)
-    remarks: tuple[str, ...] = attrs.field(default=(), converter=tuple, eq=False)
+    remarks: tuple[str, ...] = attrs.field(default=(), eq=False)
 
     @property
     def tool_calls(self) -> tuple[Mapping[str, Any], ...]:

@@ -81,4 +81,4 @@ def corpus() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    fuzz(check, corpus=corpus, tokens=TOKENS, watched="planning.workflow")
+    fuzz(check, corpus=corpus, tokens=TOKENS, watched="planning.workflow planning.reading")

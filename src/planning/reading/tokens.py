@@ -8,7 +8,6 @@ from typing import Final
 __all__ = [
     "ARRAY",
     "CANDIDATE",
-    "COLON",
     "ESCAPE",
     "FENCE",
     "FENCED",
@@ -23,7 +22,6 @@ __all__ = [
     "NUMBER",
     "OBJECT",
     "ODD_NUMBER",
-    "PLAN_KEY",
     "PROSE",
     "QUOTED",
     "REST",
@@ -56,7 +54,6 @@ OBJECT: Final = re.compile(_OBJECT)
 KEY: Final = re.compile(rf"{_STRING}{_WS}:{_WS}")
 MEMBERS: Final = re.compile(rf"(?:{_WS}{_STRING}{_WS}:{_WS}(?:{_SCALAR}|{_ARRAY}|{_OBJECT}){_WS}(,))*+{_WS}")
 ITEMS: Final = re.compile(rf"(?:{_WS}{_SCALAR}{_WS}(,))*+{_WS}")
-COLON: Final = re.compile(rf"{_WS}:{_WS}")
 
 _SPACE = r"[\x0b\x0c\x85\xa0\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u3000\ufeff]"
 SKIPPED: Final = re.compile(
@@ -98,5 +95,4 @@ FENCED: Final = re.compile(rf"{_FENCE}[^\n\r`~]*+[\n\r]{_ANY_SPACE}(?=[\[{{])")
 """A fence, up to the bracket that its text starts with."""
 PROSE: Final = re.compile(r"(?:\[[^{}\[\]\"':,]*+\]|\{[^{}\[\]\"':,]*+\})(?!\s*+$)")
 """Words in brackets, with something behind them."""
-PLAN_KEY: Final = re.compile(rf"[\"']?\b(?:step_id|steps|schema_version|plan|workflow)[\"']?{_ANY_SPACE}:")
 FIRST_KEY: Final = re.compile(rf"{_ANY_SPACE}[\"']?({_NAME})[\"']?{_ANY_SPACE}:")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from planning.workflow.recover.doubt import (
+from planning.reading.doubt import (
     MOST_WEIGHED,
     could_be_another,
     could_belong_outside,
     last_object,
 )
-from planning.workflow.recover.values import ValueReader
+from planning.reading.values import ValueReader
+from planning.reading.wanted import Wanted
 
 __all__ = ["CLOSERS", "Brackets", "Frame"]
 
@@ -48,8 +49,8 @@ class Brackets(ValueReader):
         is_ambiguous: Whether a bracket can be meant in two ways.
     """
 
-    def __init__(self, text: str, start: int) -> None:
-        super().__init__(text)
+    def __init__(self, text: str, start: int, wanted: Wanted) -> None:
+        super().__init__(text, wanted)
         self.pos = start + 1
         self.stack = [Frame(start, CLOSERS[text[start]])]
         self.kept = 0
@@ -88,8 +89,7 @@ class Brackets(ValueReader):
             self._doubt("brackets are missing and too many", self.forced, self.forced + 1, self._in_doubt)
             self._in_doubt = set()
         elif last is not None and (
-            self._is_too_long(*last)
-            or could_be_another(self.text, *last, is_known=self._is_known(len(self.stack)))
+            self._is_too_long(*last) or could_be_another(self.text, *last, self._known(len(self.stack)))
         ):
             self._doubt("a closing bracket is too many, and which one is unknown", pos, pos + 1, {last[0]})
         else:
@@ -112,12 +112,12 @@ class Brackets(ValueReader):
         """Whether a container is open that this bracket closes."""
         return any(frame.closer == char for frame in self.stack)
 
-    def _is_known(self, depth: int) -> bool:
-        """Whether a container at a depth is a step or the document, whose fields are known."""
-        return depth <= self.level() + 1
+    def _known(self, depth: int) -> frozenset[str] | None:
+        """The fields that a container at a depth may have; None where it may have any."""
+        return (self.wanted.fields or None) if depth <= self.level() + 1 else None
 
     def level(self) -> int:
-        """At which depth the steps' list stands; before the first one where there is none."""
+        """The depth of the list of items: the outermost list; -1 where there is none."""
         return next((depth for depth, frame in enumerate(self.stack) if frame.closer == "]"), -1)
 
     def force(self, start: int, end: int) -> None:
@@ -127,7 +127,7 @@ class Brackets(ValueReader):
             start: Where that shows.
             end: The end of that place.
         """
-        is_known = self._is_known(len(self.stack) - 1)
+        known = self._known(len(self.stack) - 1)
         frame = self.stack.pop()
         doubtful = None
         last = frame.last
@@ -140,7 +140,7 @@ class Brackets(ValueReader):
             if last is None and frame.closer == "}":
                 last = last_object(self.text, frame.start, frame.good)
             if last is not None and self.text[last[0]] == self.text[frame.start]:
-                doubtful = could_belong_outside(self.text, *last, is_known=is_known)
+                doubtful = could_belong_outside(self.text, *last, known)
         if doubtful is None:
             self.note("missing_bracket", start, end)
             self.forced = start if self.forced is None else self.forced

@@ -7,11 +7,14 @@ import sys
 from typing import Final
 
 from planning.errors import show
-from planning.workflow.findings import Found
-from planning.workflow.recover import tokens
-from planning.workflow.recover.remarks import Notes
+from planning.reading import tokens
+from planning.reading.found import Found
+from planning.reading.wanted import Wanted
 
-__all__ = ["MOST_WORK", "Fault", "ValueReader", "most_digits"]
+__all__ = ["MOST_WORK", "Fault", "Notes", "ValueReader", "count", "most_digits"]
+
+Notes = dict[str, tuple[int, int, int]]
+"""By the code of a repair: its first place, as start and end, and how often there was one."""
 
 _PYTHON: Final = {"True": "true", "False": "false", "None": "null"}
 _NOT_NUMBERS: Final = {"nan", "infinity", "inf"}
@@ -19,6 +22,12 @@ _CHARACTERS: Final = 100  # of a comment, which cost as much as one value
 _HEX_ESCAPE: Final = 4  # \x41
 MOST_WORK: Final = 250_000
 _CONTROLS: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def count(notes: Notes, code: str, start: int, end: int) -> None:
+    """Count a repair, and keep the first place of its kind."""
+    first, last, times = notes.get(code, (start, end, 0))
+    notes[code] = (start, end, times + 1) if start < first else (first, last, times + 1)
 
 
 class Fault(Exception):
@@ -40,6 +49,7 @@ class ValueReader:
 
     Attributes:
         text: The text as a whole.
+        wanted: What it is expected to hold.
         edits: Replacements: start, end, and the text between them.
         errors: What was wrong.
         notes: What was repaired.
@@ -48,8 +58,9 @@ class ValueReader:
         work: How many values and repairs were read one by one: what costs time and memory.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, wanted: Wanted) -> None:
         self.text = text
+        self.wanted = wanted
         self.edits: list[tuple[int, int, str]] = []
         self.errors: list[Found] = []
         self.notes: Notes = {}
@@ -77,7 +88,7 @@ class ValueReader:
             pos: Where reading stops.
         """
         told = "too much of the text is not plain JSON, and it is not read further than here"
-        return Fault("too_long", told, "send plain JSON, or a shorter plan", pos)
+        return Fault("too_long", told, f"send plain JSON, or a shorter {self.wanted.noun}", pos)
 
     def edit(self, start: int, end: int, replacement: str, code: str | None = None) -> None:
         """Replace a part of the text; with a code, note that this is a repair."""
@@ -86,9 +97,8 @@ class ValueReader:
             self.note(code, start, end)
 
     def note(self, code: str, start: int, end: int) -> None:
-        """Count a repair, and keep the place of the first of its kind."""
-        first, last, count = self.notes.get(code, (start, end, 0))
-        self.notes[code] = first, last, count + 1
+        """Count a repair, and keep the first place of its kind."""
+        count(self.notes, code, start, end)
 
     def error(self, code: str, message: str, hint: str, start: int, end: int) -> None:
         """Keep an error behind which reading goes on."""
@@ -108,7 +118,7 @@ class ValueReader:
         end = len(self.text) if pos is None else pos
         while end and self.text[end - 1].isspace():
             end -= 1
-        return Fault("truncated", "the text breaks off here", "send the whole plan", end, end)
+        return Fault("truncated", "the text breaks off here", f"send the whole {self.wanted.noun}", end, end)
 
     def ends_too_early(self, pos: int) -> Fault:
         """The error of a string that ends where it should not.

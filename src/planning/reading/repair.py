@@ -10,17 +10,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
-import attrs
+from planning.reading import tokens
+from planning.reading.brackets import CLOSERS, Brackets, Frame
+from planning.reading.values import Fault
+from planning.reading.wanted import Wanted
 
-from planning.workflow.findings import Found
-from planning.workflow.recover import tokens
-from planning.workflow.recover.brackets import CLOSERS, Brackets, Frame
-from planning.workflow.recover.remarks import Notes
-from planning.workflow.recover.values import Fault
+__all__ = ["MOST_FAULTS", "Reading"]
 
-__all__ = ["MOST_DEPTH", "MOST_FAULTS", "Repaired", "repair"]
-
-MOST_DEPTH: Final = 64
 MOST_FAULTS: Final = 1_000
 
 _AFTER = re.compile(r"[ \t\n\r]*+[,}\]]")
@@ -28,62 +24,40 @@ _NEXT = re.compile(r"\s*+,?\s*+(?=\{)")
 _BRACKET = re.compile(r"[{}\[\]]")
 
 
-@attrs.frozen
-class Repaired:
-    """What a reading of one value gave.
+class Reading(Brackets):
+    """A reading of the value that starts with a bracket.
 
     Attributes:
-        start: The offset of its opening bracket.
-        end: The offset behind the value.
-        edits: What turns the text in between into JSON: replacements, in order.
-        errors: What was wrong and is none of those.
-        notes: What was repaired.
-        broken: The offsets of containers that lack something, and of values that are not what was meant.
-        fault: Where reading stopped for the first time; None where it never did.
-        forced: Where it showed first that a bracket is missing; None where none is.
-        work: How many values were read one by one.
-    """
-
-    start: int
-    end: int
-    edits: list[tuple[int, int, str]]
-    errors: list[Found]
-    notes: Notes
-    broken: set[int]
-    fault: int | None
-    forced: int | None
-    work: int
-
-
-def repair(text: str, start: int, *, is_prose: bool = False, is_finished: bool = False) -> Repaired:
-    """Read the value that starts with a bracket.
-
-    Args:
-        text: The text as a whole.
         start: The offset of the bracket.
-        is_prose: Whether it stands in other text, and may be no plan: then nothing is read behind what is
-            not JSON, before anything in it speaks of a plan.
-        is_finished: Whether the author ended the text: then what is still open at its end lacks its bracket,
-            and the text was not cut.
+        fault: Where reading stopped for the first time; None where it never did.
     """
-    return _Repairer(text, start, is_prose=is_prose, is_finished=is_finished).read()
 
+    def __init__(
+        self, text: str, start: int, wanted: Wanted, *, is_prose: bool = False, is_finished: bool = False
+    ) -> None:
+        """Read the value.
 
-class _Repairer(Brackets):
-    def __init__(self, text: str, start: int, *, is_prose: bool, is_finished: bool) -> None:
-        super().__init__(text, start)
-        self._start = start
+        Args:
+            text: The text as a whole.
+            start: The offset of the bracket.
+            wanted: What the text is expected to hold.
+            is_prose: Whether it stands in other text, and may be something else: then nothing is read behind
+                what is not JSON, unless a field of what is wanted stands before that.
+            is_finished: Whether the author ended the text: then what is still open at its end lacks its
+                bracket, and the text was not cut.
+        """
+        super().__init__(text, start, wanted)
+        self.start = start
+        self.fault: int | None = None
         self._is_prose = is_prose
         self._is_finished = is_finished
         self._comma = -1  # where the comma stands behind which an item is expected
         self._first_comma = -1
         self._commas = 0  # how many commas were left out: the commonest repair, counted here
         self._is_sequence = False
-        self._fault: int | None = None
         self._faults = 0
         self._item = -1  # where the scalar starts that was read last, if it was one
 
-    def read(self) -> Repaired:
         while self.stack:
             try:
                 self._read()
@@ -95,17 +69,6 @@ class _Repairer(Brackets):
             self.notes.pop("missing_bracket", None)
             self.notes.pop("extra_bracket", None)
         self.edits.sort(key=lambda edit: edit[:2])  # what is put in stands before what is taken out
-        return Repaired(
-            self._start,
-            self.pos,
-            self.edits,
-            self.errors,
-            self.notes,
-            self.broken | self.spoilt,
-            self._fault,
-            self.forced,
-            self.work,
-        )
 
     def _read(self) -> None:
         """Read items until everything is closed."""
@@ -165,7 +128,7 @@ class _Repairer(Brackets):
     def _is_flat(self, char: str, pos: int, frame: Frame) -> bool:
         """Pass over a container of scalars at once; whether it is one."""
         flat = (tokens.ARRAY if char == "[" else tokens.OBJECT).match(self.text, pos)
-        if flat is None or len(self.stack) >= MOST_DEPTH:
+        if flat is None or len(self.stack) >= self.wanted.most_levels:
             return False
         if flat.lastindex == 1:
             self._drop_comma(flat.start(1))
@@ -176,8 +139,8 @@ class _Repairer(Brackets):
         return True
 
     def _open(self, char: str, pos: int) -> None:
-        if len(self.stack) >= MOST_DEPTH:
-            told = f"nested deeper than {MOST_DEPTH} levels"
+        if len(self.stack) >= self.wanted.most_levels:
+            told = f"nested deeper than {self.wanted.most_levels} levels"
             raise Fault("too_deep", told, "send flatter values", pos)
         self.stack.append(Frame(pos, CLOSERS[char]))
         self.pos, self._comma = pos + 1, -1
@@ -263,13 +226,15 @@ class _Repairer(Brackets):
 
     def look_behind(self, outermost: Frame) -> None:
         """Go on where further steps stand behind the first one, without an array around them."""
+        wanted = self.wanted
+        if not wanted.item:
+            return
         end = self.skip(self.pos, quiet=True)
         following = _NEXT.match(self.text, end)
         if (
             following is not None
             and tokens.CANDIDATE.match(self.text, following.end()) is not None
-            and re.search(r"\b(?:steps|plan|workflow|schema_version)\b", self.text[outermost.start : end])
-            is None
+            and re.search(rf"\b(?:{'|'.join(wanted.names)})\b", self.text[outermost.start : end]) is None
         ):
             self._begin_sequence(outermost)
 
@@ -309,13 +274,13 @@ class _Repairer(Brackets):
         if not self._is_consequence(fault):
             self.errors.append(fault.found)
         start = fault.start
-        if self._fault is None:
-            self._fault = start
+        if self.fault is None:
+            self.fault = start
         self._comma = -1
         self.spoilt.add(self._item)
         level = next((place for place, frame in enumerate(stack) if frame.closer == "]"), None)
         is_lost = fault.found.code == "too_long" or (
-            self._is_prose and tokens.PLAN_KEY.search(self.text, self._start, start) is None
+            self._is_prose and self.wanted.marks.search(self.text, self.start, start) is None
         )
         self._is_prose = False
         upcoming = None if is_lost else self._next_step(level, start)
@@ -345,13 +310,15 @@ class _Repairer(Brackets):
         )
 
     def _next_step(self, level: int | None, start: int) -> int | None:
-        """Where the next step starts: an object that begins as steps do."""
+        """Where the next item starts: an object that begins as items do, or as the one that is broken."""
         if level is None:
             return None
-        names = ["step_id"]
+        names = [self.wanted.item] if self.wanted.item else []
         if len(self.stack) > level + 1:
             own = tokens.FIRST_KEY.match(self.text, self.stack[level + 1].start + 1)
             names += [re.escape(own[1])] if own else []
+        if not names:
+            return None
         first = re.compile(rf"\{{[ \t\n\r]*+[\"']?(?:{'|'.join(names)})[\"']?[ \t\n\r]*+:")
         found = first.search(self.text, start)
         return None if found is None else found.start()

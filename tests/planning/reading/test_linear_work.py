@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from planning.reading import Wanted, locate, places, read, repair, values
 from planning.workflow import validate_workflow
-from planning.workflow.recover import locate, places, read, repair, values
 
 STEP = '{"step_id":"a","description":"d","type":"tool","name":"search","inputs":{},"depends_on":[]}'
 
@@ -137,13 +137,13 @@ def test_reading_stops_with_an_error_where_too_much_is_not_json(monkeypatch: pyt
 def test_a_comment_behind_many_objects_is_not_read_for_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locate, "MOST_WORK", 1_000)
     starts: list[int] = []
-    once = repair.repair
 
-    def counted(text: str, start: int, **options: bool) -> repair.Repaired:
-        starts.append(start)
-        return once(text, start, **options)
+    class Counted(repair.Reading):
+        def __init__(self, text: str, start: int, wanted: Wanted, **options: bool) -> None:
+            starts.append(start)
+            super().__init__(text, start, wanted, **options)
 
-    monkeypatch.setattr(locate, "repair", counted)
+    monkeypatch.setattr(locate, "Reading", Counted)
     validate_workflow(f"[{STEP}] so " + "{a: 1}//" * 5_000)
     assert len(starts) < 10
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from planning.workflow.findings import Found, Path
-from planning.workflow.recover.repair import MOST_DEPTH
-from planning.workflow.recover.values import most_digits
+from planning.reading.found import Found, Path
+from planning.reading.values import most_digits
+from planning.reading.wanted import Wanted
 
 __all__ = ["MOST_VALUES", "kind_of", "plain_value"]
 
@@ -31,16 +31,17 @@ def kind_of(value: object) -> str:
     return f"a value of type {ascii(_name_of(type(value))[:_MOST_SHOWN])[1:-1]}"
 
 
-def plain_value(given: object) -> tuple[Any, list[Found]]:
+def plain_value(given: object, wanted: Wanted) -> tuple[Any, list[Found]]:
     """A copy in plain dicts and lists, with None for what JSON does not have; and what that was.
 
     Args:
         given: Anything; it may hold itself, which is nested too deep, or more than is read.
+        wanted: What it is expected to be.
     """
     found: list[Found] = []
     made: list[Any] = [None]
     todo: list[tuple[Any, Any, str | int, Path]] = [(given, made, 0, ())]
-    around: list[int] = [0] * MOST_DEPTH  # which containers are around, by depth
+    around: list[int] = [0] * wanted.most_levels  # which containers are around, by depth
     left = MOST_VALUES
     while todo:
         value, target, part, path = todo.pop()
@@ -49,8 +50,9 @@ def plain_value(given: object) -> tuple[Any, list[Found]]:
             target[part] = _scalar(value, path, found)
             continue
         depth = len(path)
-        if depth >= MOST_DEPTH or id(value) in around[:depth]:
-            told = f"nested deeper than {MOST_DEPTH} levels" if depth >= MOST_DEPTH else "it holds itself"
+        if depth >= wanted.most_levels or id(value) in around[:depth]:
+            is_deep = depth >= wanted.most_levels
+            told = f"nested deeper than {wanted.most_levels} levels" if is_deep else "it holds itself"
             found.append(Found("too_deep", told, "send flatter values", path))
             continue
         around[depth] = id(value)
@@ -66,8 +68,8 @@ def plain_value(given: object) -> tuple[Any, list[Found]]:
         target[part] = plain
         left -= len(held)
         if left < 0:
-            told = f"the plan has more than {MOST_VALUES} values"
-            return None, [*found, Found("too_long", told, "send a shorter plan")]
+            told = f"the {wanted.noun} has more than {MOST_VALUES} values"
+            return None, [*found, Found("too_long", told, f"send a shorter {wanted.noun}")]
         for name, inner in reversed(held):  # so that the first is the next
             kind = type(inner)
             is_plain = inner.isascii() if kind is str else kind is int and -_SMALL < inner < _SMALL

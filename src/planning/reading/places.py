@@ -1,4 +1,4 @@
-"""Where in the original text a value stands: from a path to offsets, and back."""
+"""Where in the original text a value stands: from a path to offsets and back, and to lines."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import accumulate
 from operator import itemgetter
 
-from planning.workflow.findings import Path
-from planning.workflow.recover import tokens
+from planning.reading import tokens
+from planning.reading.found import Path
 
-__all__ = ["Edits", "Places"]
+__all__ = ["Edits", "Places", "Source"]
 
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*+,?[ \t\n\r]*+")
@@ -20,9 +21,46 @@ _BRACKET = re.compile(r'[^"\[\]{}]*+(?:"(?:[^"\\]|\\.)*+"[^"\[\]{}]*+)*+([\[\]{}
 _MOST_CHILDREN = 100_000
 _MOST_REPEATED = 1_000
 _LONG = 10_000
+_FEW = 16
+_LINE_END = re.compile(r"\r\n|\n|\r")
 _UNIT = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|\\u[0-9a-fA-F]{4}|(?s:\\.|.)")
 
 Span = tuple[int, int]
+
+
+class Source:
+    r"""A text, and its lines. Lines end at ``\n``, ``\r\n`` or ``\r``."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._has_returns = "\r" in text
+        self._asked = 0
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        if self._has_returns:
+            return [0, *(end.end() for end in _LINE_END.finditer(self.text))]
+        lengths = (len(line) + 1 for line in self.text.split("\n"))
+        return list(accumulate(lengths, initial=0))[:-1]
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """The line and the column of an offset, both from 1, in characters."""
+        self._asked += 1
+        if self._asked <= _FEW and not self._has_returns:  # counting is faster than an index, for a few
+            last = self.text.rfind("\n", 0, offset)
+            return self.text.count("\n", 0, offset) + 1, offset - last
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+    def line(self, number: int) -> str:
+        """The text of a line, without its end.
+
+        Args:
+            number: From 1.
+        """
+        start = self._starts[number - 1]
+        end = self._starts[number] if number < len(self._starts) else len(self.text)
+        return self.text[start:end].rstrip("\r\n")
 
 
 class Edits:

@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench fuzz soak snapshots clean
+.PHONY: help demo test check format bench mutants fuzz soak snapshots clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -37,6 +37,9 @@ snapshots: ## write the stored texts anew; then read the diff
 
 bench: $(VENV)/installed ## measure beside the peers and rewrite benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/run.py --write
+
+mutants: ## change the code in MUTANTS (200) places of each area, and report what no test notices; AREAS="core tools"
+	@scripts/mutants "$(PYTHON)" $(AREAS)
 
 fuzz: ## look for inputs that break a promise, FUZZ_SECONDS (60) for each of the five targets
 	@scripts/fuzz "$(PYTHON)"

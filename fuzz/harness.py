@@ -58,7 +58,7 @@ def fuzz(
         check: Checks one input; raises where a promise is broken.
         corpus: Gives the inputs to start from.
         tokens: What inputs are made of, for the fuzzer's dictionary.
-        watched: The package whose branches guide the fuzzer.
+        watched: The packages whose branches guide the fuzzer, with spaces between them.
     """
     arguments = sys.argv
     if arguments[1:2] == ["--write-corpus"]:
@@ -69,7 +69,7 @@ def fuzz(
         return
     import atheris  # noqa: PLC0415 - an input is repeated without it
 
-    with atheris.instrument_imports(include=[watched]):
+    with atheris.instrument_imports(include=watched.split()):
         check(next(iter(corpus())))
     atheris.Setup(arguments, lambda data: check(text_of(data)))
     atheris.Fuzz()

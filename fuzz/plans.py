@@ -27,6 +27,7 @@ def check(text: str) -> None:
         BrokenPromise: A promise is not kept.
     """
     # The fuzzer is to watch it being loaded.
+    from planning.reading import read_document  # noqa: PLC0415 - as above
     from planning.workflow import (  # noqa: PLC0415 - as above
         Capabilities,
         Report,
@@ -34,7 +35,7 @@ def check(text: str) -> None:
         dump_workflow,
         validate_workflow,
     )
-    from planning.workflow.recover.read import read_document  # noqa: PLC0415 - as above
+    from planning.workflow.wire.form import PLAN  # noqa: PLC0415 - as above
 
     known = Capabilities(tools=["search", "fetch"], handlers=["notify"], agents=["researcher"])
     report = validate_workflow(text, known)
@@ -45,9 +46,9 @@ def check(text: str) -> None:
     demand(json.loads(json.dumps(answer))["success"] is report.ok, "the response can be written as JSON")
     demand(bool(report.render(width=60)), "the report can be printed")
 
-    document = read_document(text)
+    document = read_document(text, PLAN)
     if document.value is not None:
-        again = read_document(json.dumps(document.value))
+        again = read_document(json.dumps(document.value), PLAN)
         demand(repr(again.value) == repr(document.value), "what was recovered reads back equal")
         demand(again.found == [], "what was recovered is plain JSON")
     source = document.source
@@ -80,4 +81,4 @@ def corpus() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    fuzz(check, corpus=corpus, tokens=TOKENS, watched="planning.workflow")
+    fuzz(check, corpus=corpus, tokens=TOKENS, watched="planning.workflow planning.reading")

@@ -157,7 +157,7 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(known[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def nearest(name: object, known: Iterable[str]) -> str | None:
+def nearest(name: object, known: Iterable[str], at_least: float = _NEAR) -> str | None:
     """The known name that was probably meant; None when none is close, or the name is very long.
 
     Case and separators do not count. A name that has all the words of the other is closer than letters
@@ -166,6 +166,7 @@ def nearest(name: object, known: Iterable[str]) -> str | None:
     Args:
         name: The wrong name.
         known: The names that exist.
+        at_least: How close a name must be, from 0 to 1.
     """
     if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
         return None
@@ -182,11 +183,11 @@ def nearest(name: object, known: Iterable[str]) -> str | None:
         is_part = set(words) <= set(others) or set(others) <= set(words)
         if is_part and others:
             closeness = (1 + matcher.ratio()) / 2
-        elif matcher.real_quick_ratio() < _NEAR or matcher.quick_ratio() < _NEAR:
+        elif matcher.real_quick_ratio() < at_least or matcher.quick_ratio() < at_least:
             continue
         else:
             closeness = matcher.ratio()
-        if closeness >= _NEAR and closeness > most:
+        if closeness >= at_least and closeness > most:
             closest, most = each, closeness
     return closest
 

@@ -100,11 +100,8 @@ class InProcessEventBus:
         """
         if not isinstance(event_type, type):
             raise TypeError(f"event_type must be a class, got {shown(event_type)}")
-        if not callable(handler):
-            raise TypeError(f"a subscriber must be callable, got {shown(handler)}")
-        if inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__):
-            raise TypeError("a subscriber must be a plain function: delivery is synchronous")
-        with self._lock.lock():
+        require_function("subscriber", handler, "delivery is synchronous")
+        with self._lock.lock:
             self._by_type = {}  # first: a child that is forked in between must not find what is outdated
             self._subscriptions = (*self._subscriptions, (event_type, handler))
 
@@ -114,7 +111,7 @@ class InProcessEventBus:
         Returns:
             Whether there was one.
         """
-        with self._lock.lock():
+        with self._lock.lock:
             subscriptions = self._subscriptions
             try:
                 place = subscriptions.index((event_type, handler))
@@ -148,10 +145,22 @@ class InProcessEventBus:
         return PublishResult(event, handlers, failures)
 
     def _find(self, event_type: type) -> tuple[Handler, ...]:
-        with self._lock.lock():
+        with self._lock.lock:
             found = tuple(handler for kind, handler in self._subscriptions if issubclass(event_type, kind))
             self._by_type[event_type] = found
             return found
+
+
+def require_function(role: str, function: object, reason: str) -> None:
+    """Refuse what a session cannot call.
+
+    Raises:
+        TypeError: It cannot be called; or it is a coroutine function, which ``reason`` speaks against.
+    """
+    if not callable(function):
+        raise TypeError(f"a {role} must be callable, got {shown(function)}")
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+        raise TypeError(f"a {role} must be a plain function: {reason}")
 
 
 def require_receiver(event: object) -> None:

@@ -8,7 +8,7 @@ import math
 import sys
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -23,7 +23,7 @@ import typing_extensions
 from session.errors import SnapshotError, shown
 from session.strict_json import read_json
 
-__all__ = ["Place", "Reader", "encode", "require_plain", "type_name", "type_of"]
+__all__ = ["Place", "Reader", "encode", "require_plain", "type_name"]
 
 Place = str | tuple["Place", str | int]
 """Where a value is: a name, or the place around it and the key or index in that; spelled in messages only."""
@@ -36,8 +36,16 @@ _AS_TEXT: dict[type, Callable[[str], Any]] = {
     Decimal: Decimal,
 }
 """Types that are written as text, and how they are read from it."""
-_WRITTEN_AS_TEXT = tuple(_AS_TEXT)
 _AS_IT_IS = (bool, int, float, str, types.NoneType)
+_COLLECTIONS: dict[Any, Callable[[list[Any]], Any]] = {
+    tuple: tuple,
+    list: list,
+    Sequence: list,
+    set: set,
+    frozenset: frozenset,
+    AbstractSet: frozenset,
+}
+"""Types that are written as lists, and how they are made from one."""
 _QUALIFIERS = (
     Annotated,
     typing.Final,
@@ -51,30 +59,6 @@ _MISMATCH = object()
 def type_name(kind: type) -> str:
     """The name under which a type is written: ``module:QualifiedName``."""
     return f"{kind.__module__}:{kind.__qualname__}"
-
-
-def type_of(name: str) -> type:
-    """Find a class whose values a snapshot may hold, by its written name, among the loaded modules.
-
-    Raises:
-        SnapshotError: There is none, as reading a snapshot never imports a module; or a snapshot cannot
-            hold its values.
-    """
-    module, _, path = name.partition(":")
-    found: Any = sys.modules.get(module)
-    for part in path.split("."):
-        # Not getattr: a module may import on demand what it does not hold.
-        found = vars(found).get(part) if isinstance(found, (types.ModuleType, type)) else None
-    if not isinstance(found, type):
-        if not all(part.isidentifier() for part in (*module.split("."), *path.split("."))):
-            remedy = "pass the class in types="
-        elif module in sys.modules:
-            remedy = f"{module} has no such class; pass the class in types="
-        else:
-            remedy = f"import {module} first, or pass the class in types="
-        raise SnapshotError(f"slice type {shown(name)} is not loaded: {remedy}")
-    require_plain(found)
-    return found
 
 
 def require_plain(kind: type) -> None:
@@ -108,7 +92,7 @@ def encode(value: Any, place: Place) -> Any:
         raise SnapshotError(f"{_spell_place(place)}: {value} has no JSON form")
     if isinstance(value, _AS_IT_IS):
         return value
-    if isinstance(value, _WRITTEN_AS_TEXT):
+    if isinstance(value, tuple(_AS_TEXT)):
         return value.isoformat() if isinstance(value, (date, time)) else str(value)
     if isinstance(value, (tuple, list)):
         return [encode(item, (place, index)) for index, item in enumerate(value)]
@@ -119,9 +103,10 @@ def encode(value: Any, place: Place) -> Any:
         return _encode_mapping(value, place)
     kind: type = type(value)
     if _is_record(kind):
+        items = ((name, field.written, getattr(value, name)) for name, field in _fields(kind)[0].items())
         return {
-            name: encode(field.written(getattr(value, name)), (place, name))
-            for name, field in _fields(kind).items()
+            name: encode(item if written is None else written(item), (place, name))
+            for name, written, item in items
         }
     raise SnapshotError(f"{_spell_place(place)}: a {type(value).__name__} has no JSON form in a snapshot")
 
@@ -129,7 +114,7 @@ def encode(value: Any, place: Place) -> Any:
 def _encode_mapping(value: Mapping[Any, Any], place: Place) -> dict[str, Any]:
     written: dict[str, Any] = {}
     for key, item in value.items():
-        plain = key if isinstance(key, str) and not isinstance(key, Enum) else encode(key, place)
+        plain = encode(key, place)
         if isinstance(plain, (list, dict)):
             what = f"a {type(key).__name__} cannot be a key in a snapshot"
             raise SnapshotError(f"{_spell_place(place)}: {what}")
@@ -147,11 +132,50 @@ class Reader:
     inside unions would otherwise be tried over and over, twice as often at each level.
     """
 
-    __slots__ = ("_tried",)
+    __slots__ = ("_known", "_tried")
 
-    def __init__(self) -> None:
+    def __init__(self, types: Iterable[type] = ()) -> None:
+        """Begin a document.
+
+        Args:
+            types: Classes that it may name, beside those of the loaded modules.
+
+        Raises:
+            SnapshotError: One of them is no class.
+        """
+        self._known: dict[str, type] = {}
+        for kind in types:
+            if not isinstance(kind, type):
+                raise SnapshotError(f"types= takes classes, got {shown(kind)}")
+            self._known[type_name(kind)] = kind
+            # Each program has another __main__: a class of one of them is found by the rest of its name.
+            self._known.setdefault(f"__main__:{kind.__qualname__}", kind)
         # By identity; the value and the hint are kept beside the outcome, so that no other takes their place.
         self._tried: dict[tuple[int, int], tuple[object, object, Any]] = {}
+
+    def find_type(self, name: str) -> type:
+        """Find a class whose values a snapshot may hold, by its written name.
+
+        Raises:
+            SnapshotError: It is neither among ``types`` nor in a loaded module, as reading a snapshot never
+                imports one; or a snapshot cannot hold its values.
+        """
+        if name in self._known:
+            return self._known[name]
+        module, _, path = name.partition(":")
+        found: Any = sys.modules.get(module)
+        for part in path.split("."):
+            # Not getattr: a module may import on demand what it does not hold.
+            found = vars(found).get(part) if isinstance(found, (types.ModuleType, type)) else None
+        if not isinstance(found, type):
+            remedy = "pass the class in types="
+            if all(part.isidentifier() for part in (*module.split("."), *path.split("."))):
+                is_loaded = module in sys.modules
+                cause = f"{module} has no such class; " if is_loaded else f"import {module} first, or "
+                remedy = cause + remedy
+            raise SnapshotError(f"slice type {shown(name)} is not loaded: {remedy}")
+        require_plain(found)
+        return found
 
     def decode(self, data: Any, hint: Any, place: Place) -> Any:
         """Turn plain JSON values into a value of the hinted type.
@@ -170,14 +194,10 @@ class Reader:
             return self.decode(data, target.__value__, place)
         if target is Union or target is types.UnionType:
             return self._decode_union(data, hint, place)
-        if isinstance(data, list) and target in {tuple, list, Sequence}:
+        if isinstance(data, list) and target in _COLLECTIONS:
             return self._decode_items(data, hint, target, place)
-        if isinstance(data, list) and target in {set, frozenset, AbstractSet}:
-            return self._decode_set(data, hint, target, place)
         if isinstance(data, dict) and target in {dict, Mapping}:
             return self._decode_mapping(data, hint, place)
-        if isinstance(target, type) and typing_extensions.is_typeddict(target):
-            return self._decode_typed_dict(data, target, place)
         if isinstance(target, type) and _is_record(target):
             return self._decode_record(data, target, place)
         value = _decode_atom(data, target, get_args(hint))
@@ -219,12 +239,8 @@ class Reader:
             self.decode(item, inner, (place, index))
             for index, (item, inner) in enumerate(zip(data, hints, strict=True))
         ]
-        return tuple(items) if target is tuple else items
-
-    def _decode_set(self, data: list[Any], hint: Any, target: type, place: Place) -> Any:
-        items = self._decode_items(data, hint, list, place)
         try:
-            found = set(items) if target is set else frozenset(items)
+            found = _COLLECTIONS[target](items)
         except TypeError:
             raise SnapshotError(f"{_spell_place(place)}: an item cannot be in a set") from None
         if len(found) != len(items):
@@ -257,24 +273,15 @@ class Reader:
                 raise refusal from None
             return key
 
-    def _decode_typed_dict(self, data: Any, target: Any, place: Place) -> dict[str, Any]:
-        hints = _hints(target)
-        required = {
-            name
-            for name, hint in hints.items()
-            if _is_required(hint, by_default=name in target.__required_keys__)
-        }
-        if not isinstance(data, dict) or not required <= data.keys() <= hints.keys():
-            raise SnapshotError(f"{_spell_place(place)}: expected an object with {_listed(hints)}")
-        return {name: self.decode(item, hints[name], (place, name)) for name, item in data.items()}
-
     def _decode_record(self, data: Any, kind: type, place: Place) -> Any:
-        fields = _fields(kind)
-        if not isinstance(data, dict) or data.keys() != fields.keys():
-            raise SnapshotError(f"{_spell_place(place)}: expected an object with {_listed(fields)}")
+        fields, required = _fields(kind)
+        if not isinstance(data, dict) or not required <= data.keys() <= fields.keys():
+            expected = ", ".join(fields) or "no fields"
+            raise SnapshotError(f"{_spell_place(place)}: expected an object with {expected}")
         values = {
             field.argument: self.decode(data[name], field.hint, (place, name))
             for name, field in fields.items()
+            if name in data
         }
         try:
             return kind(**values)
@@ -305,7 +312,43 @@ def _decode_atom(data: Any, target: Any, options: tuple[Any, ...]) -> Any:
 
 
 def _is_record(kind: type) -> bool:
-    return dataclasses.is_dataclass(kind) or attrs.has(kind)
+    return dataclasses.is_dataclass(kind) or attrs.has(kind) or typing_extensions.is_typeddict(kind)
+
+
+@attrs.frozen
+class _Field:
+    """A field of a record.
+
+    Attributes:
+        hint: Its type hint.
+        argument: The constructor's argument for it.
+        written: Makes of its value the one to write: the ``snapshot`` of the field's metadata, if there
+            is one. A record with such a field compares by what is written, or does not read back equal.
+    """
+
+    hint: Any
+    argument: str
+    written: Callable[[Any], Any] | None = None
+
+
+@lru_cache(maxsize=256)
+def _fields(kind: Any) -> tuple[dict[str, _Field], AbstractSet[str]]:
+    """The fields that a record is made from, by name, in order; and the names of those that it must have."""
+    hints = typing_extensions.get_type_hints(kind, include_extras=True)
+    if typing_extensions.is_typeddict(kind):
+        declared = kind.__required_keys__
+        required = {name for name in hints if _is_required(hints[name], by_default=name in declared)}
+        return {name: _Field(hint, name) for name, hint in hints.items()}, required
+    fields = {
+        each.name: _Field(
+            hints.get(each.name, Any),
+            getattr(each, "alias", None) or each.name,
+            each.metadata.get("snapshot"),
+        )
+        for each in (attrs.fields(kind) if attrs.has(kind) else dataclasses.fields(kind))
+        if each.init
+    }
+    return fields, fields.keys()
 
 
 def _is_required(hint: Any, *, by_default: bool) -> bool:
@@ -318,57 +361,12 @@ def _is_required(hint: Any, *, by_default: bool) -> bool:
     return by_default or origin is typing_extensions.Required
 
 
-@attrs.frozen
-class _Field:
-    """A field of a record.
-
-    Attributes:
-        hint: Its type hint.
-        argument: The constructor's argument for it.
-        written: What makes of its value the one to write: the ``snapshot`` of the field's metadata. A
-            record with such a field compares by what is written, or it does not read back equal.
-    """
-
-    hint: Any
-    argument: str
-    written: Callable[[Any], Any]
-
-
-@lru_cache(maxsize=256)
-def _fields(kind: type) -> dict[str, _Field]:
-    """The fields that a record is made from, by name, in order."""
-    hints = _hints(kind)
-    fields: Any = attrs.fields(kind) if attrs.has(kind) else dataclasses.fields(kind)
-    return {
-        each.name: _Field(
-            hints.get(each.name, Any),
-            getattr(each, "alias", None) or each.name,
-            each.metadata.get("snapshot", _as_it_is),
-        )
-        for each in fields
-        if each.init
-    }
-
-
-@lru_cache(maxsize=256)
-def _hints(kind: type) -> dict[str, Any]:
-    return typing_extensions.get_type_hints(kind, include_extras=True)
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
 def _spell(hint: Any) -> str:
     return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
 
 
 def _spell_data(data: Any) -> str:
     return type(data).__name__ if isinstance(data, (list, dict)) else shown(data)
-
-
-def _listed(names: Mapping[str, Any]) -> str:
-    return ", ".join(names) or "no fields"
 
 
 def _spell_place(place: Place) -> str:

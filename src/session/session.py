@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import weakref
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from session.bus import (
     InProcessEventBus,
     PublishResult,
     log_failure,
+    require_function,
     require_receiver,
 )
 from session.errors import IdentityError, SessionBusyError, SnapshotError, shown
@@ -85,7 +85,7 @@ class Session:
         self._store = Store(self._session_id, history)
         self._close = _subscribe(self, self._bus)
         if parent is not None:
-            with parent._store.lock():
+            with parent._store.lock:
                 parent._children = (*parent._children, self)
 
     def __repr__(self) -> str:
@@ -128,7 +128,7 @@ class Session:
         """
         self._close()
         if self._parent is not None:
-            with self._parent._store.lock():
+            with self._parent._store.lock:
                 siblings = self._parent._children
                 self._parent._children = tuple(each for each in siblings if each is not self)
 
@@ -169,10 +169,7 @@ class Session:
         kept = event_type if slice_type is None else slice_type
         for kind in (event_type, kept):
             _require_class(kind)
-        if not callable(reducer):
-            raise TypeError(f"a reducer must be callable, got {shown(reducer)}")
-        if inspect.iscoroutinefunction(reducer) or inspect.iscoroutinefunction(type(reducer).__call__):
-            raise TypeError("a reducer must be a plain function: nobody would await it")
+        require_function("reducer", reducer, "nobody would await it")
         self._store.add_route(event_type, Route(reducer, kept))
 
     def register_view(self, slice_type: type[Any], view: View) -> None:
@@ -186,11 +183,10 @@ class Session:
             view: Given a function that selects all items of a slice; returns a tuple, oldest first.
 
         Raises:
-            TypeError: The type is no class, or the view cannot be called.
+            TypeError: The type is no class, or the view cannot be called or is a coroutine function.
         """
         _require_class(slice_type)
-        if not callable(view):
-            raise TypeError(f"a view must be callable, got {shown(view)}")
+        require_function("view", view, "nobody would await it")
         self._store.views = {**self._store.views, slice_type: view}
 
     def transaction(self) -> Transaction:

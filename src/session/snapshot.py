@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -72,14 +73,10 @@ class Snapshot:
         """
         import json  # noqa: PLC0415 - most sessions are never written
 
-        try:
+        with _refusing("the snapshot cannot be written"):
             text = json.dumps(self._document(), indent=indent, allow_nan=False)
             self._compare(Snapshot.from_json(text, types=self._slices))
-            return text  # noqa: TRY300 - what was read back is what is returned
-        except SnapshotError:
-            raise
-        except Exception as error:
-            raise SnapshotError(f"the snapshot cannot be written: {_reason(error)}") from error
+        return text
 
     @classmethod
     def from_json(cls, text: str | bytes, *, types: Iterable[type] = ()) -> Snapshot:
@@ -96,10 +93,8 @@ class Snapshot:
         """
         from session.strict_json import read_json  # noqa: PLC0415 - most sessions are never read
 
-        try:
+        with _refusing("a snapshot must be JSON text"):
             document = read_json(text)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise SnapshotError(f"a snapshot must be JSON text: {_reason(error)}") from None
         if not isinstance(document, dict):
             raise SnapshotError("a snapshot must be a JSON object")
         version = document.get("version")
@@ -107,12 +102,8 @@ class Snapshot:
             raise SnapshotError(
                 f"snapshot version {shown(version)} is not known; this release reads {SNAPSHOT_VERSION}"
             )
-        try:
+        with _refusing("the snapshot cannot be read"):
             return cls._from_document(document, types)
-        except SnapshotError:
-            raise
-        except Exception as error:
-            raise SnapshotError(f"the snapshot cannot be read: {_reason(error)}") from error
 
     def _document(self) -> dict[str, Any]:
         from session.codec import encode, require_plain, type_name  # noqa: PLC0415 - for JSON alone
@@ -147,55 +138,41 @@ class Snapshot:
     def _from_document(cls, document: dict[str, Any], types: Iterable[type]) -> Snapshot:
         from session.codec import Reader, type_name  # noqa: PLC0415 - for JSON alone
 
-        reader = Reader()
-        find = _finder(types)
+        reader = Reader(types)
         slices: dict[type, Slice] = {}
         for name, rows in reader.decode(document.get("slices"), dict[str, list[Any]], "slices").items():
-            kind = find(name)
+            kind = reader.find_type(name)
             if issubclass(kind, SessionEvent):
                 raise SnapshotError(f"{type_name(kind)} is an event: event logs are no part of a snapshot")
             if kind in slices:
                 raise SnapshotError(f"{type_name(kind)} is there twice, under two names")
-            items = tuple(
+            slices[kind] = tuple(
                 reader.decode(row, kind, (kind.__qualname__, index)) for index, row in enumerate(rows)
             )
-            _check_items(kind, items)
-            slices[kind] = items
+            if hasattr(kind, "check_slice"):
+                with _refusing(kind.__qualname__):
+                    kind.check_slice(slices[kind])
         created_at: datetime = reader.decode(document.get("created_at"), datetime, "created_at")
         if created_at.utcoffset() is None:
             raise SnapshotError("created_at: expected a time with a time zone")
-        session_id = reader.decode(document.get("session_id"), str, "session_id")
-        try:
-            session_id = session_id_of(session_id)
-        except ValueError as error:
-            raise SnapshotError(f"session_id: {error}") from None
+        with _refusing("session_id"):
+            session_id = session_id_of(reader.decode(document.get("session_id"), str, "session_id"))
         tags = reader.decode(document.get("tags"), dict[str, str], "tags")
         return cls(slices=slices, session_id=session_id, created_at=created_at, tags=tags)
 
 
-def _finder(types: Iterable[type]) -> Callable[[str], type]:
-    """How the type of a slice is found by the name under which it was written."""
-    from session.codec import type_name, type_of  # noqa: PLC0415 - for JSON alone
+@contextmanager
+def _refusing(what: str) -> Iterator[None]:
+    """Make a SnapshotError of whatever goes wrong inside.
 
-    known: dict[str, type] = {}
-    for kind in types:
-        if not isinstance(kind, type):
-            raise SnapshotError(f"types= takes classes, got {shown(kind)}")
-        known[type_name(kind)] = kind
-        known.setdefault(f"__main__:{kind.__qualname__}", kind)
-    return lambda name: known.get(name) or type_of(name)
-
-
-def _check_items(kind: type, items: tuple[Any, ...]) -> None:
-    """Let a type refuse items that no session could hold."""
-    check = getattr(kind, "check_slice", None)
-    if check is not None:
-        try:
-            check(items)
-        except ValueError as error:
-            raise SnapshotError(f"{kind.__qualname__}: {error}") from error
-
-
-def _reason(error: Exception) -> str:
-    """A RecursionError's own text says nothing of the cause."""
-    return "it is nested too deep" if isinstance(error, RecursionError) else str(error)
+    Args:
+        what: What is wrong, or where; the error's own text says why.
+    """
+    try:
+        yield
+    except SnapshotError:
+        raise
+    except RecursionError as error:  # its own text says nothing of the cause
+        raise SnapshotError(f"{what}: it is nested too deep") from error
+    except Exception as error:
+        raise SnapshotError(f"{what}: {error}") from error

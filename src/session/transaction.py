@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections import deque
 from collections.abc import Callable
-from os import getpid
 from threading import get_ident
 from types import TracebackType
 from typing import Any, TypeVar
@@ -81,7 +79,7 @@ class Store(ProcessLock):
 
     def forget_other_threads(self) -> None:
         """Forget their open transaction, and what they had yet to tell the bus; called in a forked child."""
-        here = threading.main_thread().ident  # in a child that is the thread that forked
+        here = get_ident()  # in a child that is the thread that forked
         if self.open is not None and not self.open.is_of(here):
             self.open = None
             self.deferred = deque()
@@ -92,7 +90,7 @@ class Store(ProcessLock):
     def copy(self, session_id: SessionId) -> Store:
         """A store with the same routes and committed slices, and a lock of its own."""
         twin = Store(session_id, self.history)
-        with self.lock():
+        with self.lock:
             twin._registered = dict(self._registered)
             twin.views = dict(self.views)
             # As tuples: a log's buffer belongs to one store and its lock.
@@ -105,7 +103,7 @@ class Store(ProcessLock):
         Raises:
             TransactionError: This code is inside a transaction.
         """
-        with self.lock():
+        with self.lock:
             if self.open is not None:
                 raise TransactionError("register reducers outside of transactions")
             known = self._registered.get(event_type, ())
@@ -132,19 +130,13 @@ class Store(ProcessLock):
         Raises:
             SessionBusyError: There is such a transaction.
         """
-        opened = self._opened()
+        opened = self.open
         if opened is not None and opened.is_of(get_ident()) and not opened.is_held():
             raise SessionBusyError(_BUSY)
 
-    def _opened(self) -> Transaction | None:
-        """The open transaction; in a forked child never that of a thread that is not there."""
-        if self.open is not None:
-            self.lock()
-        return self.open
-
     def visible(self) -> Slices:
         """What the running code may see: its own open transaction, or what is committed."""
-        opened = self._opened()
+        opened = self.open
         return opened.slices if opened is not None and opened.is_held() else self.slices
 
     def items(self, slice_type: type) -> tuple[Any, ...]:
@@ -174,15 +166,8 @@ class Transaction:
     )  # fmt: skip
 
     slices: Slices
-    published: PublishResult | None
-    _outer: Transaction | None
-    _lock: threading.RLock
-    _told: tuple[SessionEvent, ...]
     _dispatched: object
-    _is_own: bool
     _reducing: bool
-    _thread: int
-    _task: object
 
     def __init__(self, store: Store, deliver: Deliver) -> None:
         self._store = store
@@ -198,7 +183,7 @@ class Transaction:
                 session, because it awaited within its block.
         """
         store = self._store
-        lock = store.newest if store.pid == getpid() else store.lock()  # each call comes by here
+        lock = store.lock
         lock.acquire()
         outer = store.open
         if self._entered or (outer is not None and (outer._reducing or not outer.is_held())):
@@ -207,13 +192,13 @@ class Transaction:
         self._lock = lock
         self._entered = True
         self._outer = outer
-        self._told = ()
+        self._told: tuple[SessionEvent, ...] = ()
         self._dispatched = None if outer is None else outer._dispatched
         self._reducing = False
         self._is_own = False  # the slices are another's until the first change
         self._thread = get_ident()
         self._task = _running_task()
-        self.published = None
+        self.published: PublishResult | None = None
         self.slices = store.slices if outer is None else outer.slices
         store.open = self
         return self

@@ -1,4 +1,4 @@
-"""The commands as data."""
+"""Plans and commands as data."""
 
 from __future__ import annotations
 
@@ -6,18 +6,29 @@ import copy
 import pickle
 import typing
 from dataclasses import MISSING, FrozenInstanceError, fields
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
 
-from planning import AddStep, ClearPlan, MarkStep, NewPlanStep, ReadPlan, SetupPlan, UpdateStep
+from planning import (
+    AddStep,
+    ClearPlan,
+    MarkStep,
+    NewPlanStep,
+    Plan,
+    PlanStep,
+    ReadPlan,
+    SetupPlan,
+    UpdateStep,
+)
 from planning.commands import Command, MarkSteps
-from planning.model import StepStatus
+from planning.model import STEP_STATUSES, PlanStatus, StepStatus
 from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE
-from strategies import commands
+from strategies import commands, plans
 
 REQUIRED = object()
+STEP = PlanStep("S001", "Reproduce it", None, "pending")
 FIELDS: dict[type[Any], list[tuple[str, object, object]]] = {
     NewPlanStep: [("title", str, REQUIRED), ("details", str | None, None)],
     SetupPlan: [("objective", str, REQUIRED), ("initial_steps", tuple[NewPlanStep, ...], ())],
@@ -26,6 +37,18 @@ FIELDS: dict[type[Any], list[tuple[str, object, object]]] = {
     MarkStep: [("step_id", str, REQUIRED), ("status", StepStatus, REQUIRED), ("note", str | None, None)],
     ClearPlan: [],
     ReadPlan: [],
+    PlanStep: [
+        ("step_id", str, REQUIRED),
+        ("title", str, REQUIRED),
+        ("details", str | None, REQUIRED),
+        ("status", StepStatus, REQUIRED),
+        ("notes", tuple[str, ...], ()),
+    ],
+    Plan: [
+        ("objective", str, REQUIRED),
+        ("status", PlanStatus, REQUIRED),
+        ("steps", tuple[PlanStep, ...], ()),
+    ],
 }
 EXAMPLES = [
     NewPlanStep("Reproduce it"),
@@ -36,6 +59,8 @@ EXAMPLES = [
     ClearPlan(),
     ReadPlan(),
     MarkSteps((MarkStep("S001", "done"),)),
+    STEP,
+    Plan("Fix the login bug", "active", (STEP,)),
 ]
 
 
@@ -46,9 +71,15 @@ def default_of(field: Any) -> object:
 
 
 @pytest.mark.parametrize("kind", FIELDS)
-def test_a_command_has_the_fields_of_the_specification(kind: type[Any]) -> None:
+def test_a_value_has_the_fields_of_the_specification(kind: type[Any]) -> None:
     hints = typing.get_type_hints(kind)
     assert [(field.name, hints[field.name], default_of(field)) for field in fields(kind)] == FIELDS[kind]
+
+
+def test_the_statuses_are_those_of_the_specification_in_its_order() -> None:
+    assert PlanStatus == Literal["active", "completed", "abandoned"]
+    assert StepStatus == Literal["pending", "in_progress", "blocked", "done"]
+    assert STEP_STATUSES == ("pending", "in_progress", "blocked", "done")
 
 
 def test_the_six_commands_are_all_there_are() -> None:
@@ -56,19 +87,22 @@ def test_the_six_commands_are_all_there_are() -> None:
 
 
 @pytest.mark.parametrize("value", EXAMPLES, ids=lambda value: type(value).__name__)
-def test_a_command_is_frozen_and_has_slots(value: Any) -> None:
+def test_a_value_is_frozen_and_has_slots(value: Any) -> None:
     for field in fields(value):
         with pytest.raises(FrozenInstanceError):
             setattr(value, field.name, "other")
+        with pytest.raises(FrozenInstanceError):
+            delattr(value, field.name)
     assert not hasattr(value, "__dict__")
     assert type(value).__slots__ == tuple(field.name for field in fields(value))
 
 
-@given(commands())
-def test_a_command_can_be_compared_hashed_copied_and_pickled(command: Command) -> None:
-    for twin in (pickle.loads(pickle.dumps(command)), copy.deepcopy(command)):  # noqa: S301 - its own pickle
-        assert twin == command
-        assert hash(twin) == hash(command)
+@given(commands() | plans())
+def test_a_value_can_be_compared_hashed_copied_and_pickled(value: Command | Plan) -> None:
+    for twin in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value), copy.copy(value)):  # noqa: S301 - its own pickle
+        assert twin == value
+        assert hash(twin) == hash(value)
+        assert repr(twin) == repr(value)
 
 
 @pytest.mark.parametrize(

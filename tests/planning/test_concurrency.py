@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from planning import AddStep, MarkStep, NewPlanStep, Plan, SetupPlan, Toolbox
+from planning import AddStep, NewPlanStep, Plan, SetupPlan, Toolbox
 from planning.reducers import REDUCERS
 from planning.tools import ToolResult
 from session import InProcessEventBus, Session, ToolFailed, ToolInvoked
@@ -102,38 +102,6 @@ def test_no_update_of_many_writers_is_lost(toolbox: Toolbox, session: Session) -
     assert all(step.status == "done" and step.notes == (step.title,) for step in plan.steps[1:])
     assert len(session.select_all(ToolInvoked)) == 2 + 3 * WRITERS * ROUNDS
     assert replayed(session) == plan
-
-
-def test_each_result_tells_the_ids_of_its_own_steps(toolbox: Toolbox, session: Session) -> None:
-    toolbox.invoke("planning_setup_plan", SetupPlan("Many hands"))
-    told: list[tuple[str, str]] = []
-
-    def write(name: str) -> None:
-        for turn in range(ROUNDS):
-            steps = tuple(NewPlanStep(f"{name} {turn} {part}") for part in "abc")
-            told.append((f"{name} {turn}", toolbox.invoke("planning_add_step", AddStep(steps)).message))
-
-    at_once(*(lambda name=f"writer {n}": write(name) for n in range(WRITERS)))
-
-    by_title = {step.title: step.step_id for step in latest(session).steps}
-    assert len(told) == WRITERS * ROUNDS
-    for title, message in told:
-        assert message == f"Added {by_title[title + ' a']} to {by_title[title + ' c']}."
-
-
-def test_notes_of_many_writers_on_one_step_are_all_kept(toolbox: Toolbox, session: Session) -> None:
-    toolbox.invoke("planning_setup_plan", SetupPlan("Many hands", (NewPlanStep("One step"),)))
-
-    def write(name: str) -> None:
-        for turn in range(ROUNDS):
-            toolbox.invoke("planning_mark_step", MarkStep("S001", "in_progress", f"{name} {turn}"))
-
-    at_once(*(lambda name=f"writer {n}": write(name) for n in range(WRITERS)))
-
-    (step,) = latest(session).steps
-    assert sorted(step.notes) == sorted(
-        f"writer {n} {turn}" for n in range(WRITERS) for turn in range(ROUNDS)
-    )
 
 
 def test_readers_that_race_with_writers_see_the_plan_grow_and_change_nothing(

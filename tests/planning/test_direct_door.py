@@ -119,7 +119,10 @@ def test_a_command_of_the_wrong_types_is_a_failure_that_changes_nothing(
     assert planned.snapshot() == snapshot
 
 
-@pytest.mark.parametrize("command", [AddStep((NewPlanStep("x"),)), MarkStep("S001", "done"), ClearPlan()])
+@pytest.mark.parametrize(
+    "command",
+    [AddStep((NewPlanStep("x"),)), UpdateStep("S001", "x"), MarkStep("S001", "done"), ClearPlan()],
+)
 def test_without_a_plan_there_is_still_none(command: Any, session: Session) -> None:
     register_plan(session)
     assert session.bus.publish(event(session, command)).ok

@@ -198,7 +198,9 @@ def test_the_shape_of_a_step_id_is_forgiven(given: Any, recorded: str) -> None:
     assert marks == MarkSteps((MarkStep(recorded, "done"),))
 
 
-@pytest.mark.parametrize("given", ["2", "S2", 2, "S", "001x", "phase", "phase2", "S-1", "+1", "1.0", "S1_0"])
+@pytest.mark.parametrize(
+    "given", ["2", "S2", 2, "S", "001x", "phase", "phase2", "S-1", "+1", "1.0", "S1_0", "S0", "11"]
+)
 def test_a_step_id_that_means_no_step_is_refused(given: Any) -> None:
     message = f"step_id: the plan has no step {given}; its steps are S001 to 7"
     assert refusal(MarkStep(given, "done"), plan(*IDS)) == message
@@ -257,6 +259,12 @@ def test_a_status_is_checked_whatever_the_type_hints_say(status: Any, shown: str
     assert refusal(MarkStep("S001", status), PLAN) == (
         f"status: {shown} is unknown; send one of pending, in_progress, blocked, done"
     )
+
+
+def test_the_highest_number_of_a_step_is_one_less_than_a_thousand_million() -> None:
+    highest: Any = 10**9 - 1
+    assert handled(MarkStep(highest, "done"), plan("S999999999")) == MarkStep("S999999999", "done")
+    assert handled(MarkStep(0, "done"), plan("S000")) == MarkStep("S000", "done")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("value", [None, 7.0, True, -1, 10**9, b"S001", ["S001"]])

@@ -14,7 +14,6 @@ from planning import (
     MarkStep,
     NewPlanStep,
     Plan,
-    PlanStep,
     ReadPlan,
     SetupPlan,
     Toolbox,
@@ -22,7 +21,7 @@ from planning import (
     UpdateStep,
 )
 from planning.commands import Command
-from planning.lifecycle import TRANSITIONS, allows, refusal
+from planning.lifecycle import TRANSITIONS, allows
 from planning.model import PlanStatus
 from session import InProcessEventBus, Session, SessionEvent, ToolFailed, ToolInvoked
 
@@ -140,15 +139,6 @@ def test_the_tools_keep_to_the_table(
         assert len(session.select_all(Plan)) == 1
 
 
-@pytest.mark.parametrize(("status", "command", "cell"), CELLS)
-def test_a_refusal_says_what_to_do_instead(
-    status: PlanStatus | None, command: type[Command], cell: str
-) -> None:
-    plan = plan_in(status)
-    assert allows(plan, command) is (cell != "refused")
-    assert refusal(plan, command) == (REFUSALS[status] if cell == "refused" else None)
-
-
 @pytest.mark.parametrize("status", ["completed", "abandoned", None])
 def test_what_a_refusal_tells_the_model_to_do_is_allowed(status: PlanStatus | None) -> None:
     names = {name: command for command, name in TOOLS.items()}
@@ -175,22 +165,6 @@ def test_a_plan_is_completed_by_its_last_step_and_active_again_when_one_reopens(
     door(toolbox, AddStep((NewPlanStep("Test"),)))
     assert mark("S002", "done") == "active"
     assert mark("S003", "done") == "completed"
-
-
-def test_an_abandoned_plan_keeps_its_objective_and_loses_its_steps(
-    toolbox: Toolbox, session: Session
-) -> None:
-    bring_to(toolbox, "completed")
-    invoked(toolbox, ClearPlan())
-    assert session.select_latest(Plan) == Plan("Fix the login bug", "abandoned", ())
-
-
-def test_a_plan_after_an_abandoned_one_counts_from_the_start(toolbox: Toolbox, session: Session) -> None:
-    bring_to(toolbox, "abandoned")
-    invoked(toolbox, SetupPlan("Ship it", (NewPlanStep("Pack"),)))
-    assert session.select_latest(Plan) == Plan(
-        "Ship it", "active", (PlanStep("S001", "Pack", None, "pending"),)
-    )
 
 
 def test_the_table_cannot_be_changed() -> None:

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from planning import MarkStep, Plan, PlanStep, ToolValidationError
 from planning.commands import MarkSteps
 from planning.handlers import mark_steps as checked
-from planning.model import STEP_STATUSES
+from planning.model import STEP_STATUSES, PlanStatus
 from planning.reducers import mark_step, mark_steps
+from planning.suite import register_plan
+from session import Session
 from strategies import plans
 
 PLAN = Plan(
@@ -36,6 +38,17 @@ def test_several_marks_make_what_they_make_one_after_the_other(plan: Plan, data:
     )
     slice_: tuple[Plan, ...] = (plan,)
     assert mark_steps(slice_, MarkSteps(tuple(marks))) == reduce(mark_step, marks, slice_)
+
+
+@pytest.mark.parametrize(("is_last", "status"), [(False, "active"), (True, "completed")])
+def test_a_session_takes_several_marks_and_the_last_of_them_completes_its_plan(
+    is_last: bool, status: PlanStatus, session: Session
+) -> None:
+    register_plan(session)
+    session.dispatch(PLAN)
+    session.dispatch(MarkSteps((MarkStep("S002", "blocked", "No access"),), is_last=is_last))
+    blocked = PlanStep("S002", "Fix", None, "blocked", ("No access",))
+    assert session.select_all(Plan) == (Plan("Fix it", status, (PLAN.steps[0], blocked)),)
 
 
 def test_untouched_steps_are_shared() -> None:

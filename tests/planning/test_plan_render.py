@@ -111,15 +111,13 @@ def test_only_the_line_of_a_step_starts_with_its_id(plan: Plan) -> None:
         ),
         (MarkStep("S001", "done"), plan("done", "blocked"), "S001 done. Blocked: S002 Title 2"),
         (MarkStep("S001", "blocked"), plan("blocked", "pending"), "S001 blocked. Next: S002 Title 2"),
+        (MarkStep("S001", "blocked"), plan("blocked", "done"), "S001 blocked. No other step is open."),
+        (MarkStep("S009", "done"), plan("done", "pending"), "S009 done. Next: S002 Title 2"),
         (MarkStep("S001", "done"), plan("done", "done", status="completed"), "S001 done. Plan completed."),
     ],
 )
 def test_a_reply_says_what_was_done_and_what_comes_next(command: Command, after: Plan, expected: str) -> None:
     assert reply(command, after) == expected
-
-
-def test_a_reply_to_a_mark_of_a_step_that_is_gone_still_names_the_next() -> None:
-    assert reply(MarkStep("S009", "done"), plan("done", "pending")) == "S009 done. Next: S002 Title 2"
 
 
 @pytest.mark.parametrize(
@@ -202,22 +200,19 @@ def test_of_a_plan_that_has_no_room_the_next_steps_are_shown_and_the_rest_counte
         "S001 to S5000 done",
         f"S5001 pending: {'x' * 100}",
     ]
-    shown = len(lines) - 3
     assert lines[-2:] == [
-        f"S{5_000 + shown} pending: {'x' * 100}",
-        f"({15_000 - shown} not shown: S{5_001 + shown} to S20000; mark steps done to see the next ones)",
+        f"S5361 pending: {'x' * 100}",
+        "(14639 not shown: S5362 to S20000; mark steps done to see the next ones)",
     ]
-    assert shown > 300
 
 
 def test_a_long_plan_is_shown_around_the_step_that_is_in_progress() -> None:
     current = PlanStep("S19999", "Here", None, "in_progress")
     lines = plan_text(long_plan(20_000, S19999=current)).split("\n")
-    hidden = 20_000 - (len(lines) - 2)
     assert lines[:3] == [
         "Ship it (active, 0 of 20000 done)",
-        f"({hidden} not shown: S001 to S{hidden})",
-        f"S{hidden + 1} pending: {'x' * 100}",
+        "(19641 not shown: S001 to S19641)",
+        f"S19642 pending: {'x' * 100}",
     ]
     assert lines[-3:] == [
         f"S19998 pending: {'x' * 100}",

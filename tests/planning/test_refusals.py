@@ -7,7 +7,6 @@ from typing import Any, cast
 import pytest
 
 from planning import AddStep, MarkStep, Plan, PlanStep, Toolbox, ToolValidationError, UpdateStep
-from planning.text import NOTE
 from session import Session, select_latest
 
 
@@ -69,51 +68,3 @@ def test_a_plan_of_an_unknown_status_counts_as_none(toolbox: Toolbox, session: S
     assert toolbox.call("planning_read_plan").error == NO_PLAN
     assert toolbox.call("planning_setup_plan", {"objective": "again"}).success
     assert select_latest(session, Plan) == Plan("again", "active", ())
-
-
-def test_a_space_at_either_end_of_a_note_is_trimmed(toolbox: Toolbox, session: Session) -> None:
-    toolbox.call("planning_setup_plan", {"objective": "x", "initial_steps": ["a"]})
-    for note in ("x ", " x"):
-        assert toolbox.invoke("planning_mark_step", MarkStep("S001", "done", note)).value.note == "x"
-    plan = select_latest(session, Plan)
-    assert plan is not None
-    assert plan.steps[0].notes == ("x", "x")
-
-
-def test_the_remedies_are_in_words_that_can_be_followed() -> None:
-    assert NOTE.problems("a\r\nb \u201cc\u201d") == [
-        "a carriage return (U+000D) at character 2; remove it",
-        "LEFT DOUBLE QUOTATION MARK (U+201C) at character 6; only ASCII is allowed, write '\"'",
-        "RIGHT DOUBLE QUOTATION MARK (U+201D) at character 8; only ASCII is allowed, write '\"'",
-    ]
-    assert NOTE.problems("\x01\x02\x03\x04")[-1] == "1 more character to replace"
-
-
-def test_a_blocked_step_is_not_named_as_what_is_left(toolbox: Toolbox) -> None:
-    toolbox.call("planning_setup_plan", {"objective": "x", "initial_steps": ["a", "b"]})
-    first = toolbox.invoke("planning_mark_step", MarkStep("S001", "blocked"))
-    second = toolbox.invoke("planning_mark_step", MarkStep("S002", "done"))
-    again = toolbox.invoke("planning_mark_step", MarkStep("S001", "blocked"))
-    assert [first.message, second.message, again.message] == [
-        "S001 blocked. Next: S002 b",
-        "S002 done. Blocked: S001 a",
-        "S001 blocked. No other step is open.",
-    ]
-
-
-def test_a_note_cannot_pose_as_two(toolbox: Toolbox) -> None:
-    toolbox.call("planning_setup_plan", {"objective": "x", "initial_steps": ["a"]})
-    toolbox.invoke("planning_mark_step", MarkStep("S001", "in_progress", "one\n- two"))
-    assert toolbox.call("planning_read_plan").message == (
-        "x (active, 0 of 1 done)\nS001 in_progress: a\n  - one\n    - two"
-    )
-
-
-def test_a_flood_of_problems_is_counted_and_not_all_written_out(toolbox: Toolbox) -> None:
-    refused = toolbox.call("planning_setup_plan", {"objective": "x", "initial_steps": ["\u2014"] * 5_000})
-    lines = refused.message.splitlines()
-    assert (lines[0], len(lines)) == ("Refused, nothing changed. 5000 problems:", 62)
-    assert lines[-2:] == [
-        '- initial_steps[59].title: EM DASH (U+2014) at character 1; only ASCII is allowed, write "-"',
-        "- and 4940 more",
-    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from enum import Enum
 from typing import Any
 
@@ -16,6 +17,17 @@ from strategies import anything, refused_texts, spaces, texts, untrimmed_texts
 RULES = {"objective": OBJECTIVE, "title": TITLE, "details": DETAILS, "note": NOTE, "step_id": STEP_ID}
 every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 rules = st.sampled_from(list(RULES.values()))
+
+
+_CONTROLS = [f"a control character (U+000{number}) at character {number}; remove it" for number in (1, 2, 3)]
+
+
+def _not_ascii(character: str, place: int, spelling: str) -> str:
+    return f'{character} at character {place}; only ASCII is allowed, write "{spelling}"'
+
+
+def _unspelled(character: str, place: int) -> str:
+    return f"{character} at character {place} has no ASCII spelling; write the text in English or in ASCII"
 
 
 def test_the_rules_have_the_limits_of_the_specification() -> None:
@@ -45,10 +57,17 @@ def test_one_character_over_the_limit_is_refused_with_the_length(rule: TextRule)
 
 @every_rule
 def test_text_is_measured_after_the_trim(rule: TextRule) -> None:
-    text = f" \t\n\u00a0{'x' * rule.limit}\u3000\r\n "
-    assert rule.problems(text) == []
-    assert not rule.keeps(text)
-    assert rule.clean(text) == "x" * rule.limit
+    longest = "x" * rule.limit
+    for text in (
+        f" \t\n\u00a0{longest}\u3000\r\n ",
+        f" {longest}",
+        f"{longest} ",
+        f" {longest[1:]}",
+        f"{longest[1:]} ",
+    ):
+        assert rule.problems(text) == []
+        assert not rule.keeps(text)
+        assert rule.clean(text) == text.strip()
 
 
 @pytest.mark.parametrize("blank", ["", " ", "\n\t ", "\u00a0"])
@@ -103,6 +122,7 @@ def test_a_control_character_is_refused_unless_the_rule_allows_lines(rule: TextR
             "it\u2019s",
             'RIGHT SINGLE QUOTATION MARK (U+2019) at character 3; only ASCII is allowed, write "\'"',
         ),
+        ("a\u201cb", "LEFT DOUBLE QUOTATION MARK (U+201C) at character 2; only ASCII is allowed, write '\"'"),
         ("a \u2013 b", 'EN DASH (U+2013) at character 3; only ASCII is allowed, write "-"'),
         ("a \u2192 b", 'RIGHTWARDS ARROW (U+2192) at character 3; only ASCII is allowed, write "->"'),
         ("a\u00a0b", 'NO-BREAK SPACE (U+00A0) at character 2; only ASCII is allowed, write " "'),
@@ -135,57 +155,34 @@ def test_a_refused_character_is_named_with_its_place_and_its_remedy(text: str, p
     assert not TITLE.keeps(text)
 
 
-def test_the_place_of_a_character_is_counted_in_the_trimmed_text() -> None:
-    assert TITLE.problems("  caf\u00e9  ") == [
-        'LATIN SMALL LETTER E WITH ACUTE (U+00E9) at character 4; only ASCII is allowed, write "e"'
-    ]
-
-
-def test_a_character_that_comes_again_is_reported_once() -> None:
-    assert TITLE.problems("a\u2013b\u2013c") == [
-        'EN DASH (U+2013) at character 2; only ASCII is allowed, write "-"'
-    ]
-
-
-def test_of_many_characters_three_are_named_and_the_rest_counted() -> None:
-    assert TITLE.problems("\u00e1\u00e9\u00ed\u00f3\u00fa") == [
-        'LATIN SMALL LETTER A WITH ACUTE (U+00E1) at character 1; only ASCII is allowed, write "a"',
-        'LATIN SMALL LETTER E WITH ACUTE (U+00E9) at character 2; only ASCII is allowed, write "e"',
-        'LATIN SMALL LETTER I WITH ACUTE (U+00ED) at character 3; only ASCII is allowed, write "i"',
-        "2 more characters to replace",
-    ]
-
-
 @pytest.mark.parametrize(
-    ("text", "character"),
+    ("text", "problems"),
     [
-        ("\u03b1\u03b2\u03b3\u03b4\u03b5", "GREEK SMALL LETTER ALPHA (U+03B1) at character 1"),
-        ("\u4fee\u590d\u767b\u5f55", "CJK UNIFIED IDEOGRAPH-4FEE (U+4FEE) at character 1"),
-        ("\U0001f680 go", "ROCKET (U+1F680) at character 1"),
-        ("It\u2019s live \U0001f680\ufe0f", "ROCKET (U+1F680) at character 11"),
-        ("na\u00efve \u0438 \u2014 \u200b!", "CYRILLIC SMALL LETTER I (U+0438) at character 7"),
-        ("a\ud800", "a character (U+D800) at character 2"),
+        (
+            "\u2013" + "x" * 160,
+            ["161 characters, at most 160; cut 1", _not_ascii("EN DASH (U+2013)", 1, "-")],
+        ),
+        ("  a\u2013b\u2013c  ", [_not_ascii("EN DASH (U+2013)", 2, "-")]),
+        ("\x01\x02\x03\x04", [*_CONTROLS, "1 more character to replace"]),
+        ("\x01\x02\x03\x04\x05", [*_CONTROLS, "2 more characters to replace"]),
+        ("\u03b1\u03b2\u03b3\u03b4\u03b5", [_unspelled("GREEK SMALL LETTER ALPHA (U+03B1)", 1)]),
+        ("\u4fee\u590d\u767b\u5f55", [_unspelled("CJK UNIFIED IDEOGRAPH-4FEE (U+4FEE)", 1)]),
+        ("It\u2019s live \U0001f680\ufe0f", [_unspelled("ROCKET (U+1F680)", 11)]),
+        ("na\u00efve \u0438 \u2014 \u200b!", [_unspelled("CYRILLIC SMALL LETTER I (U+0438)", 7)]),
+        ("a\ud800", [_unspelled("a character (U+D800)", 2)]),
+        (
+            "\u4fee\n\u590d",
+            [
+                _unspelled("CJK UNIFIED IDEOGRAPH-4FEE (U+4FEE)", 1),
+                'a newline (U+000A) at character 2; this field is one line, write " "',
+            ],
+        ),
     ],
 )
-def test_a_text_that_ascii_cannot_spell_is_refused_in_one_sentence(text: str, character: str) -> None:
-    assert TITLE.problems(text) == [
-        f"{character} has no ASCII spelling; write the text in English or in ASCII"
-    ]
-
-
-def test_a_line_break_is_reported_beside_a_text_that_ascii_cannot_spell() -> None:
-    assert TITLE.problems("\u4fee\n\u590d") == [
-        "CJK UNIFIED IDEOGRAPH-4FEE (U+4FEE) at character 1 has no ASCII spelling; "
-        "write the text in English or in ASCII",
-        'a newline (U+000A) at character 2; this field is one line, write " "',
-    ]
-
-
-def test_length_and_characters_are_reported_together() -> None:
-    assert TITLE.problems("\u2013" + "x" * 160) == [
-        "161 characters, at most 160; cut 1",
-        'EN DASH (U+2013) at character 1; only ASCII is allowed, write "-"',
-    ]
+def test_each_fault_of_a_text_is_reported_once_and_of_many_characters_three(
+    text: str, problems: list[str]
+) -> None:
+    assert TITLE.problems(text) == problems
 
 
 @pytest.mark.parametrize("rule", [DETAILS, NOTE])
@@ -229,6 +226,7 @@ def test_a_rule_describes_its_field(rule: TextRule) -> None:
         ("\u0301", ""),
         ("\ufe0f", ""),
         ("\u2028", " "),
+        ("\u2029", " "),
         ("\x85", None),
         ("a", None),
     ],
@@ -316,6 +314,7 @@ def test_who_follows_the_remedies_ends_with_text_that_is_accepted(
         ("start" + " " * 400 + "x" * 155, "start " + "x" * 151 + "..."),
         ("x" * 155 + " " * 400 + "the end", "x" * 155 + " t..."),
         ("\u200b" * 500 + "x", "x"),
+        ("\u200b \n" * 300 + "the end", "the end"),
         ("\x00" * 500 + "x" * 161, "x" * 157 + "..."),
         ("\u00bd" * 60, "1/2" * 52 + "1..."),
         (" \n\t\u200b\x00", ""),
@@ -327,6 +326,26 @@ def test_who_follows_the_remedies_ends_with_text_that_is_accepted(
 )
 def test_a_text_is_fitted_to_one_line_with_a_sign_where_it_is_cut(text: str, fit: str) -> None:
     assert fitted(text, TITLE) == fit
+
+
+@pytest.mark.parametrize("filler", ["x", " ", "\u00e9"])
+def test_what_is_cut_off_is_not_looked_at(filler: str) -> None:
+    def cost(length: int) -> int:
+        calls = 0
+
+        def counting(*_: object) -> None:
+            nonlocal calls
+            calls += 1
+
+        text = "\u2013" + filler * length + "x" * 1_000 + "\u00e9" * length
+        sys.setprofile(counting)
+        try:
+            fitted(text, TITLE)
+        finally:
+            sys.setprofile(None)
+        return calls
+
+    assert cost(100_000) == cost(1_000)
 
 
 @given(st.text() | st.text("ab \n\u00e9\u00bd\x00", min_size=100, max_size=800), rules)

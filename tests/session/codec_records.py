@@ -2,17 +2,49 @@
 
 from __future__ import annotations
 
+import json
 import typing
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
-from typing import Annotated, Any, Generic, Literal, Optional, TypeVar, Union
+from typing import Annotated, Any, Generic, Literal, NewType, Optional, Required, TypedDict, TypeVar, Union
 from uuid import UUID
 
 import attrs
+import typing_extensions
+
+from session import Snapshot
 
 T = TypeVar("T")
+UserId = NewType("UserId", str)
+Amount = typing_extensions.TypeAliasType("Amount", Decimal | None)
+
+IDENTITY = UUID("00000000-0000-4000-8000-000000000001")
+WHEN = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=timezone(timedelta(hours=2)))
+
+DOCUMENT: dict[str, Any] = {
+    "version": 1,
+    "session_id": "00000000-0000-4000-8000-000000000001",
+    "created_at": "2024-05-06T07:08:09.123456+02:00",
+    "tags": {"run": "7"},
+    "slices": {},
+}
+
+
+def snapshot_of(*values: object) -> Snapshot:
+    """A snapshot of these values, each appended to the slice of its type."""
+    slices: dict[type, tuple[object, ...]] = {}
+    for value in values:
+        slices[type(value)] = (*slices.get(type(value), ()), value)
+    return Snapshot(slices=slices, session_id=IDENTITY, created_at=WHEN, tags={"run": "7"})
+
+
+def text_of(name: str, *rows: object) -> str:
+    """The text of a snapshot with one slice."""
+    return json.dumps({**DOCUMENT, "slices": {name: rows}})
 
 
 class Colour(Enum):
@@ -49,6 +81,16 @@ class Tree:
     parent: Tree | None = None
 
 
+class TypedPoint(TypedDict):
+    x: int
+    y: typing_extensions.NotRequired[Decimal]
+
+
+class TypedLoose(TypedDict, total=False):
+    name: Required[str]
+    days: set[date]
+
+
 @dataclass(frozen=True)
 class Everything:
     text: str
@@ -57,7 +99,11 @@ class Everything:
     flag: bool
     nothing: None
     when: datetime
+    at: time
+    price: Decimal
+    amount: Amount
     identity: UUID
+    user: UserId
     colour: Colour
     level: Level
     mood: Mood
@@ -69,16 +115,84 @@ class Everything:
     pair: tuple[int, str]
     many: tuple[int, ...]
     bare: tuple  # type: ignore[type-arg]
+    typing_tuple: typing.Tuple[int, ...]  # noqa: UP006 - older code is written so
     items: list[Point] = field(hash=False)
     sequence: Sequence[int] = field(hash=False)
+    days: frozenset[date]
+    words: set[str] = field(hash=False)
+    any_set: AbstractSet[int]
+    bare_set: frozenset  # type: ignore[type-arg]
     table: dict[str, tuple[int, ...]] = field(hash=False)
     mapping: Mapping[str, Point] = field(hash=False)
     bare_table: dict = field(hash=False)  # type: ignore[type-arg]
-    noted: Annotated[int, "a note"] = 0
-    typing_tuple: typing.Tuple[int, ...] = ()  # noqa: UP006 - older code is written so
-    anything: Any = None
-    thing: object = None
-    nested: tuple[dict[str, tuple[Point | None, ...]], ...] = ()
+    point: TypedPoint
+    loose: TypedLoose
+    by_number: dict[int, str]
+    by_float: dict[float, str]
+    by_flag: dict[bool, str]
+    by_day: Mapping[date, TypedPoint]
+    by_id: dict[UUID, int]
+    by_colour: dict[Colour, int]
+    by_level: dict[Level, int]
+    by_user: dict[UserId, int]
+    by_number_or_none: dict[int | None, int]
+    by_price: dict[Decimal, set[int]]
+    noted: Annotated[int, "a note"]
+    anything: Any
+    thing: object
+    nested: tuple[dict[str, tuple[Point | None, ...]], ...]
+
+
+EVERYTHING = Everything(
+    text="t\n\u00e9\ud800",
+    whole=-(10**30),
+    real=0.1,
+    flag=True,
+    nothing=None,
+    when=WHEN,
+    at=time(7, 8, 9, 10, tzinfo=UTC),
+    price=Decimal("1.50"),
+    amount=Decimal("-0.1e-7"),
+    identity=IDENTITY,
+    user=UserId("u1"),
+    colour=Colour.BLUE,
+    level=Level.HIGH,
+    mood=Mood.CALM,
+    word=1,
+    maybe=None,
+    old_maybe="m",
+    old_either="5",
+    record_or_text=Point(1),
+    pair=(1, "a"),
+    many=(1, 2),
+    bare=(1, "a", None),
+    typing_tuple=(1,),
+    items=[Point(1)],
+    sequence=[1, 2],
+    days=frozenset({date(2024, 5, 6), date(1, 1, 1)}),
+    words={"b", "a", "\u00e9"},
+    any_set=frozenset({3, -1, 20}),
+    bare_set=frozenset({1, "a"}),
+    table={"a": (1,)},
+    mapping={"p": Point(3)},
+    bare_table={"a": [1, {"b": None}]},
+    point=TypedPoint(x=1, y=Decimal("2.0")),
+    loose=TypedLoose(name="n", days={date(2024, 5, 6)}),
+    by_number={1: "a", -20: "b", 10**30: "c"},
+    by_float={1.5: "a", -0.25: "b", 1e300: "c"},
+    by_flag={True: "yes", False: "no"},
+    by_day={date(2024, 5, 6): TypedPoint(x=1)},
+    by_id={IDENTITY: 1},
+    by_colour={Colour.RED: 1, Colour.BLUE: 2},
+    by_level={Level.LOW: 1},
+    by_user={UserId("u1"): 1},
+    by_number_or_none={1: 1, None: 2},
+    by_price={Decimal("1.50"): {1, 2}},
+    noted=0,
+    anything={"free": [1.5, True]},
+    thing="thing",
+    nested=({"a": (None, Point(7))},),
+)
 
 
 @dataclass(frozen=True)
@@ -164,3 +278,38 @@ class Handmade(Point):
 @dataclass(frozen=True)
 class Measure:
     value: float
+
+
+@dataclass(frozen=True)
+class First:
+    left: First | Second | None
+    right: str
+
+
+@dataclass(frozen=True)
+class Second:
+    left: First | Second | None
+    right: int
+
+
+@dataclass(frozen=True)
+class Nested:
+    items: dict[str, list[int]]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A record whose slice checks itself."""
+
+    number: int
+
+    @staticmethod
+    def check_slice(items: tuple[Checked, ...]) -> None:
+        for item in items:
+            if item.number < 1:
+                raise ValueError(f"{item.number} is not positive")
+
+
+class Outer:
+    class Inner(Point):
+        """A record inside a class."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 import attrs
+import pytest
 
-from session import Session, SessionEvent, ToolInvoked, append
+from session import Session, SessionEvent, ToolInvoked, Transaction, append
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +80,14 @@ def elsewhere(work: Callable[[], object]) -> list[object]:
 def texts(session: Session) -> list[str]:
     """The texts of the notes that a session holds."""
     return [note.text for note in session.select_all(Note)]
+
+
+class OnPurposeError(Exception):
+    """Raised to give a transaction up, or by a subscriber or a bus."""
+
+
+def give_up(session: Session, body: Callable[[Transaction], object]) -> None:
+    """Run a body in a transaction and raise at its end."""
+    with pytest.raises(OnPurposeError), session.transaction() as transaction:
+        body(transaction)
+        raise OnPurposeError

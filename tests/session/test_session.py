@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +18,6 @@ from session import (
     InProcessEventBus,
     Session,
     append,
-    replace_latest,
 )
 
 IDENTITY = UUID("00000000-0000-4000-8000-000000000001")
@@ -67,17 +68,6 @@ class TestFamily:
         assert parent.children == children
         assert [child.parent for child in children] == [parent] * 3
         assert [child.children for child in children] == [()] * 3
-
-    def test_parent_and_child_share_neither_slices_nor_events(self, bus: InProcessEventBus) -> None:
-        parent = Session(bus=bus)
-        child = Session(bus=bus, parent=parent)
-        for session in (parent, child):
-            session.register_reducer(Note, append)
-        child.dispatch(Note("child"))
-        child.publish(ping(child, 1))
-        assert (parent.select_all(Note), parent.select_all(Ping)) == ((), ())
-        assert child.select_all(Note) == (Note("child"),)
-        assert numbers(child.select_all(Ping)) == [1]
 
     def test_a_parent_keeps_its_children_until_they_are_closed(self) -> None:
         parent = Session()
@@ -154,14 +144,6 @@ class TestReducers:
         session.dispatch(Note("late"))
         assert session.select_all(Note) == (Note("late"),)
 
-    def test_one_value_may_feed_many_slices(self, session: Session) -> None:
-        session.register_reducer(Note, append)
-        session.register_reducer(Note, replace_latest, slice_type=object)
-        session.dispatch(Note("a"))
-        session.dispatch(Note("b"))
-        assert session.select_all(Note) == (Note("a"), Note("b"))
-        assert session.select_all(object) == (Note("b"),)
-
     def test_reducers_of_both_kinds_may_share_a_slice(self, session: Session) -> None:
         session.register_reducer(Note, append)
         session.register_reducer(Count, lambda slice_, event: slice_[: event.total], slice_type=Note)
@@ -169,30 +151,51 @@ class TestReducers:
             session.dispatch(value)
         assert session.select_all(Note) == (Note("a"), Note("c"))
 
-    def test_a_reducer_that_fails_in_dispatch_changes_nothing(self, session: Session) -> None:
-        session.register_reducer(Note, append)
-        session.register_reducer(Note, lambda slice_, event: (1 // 0,), slice_type=int)
-        with pytest.raises(ZeroDivisionError):
-            session.dispatch(Note("a"))
-        assert (session.select_all(Note), session.select_all(int)) == ((), ())
 
-    @pytest.mark.parametrize("wrong", [("Note", append, None), (Note, append, "Note")])
-    def test_a_type_that_is_no_class_is_refused(self, session: Session, wrong: tuple[Any, Any, Any]) -> None:
+async def later(*_arguments: Any) -> tuple[Any, ...]:
+    return ()
+
+
+class Later:
+    async def __call__(self, *_arguments: Any) -> tuple[Any, ...]:
+        return ()
+
+
+ROLES: dict[str, tuple[Callable[[Session, Any], object], str]] = {
+    "reducer": (lambda session, given: session.register_reducer(Note, given), "nobody would await it"),
+    "view": (lambda session, given: session.register_view(Note, given), "nobody would await it"),
+    "subscriber": (lambda session, given: session.bus.subscribe(Note, given), "delivery is synchronous"),
+}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_what_a_session_cannot_call_is_refused(role: str, session: Session) -> None:
+    register, reason = ROLES[role]
+    refused = {
+        "print": f"a {role} must be callable, got 'print'",
+        **dict.fromkeys((later, Later(), partial(later)), f"a {role} must be a plain function: {reason}"),
+    }
+    for given, message in refused.items():
         with pytest.raises(TypeError) as caught:
-            session.register_reducer(*wrong)
-        assert str(caught.value) == "event_type and slice_type must be classes, got 'Note'"
+            register(session, given)
+        assert str(caught.value) == message
+    assert session.publish(ping(session)).failures == ()
 
-    def test_a_reducer_that_cannot_be_called_is_refused(self, session: Session) -> None:
-        wrong: Any = "append"
-        with pytest.raises(TypeError) as caught:
-            session.register_reducer(Note, wrong)
-        assert str(caught.value) == "a reducer must be callable, got 'append'"
 
-    def test_a_coroutine_function_is_refused_as_a_reducer(self, session: Session) -> None:
-        async def later(slice_: tuple[Any, ...], event: Any) -> tuple[Any, ...]:
-            return slice_
-
-        wrong: Any = later
-        with pytest.raises(TypeError) as caught:
-            session.register_reducer(Note, wrong)
-        assert str(caught.value) == "a reducer must be a plain function: nobody would await it"
+@pytest.mark.parametrize(
+    ("register", "message"),
+    [
+        (lambda session: session.register_reducer("Note", append),
+         "event_type and slice_type must be classes, got 'Note'"),
+        (lambda session: session.register_reducer(Note, append, "Note"),
+         "event_type and slice_type must be classes, got 'Note'"),
+        (lambda session: session.register_view("Note", print),
+         "event_type and slice_type must be classes, got 'Note'"),
+        (lambda session: session.bus.subscribe("Note", print), "event_type must be a class, got 'Note'"),
+    ],
+    ids=["event type", "slice type", "view", "subscriber"],
+)  # fmt: skip
+def test_a_type_that_is_no_class_is_refused(register: Callable[[Any], object], message: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        register(Session())
+    assert str(caught.value) == message

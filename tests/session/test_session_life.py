@@ -39,24 +39,6 @@ class TestRollback:
         assert session.select_all(Count) == (Count(1),)
         assert len(session.select_all(ToolInvoked)) == 2
 
-    def test_a_slice_that_is_younger_than_the_snapshot_goes(self) -> None:
-        session = note_session()
-        snapshot = session.snapshot()
-        session.dispatch(Note("a"))
-        session.rollback(snapshot)
-        assert session.select_all(Note) == ()
-        assert session.snapshot() == snapshot
-
-    def test_rollback_inside_a_transaction_that_is_given_up_never_was(self) -> None:
-        session = note_session()
-        empty = session.snapshot()
-        session.dispatch(Note("a"))
-        with pytest.raises(KeyError), session.transaction():
-            session.rollback(empty)
-            assert session.select_all(Note) == ()
-            raise KeyError
-        assert session.select_all(Note) == (Note("a"),)
-
     def test_the_snapshot_of_another_session_can_be_put_in_place(self) -> None:
         one, two = note_session(), note_session()
         one.dispatch(Note("one"))
@@ -65,17 +47,6 @@ class TestRollback:
         one.dispatch(Note("one again"))
         assert two.select_all(Note) == (Note("one"), Note("two"))
         assert one.select_all(Note) == (Note("one"), Note("one again"))
-
-    def test_a_history_goes_on_where_it_was_when_a_rollback_is_given_up(self) -> None:
-        session = Session(history=2)
-        empty = session.snapshot()
-        session.publish(ping(session, 1))
-        with pytest.raises(KeyError), session.transaction() as transaction:
-            session.rollback(empty)
-            transaction.publish(ping(session, 2))
-            raise KeyError
-        session.publish(ping(session, 3))
-        assert numbers(session.select_all(Ping)) == [1, 3]
 
     def test_only_a_snapshot_can_be_rolled_back_to(self, session: Session) -> None:
         wrong: Any = {}
@@ -113,27 +84,8 @@ class TestReset:
         session.rollback(before)
         assert session.select_all(Note) == (Note("a"),)
 
-    def test_a_reset_inside_a_transaction_that_is_given_up_never_was(self) -> None:
-        session = note_session()
-        session.dispatch(Note("a"))
-        with pytest.raises(KeyError), session.transaction():
-            session.reset()
-            assert session.select_all(Note) == ()
-            raise KeyError
-        assert session.select_all(Note) == (Note("a"),)
-
 
 class TestClone:
-    def test_a_clone_starts_equal_and_goes_its_own_way(self) -> None:
-        session = note_session()
-        session.dispatch(Note("a"))
-        clone = session.clone()
-        assert clone.snapshot() == session.snapshot()
-        clone.dispatch(Note("clone"))
-        session.dispatch(Note("b"))
-        assert session.select_all(Note) == (Note("a"), Note("b"))
-        assert clone.select_all(Note) == (Note("a"), Note("clone"))
-
     def test_a_clone_takes_what_is_committed(self) -> None:
         session = note_session()
         session.dispatch(Note("before"))

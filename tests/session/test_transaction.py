@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from session_records import Count, Note, Ping, elsewhere, note_session, numbers, ping, texts
+from session_records import (
+    Count,
+    Note,
+    OnPurposeError,
+    Ping,
+    elsewhere,
+    give_up,
+    note_session,
+    numbers,
+    ping,
+    texts,
+)
 
 from session import (
     ReducerError,
-    Session,
     replace_latest,
 )
-
-NOT_HERE = "the transaction is not open here: use it inside its own with block, and not inside a nested one"
-OPEN_ALREADY = "the transaction is open already: call session.transaction() for a nested one"
-IN_A_REDUCER = "a reducer must not dispatch or publish: return the next slice instead"
-
-
-class OnPurposeError(Exception):
-    """Raised to give a transaction up."""
-
-
-def give_up(session: Session, body: Callable[[Any], object]) -> None:
-    """Run a body in a transaction and raise at its end."""
-    with pytest.raises(OnPurposeError), session.transaction() as transaction:
-        body(transaction)
-        raise OnPurposeError
-
-
-def test_what_is_dispatched_inside_is_there_when_the_block_has_ended() -> None:
-    session = note_session()
-    with session.transaction() as transaction:
-        transaction.dispatch(Note("a"))
-        transaction.dispatch(Note("b"))
-    assert texts(session) == ["a", "b"]
 
 
 def test_nothing_stays_of_a_block_that_raises() -> None:
@@ -76,7 +62,7 @@ def test_code_inside_reads_the_events_of_all_the_blocks_that_it_is_in() -> None:
             inner.publish(ping(session, 3))
             inner.dispatch(ping(session, 4))
             assert numbers(session.select_all(Ping)) == [1, 2, 3, 4]
-            assert session.select_latest(Ping) == session.select_all(Ping)[-1]
+            assert session.select_latest(Ping) == inner.latest(Ping) == session.select_all(Ping)[-1]
             assert elsewhere(lambda: numbers(session.select_all(Ping))) == [[1]]
             assert elsewhere(lambda: session.select_latest(Ping)) == list(session.select_all(Ping)[:1])
         assert numbers(session.select_all(Ping)) == [1, 2, 3, 4]

@@ -4,26 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import suppress
 from uuid import uuid4
 
 import pytest
-from session_records import Note, Ping, called, note_session, numbers, ping
+from session_records import Note, Ping, called, note_session, numbers, ping, texts
 
 from session import Session, ToolInvoked, Transaction, TransactionError
 from session.slices import items_of
-
-
-def test_a_transaction_sees_the_events_that_it_published_and_those_before(session: Session) -> None:
-    session.publish(ping(session, 1))
-    with session.transaction() as transaction:
-        assert transaction.latest(Ping) == session.select_all(Ping)[0]
-        transaction.publish(ping(session, 2))
-        with session.transaction() as inner:
-            inner.publish(ping(session, 3))
-            assert numbers(session.select_all(Ping)) == [1, 2, 3]
-            newest = inner.latest(Ping)
-    assert newest is not None
-    assert newest.number == 3
 
 
 def test_the_events_and_slices_of_one_commit_appear_in_one_step() -> None:
@@ -44,15 +32,6 @@ def test_the_events_and_slices_of_one_commit_appear_in_one_step() -> None:
     assert set(seen) == {(0, 0, 0), (2, 1, 1)}
 
 
-def test_events_of_several_types_in_one_commit_are_all_logged(session: Session) -> None:
-    with session.transaction() as transaction:
-        transaction.publish(ping(session, 1))
-        transaction.publish(ToolInvoked("a", None, None, session_id=session.session_id))
-        transaction.publish(ping(session, 2))
-    assert numbers(session.select_all(Ping)) == [1, 2]
-    assert [event.name for event in session.select_all(ToolInvoked)] == ["a"]
-
-
 def test_a_publishing_that_is_refused_takes_its_value_back() -> None:
     session = note_session()
     foreign = ToolInvoked("tool", None, None, Note("value"), session_id=uuid4())
@@ -60,7 +39,7 @@ def test_a_publishing_that_is_refused_takes_its_value_back() -> None:
         with pytest.raises(TransactionError):
             transaction.publish(foreign)
         transaction.dispatch(Note("after"))
-    assert [note.text for note in session.select_all(Note)] == ["after"]
+    assert texts(session) == ["after"]
 
 
 def test_another_task_cannot_dispatch_through_a_transaction_that_is_open() -> None:
@@ -75,7 +54,7 @@ def test_another_task_cannot_dispatch_through_a_transaction_that_is_open() -> No
             await asyncio.create_task(other(transaction))
 
     asyncio.run(main())
-    assert [note.text for note in session.select_all(Note)] == []
+    assert texts(session) == []
 
 
 def test_a_value_that_was_rolled_back_is_reduced_again() -> None:
@@ -85,7 +64,7 @@ def test_a_value_that_was_rolled_back_is_reduced_again() -> None:
         transaction.dispatch(note)
         session.rollback(empty)
         transaction.publish(ToolInvoked("tool", None, None, note, session_id=session.session_id))
-    assert [note.text for note in session.select_all(Note)] == ["a"]
+    assert texts(session) == ["a"]
 
 
 def test_publishing_tells_of_its_own_event_also_when_a_subscriber_publishes_in_its_turn(
@@ -101,3 +80,32 @@ def test_publishing_tells_of_its_own_event_also_when_a_subscriber_publishes_in_i
     assert result.event is first
     assert answer in result.handlers
     assert numbers(session.select_all(Ping)) == [1, 2]
+
+
+def test_a_snapshot_within_a_transaction_does_not_change_with_it() -> None:
+    session = note_session()
+    with session.transaction() as transaction:
+        transaction.dispatch(Note("a"))
+        snapshot = session.snapshot()
+        transaction.dispatch(Note("b"))
+    assert snapshot.select_all(Note) == (Note("a"),)
+
+
+@pytest.mark.parametrize("is_given_up", [False, True])
+def test_an_event_whose_own_reducer_fails_takes_its_value_back(*, is_given_up: bool) -> None:
+    session = note_session()
+    session.dispatch(Note("before"))
+
+    def refuse(_slice: tuple[object, ...], _event: object) -> tuple[object, ...]:
+        raise ValueError("refused")
+
+    session.register_reducer(ToolInvoked, refuse, int)
+    with suppress(KeyError), session.transaction() as transaction:
+        if not is_given_up:
+            transaction.dispatch(Note("first"))
+        with pytest.raises(ValueError, match=r"^refused$"):
+            transaction.publish(called(session, Note("value")))
+        transaction.dispatch(Note("last"))
+        if is_given_up:
+            raise KeyError
+    assert texts(session) == (["before"] if is_given_up else ["before", "first", "last"])

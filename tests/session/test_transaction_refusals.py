@@ -9,12 +9,23 @@ from functools import partial
 from typing import Any
 
 import pytest
-from session_records import Count, Note, Ping, called, elsewhere, note_session, ping, texts
+from session_records import (
+    Count,
+    Note,
+    Ping,
+    called,
+    elsewhere,
+    give_up,
+    note_session,
+    ping,
+    texts,
+)
 
 from session import (
     Session,
     Snapshot,
     ToolInvoked,
+    Transaction,
     TransactionError,
     append,
 )
@@ -22,17 +33,6 @@ from session import (
 NOT_HERE = "the transaction is not open here: use it inside its own with block, and not inside a nested one"
 OPEN_ALREADY = "the transaction is open already: call session.transaction() for a nested one"
 IN_A_REDUCER = "a reducer must not dispatch or publish: return the next slice instead"
-
-
-class OnPurposeError(Exception):
-    """Raised to give a transaction up."""
-
-
-def give_up(session: Session, body: Callable[[Any], object]) -> None:
-    """Run a body in a transaction and raise at its end."""
-    with pytest.raises(OnPurposeError), session.transaction() as transaction:
-        body(transaction)
-        raise OnPurposeError
 
 
 def assert_refused(work: Callable[[], object]) -> None:
@@ -46,22 +46,15 @@ def test_a_transaction_that_is_over_or_was_never_entered_is_refused() -> None:
     never = session.transaction()
     with session.transaction() as over:
         over.dispatch(Note("a"))
-    for transaction in (never, over):
+    given_up: list[Transaction] = []
+    give_up(session, given_up.append)
+    for transaction in (never, over, *given_up):
         assert_refused(partial(transaction.dispatch, Note("b")))
         assert_refused(partial(transaction.publish, ping(session)))
         assert_refused(partial(transaction.replace, {}))
         assert_refused(partial(transaction.latest, Note))
     assert texts(session) == ["a"]
     assert session.select_all(Ping) == ()
-
-
-def test_a_transaction_that_was_given_up_is_refused() -> None:
-    session = note_session()
-    kept: list[Any] = []
-    give_up(session, kept.append)
-    assert_refused(partial(kept[0].latest, Note))
-    assert_refused(partial(kept[0].dispatch, Note("a")))
-    assert texts(session) == []
 
 
 def test_the_outer_transaction_is_refused_while_an_inner_one_is_open() -> None:
@@ -83,23 +76,14 @@ def test_another_thread_cannot_use_the_transaction() -> None:
         errors = elsewhere(lambda: transaction.dispatch(Note("other")))
         errors += elsewhere(lambda: transaction.publish(ping(session)))
         errors += elsewhere(lambda: transaction.replace({}))
+        context = contextvars.copy_context()
+        errors += elsewhere(lambda: context.run(transaction.dispatch, Note("other")))
         transaction.dispatch(Note("a"))
-    assert [type(error) for error in errors] == [TransactionError] * 3
-    assert [str(error) for error in errors] == [NOT_HERE] * 3
+        assert elsewhere(lambda: context.run(texts, session)) == [[]]
+    assert [type(error) for error in errors] == [TransactionError] * 4
+    assert [str(error) for error in errors] == [NOT_HERE] * 4
     assert texts(session) == ["a"]
     assert session.select_all(Ping) == ()
-
-
-def test_a_copied_context_does_not_carry_a_transaction_into_another_thread() -> None:
-    session = note_session()
-    with session.transaction() as transaction:
-        transaction.dispatch(Note("inside"))
-        context = contextvars.copy_context()
-        assert elsewhere(lambda: context.run(texts, session)) == [[]]
-        (error,) = elsewhere(lambda: context.run(transaction.dispatch, Note("other")))
-    assert isinstance(error, TransactionError)
-    assert str(error) == NOT_HERE
-    assert texts(session) == ["inside"]
 
 
 def test_a_transaction_cannot_be_entered_while_it_is_open() -> None:
@@ -225,25 +209,16 @@ def test_publishing_a_tool_call_reduces_its_value_too() -> None:
     assert session.select_all(ToolInvoked) == (event,)
 
 
-def test_a_value_that_was_the_last_thing_dispatched_is_not_reduced_again() -> None:
-    session = note_session()
-    value = Note("value")
-    with session.transaction() as transaction:
-        transaction.dispatch(value)
-        transaction.publish(called(session, value))
-    assert texts(session) == ["value"]
-    assert len(session.select_all(ToolInvoked)) == 1
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [
         ([], ["value"]),
+        ([None], ["value"]),
         ([Note("value")], ["value", "value"]),
         ([None, Note("other")], ["value", "other", "value"]),
         ([None, Count(1)], ["value", "value"]),
     ],
-    ids=["nothing", "an equal one", "and then another", "and then one without a reducer"],
+    ids=["nothing", "itself", "an equal one", "and then another", "and then one without a reducer"],
 )
 def test_only_the_object_that_was_dispatched_last_counts_as_reduced(
     before: list[object], after: list[str]
@@ -275,16 +250,8 @@ def test_a_value_that_an_earlier_use_of_the_transaction_dispatched_is_reduced_ag
         transaction.dispatch(value)
     with transaction:
         transaction.publish(called(session, value))
-    assert texts(session) == ["value", "value"]
-
-
-def test_one_transaction_can_be_entered_again_after_its_end() -> None:
-    session = note_session()
-    transaction = session.transaction()
-    for text in ("a", "b"):
-        with transaction:
-            transaction.dispatch(Note(text))
-    assert texts(session) == ["a", "b"]
+        transaction.dispatch(Note("and on"))
+    assert texts(session) == ["value", "value", "and on"]
 
 
 def test_transactions_of_two_sessions_are_independent() -> None:

@@ -10,8 +10,6 @@ import pytest
 
 from session import (
     Session,
-    SessionEvent,
-    ToolFailed,
     ToolInvoked,
     TransactionError,
     append,
@@ -135,16 +133,6 @@ def test_what_a_view_raises_the_reader_hears_and_the_session_stays(session: Sess
     assert select_all(session, Number) == (Number(1),)
 
 
-def test_a_type_that_is_no_class_is_refused(session: Session) -> None:
-    with pytest.raises(TypeError, match=r"^event_type and slice_type must be classes, got 'Double'$"):
-        session.register_view("Double", doubles)  # type: ignore[arg-type]  # what is tested
-
-
-def test_a_view_that_cannot_be_called_is_refused(session: Session) -> None:
-    with pytest.raises(TypeError):
-        session.register_view(Double, ())  # type: ignore[arg-type]  # what is tested
-
-
 def test_a_view_cannot_change_what_it_reads(session: Session) -> None:
     session.dispatch(Number(1))
     with session.transaction() as transaction:
@@ -152,14 +140,3 @@ def test_a_view_cannot_change_what_it_reads(session: Session) -> None:
     with pytest.raises(TransactionError):
         transaction.dispatch(Number(3))
     assert select_all(session, Double) == (Double(2), Double(4))
-
-
-def test_a_failed_call_is_an_event_like_any_other(session: Session) -> None:
-    heard: list[SessionEvent] = []
-    session.bus.subscribe(SessionEvent, heard.append)
-    event = ToolFailed("mail", {"success": False}, session_id=session.session_id)
-    session.publish(event)
-    assert heard == [event]
-    assert select_all(session, ToolFailed) == (event,)
-    assert select_all(session, ToolInvoked) == ()
-    assert (event.name, event.result) == ("mail", {"success": False})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -12,8 +11,9 @@ import attrs
 from planning.agent.calling import named, named_tool
 from planning.agent.sql.schema import dialect_name, dialect_of
 from planning.errors import LONGEST_MESSAGE, ToolError, show
-from planning.tools.tool import Tool
+from planning.reading import Unreadable, answers_in, read_json
 from planning.tools.result import safe_text
+from planning.tools.tool import Tool
 
 __all__ = [
     "ASKS",
@@ -46,16 +46,6 @@ _ALIASES: Final = {
 }
 ASKS: Final = "Could you say more exactly what you would like to know?"
 
-# A block that nobody closed goes on to the end: a model may have been stopped at its fence.
-_FENCE: Final = re.compile(
-    r"^[ \t]*(`{3,}+|~{3,}+)[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:^[ \t]*\1[`~]*[ \t\r]*$|\Z)",
-    re.DOTALL | re.MULTILINE,
-)
-# The tag that opens it may have been a part of the prompt.
-_THINKING: Final = re.compile(
-    r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>|\A.*?</think(?:ing)?>[ \t\r]*$",
-    re.DOTALL | re.IGNORECASE | re.MULTILINE,
-)
 _SQL_WORDS: Final = frozenset({"sql", "sqlite", "duckdb", "postgresql", "postgres", "mysql"})
 _SQL_KEYS: Final = ("sql", "sql_query", "query")
 
@@ -169,23 +159,18 @@ def read_answer(answer: object) -> Written | Asked:
 
 
 def _from_text(text: str) -> Written | Asked:
-    text = _THINKING.sub("", text, count=1).strip()
-    blocks = [(match[2].lower(), match[3].strip()) for match in _FENCE.finditer(text)]
-    labelled = [body for label, body in blocks if label in _SQL_WORDS]
-    bodies = labelled or [body for _, body in blocks]
-    distinct = list(dict.fromkeys(bodies))
-    if len(distinct) > 1:
-        raise ToolError(f"{len(distinct)} different statements were written; write one SELECT")
-    body = distinct[0] if distinct else text
-    if body.startswith("{"):
+    answers = answers_in(text, _SQL_WORDS)
+    if len(answers) > 1:
+        raise ToolError(f"{len(answers)} different statements were written; write one SELECT")
+    answer = answers[0]
+    if answer.startswith("{"):
         try:
-            value: Mapping[str, Any] = json.loads(body)
-        except (ValueError, RecursionError):
+            return _from_mapping(read_json(answer))
+        except Unreadable:
             raise ToolError("its JSON cannot be read; write one SELECT, and nothing around it") from None
-        return _from_mapping(value)
-    if not body:
+    if not answer:
         raise ToolError("no SQL was written; write one SELECT")
-    return Written(body)
+    return Written(answer)
 
 
 def _from_mapping(answer: Mapping[str, Any]) -> Written | Asked:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TextIO
 import typer
 
 from planning.cli.reports import is_terminal, print_report, wants_color
-from planning.cli.source import NoSourceError, SourceError, read_bytes
+from planning.cli.source import PlanFile, read_plan
 
 if TYPE_CHECKING:
     from planning.workflow.model import Workflow
@@ -48,10 +48,7 @@ class GraphFormat(StrEnum):
 
 
 def graph(
-    plan: Annotated[
-        str | None,
-        typer.Argument(metavar="PLAN", help="A file, or - for standard input.", show_default=False),
-    ] = None,
+    plan: PlanFile = None,
     *,
     form: Annotated[
         GraphFormat | None,
@@ -68,13 +65,7 @@ def graph(
 
     The plan is checked first, as 'planning validate' does it without options; one with errors is not drawn.
     """
-    try:
-        source = read_bytes(plan)
-    except SourceError as error:
-        typer.echo(f"planning: {error}", err=True)
-        raise typer.Exit(2) from None
-    except NoSourceError:
-        raise typer.BadParameter("give a file, or pipe one in", param_hint="'PLAN'") from None
+    source = read_plan(plan)
     from planning.workflow.validate import validate_workflow  # noqa: PLC0415 - the other commands need none of it
 
     report = validate_workflow(source)

@@ -3,15 +3,43 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
 
 from planning.cli.messages import Call
 from planning.cli.printable import printable
 from planning.cli.transcript import TranscriptError, parse_transcript
 
-__all__ = ["NoSourceError", "SourceError", "UnreadableError", "read_bytes", "read_calls"]
+if TYPE_CHECKING:
+    from planning.workflow.capabilities import Capabilities
 
+__all__ = [
+    "Finished",
+    "NoSourceError",
+    "PlanFile",
+    "SourceError",
+    "UnreadableError",
+    "nothing_done",
+    "read_bytes",
+    "read_calls",
+    "read_capabilities",
+    "read_plan",
+]
+
+PlanFile = Annotated[
+    str | None, typer.Argument(metavar="PLAN", help="A file, or - for standard input.", show_default=False)
+]
+Finished = Annotated[
+    bool,
+    typer.Option(
+        "--finished",
+        help="The model ended the text by itself, as the provider's finish reason says: brackets that"
+        " are missing at its end were forgotten, and the text was not cut.",
+    ),
+]
 MOST_BYTES = 32_000_000
 """The bytes of the longest document that is read: 8,000,000 characters of 4 bytes each."""
 _MOST_OF_TRANSCRIPT = 100_000_000
@@ -51,6 +79,45 @@ def read_calls(transcript: str | None) -> tuple[Call, ...]:
             problems.append(f"  and {len(error.problems) - _MOST_PROBLEMS} more")
         lines = [f"{_name(transcript)} is no transcript, nothing was replayed:", *problems]
         raise SourceError("\n".join(lines)) from None
+
+
+def read_plan(plan: str | None) -> bytes:
+    """The bytes of the plan that a command was given.
+
+    Raises:
+        typer.Exit: It cannot be read, and the reason is printed.
+        typer.BadParameter: There is none.
+    """
+    try:
+        return read_bytes(plan)
+    except SourceError as error:
+        raise nothing_done(error) from None
+    except NoSourceError:
+        raise typer.BadParameter("give a file, or pipe one in", param_hint="'PLAN'") from None
+
+
+def read_capabilities(**options: Sequence[str] | None) -> Capabilities | None:
+    """What the options of a command name; see ``capabilities_of``.
+
+    Raises:
+        typer.Exit: An option names nothing that can be used, and the reason is printed.
+    """
+    from planning.cli.capabilities import CapabilitiesError, capabilities_of  # noqa: PLC0415 - the other commands need none of it
+
+    try:
+        return capabilities_of(**options)
+    except CapabilitiesError as error:
+        raise nothing_done(error) from None
+
+
+def nothing_done(error: Exception) -> typer.Exit:
+    """Print why a command cannot begin.
+
+    Returns:
+        What to raise: exit code 2.
+    """
+    typer.echo(f"planning: {error}", err=True)
+    return typer.Exit(2)
 
 
 def read_bytes(path: str | None, *, most: int = MOST_BYTES) -> bytes:

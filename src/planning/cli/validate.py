@@ -10,10 +10,9 @@ import attrs
 import typer
 
 from planning.cli.reports import print_report
-from planning.cli.source import NoSourceError, SourceError, read_bytes
+from planning.cli.source import Finished, PlanFile, read_capabilities, read_plan
 
 if TYPE_CHECKING:
-    from planning.workflow.capabilities import Capabilities
     from planning.workflow.reports.report import Report
 
 __all__ = ["SCHEMA_HELP", "VALIDATE_HELP", "print_schema", "validate"]
@@ -60,10 +59,7 @@ class SchemaVersion(StrEnum):
 
 
 def validate(
-    plan: Annotated[
-        str | None,
-        typer.Argument(metavar="PLAN", help="A file, or - for standard input.", show_default=False),
-    ] = None,
+    plan: PlanFile = None,
     *,
     tools: Annotated[
         list[str] | None,
@@ -92,27 +88,15 @@ def validate(
             " to repair its plan; github: annotations of a pull request.",
         ),
     ] = ReportFormat.TEXT,
-    finished: Annotated[
-        bool,
-        typer.Option(
-            "--finished",
-            help="The model ended the text by itself, as the provider's finish reason says: brackets that"
-            " are missing at its end were forgotten, and the text was not cut.",
-        ),
-    ] = False,
+    finished: Finished = False,
 ) -> None:
     """Check a plan: every problem at once, each at its place.
 
     A plan is a JSON document in one of the forms that 'planning schema' prints. It may be just as a
     model wrote it: in a code fence, with text around it, or slightly broken.
     """
-    try:
-        source = read_bytes(plan)
-    except SourceError as error:
-        raise _nothing_checked(error) from None
-    except NoSourceError:
-        raise typer.BadParameter("give a file, or pipe one in", param_hint="'PLAN'") from None
-    capabilities = _capabilities(tools, handlers, agents)
+    source = read_plan(plan)
+    capabilities = read_capabilities(tools=tools, handlers=handlers, agents=agents)
     from planning.workflow.validate import validate_workflow  # noqa: PLC0415 - the other commands need none of it
 
     report = validate_workflow(source, capabilities, finished=finished)
@@ -130,22 +114,6 @@ def print_schema(
     from planning.workflow.wire.schemas import schema_text  # noqa: PLC0415 - as above
 
     typer.echo(schema_text(int(version)), nl=False)
-
-
-def _capabilities(
-    tools: list[str] | None, handlers: list[str] | None, agents: list[str] | None
-) -> Capabilities | None:
-    from planning.cli.capabilities import CapabilitiesError, capabilities_of  # noqa: PLC0415 - as above
-
-    try:
-        return capabilities_of(tools=tools, handlers=handlers, agents=agents)
-    except CapabilitiesError as error:
-        raise _nothing_checked(error) from None
-
-
-def _nothing_checked(error: Exception) -> typer.Exit:
-    typer.echo(f"planning: {error}", err=True)
-    return typer.Exit(2)
 
 
 def _print(report: Report, form: ReportFormat, file: str | None) -> None:

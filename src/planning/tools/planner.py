@@ -6,43 +6,57 @@ with problems that say what to write instead. They repeat no value of the text, 
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, NoReturn, TypeVar
 
 import attrs
 
 from planning.errors import Problem
-from planning.tools.planner_text import (
-    KEYS,
-    MOST_CHARACTERS,
-    ONE_OBJECT,
-    STRAY_CALL,
-    TOO_DEEP,
-    Refused,
-    find_output,
-    is_call,
-    refuse,
-    unexpected,
-    whole_json,
-)
+from planning.reading import Document, Found, Path, Unreadable, Wanted, read_document, read_json
+from planning.tools.parameters.words import type_word
 
 __all__ = ["MOST_CHARACTERS", "PlannerOutput", "parse_planner_output", "should_execute_tools"]
 
 T = TypeVar("T")
 _Route = Literal["execute_tools", "generate_response", "execute_queries"]
 
+MOST_CHARACTERS: Final = 1_000_000
 _MOST_PROBLEMS: Final = 50
-_MOST_LEVELS: Final = 100
 
+_KEYS: Final = ("tool_calls", "needs_user_input", "input_request", "queries", "intent")
+_CALL_FIELDS: Final = ("tool", "args", "reason")
 _MISNAMED_ARGS: Final = ("arguments", "parameters", "params", "input")
+_MARKS: Final = (*_KEYS, "needs_tools")
+_ANSWER: Final = Wanted(
+    "plan",
+    names=(*_MARKS, "tool"),
+    fields=frozenset((*_MARKS, *_CALL_FIELDS, *_MISNAMED_ARGS)),
+    is_fenced_first=True,
+    most_levels=102,
+)
 
+_ONE_OBJECT: Final = f"one JSON object with {', '.join(_KEYS[:-1])} or {_KEYS[-1]}"
+_NO_OBJECT: Final = f"no plan found; send {_ONE_OBJECT}"
+_STRAY_CALL: Final = "a call outside tool_calls; send it in tool_calls"
 _CALL: Final = "an object with tool, args, reason"
 _MORE: Final = Problem("more may be wrong; mend these first")
-_NOT_JSON_VALUES: Final = "must hold JSON values only: text, finite numbers, booleans, null, arrays, objects"
-_BROKEN_UNICODE: Final = "holds half a character (a lone surrogate); send the whole character"
-_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+class _Refused(Exception):
+    """Something that cannot be taken, with its problems."""
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__()
+        self.problems = problems
+
+
+def _refuse(message: str) -> NoReturn:
+    raise _Refused(Problem(message))
+
+
+def _unexpected(expected: str, value: object) -> NoReturn:
+    """Refuse a value of another type than was expected."""
+    _refuse(f"expected {expected}, got {type_word(value)}")
 
 
 def _copies(values: Iterable[Any]) -> tuple[Any, ...]:
@@ -69,6 +83,7 @@ class PlannerOutput(Mapping[str, Any]):
         input_request: What to ask the user.
         intent: What the planner takes the request for.
         problems: What was not understood, each with its place; empty when all of it was.
+        remarks: What was repaired in the text, or stood around the plan, each with its place.
     """
 
     _tool_calls: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=_copies)
@@ -77,6 +92,7 @@ class PlannerOutput(Mapping[str, Any]):
     _queries: tuple[Any, ...] = attrs.field(default=(), converter=_copies)
     intent: str | None = None
     problems: tuple[Problem, ...] = attrs.field(default=(), converter=_copies)
+    remarks: tuple[str, ...] = attrs.field(default=(), eq=False)
 
     @property
     def tool_calls(self) -> tuple[Mapping[str, Any], ...]:
@@ -94,19 +110,19 @@ class PlannerOutput(Mapping[str, Any]):
         return not self.problems
 
     def __getitem__(self, key: str) -> Any:
-        if key not in KEYS:
+        if key not in _KEYS:
             raise KeyError(key)
         value = getattr(self, key)
         return list(value) if isinstance(value, tuple) else value
 
     def __iter__(self) -> Iterator[str]:
-        return iter(KEYS)
+        return iter(_KEYS)
 
     def __len__(self) -> int:
-        return len(KEYS)
+        return len(_KEYS)
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in (*KEYS, "problems"))
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in (*_KEYS, "problems"))
         return f"PlannerOutput({fields})"
 
 
@@ -123,46 +139,99 @@ def should_execute_tools(state: Mapping[str, Any]) -> _Route:
     return "execute_queries"
 
 
-def parse_planner_output(text: object) -> PlannerOutput:
+def parse_planner_output(text: object, *, finished: bool = False) -> PlannerOutput:
     """Read what a planner wrote; never raises.
 
     Args:
-        text: One JSON object, or an array of calls: bare, fenced, or within prose, of at most
-            ``MOST_CHARACTERS``; as text, as UTF-8, or parsed already. A fenced object goes before one in
-            prose. Two different ones in the same place are not chosen from.
+        text: One JSON object, or an array of calls, as JSON or almost JSON: bare, fenced, behind thoughts or
+            within prose, of at most ``MOST_CHARACTERS``; as text, as UTF-8, or parsed already. A fenced
+            object goes before one in prose. Two different ones in the same place are not chosen from.
+        finished: Whether the model ended the text by itself, which the provider's finish reason says. Then
+            brackets that are missing at the end were forgotten and are put in. Otherwise such a text was
+            cut, and is a problem.
 
     Returns:
-        What was understood. A field of the wrong type has its default, a malformed call is left out,
-        and ``problems`` says so.
+        What was understood. A text that is broken gives nothing; a field of the wrong type has its default,
+        a malformed call is left out; and ``problems`` says so.
     """
+    if issubclass(type(text), PlannerOutput):  # and not its __class__, which may be anything
+        return text  # type: ignore[return-value]  # it is one
     try:
-        return text if isinstance(text, PlannerOutput) else _read(find_output(text))
-    except Refused as refused:
-        problem = Problem(str(refused))
-    except RecursionError:
-        problem = Problem(TOO_DEEP)
-    except Exception:  # noqa: BLE001 - an object may fail in any way when it is looked at
-        problem = Problem(f"cannot be read; send {ONE_OBJECT} as UTF-8 text")
-    return PlannerOutput(problems=(problem,))
+        return _output(*_find(text, is_finished=finished))
+    except _Refused as refused:
+        return PlannerOutput(problems=refused.problems[:_MOST_PROBLEMS])
+    except RecursionError:  # the caller is near the limit
+        return PlannerOutput(problems=(Problem("nested too deep; send a flat JSON object"),))
 
 
-def _read(data: Mapping[str, Any]) -> PlannerOutput:
+def _find(given: object, *, is_finished: bool) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """The one object in a planner's output, and what was repaired in it.
+
+    Raises:
+        _Refused: There is none, there are several, or it is broken.
+    """
+    given = "" if given is None else given
+    kind = type(given)  # a subclass may answer anything
+    if issubclass(kind, (str, bytes, bytearray)):
+        length = (str if issubclass(kind, str) else kind).__len__(given)  # type: ignore[arg-type]  # it is one
+        if length > MOST_CHARACTERS:
+            _refuse(f"{length} characters, at most {MOST_CHARACTERS}; send less")
+    document = read_document(given, _ANSWER, is_finished=is_finished)
+    if document.value is None:
+        _refuse(f"{document.errors[0].message}; send {_ONE_OBJECT}")
+    if document.errors:
+        raise _Refused(*(_problem(document, error) for error in document.errors))
+    found = _object_in(document.value)
+    if found is None:
+        _refuse(_STRAY_CALL if _is_call(document.value) else _NO_OBJECT)
+    return found, tuple(map(document.describe, document.found))
+
+
+def _problem(document: Document, error: Found) -> Problem:
+    path = "" if document.source else _spelled(error.path)
+    return Problem(document.describe(error), path)
+
+
+def _spelled(path: Path) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+
+
+def _object_in(value: Any) -> Mapping[str, Any] | None:
+    """A planner's output in a JSON value: it, the calls that it lists, or the one in a list."""
+    if isinstance(value, Mapping):
+        return value if any(name in value for name in _MARKS) else None
+    if any(map(_is_call, value)):
+        return {"tool_calls": value}
+    objects = [item for item in value if isinstance(item, Mapping) and _object_in(item)]
+    different = [item for index, item in enumerate(objects) if item not in objects[:index]]
+    if len(different) > 1:
+        _refuse(f"{len(different)} different JSON objects; send one")
+    return different[0] if different else None
+
+
+def _is_call(value: object) -> bool:
+    """Whether a value looks like one call."""
+    return isinstance(value, Mapping) and "tool" in value
+
+
+def _output(data: Mapping[str, Any], remarks: tuple[str, ...]) -> PlannerOutput:
     problems: list[Problem] = []
 
     def field(name: str, read: Callable[[Any], T]) -> T | None:
         return _attempt(problems, name, read, data.get(name))
 
-    if is_call(data) and "tool_calls" not in data:
-        problems.append(Problem(STRAY_CALL, "tool"))
+    if _is_call(data) and "tool_calls" not in data:
+        problems.append(Problem(_STRAY_CALL, "tool"))
     entries = enumerate(field("tool_calls", _array) or ())
     calls = [_call(problems, f"tool_calls[{index}]", entry) for index, entry in entries]
     return PlannerOutput(
         tool_calls=[call for call in calls if call is not None],
         needs_user_input=field("needs_user_input", _flag) or False,
         input_request=field("input_request", _text),
-        queries=field("queries", lambda value: [_plain(query) for query in _array(value)]) or (),
+        queries=field("queries", _array) or (),
         intent=field("intent", _text),
         problems=problems[:_MOST_PROBLEMS] + [_MORE] * (len(problems) > _MOST_PROBLEMS),
+        remarks=remarks,
     )
 
 
@@ -170,9 +239,9 @@ def _attempt(problems: list[Problem], path: str, read: Callable[[Any], T], value
     """What is read from a value; None, and a problem at its path, when it is refused."""
     try:
         return read(value)
-    except Refused as refused:
+    except _Refused as refused:
         if len(problems) <= _MOST_PROBLEMS:
-            problems.append(Problem(str(refused), path))
+            problems += [problem.under(path) for problem in refused.problems]
         return None
 
 
@@ -189,8 +258,8 @@ def _call(problems: list[Problem], place: str, entry: object) -> Mapping[str, An
 
 def _tool(fields: Mapping[str, Any]) -> str:
     if fields.get("tool") is None:
-        refuse("expected a string, got null" if "tool" in fields else "missing; send a string")
-    return _text(fields["tool"]) or refuse("blank; send the name of a tool")
+        _refuse("expected a string, got null" if "tool" in fields else "missing; send a string")
+    return _text(fields["tool"]) or _refuse("blank; send the name of a tool")
 
 
 def _args(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,10 +267,10 @@ def _args(fields: Mapping[str, Any]) -> dict[str, Any]:
     if value is None:
         # Ignored like any further key, they would leave a call that says something else.
         misnamed = next((name for name in _MISNAMED_ARGS if name in fields), None)
-        return {} if misnamed is None else refuse(f"missing; rename {misnamed} to args")
+        return {} if misnamed is None else _refuse(f"missing; rename {misnamed} to args")
     if isinstance(value, str) and not value.strip():
         return {}
-    args: dict[str, Any] = _plain(_structure(value, Mapping, "an object"))
+    args: dict[str, Any] = _structure(value, Mapping, "an object")
     return args
 
 
@@ -211,34 +280,21 @@ def _array(value: object) -> Sequence[Any]:
 
 def _structure(value: object, kind: Any, expected: str) -> Any:
     """An array or object, or what a text says that is the JSON of one."""
-    if isinstance(value, str) and value.lstrip().startswith("{" if kind is Mapping else "["):
-        value = whole_json(value)
-    return value if isinstance(value, kind) else unexpected(expected, value)
+    if isinstance(value, str) and ("{" if kind is Mapping else "[") in value:
+        try:
+            value = read_json(value)
+        except Unreadable as unreadable:
+            _refuse(str(unreadable))
+    return value if isinstance(value, kind) else _unexpected(expected, value)
 
 
 def _flag(value: object) -> bool:
     if isinstance(value, str):
         value = {"true": True, "false": False}.get(value.strip().lower(), value)
-    return bool(value) if value is None or type(value) is bool else unexpected("a boolean", value)
+    return bool(value) if value is None or type(value) is bool else _unexpected("a boolean", value)
 
 
 def _text(value: object) -> str | None:
-    if value is not None and type(value) is not str:
-        unexpected("a string", value)
-    text: str | None = _plain(value)
-    return text if text and text.strip() else None
-
-
-def _plain(value: Any, levels: int = _MOST_LEVELS) -> Any:
-    """A copy in JSON's own types, of bounded depth, which can be written as UTF-8."""
-    if type(value) is str:
-        return refuse(_BROKEN_UNICODE) if _LONE_SURROGATE.search(value) else value
-    if value is None or type(value) in {bool, int} or (type(value) is float and math.isfinite(value)):
-        return value
-    if levels == 0 and isinstance(value, (Mapping, list, tuple)):
-        refuse(TOO_DEEP)
-    if isinstance(value, Mapping) and all(type(name) is str for name in value):
-        return {_plain(name): _plain(item, levels - 1) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item, levels - 1) for item in value]
-    return refuse(_NOT_JSON_VALUES)
+    if value is not None and not isinstance(value, str):
+        _unexpected("a string", value)
+    return value if value and value.strip() else None

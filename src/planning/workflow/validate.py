@@ -7,16 +7,16 @@ from functools import partial
 from threading import Thread
 from typing import Any
 
+from planning.reading import Document, read_document
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.checks.steps import check_steps
 from planning.workflow.codes import CODES, Severity
 from planning.workflow.drafts import Draft
 from planning.workflow.findings import Finding, Found, Path, pointer_of
 from planning.workflow.model import Workflow
-from planning.workflow.recover.read import Document, read_document
 from planning.workflow.reports.report import Report
 from planning.workflow.wire.build import document_of, draft_steps, dump_workflow, make_workflow
-from planning.workflow.wire.form import Form, form_of
+from planning.workflow.wire.form import PLAN, Form, form_of
 from planning.workflow.wire.shape import check_shape
 
 __all__ = ["MOST_STEPS", "validate_workflow"]
@@ -53,7 +53,7 @@ def validate_workflow(
 def _validated(source: object, capabilities: Capabilities | None, *, is_finished: bool) -> Report:
     if issubclass(type(source), Workflow):
         source = _written(source)
-    document = read_document(source, is_finished=is_finished)
+    document = read_document(source, PLAN, is_finished=is_finished)
     found = list(document.found)
     if document.value is None:
         return _report(document, found, None, [], [])

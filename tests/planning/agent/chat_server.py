@@ -4,11 +4,27 @@ from __future__ import annotations
 
 import json
 import threading
+import traceback
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
+import pytest
+
+from planning.agent import OpenAIChat
+from planning.tools import ToolError
+
+SCHEMA = "SQLite, 1 table\n\ncustomers, 2 rows\n  name TEXT, not null: 'Ada', 'Grace'\n"
+QUESTION = "How many customers are there?"
+SQL = "SELECT count(*) FROM customers"
+KEY = "sk-very-secret-1234"
 TRICKLE = 0.02  # seconds between two bytes
+
+
+def without_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key and no proxy of whoever runs the tests."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
 
 
 def completion(content: Any, finish_reason: str = "stop", **message: Any) -> dict[str, Any]:
@@ -190,3 +206,19 @@ class ChatServer:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+
+
+def asked(server: ChatServer, **options: Any) -> str:
+    """What the model behind a server answers."""
+    given: dict[str, Any] = {"api_key": KEY, "max_retries": 0, "timeout": 5.0} | options
+    with OpenAIChat("local", server.url, **given) as chat:
+        return chat(QUESTION, SCHEMA)
+
+
+def error_of(server: ChatServer, **options: Any) -> tuple[type[ToolError], str]:
+    """The error that an answer comes to, and its message; it holds no key, wherever one looks."""
+    with pytest.raises(ToolError) as caught:
+        asked(server, **options)
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    return type(caught.value), str(caught.value).replace(server.host, "HOST")

@@ -31,6 +31,13 @@ def failure(error: str, told: str | None = None) -> dict[str, Any]:
     return {**DONE, "success": False, "error": error, "answer": answer}
 
 
+class Odd:
+    """What cannot be told has the name of its type."""
+
+    def __str__(self) -> str:
+        raise ValueError
+
+
 @pytest.mark.parametrize(
     ("result", "answer"),
     [
@@ -54,35 +61,12 @@ def failure(error: str, told: str | None = None) -> dict[str, Any]:
         ({"data": None}, "No rows: nothing in the database fits."),
         ({"data": 5}, "No rows: nothing in the database fits."),
         ({}, "No rows: nothing in the database fits."),
+        (rows([Odd()]), "n: <Odd>"),
+        (rows([3], columns=["n" * 100_000]), f"{'n' * 200}...: 3"),
     ],
 )
-def test_what_was_found_is_told_in_a_few_words(result: Any, answer: str) -> None:
-    assert ended(result) == success(answer)
-
-
-def test_a_value_that_cannot_be_told_has_the_name_of_its_type() -> None:
-    class Odd:
-        def __str__(self) -> str:
-            raise ValueError
-
-    assert ended(rows([Odd()]))["answer"] == "n: <Odd>"
-
-
-@pytest.mark.parametrize("result", [{"rows": [[3]]}, {"success": True}, {"columns": ["n"], "row_count": 1}])
-def test_rows_under_another_name_are_no_answer(result: Any) -> None:
-    assert ended(result) == failure("execute_sql returned no rows under data")
-
-
-def test_an_answer_is_short_whatever_is_in_it() -> None:
-    assert ended(rows([3], columns=["n" * 100_000])) == success(f"{'n' * 200}...: 3")
-    told = ended(None, error="e" * 100_000)["answer"]
-    assert told == f"The question could not be answered: {'e' * 9_961}..."
-    asked = ended(None, needs_user_input=True, input_request="Which " * 10_000)["answer"]
-    assert (len(asked), asked[-3:]) == (10_000, "...")
-
-
-def test_a_success_clears_an_old_error() -> None:
-    assert ended(rows([3]), error="Tool execute_sql: no such column", user_message="no") == success("n: 3")
+def test_what_was_found_is_told_in_a_few_words_and_clears_an_old_error(result: Any, answer: str) -> None:
+    assert ended(result, error="Tool execute_sql: no such column", user_message="no") == success(answer)
 
 
 @pytest.mark.parametrize("verdict", [None, FINE, {}, True, "odd", {"is_valid": True, "issues": ["odd"]}])
@@ -90,69 +74,71 @@ def test_results_that_nobody_refused_are_an_answer(verdict: Any) -> None:
     assert ended(rows([3]), validation_result=verdict) == success("n: 3")
 
 
+REFUSED = "its results were refused"
+NO_RESULT = "the statement has no result"
+NO_ROWS = "execute_sql returned no rows under data"
+NO_ROOM = "nothing was found out in {}; allow more with max_iterations"
+
+
 @pytest.mark.parametrize(
-    ("verdict", "error"),
+    ("result", "more", "error"),
     [
-        ({"is_valid": False, "issues": ["too few", "no names"]}, "too few; no names"),
-        ({"is_valid": False, "issues": "too few"}, "too few"),
-        ({"is_valid": False, "issues": [5]}, "5"),
-        ({"is_valid": False}, "its results were refused"),
-        ({"is_valid": None, "issues": None}, "its results were refused"),
-        ({"is_valid": "no"}, "its results were refused"),
-        (False, "its results were refused"),
+        (rows([3]), {"validation_result": {"is_valid": False, "issues": ["a", "b"]}}, "a; b"),
+        (rows([3]), {"validation_result": {"is_valid": False, "issues": "too few"}}, "too few"),
+        (rows([3]), {"validation_result": {"is_valid": False, "issues": [5]}}, "5"),
+        (rows([3]), {"validation_result": {"is_valid": False}}, REFUSED),
+        (rows([3]), {"validation_result": {"is_valid": None, "issues": None}}, REFUSED),
+        (rows([3]), {"validation_result": {"is_valid": "no"}}, REFUSED),
+        (rows([3]), {"validation_result": False}, REFUSED),
+        ({"rows": [[3]]}, {}, NO_ROWS),
+        ({"success": True}, {}, NO_ROWS),
+        ({"columns": ["n"], "row_count": 1}, {}, NO_ROWS),
+        (failing("no such table: nope"), {}, "no such table: nope"),
+        ({"success": False}, {}, NO_RESULT),
+        ({"success": "yes"}, {}, NO_RESULT),
+        ("text", {}, NO_RESULT),
+        ([[3]], {}, NO_RESULT),
+        ([[3]], {"error": "Tool x: before"}, "Tool x: before"),
+        (None, {"error": "Tool get_schema: it is gone"}, "Tool get_schema: it is gone"),
+        (None, {"iteration": 13, "max_iterations": 12}, NO_ROOM.format("12 decisions")),
+        (None, {"iteration": 2, "max_iterations": 1}, NO_ROOM.format("1 decision")),
+        (None, {"iteration": 1, "max_iterations": 0}, NO_ROOM.format("0 decisions")),
+        (None, {"iteration": 13, "max_iterations": None}, NO_ROOM.format("13 decisions")),
+        (
+            None,
+            {"error": "Tool x: gone", "reflection": {"verdict": "doubtful", "kept": None}},
+            "Tool x: gone",
+        ),
+        (
+            None,
+            {"error": "Tool x: gone", "reflection": {"verdict": "doubtful", "kept": "odd"}},
+            "Tool x: gone",
+        ),
     ],
 )
-def test_refused_results_are_no_answer(verdict: Any, error: str) -> None:
-    assert ended(rows([3]), validation_result=verdict) == failure(error)
-
-
-@pytest.mark.parametrize(
-    ("result", "error"),
-    [
-        (failing("no such table: nope"), "no such table: nope"),
-        ({"success": False}, "the statement has no result"),
-        ({"success": "yes"}, "the statement has no result"),
-        ("text", "the statement has no result"),
-        ([[3]], "the statement has no result"),
-    ],
-)
-def test_what_is_no_result_of_a_statement_is_no_answer(result: Any, error: str) -> None:
-    assert ended(result) == failure(error)
-    assert ended(result, error="Tool x: before", user_message="before") == failure("Tool x: before", "before")
-
-
-def test_without_a_result_the_last_error_is_told() -> None:
-    told = ended(None, error="Tool execute_sql: no such column: nope", user_message="no such column: nope")
-    assert told == failure("Tool execute_sql: no such column: nope", "no such column: nope")
-    assert ended(None, error="Tool get_schema: it is gone") == failure("Tool get_schema: it is gone")
-
-
-@pytest.mark.parametrize(
-    ("iteration", "most", "decisions"),
-    [(13, 12, "12 decisions"), (2, 1, "1 decision"), (1, 0, "0 decisions"), (13, None, "13 decisions")],
-)
-def test_without_a_result_and_an_error_there_was_no_room(
-    iteration: int, most: int | None, decisions: str
+def test_without_results_that_count_it_is_told_why_there_is_no_answer(
+    result: Any, more: dict[str, Any], error: str
 ) -> None:
-    error = f"nothing was found out in {decisions}; allow more with max_iterations"
-    assert ended(None, iteration=iteration, max_iterations=most) == failure(error)
+    assert ended(result, **more) == failure(error)
 
 
-def test_an_empty_state_comes_to_its_end_too() -> None:
-    assert dict(complete({})) == failure(
-        "nothing was found out in 0 decisions; allow more with max_iterations"
-    )
+def test_a_person_is_told_the_error_in_the_words_for_a_person() -> None:
+    for result in (None, [[3]]):
+        told = ended(result, error="Tool execute_sql: no such column", user_message="It did not work.")
+        assert told == failure("Tool execute_sql: no such column", "It did not work.")
+    assert dict(complete({})) == failure(NO_ROOM.format("0 decisions"))
+
+
+def test_an_answer_is_short_whatever_is_in_it() -> None:
+    told = ended(None, error="e" * 100_000)["answer"]
+    assert told == f"The question could not be answered: {'e' * 9_961}..."
+    asked = ended(None, needs_user_input=True, input_request="Which " * 10_000)["answer"]
+    assert (len(asked), asked[-3:]) == (10_000, "...")
 
 
 # The user is asked
 
-ASKS = {
-    **DONE,
-    "success": False,
-    "answer": "Which year?",
-    "error": None,
-    "user_message": None,
-}
+ASKS = {**DONE, "success": False, "answer": "Which year?", "error": None, "user_message": None}
 
 
 def test_where_only_the_user_can_help_the_answer_is_the_question_to_him() -> None:
@@ -196,10 +182,3 @@ def test_an_earlier_result_that_was_refused_is_no_answer_either() -> None:
 
 def test_a_later_result_goes_before_the_one_that_was_put_aside() -> None:
     assert ended(rows([3]), reflection=AGAIN) == success("n: 3")
-
-
-def test_what_was_not_put_aside_is_not_taken() -> None:
-    later = {"error": "Tool generate_sql: gone"}
-    for kept in (None, "odd"):
-        reflection = {"verdict": "doubtful", "kept": kept}
-        assert ended(None, reflection=reflection, **later) == failure("Tool generate_sql: gone")

@@ -11,8 +11,7 @@ from agent_samples import COUNT, QUESTION, SCHEMA, ShopTools, failing, rows
 
 from planning import Toolbox
 from planning.agent import aexecute_tools_node, execute_tools_node
-from planning.agent.nodes import ExecuteTools, plan, run
-from planning.agent.state import MOST_ITERATIONS, first_answer, fresh_answer
+from planning.agent.nodes import ExecuteTools, run
 from planning.tools import (
     DataNotFound,
     RateLimiter,
@@ -334,60 +333,3 @@ def test_an_async_tool_in_a_plain_node_within_an_event_loop_says_what_to_do() ->
         "Tool get_schema: get_schema is async; from code that runs in an event loop, await graph.ainvoke(...)"
         " instead of graph.invoke(...)"
     )
-
-
-# What comes first
-
-
-def test_a_first_question_is_noted_and_decided_on() -> None:
-    assert plan({"resolved_query": QUESTION}) == {
-        **first_answer({}),
-        "max_iterations": MOST_ITERATIONS,
-        "asked_query": QUESTION,
-        "iteration": 1,
-        "next_action": "get_schema",
-    }
-
-
-def test_a_later_decision_changes_no_more_than_it_must() -> None:
-    state = {"resolved_query": QUESTION, "asked_query": QUESTION, "max_iterations": 5, "iteration": 1}
-    assert plan({**state, "schema": SCHEMA}) == {"iteration": 2, "next_action": "generate_sql"}
-
-
-def test_another_question_begins_afresh() -> None:
-    state = {**STATE, "asked_query": "What else?", "iteration": 7, "max_iterations": 9}
-    assert plan(state) == {
-        **fresh_answer(),
-        "asked_query": QUESTION,
-        "iteration": 1,
-        "next_action": "get_schema",
-    }
-
-
-def test_the_same_question_after_it_was_answered_begins_afresh() -> None:
-    state = {**STATE, "asked_query": QUESTION, "answer": "n: 3", "max_iterations": 9, "is_complete": True}
-    assert plan(state) == {**fresh_answer(), "iteration": 1, "next_action": "get_schema"}
-
-
-def test_a_question_that_was_broken_off_goes_on() -> None:
-    state = {**STATE, "asked_query": QUESTION, "answer": None, "iteration": 3, "max_iterations": 9}
-    assert plan(state) == {"iteration": 4, "next_action": "validate_results"}
-
-
-def test_where_a_node_saw_that_there_is_no_use_in_going_on_that_is_the_end() -> None:
-    state = {"resolved_query": QUESTION, "asked_query": QUESTION, "is_complete": True}
-    assert plan(state) == {"next_action": "complete"}
-
-
-@pytest.mark.parametrize("question", [None, "", "  \n", 5, ["How many?"], {}])
-def test_without_a_question_the_user_is_asked_for_one(question: Any) -> None:
-    told = plan({"resolved_query": question})
-    assert told["next_action"] == "complete"
-    assert told["is_complete"] is True
-    assert (told["needs_user_input"], told["input_request"]) == (True, "What would you like to know?")
-
-
-def test_the_maximum_of_the_state_goes_before_the_graphs_own() -> None:
-    assert plan({"resolved_query": QUESTION, "max_iterations": 3}, 7).get("max_iterations") is None
-    assert plan({"resolved_query": QUESTION}, 7)["max_iterations"] == 7
-    assert plan({"resolved_query": QUESTION, "max_iterations": 0}, 7)["next_action"] == "complete"

@@ -68,6 +68,15 @@ def refusal(answer: object) -> str:
         ("[1]", "[1]"),
         ("SELECT 'Zürich', '東京'", "SELECT 'Zürich', '東京'"),
         (Written(ONE), ONE),
+        (f"{{'sql': '{ONE}',}}", ONE),
+        (f"```sql {ONE}```", ONE),
+        (f"```{ONE}```", ONE),
+        (f"```{ONE}\n```", ONE),
+        (f"```sql\n{ONE}```", ONE),
+        (f"Here it is: ```sql {ONE}``` That is all.", ONE),
+        (f'```json {{"sql": "{ONE}"}}```', ONE),
+        (f"`{ONE}`", ONE),
+        ("```sql SELECT `a` FROM t```", "SELECT `a` FROM t"),
     ],
 )
 def test_a_statement_is_found_in_any_wrapping(answer: object, sql: str) -> None:
@@ -126,7 +135,6 @@ KEYS = 'no SQL was written; write {"sql": "SELECT ..."}, got '
         ),
         ("```\nSELECT 1\n```\n~~~\nSELECT 2\n~~~", "2 different statements were written; write one SELECT"),
         ('{"sql": "SELECT 1"', "its JSON cannot be read; write one SELECT, and nothing around it"),
-        ("{'sql': 'SELECT 1'}", "its JSON cannot be read; write one SELECT, and nothing around it"),
         ('{"sql": "SELECT 1"}\nDone.', "its JSON cannot be read; write one SELECT, and nothing around it"),
         ("{" * 5, "its JSON cannot be read; write one SELECT, and nothing around it"),
         ('{"a":' * 100_000, "its JSON cannot be read; write one SELECT, and nothing around it"),

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 from unittest.mock import AsyncMock, Mock
 
@@ -62,30 +61,10 @@ async def awaited(question: str) -> str:
     return COUNT
 
 
-class Writer:
-    """A generator that is an object."""
-
-    def __call__(self, question: str, schema: str) -> str:
-        return COUNT
-
-
-class AsyncWriter:
-    """One that is awaited."""
-
-    async def __call__(self, question: str) -> str:
-        return COUNT
-
-
 KINDS = [
     lambda: COUNT,
     lambda question, schema, error: {"sql": COUNT},
-    Writer(),
-    Writer().__call__,
-    partial(lambda model, question: COUNT, "small"),
-    Mock(return_value=COUNT),
     awaited,
-    partial(awaited),
-    AsyncWriter(),
     AsyncMock(return_value=COUNT),
     lambda question: awaited(question),  # noqa: PLW0108 - plain, and returns what is to be awaited
 ]

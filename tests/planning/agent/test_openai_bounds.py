@@ -14,25 +14,27 @@ from typing import Any
 
 import pytest
 from chat_server import (
+    SCHEMA,
+    SQL,
     ChatServer,
     Reply,
     completion,
+    error_of,
     failure,
     floods,
     is_silent,
     reply,
     says,
+    stops_halfway,
     trickles,
     trickles_an_error,
     trickles_headers,
+    without_environment,
 )
 
 from planning.agent import OpenAIChat, build_text_to_sql_graph
 from planning.tools import RateLimitExceeded, StorageUnavailable, ToolError, ToolTimeout
 
-KEY = "sk-very-secret-1234"
-SCHEMA = "SQLite, 1 table\n\ncustomers, 2 rows\n  name TEXT\n"
-SQL = "SELECT count(*) FROM customers"
 WITHIN = 10.0  # seconds: far more than the deadlines here, and far less than what once outlived them
 MOST_MEMORY = 60_000_000
 
@@ -43,17 +45,7 @@ REFUSED = "the model's server HOST refused the request (400); change what it nam
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No key and no proxy of whoever runs the tests."""
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-
-
-def error_of(server: ChatServer, **options: Any) -> tuple[type[ToolError], str]:
-    """The error that an answer comes to, and its message."""
-    given: dict[str, Any] = {"api_key": KEY, "max_retries": 0, "timeout": 5.0} | options
-    with OpenAIChat("local", server.url, **given) as chat, pytest.raises(ToolError) as caught:
-        chat("How many?", SCHEMA)
-    return type(caught.value), str(caught.value).replace(server.host, "HOST")
+    without_environment(monkeypatch)
 
 
 def bomb(pack: Callable[[bytes], bytes]) -> bytes:
@@ -99,7 +91,7 @@ def test_a_packed_error_is_told_in_its_words() -> None:
         assert error_of(server) == (ToolError, f"{REFUSED}: too many tokens")
 
 
-@pytest.mark.parametrize("answer", [trickles, trickles_an_error, trickles_headers, is_silent])
+@pytest.mark.parametrize("answer", [trickles, trickles_an_error, trickles_headers, is_silent, stops_halfway])
 @pytest.mark.parametrize("retries", [0, 2])
 def test_whatever_comes_slowly_is_given_up_at_the_deadline(answer: Reply, retries: int) -> None:
     with ChatServer(answer) as server:

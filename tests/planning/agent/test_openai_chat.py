@@ -5,59 +5,37 @@ from __future__ import annotations
 import json
 import socket
 import sys
-import traceback
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from chat_server import (
+    KEY,
+    QUESTION,
+    SCHEMA,
+    SQL,
     ChatServer,
     Reply,
+    asked,
     breaks_off,
     breaks_off_an_error,
     completion,
+    error_of,
     failure,
     hangs_up,
-    is_silent,
     reply,
     says,
-    stops_halfway,
-    trickles,
+    without_environment,
 )
 from syrupy.assertion import SnapshotAssertion
 
 from planning.agent.chat import OpenAIChat
-from planning.tools import RateLimitExceeded, StorageUnavailable, ToolError, ToolTimeout
-
-KEY = "sk-very-secret-1234"
-SCHEMA = "SQLite, 1 table\n\ncustomers, 2 rows\n  name TEXT, not null: 'Ada', 'Grace'\n"
-QUESTION = "How many customers are there?"
-SQL = "SELECT count(*) FROM customers"
+from planning.tools import RateLimitExceeded, StorageUnavailable, ToolError
 
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No key and no proxy of whoever runs the tests."""
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-
-
-def asked(server: ChatServer, **options: Any) -> str:
-    """What the model answers."""
-    given: dict[str, Any] = {"api_key": KEY, "max_retries": 0, "timeout": 5.0} | options
-    with OpenAIChat("local", server.url, **given) as chat:
-        return chat(QUESTION, SCHEMA)
-
-
-def refused(*replies: Reply, **options: Any) -> ToolError:
-    """The error that an answer comes to; it holds no key, wherever one looks."""
-    with ChatServer(*replies) as server, pytest.raises(ToolError) as caught:
-        asked(server, **options)
-    told = "".join(traceback.format_exception(caught.value))
-    assert KEY not in told
-    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
-    return type(caught.value)(str(caught.value).replace(server.host, "HOST"))
+    without_environment(monkeypatch)
 
 
 def test_the_first_request_is_the_prompt_as_it_is_stored(snapshot: SnapshotAssertion) -> None:
@@ -239,17 +217,8 @@ BUSY = reply(failure("Slow down"), 429, retry_after_ms="1", retry_after="7")
 def test_a_server_that_fails_is_told_of_in_one_line(
     answer: Reply, kind: type[ToolError], message: str
 ) -> None:
-    error = refused(answer)
-    assert (type(error), str(error)) == (kind, message)
-
-
-@pytest.mark.parametrize("answer", [is_silent, stops_halfway, trickles])
-def test_a_server_that_is_slow_is_given_up(answer: Reply) -> None:
-    error = refused(answer, timeout=0.1)
-    assert (type(error), str(error)) == (
-        ToolTimeout,
-        "the model's server HOST did not answer within 0.1 seconds; ask again, or allow it more time",
-    )
+    with ChatServer(answer) as server:
+        assert error_of(server) == (kind, message)
 
 
 NO_FORM = "the model's server HOST does not answer in the chat-completions form; check the base_url"
@@ -291,8 +260,8 @@ NO_TEXT = "the model's server HOST gave an answer without text; ask again, or an
     ],
 )
 def test_an_answer_that_cannot_be_used_is_told_of_in_one_line(answer: Reply, message: str) -> None:
-    error = refused(answer)
-    assert (type(error), str(error)) == (ToolError, message)
+    with ChatServer(answer) as server:
+        assert error_of(server) == (ToolError, message)
 
 
 def test_a_server_that_is_not_there_is_storage() -> None:
@@ -311,8 +280,8 @@ def test_what_a_server_cannot_take_just_now_is_sent_again() -> None:
     with ChatServer(BUSY, BUSY, says(SQL)) as server:
         assert asked(server, max_retries=2) == SQL
     assert len(server.requests) == 3
-    error = refused(BUSY, BUSY, says(SQL), max_retries=1)
-    assert isinstance(error, RateLimitExceeded)
+    with ChatServer(BUSY, BUSY, says(SQL)) as server:
+        assert error_of(server, max_retries=1)[0] is RateLimitExceeded
 
 
 def test_a_rate_limit_says_when_to_ask_again() -> None:
@@ -383,15 +352,8 @@ def test_the_official_server_needs_a_key() -> None:
     )
 
 
-@pytest.fixture
-def without_the_client(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with monkeypatch.context() as patch:
-        patch.setitem(sys.modules, "openai", None)
-        yield
-
-
-@pytest.mark.usefixtures("without_the_client")
-def test_without_the_client_it_says_what_to_install() -> None:
+def test_without_the_client_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(ImportError) as caught:
         OpenAIChat("local", "http://127.0.0.1:1/v1")
     assert str(caught.value) == (

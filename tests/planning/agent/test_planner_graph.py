@@ -128,19 +128,30 @@ def test_what_can_be_understood_of_a_plan_is_carried_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("failure", "error"),
+    ("failure", "told"),
     [
-        (ToolError("the model is away"), "Tool planner: the model is away"),
-        (ValueError("secret"), "Tool planner: Tool 'planner' encountered an error"),
+        (ToolError("it is away"), "it is away"),
+        (ValueError("secret"), "Tool '{}' encountered an error"),
     ],
 )
-def test_a_planner_that_fails_has_planned_nothing(failure: Exception, error: str) -> None:
-    def planner() -> Any:
+@pytest.mark.parametrize("place", ["planner", "execute_queries", "respond"])
+def test_what_fails_is_told_and_the_rest_goes_on(place: str, failure: Exception, told: str) -> None:
+    def failing() -> Any:
         raise failure
 
-    final = asked(planner)
-    assert final["response"] == NOTHING | {"query_results": [], "error": error}
-    assert final["planner_problems"] == []
+    planned = {"queries": ["badges"]} if place == "execute_queries" else {"intent": "chat"}
+    given: dict[str, Any] = (
+        {"planned": failing} if place == "planner" else {"planned": planned, place: failing}
+    )
+    final = asked(**given)
+    error = f"Tool {place}: {told.format(place)}"
+    assert (final["error"], final["planner_problems"]) == (error, [])
+    if place == "planner":
+        assert final["response"] == NOTHING | {"query_results": [], "error": error}
+    elif place == "execute_queries":
+        assert final["response"] == NOTHING | {"error": error}
+    else:
+        assert final["response"] == SORRY
 
 
 def test_a_planner_may_raise_its_question_to_the_user() -> None:
@@ -270,21 +281,6 @@ def test_queries_are_handed_to_whatever_searches(search: Any, found: Any, error:
     assert (final["query_results"], final["error"]) == (found, error)
 
 
-@pytest.mark.parametrize(
-    ("failure", "error"),
-    [
-        (ToolError("the index is away"), "Tool execute_queries: the index is away"),
-        (ValueError("secret"), "Tool execute_queries: Tool 'execute_queries' encountered an error"),
-    ],
-)
-def test_a_search_that_fails_finds_nothing(failure: Exception, error: str) -> None:
-    def search(queries: Any) -> Any:
-        raise failure
-
-    final = asked({"queries": ["badges"]}, execute_queries=search)
-    assert final["response"] == NOTHING | {"error": error}
-
-
 def test_without_queries_nothing_is_searched() -> None:
     def search(queries: Any) -> Any:
         raise AssertionError
@@ -312,21 +308,6 @@ def test_without_queries_nothing_is_searched() -> None:
 def test_the_answer_is_what_respond_returns(respond: Any, response: Any) -> None:
     planned = {"tool_calls": [call("lookup", name="Ada")], "intent": "badge"}
     assert asked(planned, respond=respond)["response"] == response
-
-
-@pytest.mark.parametrize(
-    ("failure", "error"),
-    [
-        (ToolError("the model is away"), "Tool respond: the model is away"),
-        (ValueError("secret"), "Tool respond: Tool 'respond' encountered an error"),
-    ],
-)
-def test_where_no_answer_can_be_written_there_are_words_of_regret(failure: Exception, error: str) -> None:
-    def respond() -> Any:
-        raise failure
-
-    final = asked({"intent": "chat"}, respond=respond)
-    assert (final["response"], final["error"]) == (SORRY, error)
 
 
 @pytest.mark.parametrize("passing", [KeyboardInterrupt, SystemExit])

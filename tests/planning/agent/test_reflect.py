@@ -98,19 +98,6 @@ def weighed(verdict: str, *reasons: str) -> dict[str, Any]:
     return {"reflection": {"verdict": verdict, "reasons": list(reasons)}}
 
 
-def test_a_result_that_looks_right_is_fine() -> None:
-    assert run(Reflect(None), state(rows([3]))) == weighed("fine")
-
-
-def test_an_empty_result_is_put_aside_and_another_statement_asked_for() -> None:
-    assert run(Reflect(None), state(rows())) == again([EMPTY], rows())
-
-
-def test_a_refused_result_is_put_aside_with_what_was_found() -> None:
-    refused = state(rows([3]), validation_result=REFUSED)
-    assert run(Reflect(None), refused) == again(["a column is missing"], rows([3]), REFUSED)
-
-
 @pytest.mark.parametrize(
     ("verdict", "reasons"),
     [
@@ -123,7 +110,7 @@ def test_a_refused_result_is_put_aside_with_what_was_found() -> None:
 )
 def test_any_form_of_refusal_is_one(verdict: Any, reasons: list[str]) -> None:
     told = run(Reflect(None), state(rows([3]), validation_result=verdict))
-    assert told["reflection"]["reasons"] == reasons
+    assert told == again(reasons, rows([3]), verdict)
 
 
 @pytest.mark.parametrize("verdict", [{}, {"is_valid": True}, {"issues": ["odd"]}, True, "fine", []])
@@ -197,78 +184,57 @@ def test_what_is_no_result_is_doubtful_and_leaves_the_one_before(result: Any, ju
 
 # What looks into the database
 
+FOUND = ["city has no 'x'; it has 'X'"]
+NO_ROWS = "it ran and returned no rows: "
+COUNTED = "it ran, and its only row holds nothing but 0 or NULL: city has no 'x'; it has 'X'"
 
-def looking(found: Any, seen: list[str] | None = None) -> Tool:
-    """What says this of a statement."""
+
+@pytest.mark.parametrize(
+    ("result", "found", "reasons"),
+    [
+        (rows(), ["city has no 'x'"], [f"{NO_ROWS}city has no 'x'"]),
+        (rows(), ["a has no 'x'", "b has no 'y'"], [f"{NO_ROWS}a has no 'x'; b has no 'y'"]),
+        (rows(), "city has no 'x'", [f"{NO_ROWS}city has no 'x'"]),
+        *((rows(), nothing, [EMPTY]) for nothing in ([], None, [" "], ValueError("secret"))),
+        (rows([0]), FOUND, [COUNTED]),
+        (rows([0, None], columns=["n", "s"]), FOUND, [COUNTED]),
+        (rows([0.0]), FOUND, [COUNTED]),
+        ({"data": [{"n": 0}]}, FOUND, [COUNTED]),
+        (rows([0]), [], []),
+    ],
+)
+def test_of_an_empty_result_or_a_count_of_nothing_it_is_said_which_values_are_nowhere(
+    result: Any, found: Any, reasons: list[str]
+) -> None:
+    told, seen = looked(found, result)
+    assert told == (again(reasons, result) if reasons else weighed("fine"))
+    assert seen == [COUNT]
+
+
+def looked(found: Any, result: Any, **more: Any) -> tuple[Any, list[str]]:
+    """What a node says that can look for values and finds this; and the statements that it looked into."""
+    seen: list[str] = []
 
     def look(sql: str) -> Any:
-        if seen is not None:
-            seen.append(sql)
+        seen.append(sql)
         if isinstance(found, Exception):
             raise found
         return found
 
-    return Tool("missing_values", "Look.", look)
+    return run(Reflect(None, look=Tool("missing_values", "Look.", look)), state(result, **more)), seen
 
 
 @pytest.mark.parametrize(
-    ("found", "reason"),
+    ("result", "more"),
     [
-        (["city has no 'x'"], "it ran and returned no rows: city has no 'x'"),
-        (["a has no 'x'", "b has no 'y'"], "it ran and returned no rows: a has no 'x'; b has no 'y'"),
-        ("city has no 'x'", "it ran and returned no rows: city has no 'x'"),
-        ([], EMPTY),
-        (None, EMPTY),
-        ([" "], EMPTY),
-        (ValueError("secret"), EMPTY),
+        *((each, {}) for each in (rows([3]), rows([None]), rows([0], [0]), rows([0, 1], columns=["a", "b"]))),
+        *((each, {}) for each in (rows([False]), rows(["0"]))),
+        (rows(), {"validation_result": REFUSED}),
+        (rows(), {"reflection": {"verdict": "again", "reasons": [EMPTY], "kept": None}}),
     ],
 )
-def test_of_an_empty_result_it_is_said_which_values_are_nowhere(found: Any, reason: str) -> None:
-    seen: list[str] = []
-    assert run(Reflect(None, look=looking(found, seen)), state(rows())) == again([reason], rows())
-    assert seen == [COUNT]
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"execution_result": rows([3])},
-        {"execution_result": rows([None])},
-        {"validation_result": REFUSED},
-        {"reflection": {"verdict": "again", "reasons": [EMPTY], "kept": None}},
-    ],
-)
-def test_nothing_is_looked_up_for_any_other_result(more: dict[str, Any]) -> None:
-    seen: list[str] = []
-    node = Reflect(None, look=looking(["city has no 'x'"], seen))
-    assert run(node, state(rows()) | more) == run(Reflect(None), state(rows()) | more)
-    assert seen == []
-
-
-@pytest.mark.parametrize(
-    "result", [rows([0]), rows([0, None], columns=["n", "s"]), rows([0.0]), {"data": [{"n": 0}]}]
-)
-def test_of_a_count_of_nothing_it_is_said_which_values_are_nowhere(result: Any) -> None:
-    seen: list[str] = []
-    told = run(Reflect(None, look=looking(["city has no 'x'; it has 'X'"], seen)), state(result))
-    reason = "it ran, and its only row holds nothing but 0 or NULL: city has no 'x'; it has 'X'"
-    assert (told, seen) == (again([reason], result), [COUNT])
-
-
-def test_a_count_of_nothing_is_fine_where_all_values_are_there() -> None:
-    node = Reflect(None, look=looking([]))
-    assert run(node, state(rows([0])))["reflection"] == {"verdict": "fine", "reasons": []}
-
-
-@pytest.mark.parametrize(
-    "result", [rows([0], [0]), rows([0, 1], columns=["a", "b"]), rows([False]), rows(["0"])]
-)
-def test_nothing_is_looked_up_for_what_is_no_count_of_nothing(result: Any) -> None:
-    seen: list[str] = []
-    assert run(Reflect(None, look=looking(["city has no 'x'"], seen)), state(result)) == run(
-        Reflect(None), state(result)
-    )
-    assert seen == []
+def test_nothing_is_looked_up_for_any_other_result(result: Any, more: dict[str, Any]) -> None:
+    assert looked(FOUND, result, **more) == (run(Reflect(None), state(result, **more)), [])
 
 
 def test_what_looks_wrong_is_told_in_a_bounded_text() -> None:

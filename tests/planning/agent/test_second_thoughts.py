@@ -5,92 +5,120 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from agent_samples import COUNT, FINE, QUESTION, ShopTools, called, failing, in_turn, rows
-
-from planning.agent import build_text_to_sql_graph
+from agent_samples import COUNT, FINE, QUESTION, ShopTools, called, failing, graph_of, in_turn, rows
 
 EMPTY = (
     "it ran and returned no rows; compare its conditions and joins with the values in the schema, also their"
     " upper and lower case"
 )
+NULLS = "it ran, and is NULL in every row of total; compare its joins with the schema"
 REFUSED = {"is_valid": False, "issues": ["a column is missing"]}
+HALF = rows([1, None], [2, None], columns=["id", "total"])
+NOTHING = "No rows: nothing in the database fits."
 
 
-def test_a_second_statement_that_is_better_is_the_answer() -> None:
-    shop = ShopTools(executed=in_turn(rows(), rows([3])))
+def kept(reason: str) -> dict[str, Any]:
+    return {"verdict": "kept", "reasons": [reason], "kept": None}
+
+
+@pytest.mark.parametrize(
+    ("shop", "statements", "final", "errors"),
+    [
+        (
+            {"executed": in_turn(rows(), rows([3]))},
+            ["SELECT 1", "SELECT 2"],
+            {
+                "success": True,
+                "sql_query": "SELECT 2",
+                "answer": "n: 3",
+                "reflection": {"verdict": "fine", "reasons": []},
+            },
+            [EMPTY],
+        ),
+        (
+            {"executed": in_turn(rows(), failing("no such column: nope"))},
+            ["SELECT 1", "SELECT nope"],
+            {
+                "success": True,
+                "error": None,
+                "sql_query": "SELECT 1",
+                "execution_result": rows(),
+                "answer": NOTHING,
+                "reflection": kept(EMPTY),
+            },
+            [
+                EMPTY,
+                "no such column: nope",
+                *["the same SQL as before, which failed: no such column: nope"] * 2,
+            ],
+        ),
+        (
+            {"executed": in_turn(HALF, rows())},
+            ["SELECT 1", "SELECT 2"],
+            {
+                "success": True,
+                "sql_query": "SELECT 1",
+                "execution_result": HALF,
+                "answer": "2 rows.",
+                "reflection": kept(NULLS),
+            },
+            [NULLS],
+        ),
+        (
+            {"executed": in_turn(rows(), "text"), "verdict": in_turn(FINE, FINE)},
+            ["SELECT 1", "SELECT 2"],
+            {"success": True, "iteration": 9, "execution_result": rows(), "reflection": kept(EMPTY)},
+            [EMPTY],
+        ),
+        (
+            {"executed": in_turn(rows(), "text"), "verdict": in_turn(REFUSED, FINE)},
+            ["SELECT 1", "SELECT 2"],
+            {"success": False, "iteration": 9, "execution_result": "text"},
+            ["a column is missing"],
+        ),
+        (
+            {"executed": rows()},
+            [COUNT],
+            {"success": True, "sql_query": COUNT, "answer": NOTHING, "reflection": kept(EMPTY)},
+            [EMPTY],
+        ),
+    ],
+    ids=["better", "fails", "finds less", "no result", "refused, then no result", "stood by"],
+)
+def test_of_two_statements_the_one_whose_result_holds_more_is_the_answer(
+    shop: dict[str, Any], statements: list[str], final: dict[str, Any], errors: list[str]
+) -> None:
     seen: list[Any] = []
 
     def write(error: str | None) -> str:
         seen.append(error)
-        return f"SELECT {len(seen)}"
+        return statements[min(len(seen), len(statements)) - 1]
 
-    final = build_text_to_sql_graph(shop.tools(), write).invoke({"resolved_query": QUESTION})
-    assert seen == [None, EMPTY]
-    assert (final["success"], final["sql_query"], final["answer"]) == (True, "SELECT 2", "n: 3")
-    assert final["reflection"] == {"verdict": "fine", "reasons": []}
-    assert final["attempts"] == [{"sql": "SELECT 1", "error": EMPTY}]
-
-
-def test_a_second_statement_that_fails_leaves_the_first_ones_result() -> None:
-    shop = ShopTools(executed=in_turn(rows(), failing("no such column: nope")))
-    statements = iter(["SELECT 1", *["SELECT nope"] * 9])
-    final = build_text_to_sql_graph(shop.tools(), lambda: next(statements)).invoke(
-        {"resolved_query": QUESTION}
-    )
-    assert (final["success"], final["error"], final["sql_query"]) == (True, None, "SELECT 1")
-    assert (final["execution_result"], final["answer"]) == (rows(), "No rows: nothing in the database fits.")
-    assert final["reflection"] == {"verdict": "kept", "reasons": [EMPTY], "kept": None}
-    assert [attempt["sql"] for attempt in final["attempts"]] == ["SELECT 1", *["SELECT nope"] * 3]
-
-
-def test_a_second_statement_that_finds_less_leaves_the_first_ones_result() -> None:
-    half = rows([1, None], [2, None], columns=["id", "total"])
-    shop = ShopTools(executed=in_turn(half, rows()))
-    statements = iter(["SELECT 1", "SELECT 2"])
-    final = build_text_to_sql_graph(shop.tools(), lambda: next(statements)).invoke(
-        {"resolved_query": QUESTION}
-    )
-    assert (final["success"], final["sql_query"], final["execution_result"]) == (True, "SELECT 1", half)
-    assert final["answer"] == "2 rows."
-
-
-@pytest.mark.parametrize("verdict", [FINE, REFUSED])
-def test_a_second_result_that_is_none_ends_it(verdict: Any) -> None:
-    shop = ShopTools(executed=in_turn(rows(), "text"), verdict=in_turn(verdict, FINE))
-    statements = iter(["SELECT 1", "SELECT 2"])
-    final = build_text_to_sql_graph(shop.tools(), lambda: next(statements)).invoke(
-        {"resolved_query": QUESTION}
-    )
-    assert (final["success"], final["iteration"]) == (verdict is FINE, 9)
-    assert final["execution_result"] == (rows() if verdict is FINE else "text")
-
-
-def test_a_generator_that_stands_by_its_statement_is_believed() -> None:
-    shop = ShopTools(executed=rows())
-    final = build_text_to_sql_graph(shop.tools(), lambda: COUNT).invoke({"resolved_query": QUESTION})
-    assert (final["success"], final["sql_query"]) == (True, COUNT)
-    assert final["answer"] == "No rows: nothing in the database fits."
-    assert shop.statements == [COUNT]
-    assert called(final) == [("get_schema", True), ("execute_sql", True), ("validate_results", True)]
-    assert final["reflection"] == {"verdict": "kept", "reasons": [EMPTY], "kept": None}
+    given: dict[str, Any] = {
+        name: in_turn(*turns) if isinstance(turns, type(in_turn())) else turns for name, turns in shop.items()
+    }
+    told = graph_of(ShopTools(**given), write).invoke({"resolved_query": QUESTION})
+    assert {key: told[key] for key in final} == final
+    assert seen[:2] == [None, errors[0]]
+    assert [attempt["error"] for attempt in told["attempts"]][: len(errors)] == errors
+    assert all(succeeded for name, succeeded in called(told) if name != "execute_sql")
 
 
 def test_a_judge_that_is_never_content_is_bounded() -> None:
     asked: list[int] = []
-    shop = ShopTools()
 
     def write() -> str:
         asked.append(1)
         return f"SELECT {len(asked)}"
 
-    graph = build_text_to_sql_graph(shop.tools(), write, reflect=lambda: "wrong", max_iterations=12)
-    final = graph.invoke({"resolved_query": QUESTION})
+    final = graph_of(None, write, reflect=lambda: "wrong", max_iterations=12).invoke(
+        {"resolved_query": QUESTION}
+    )
     assert (len(asked), final["iteration"], final["success"]) == (3, 13, True)
     assert final["reflection"] == {"verdict": "doubtful", "reasons": ["wrong"]}
 
 
 def test_without_reflection_an_empty_result_is_the_answer() -> None:
     shop = ShopTools(executed=rows())
-    graph = build_text_to_sql_graph(shop.tools(), lambda: COUNT, reflect=False)
-    final = graph.invoke({"resolved_query": QUESTION})
+    final = graph_of(shop, reflect=False).invoke({"resolved_query": QUESTION})
     assert (final["success"], final["reflection"], shop.statements) == (True, None, [COUNT])

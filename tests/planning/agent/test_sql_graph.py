@@ -150,12 +150,12 @@ def test_ones_own_clarification_gets_the_question_and_the_schema() -> None:
     assert seen == [(QUESTION, SCHEMA)]
 
 
-@pytest.mark.parametrize("question", ["", "  ", None])
+@pytest.mark.parametrize("question", [None, "", "  \n", 5, ["How many?"], {}])
 def test_without_a_question_the_user_is_asked_for_one(question: Any) -> None:
     shop = ShopTools()
     final = graph_of(shop).invoke({"resolved_query": question})
     assert (final["needs_user_input"], final["success"]) == (True, False)
-    assert final["answer"] == "What would you like to know?"
+    assert (final["answer"], final["iteration"]) == ("What would you like to know?", 1)
     assert shop.calls == []
 
 
@@ -257,7 +257,18 @@ def test_tools_that_are_missing_are_named() -> None:
             ["validate_results"],
             2,
         ),
-        ({"is_complete": True, "needs_user_input": True, "error": "old", "success": True}, None, 5),
+        (
+            {
+                "is_complete": True,
+                "needs_user_input": True,
+                "input_request": "Which?",
+                "error": "old",
+                "success": True,
+                "reflection": {"verdict": "again"},
+            },
+            None,
+            5,
+        ),
         ({"schema": None, "sql_query": None, "tool_calls": [], "iteration": 0}, None, 5),
         ({"tool_calls": None, "attempts": None}, None, 5),
     ],
@@ -270,15 +281,18 @@ def test_work_that_is_done_already_is_not_done_again(
     assert shop.names == (names or ["get_schema", "execute_sql", "validate_results"])
     assert final["iteration"] == iteration
     assert final["success"] is True
-    assert (final["needs_user_input"], final["error"]) == (False, None)
+    assert (final["needs_user_input"], final["input_request"], final["error"]) == (False, None, None)
+    assert final["reflection"] == {"verdict": "fine", "reasons": []}
     for key in ("schema", "sql_query", "execution_result"):
         if given.get(key) is not None:
             assert final[key] == given[key]
 
 
 def test_a_maximum_that_is_handed_in_goes_before_the_graphs_own() -> None:
-    final = graph_of().invoke({"resolved_query": QUESTION, "max_iterations": 1})
-    assert (final["iteration"], final["success"], final["max_iterations"]) == (2, False, 1)
+    for most in (0, 1):
+        final = graph_of(max_iterations=7).invoke({"resolved_query": QUESTION, "max_iterations": most})
+        assert (final["iteration"], final["success"], final["max_iterations"]) == (most + 1, False, most)
+    assert graph_of(max_iterations=7).invoke({"resolved_query": QUESTION})["max_iterations"] == 7
 
 
 def test_a_final_state_with_another_question_begins_afresh() -> None:

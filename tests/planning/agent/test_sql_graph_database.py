@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from agent_samples import called, plan_of, shown
+from readonly_files import make
 
 from planning.agent import SqlDatabase, build_text_to_sql_graph, execute_tools_node
 from planning.tools import tool_calls
@@ -22,15 +22,12 @@ PER_CITY = "SELECT city, count(*) AS customers FROM customers GROUP BY city ORDE
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """A database with a few customers."""
-    path = tmp_path / "shop.db"
-    connection = sqlite3.connect(path)
-    connection.executescript("""
+    script = """
         CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT NOT NULL, city TEXT);
         INSERT INTO customers (name, city)
         VALUES ('Ada', 'London'), ('Grace', 'New York'), ('Alan', 'London');
-    """)
-    connection.close()
-    return path
+    """
+    return make(tmp_path / "shop.db", script)
 
 
 @pytest.fixture
@@ -139,45 +136,35 @@ def test_the_schema_in_another_state_is_read_anew_after_the_file_was_changed(fil
     with SqlDatabase(file) as database:
         graph = build_text_to_sql_graph(database, lambda: "SELECT count(*) AS n FROM customers")
         first = graph.invoke({"resolved_query": QUESTION})
-        connection = sqlite3.connect(file)
-        connection.execute("INSERT INTO customers (name) VALUES ('Edsger')")
-        connection.commit()
-        connection.close()
+        make(file, "INSERT INTO customers (name) VALUES ('Edsger')")
         second = graph.invoke({"resolved_query": QUESTION})
     assert (first["answer"], second["answer"]) == ("n: 3", "n: 4")
     assert "customers, 4 rows" in second["schema"]
 
 
-def test_an_empty_result_is_doubted_once(database: SqlDatabase) -> None:
-    statements = iter(
-        [
+@pytest.mark.parametrize(
+    ("sql", "told", "data"),
+    [
+        (
             "SELECT name FROM customers WHERE city = 'london'",
-            "SELECT name FROM customers WHERE city = 'London' ORDER BY name",
-        ]
-    )
-    graph = build_text_to_sql_graph(database, lambda: next(statements))
-    final = graph.invoke({"resolved_query": "Who lives in London?"})
-    assert final["execution_result"]["data"] == [["Ada"], ["Alan"]]
-    told = "it ran and returned no rows: customers.city has no 'london'; it has 'London'"
-    assert [attempt["error"] for attempt in final["attempts"]] == [told]
-
-
-def test_a_count_of_nothing_is_doubted_where_a_value_is_nowhere(database: SqlDatabase) -> None:
-    statements = iter(
-        [
+            "it ran and returned no rows",
+            [["Ada"], ["Alan"]],
+        ),
+        (
             "SELECT count(*) AS n FROM customers WHERE city = 'london'",
-            "SELECT count(*) AS n FROM customers WHERE city = 'London'",
-        ]
-    )
-    final = build_text_to_sql_graph(database, lambda: next(statements)).invoke(
-        {"resolved_query": "How many live in London?"}
-    )
-    assert (final["answer"], final["reflection"]["verdict"]) == ("n: 2", "fine")
-    told = (
-        "it ran, and its only row holds nothing but 0 or NULL: customers.city has no 'london'; it has"
-        " 'London'"
-    )
-    assert [attempt["error"] for attempt in final["attempts"]] == [told]
+            "it ran, and its only row holds nothing but 0 or NULL",
+            [[2]],
+        ),
+    ],
+)
+def test_an_empty_result_or_a_count_of_nothing_is_doubted_once(
+    database: SqlDatabase, sql: str, told: str, data: list[Any]
+) -> None:
+    statements = iter([sql, sql.replace("london", "London")])
+    final = build_text_to_sql_graph(database, lambda: next(statements)).invoke({"resolved_query": "Who?"})
+    assert (final["execution_result"]["data"], final["reflection"]["verdict"]) == (data, "fine")
+    error = f"{told}: customers.city has no 'london'; it has 'London'"
+    assert [attempt["error"] for attempt in final["attempts"]] == [error]
 
 
 def test_the_node_by_itself_reads_a_file(database: SqlDatabase) -> None:

@@ -1,16 +1,27 @@
-"""Runs of the command, and transcripts to run it on."""
+"""Runs of the command, terminals to run it in, and transcripts to run it on."""
 
 from __future__ import annotations
 
+import fcntl
+import io
 import json
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console, RenderableType
 from typer.testing import CliRunner
 
 from planning.cli.app import app
 
 ROOT = Path(__file__).parents[3]
+ERASED_LINE = "\x1b[2K"
+ROWS = 40  # of a terminal
 TRIAGE = ROOT / "examples" / "triage.jsonl"
 TRIAGE_ANTHROPIC = ROOT / "examples" / "triage-anthropic.jsonl"
 
@@ -22,6 +33,73 @@ def run(*arguments: str, stdin: str | bytes | None = None) -> str:
     if result.stderr:
         shown += f"--- stderr\n{result.stderr}"
     return shown + (f"--- stdout\n{result.stdout}" if result.stdout else "")
+
+
+def written_in_terminal(columns: int, *arguments: str, **environment: str) -> str:
+    """What the command writes in a terminal of so many columns; it succeeds, or refuses the plan."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
+    command = [sys.executable, "-m", "planning.cli", *arguments]
+    names = {"PATH": os.environ["PATH"], "TERM": "xterm", "PYTHONIOENCODING": "utf-8", **environment}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=names) as running:
+        os.close(theirs)
+        written = b""
+        try:
+            while read := os.read(ours, 65_536):
+                written += read
+        except OSError:  # that is how a terminal says that the other end is closed
+            os.close(ours)
+    assert running.returncode in {0, 1, 2}, written
+    return written.decode().replace("\r\n", "\n")
+
+
+def in_terminal(columns: int, *arguments: str, **environment: str) -> str:
+    """The same, with what acts on the terminal spelled out."""
+    return written_in_terminal(columns, *arguments, **environment).replace("\x1b", "<ESC>")
+
+
+def terminal(width: int = 80, height: int = 24, **options: Any) -> Console:
+    """A terminal that keeps what is written to it."""
+    given: dict[str, Any] = {"file": io.StringIO(), "color_system": None} | options
+    return Console(
+        force_terminal=True, width=width, height=height, legacy_windows=False, _environ={}, **given
+    )
+
+
+def ascii_terminal(width: int = 80) -> tuple[Console, io.BytesIO]:
+    """A terminal that prints nothing but ASCII, and the bytes that it was sent."""
+    sent = io.BytesIO()
+    file = io.TextIOWrapper(sent, encoding="ascii", errors="backslashreplace", write_through=True)
+    return terminal(width, file=file), sent
+
+
+def written(console: Console) -> str:
+    """What was written to a terminal."""
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def plain(text: str) -> str:
+    """A text without the terminal's own sequences, and without the blanks that fill its lines."""
+    for sequence in ("\x1b[?25l", "\x1b[?25h", ERASED_LINE, "\x1b[1A", "\r"):
+        text = text.replace(sequence, "")
+    return "".join(f"{line.rstrip()}\n" for line in text.split("\n")).rstrip() + "\n"
+
+
+def drawn(console: Console, renderable: RenderableType) -> str:
+    """What a terminal shows of something."""
+    console.print(renderable)
+    return plain(written(console))
+
+
+class Clock:
+    """A time that stands still until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.seconds = 100.0
+
+    def __call__(self) -> float:
+        return self.seconds
 
 
 def said(*calls: tuple[str, object]) -> dict[str, Any]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
-from cli_runs import TRIAGE, said
-from rich.console import Console, RenderableType
+from cli_runs import ERASED_LINE, TRIAGE, ascii_terminal, drawn, plain, said, terminal, written
+from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningToolsSection, PlanStep
@@ -16,8 +14,6 @@ from planning.cli.transcript import parse_transcript
 from planning.cli.view_live import final_frame, frame, show_live
 from session import Session
 
-ERASED_LINE = "\x1b[2K"
-CONTROLS = ("\x1b[?25l", "\x1b[?25h", ERASED_LINE, "\x1b[1A", "\r")
 BUSY = Plan(
     "Triage the open bug reports [red]of larkspur[/] " + "and say it at length " * 9,
     "active",
@@ -37,29 +33,6 @@ MANY = Plan(
 )
 
 
-def terminal(width: int = 80, height: int = 24) -> Console:
-    return Console(
-        file=io.StringIO(),
-        force_terminal=True,
-        color_system=None,
-        width=width,
-        height=height,
-        legacy_windows=False,
-        _environ={},
-    )
-
-
-def written(console: Console) -> str:
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
-
-
-def drawn(console: Console, renderable: RenderableType) -> str:
-    """What a terminal shows of something, without the blanks that fill its lines."""
-    console.print(renderable)
-    return plain(written(console))
-
-
 def played(console: Console, calls: tuple[Call, ...]) -> str:
     section = PlanningToolsSection(session=Session())
     show_live(console, "The prompt section.", replay(calls, section))
@@ -69,13 +42,6 @@ def played(console: Console, calls: tuple[Call, ...]) -> str:
 def final(text: str) -> str:
     """What is left standing: the text after the last line that was erased."""
     return plain(text.rsplit(ERASED_LINE, 1)[-1])
-
-
-def plain(text: str) -> str:
-    """The text without the terminal's own sequences, and without the blanks that fill its lines."""
-    for sequence in CONTROLS:
-        text = text.replace(sequence, "")
-    return "".join(f"{line.rstrip()}\n" for line in text.split("\n")).rstrip() + "\n"
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 120])
@@ -115,13 +81,10 @@ def test_a_step_with_a_note_counts_for_two_lines_in_a_narrow_terminal() -> None:
 
 
 def test_marks_are_ascii_where_nothing_else_prints() -> None:
-    file = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="backslashreplace")
-    console = Console(file=file, force_terminal=True, color_system=None, width=80, height=24, _environ={})
+    console, sent = ascii_terminal()
     plan = Plan("Fix it", "active", tuple(PlanStep(s.step_id, "Step", None, s.status) for s in BUSY.steps))
     console.print(frame(console, plan, Tally()))
-    file.flush()
-    assert isinstance(file.buffer, io.BytesIO)
-    steps = file.buffer.getvalue().decode("ascii").splitlines()[-5:-1]
+    steps = sent.getvalue().decode("ascii").splitlines()[-5:-1]
     assert [line[:6] for line in steps] == ["x S001", "> S002", "! S003", ". S004"]
 
 

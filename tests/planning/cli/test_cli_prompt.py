@@ -1,9 +1,10 @@
-"""``planning prompt``, ``planning tools``, the help and the version."""
+"""``planning prompt``, ``tools`` and ``schema``; the help of all commands, wrong usage, the version."""
 
 from __future__ import annotations
 
 import json
 from importlib.metadata import version
+from importlib.resources import files
 
 import pytest
 from cli_runs import run
@@ -28,17 +29,9 @@ def test_the_prompt_is_printed_as_a_prompt_renders_it(name: str) -> None:
     assert run("prompt", "--strategy", name) == f"exit code 0\n--- stdout\n{text}\n"
 
 
-def test_the_prompts_strategy_is_react_when_left_out() -> None:
-    assert run("prompt") == run("prompt", "--strategy", "react")
-
-
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_tools_are_printed_in_each_format(name: str, snapshot: SnapshotAssertion) -> None:
     assert run("tools", "--format", name) == snapshot
-
-
-def test_the_tools_format_is_openai_when_left_out() -> None:
-    assert run("tools") == run("tools", "--format", "openai")
 
 
 def test_every_format_holds_the_same_definitions(section: PlanningToolsSection) -> None:
@@ -62,19 +55,40 @@ def test_the_version_is_the_distributions() -> None:
     assert run("--version") == f"exit code 0\n--- stdout\nplanning {version('session-planning')}\n"
 
 
-@pytest.mark.parametrize(
-    "command",
-    [["--help"], ["replay", "--help"], ["prompt", "--help"], ["tools", "--help"], ["run", "--help"]],
-    ids=" ".join,
-)
-def test_help_says_how_each_command_is_used(command: list[str], snapshot: SnapshotAssertion) -> None:
-    assert run(*command) == snapshot
+NAMES = ["replay", "prompt", "tools", "schema", "validate", "graph", "run", "ask"]
+
+
+@pytest.mark.parametrize("command", ["--help", *(f"{name} --help" for name in NAMES)])
+def test_help_says_how_each_command_is_used(command: str, snapshot: SnapshotAssertion) -> None:
+    assert run(*command.split()) == snapshot
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [["plan"], ["--loud"], ["prompt", "--strategy", "tot"], ["tools", "--format", "yaml"], ["tools", "a"]],
-    ids=" ".join,
+    [
+        "plan",
+        "--loud",
+        "tools a",
+        "prompt --strategy tot",
+        "tools --format yaml",
+        "schema --version 3",
+        "validate --format xml plan.json",
+        "graph --format svg plan.json",
+        "replay --delay -1",
+        "replay --delay soon",
+    ],
 )
-def test_wrong_usage_is_exit_code_two(arguments: list[str], snapshot: SnapshotAssertion) -> None:
-    assert run(*arguments) == snapshot
+def test_wrong_usage_is_exit_code_two(arguments: str, snapshot: SnapshotAssertion) -> None:
+    assert run(*arguments.split()) == snapshot
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_a_schema_is_printed_as_it_is_in_the_package(version: str) -> None:
+    text = (files("planning.workflow.wire") / f"v{version}.schema.json").read_text(encoding="utf-8")
+    assert run("schema", "--version", version) == f"exit code 0\n--- stdout\n{text}"
+
+
+def test_what_is_left_out_is_react_openai_and_version_two() -> None:
+    assert run("prompt") == run("prompt", "--strategy", "react")
+    assert run("tools") == run("tools", "--format", "openai")
+    assert run("schema") == run("schema", "--version", "2")

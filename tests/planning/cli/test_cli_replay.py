@@ -29,11 +29,6 @@ def test_the_example_in_anthropics_form_replays(snapshot: SnapshotAssertion) -> 
     assert run("replay", str(TRIAGE_ANTHROPIC)) == snapshot
 
 
-@pytest.mark.parametrize("arguments", [["replay"], ["replay", "-"]], ids=["no path", "a dash"])
-def test_a_transcript_is_read_from_standard_input(arguments: list[str]) -> None:
-    assert run(*arguments, stdin=TRIAGE.read_bytes()) == run("replay", str(TRIAGE))
-
-
 def test_the_form_of_the_file_does_not_matter(tmp_path: Path) -> None:
     messages = [json.loads(line) for line in TRIAGE.read_text().splitlines()]
     (tmp_path / "array.json").write_text(json.dumps(messages, indent=1))
@@ -60,6 +55,31 @@ def test_json_holds_the_plan_and_nothing_else() -> None:
 
 def test_a_transcript_without_planning_calls_says_so(snapshot: SnapshotAssertion) -> None:
     assert run("replay", stdin=lines(said(("run_tests", {})), {"role": "user", "content": "Go."})) == snapshot
+
+
+def test_each_change_of_a_plan_is_told_in_lines(snapshot: SnapshotAssertion) -> None:
+    marks: list[tuple[str, str, str | None]] = [
+        ("S001", "pending", None),
+        ("S001", "in_progress", "Fails on empty names"),
+        ("S009", "finished", None),
+        ("S001", "done", None),
+        ("S002", "done", None),
+        ("S001", "blocked", None),
+    ]
+    sent = [
+        ("planning_mark_step", dict(zip(("step_id", "status", "note"), mark, strict=True))) for mark in marks
+    ]
+    update = {"step_id": "S002", "title": "Fix it well", "details": "In login.py\nand in session.py"}
+    setup = {"objective": "Fix the login", "initial_steps": ["Reproduce it", "Fix it"]}
+    shown = run(
+        "replay",
+        stdin=lines(
+            said(("planning_setup_plan", setup), ("planning_update_step", update), ("run_tests", {}), *sent),
+            said(("planning_read_plan", {}), ("planning_clear_plan", {}), ("run_tests", {})),
+        ),
+    )
+    assert shown == snapshot
+    assert run("replay", stdin=lines(MESSAGE)).endswith("\n1 planning call: 0 carried out, 1 refused.\n")
 
 
 def test_markup_and_control_characters_of_a_model_stay_text(snapshot: SnapshotAssertion) -> None:
@@ -111,31 +131,3 @@ def test_nothing_is_replayed_when_a_later_line_is_wrong() -> None:
         "  line 2: not JSON at column 2: Expecting property name enclosed in double quotes; expected"
         ' a message such as {"role": "assistant", "content": "..."}\n'
     )
-
-
-def test_a_missing_file_is_named() -> None:
-    assert run("replay", "missing.jsonl") == (
-        "exit code 2\n--- stderr\nplanning: 'missing.jsonl' cannot be read: No such file or directory\n"
-    )
-
-
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    assert run("replay", "folder") == (
-        "exit code 2\n--- stderr\nplanning: 'folder' cannot be read: Is a directory\n"
-    )
-
-
-def test_a_path_is_shown_without_what_acts_on_a_terminal() -> None:
-    assert run("replay", "a\x1b[31m.jsonl") == (
-        "exit code 2\n--- stderr\nplanning: 'a\\x1b[31m.jsonl' cannot be read: No such file or directory\n"
-    )
-
-
-@pytest.mark.parametrize(
-    "options",
-    [["--delay", "-1"], ["--delay", "61"], ["--delay", "soon"], ["--fast"], ["a", "b"]],
-    ids=" ".join,
-)
-def test_wrong_usage_has_an_exit_code_of_its_own(options: list[str], snapshot: SnapshotAssertion) -> None:
-    assert run("replay", *options) == snapshot

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli_runs import run
+from cli_runs import in_terminal, run
 from syrupy.assertion import SnapshotAssertion
 
 PLAN = """\
@@ -140,12 +138,6 @@ def test_json_is_the_response_and_every_finding() -> None:
         ("warning", "reference", "undeclared_output"),
     ]
     assert told["error_summary"]["error_count"] == len(told["validation_errors"]) == 2
-
-
-@pytest.mark.parametrize("arguments", [["validate"], ["validate", "-"]], ids=["no path", "a dash"])
-def test_a_plan_is_read_from_standard_input(arguments: list[str]) -> None:
-    from_file = run("validate", "plan.json")
-    assert run(*arguments, stdin=PLAN) == from_file.replace("plan.json", "<stdin>")
 
 
 def test_the_bytes_of_a_file_are_not_taken_for_text(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
@@ -282,19 +274,6 @@ def test_a_module_that_fails_is_told_in_one_line(code: str, told: str, tmp_path:
     )
 
 
-@pytest.mark.parametrize(
-    ("path", "told"),
-    [
-        ("missing.json", "'missing.json' cannot be read: No such file or directory"),
-        (".", "'.' cannot be read: Is a directory"),
-        ("a\x1b[31m.json", "'a\\x1b[31m.json' cannot be read: No such file or directory"),
-    ],
-    ids=["missing", "a folder", "hostile"],
-)
-def test_a_file_that_cannot_be_read_is_not_a_plan_with_errors(path: str, told: str) -> None:
-    assert run("validate", path) == f"exit code 2\n--- stderr\nplanning: {told}\n"
-
-
 UNCLOSED = VALID.rstrip()[:-1]
 
 
@@ -314,56 +293,21 @@ def test_a_plan_without_its_last_bracket_was_cut_unless_the_model_ended_it() -> 
     )
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["--format", "xml", "plan.json"], ["--tool", "a", "plan.json"], ["a", "b"], ["--help"]],
-    ids=" ".join,
-)
-def test_what_the_validate_command_says_of_its_use(arguments: list[str], snapshot: SnapshotAssertion) -> None:
-    assert run("validate", *arguments) == snapshot
-
-
-def in_terminal(*arguments: str, **environment: str) -> str:
-    """What the command writes in a terminal of 80 columns."""
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "planning.cli", *arguments]
-    names = {"PATH": os.environ["PATH"], "COLUMNS": "80", "TERM": "xterm", **environment}
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=names) as running:
-        os.close(theirs)
-        written = b""
-        try:
-            while read := os.read(ours, 65536):
-                written += read
-        except OSError:  # the other end is closed
-            pass
-        running.wait()
-    os.close(ours)
-    return written.decode().replace("\r\n", "\n").replace("\x1b", "<ESC>")
-
-
 def test_a_terminal_gets_colours_and_lines_of_its_width(snapshot: SnapshotAssertion) -> None:
-    assert in_terminal("validate", "plan.json", "--tools", "search") == snapshot
+    assert in_terminal(80, "validate", "plan.json", "--tools", "search") == snapshot
 
 
 @pytest.mark.parametrize(
     "environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=["NO_COLOR", "a dumb terminal"]
 )
 def test_a_terminal_that_wants_no_colours_gets_none(environment: dict[str, str]) -> None:
-    shown = in_terminal("validate", "valid.json", "--tools", "search", **environment)
+    shown = in_terminal(80, "validate", "valid.json", "--tools", "search", **environment)
     assert shown == "valid.json: valid, 1 step\n"
 
 
 def test_an_empty_no_color_means_nothing() -> None:
-    shown = in_terminal("validate", "valid.json", NO_COLOR="")
+    shown = in_terminal(80, "validate", "valid.json", NO_COLOR="")
     assert shown == "valid.json: <ESC>[1;32mvalid<ESC>[0m, 1 step\n"
-
-
-def test_a_person_who_gives_no_plan_is_told_what_to_give() -> None:
-    assert in_terminal("validate") == (
-        "Usage: planning validate [OPTIONS] [PLAN]\n"
-        "Try 'planning validate --help' for help.\n\n"
-        "Error: Invalid value for 'PLAN': give a file, or pipe one in\n"
-    )
 
 
 def test_the_other_commands_load_nothing_of_the_workflow() -> None:

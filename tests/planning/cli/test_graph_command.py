@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-import pty
-import struct
-import subprocess
-import sys
-import termios
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runs import run
+from cli_runs import in_terminal, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -101,38 +94,12 @@ def test_a_pipe_gets_mermaid_when_the_form_is_left_out() -> None:
     assert run("graph", "plan.json") == run("graph", "--format", "MERMAID", "plan.json")
 
 
-@pytest.mark.parametrize("arguments", [["graph"], ["graph", "-"]], ids=["no path", "a dash"])
-def test_a_plan_as_a_model_wrote_it_is_drawn_from_standard_input(arguments: list[str]) -> None:
-    text = f"Here it is:\n```json\n{json.dumps(PLAN)}\n```\n"
-    assert run(*arguments, stdin=text) == run("graph", "plan.json")
-
-
 @pytest.mark.parametrize("path", [["circle.json"], []], ids=["a file", "standard input"])
 def test_a_plan_with_errors_is_not_drawn(path: list[str]) -> None:
     stdin = None if path else json.dumps(CIRCLE)
     told = run("validate", *path, stdin=stdin)
     assert told.startswith("exit code 1\n--- stdout\nerror[self_dependency]")
     assert run("graph", *path, stdin=stdin) == told.replace("--- stdout", "--- stderr")
-
-
-@pytest.mark.parametrize(
-    ("path", "told"),
-    [
-        ("missing.json", "'missing.json' cannot be read: No such file or directory"),
-        (".", "'.' cannot be read: Is a directory"),
-        ("a\x1b[31m.json", "'a\\x1b[31m.json' cannot be read: No such file or directory"),
-    ],
-    ids=["missing", "a folder", "hostile"],
-)
-def test_a_plan_that_cannot_be_read_is_told_in_one_line(path: str, told: str) -> None:
-    assert run("graph", path) == f"exit code 2\n--- stderr\nplanning: {told}\n"
-
-
-@pytest.mark.parametrize(
-    "arguments", [["--format", "svg", "plan.json"], ["a", "b"], ["--help"]], ids=" ".join
-)
-def test_what_the_graph_command_says_of_its_use(arguments: list[str], snapshot: SnapshotAssertion) -> None:
-    assert run("graph", *arguments) == snapshot
 
 
 def test_a_chart_that_mermaid_would_refuse_is_told_beside_it() -> None:
@@ -198,55 +165,28 @@ def test_nothing_in_a_plan_acts_on_the_terminal_or_leaves_its_line(
     assert colored.replace("\x1b[0m", "") == "\n".join(lines)
 
 
-def in_terminal(columns: int, *arguments: str, **environment: str) -> str:
-    """What the command writes in a terminal of so many columns."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    command = [sys.executable, "-m", "planning.cli", "graph", *arguments]
-    names = {"PATH": os.environ["PATH"], "TERM": "xterm", "PYTHONIOENCODING": "utf-8", **environment}
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=names) as running:
-        os.close(theirs)
-        written = b""
-        try:
-            while read := os.read(ours, 65536):
-                written += read
-        except OSError:  # the other end is closed
-            pass
-        running.wait()
-    os.close(ours)
-    return written.decode().replace("\r\n", "\n").replace("\x1b", "<ESC>")
-
-
 @pytest.mark.parametrize("columns", [80, 40])
 def test_a_terminal_gets_a_tree_in_colours_and_of_its_width(
     columns: int, snapshot: SnapshotAssertion
 ) -> None:
-    assert in_terminal(columns, "begun.json") == snapshot
+    assert in_terminal(columns, "graph", "begun.json") == snapshot
 
 
 @pytest.mark.parametrize(
     "environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=["NO_COLOR", "a dumb terminal"]
 )
 def test_a_terminal_that_wants_no_colours_gets_a_plain_tree(environment: dict[str, str]) -> None:
-    assert in_terminal(200, "plan.json", **environment) == (
+    assert in_terminal(200, "graph", "plan.json", **environment) == (
         run("graph", "plan.json", "--format", "tree").removeprefix("exit code 0\n--- stdout\n")
     )
 
 
 def test_an_output_that_is_not_unicode_is_drawn_in_ascii() -> None:
-    shown = in_terminal(40, "plan.json", PYTHONIOENCODING="ascii", NO_COLOR="1")
+    shown = in_terminal(40, "graph", "plan.json", PYTHONIOENCODING="ascii", NO_COLOR="1")
     assert shown.split("\n")[4] == "  |- . left - Read [bo... - agent reader"
 
 
 def test_a_terminal_gets_errors_in_colours_and_mermaid_when_asked() -> None:
-    assert in_terminal(80, "circle.json").startswith("<ESC>[1;31merror[self_dependency]<ESC>[0m")
-    shown = in_terminal(40, "plan.json", "--format", "mermaid")
+    assert in_terminal(80, "graph", "circle.json").startswith("<ESC>[1;31merror[self_dependency]<ESC>[0m")
+    shown = in_terminal(40, "graph", "plan.json", "--format", "mermaid")
     assert f"exit code 0\n--- stdout\n{shown}" == run("graph", "plan.json")
-
-
-def test_a_person_who_gives_no_plan_to_draw_is_told_what_to_give() -> None:
-    assert in_terminal(80) == (
-        "Usage: planning graph [OPTIONS] [PLAN]\n"
-        "Try 'planning graph --help' for help.\n\n"
-        "Error: Invalid value for 'PLAN': give a file, or pipe one in\n"
-    )

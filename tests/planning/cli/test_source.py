@@ -7,9 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_runs import run
+from cli_runs import TRIAGE, in_terminal, run
 
 LIMITS = {"validate": 32, "graph": 32, "run": 32, "replay": 100}
+PLAN = (
+    'Here:\n```\n{"schema_version": 2, "goal": "g", "steps": [{"step_id": "a", "description": "d"}]}\n```\n'
+)
 
 every_command = pytest.mark.parametrize("command", LIMITS)
 
@@ -39,9 +42,41 @@ def test_standard_input_that_never_ends_is_read_to_the_same_limit_and_refused(co
 
 
 @every_command
-def test_a_folder_is_not_read(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("missing.json", "'missing.json' cannot be read: No such file or directory"),
+        (".", "'.' cannot be read: Is a directory"),
+        ("a\x1b[31m.json", "'a\\x1b[31m.json' cannot be read: No such file or directory"),
+    ],
+    ids=["missing", "a folder", "hostile"],
+)
+def test_a_file_that_cannot_be_read_is_told_in_one_line(
+    command: str, path: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run(command, ".") == "exit code 2\n--- stderr\nplanning: '.' cannot be read: Is a directory\n"
+    assert run(command, path) == f"exit code 2\n--- stderr\nplanning: {told}\n"
+
+
+@pytest.mark.parametrize("command", ["validate", "graph", "replay"])
+@pytest.mark.parametrize("dash", [[], ["-"]], ids=["no path", "a dash"])
+def test_standard_input_is_read_as_a_file_is(
+    command: str, dash: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = TRIAGE.read_text(encoding="utf-8") if command == "replay" else PLAN
+    (tmp_path / "file.json").write_text(text, encoding="utf-8")
+    shown = run(command, *dash, stdin=text)
+    assert shown.startswith("exit code 0\n")
+    assert shown == run(command, "file.json").replace("file.json", "<stdin>")
+
+
+@pytest.mark.parametrize(
+    ("command", "name"), [("validate", "PLAN"), ("graph", "PLAN"), ("run", "PLAN"), ("replay", "TRANSCRIPT")]
+)
+def test_a_person_who_gives_nothing_is_told_what_to_give(command: str, name: str) -> None:
+    last = in_terminal(80, command).splitlines()[-1]
+    assert last == f"Error: Invalid value for '{name}': give a file, or pipe one in"
 
 
 def test_a_file_of_exactly_the_limit_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,17 +69,6 @@ def test_the_copy_names_every_tool_and_the_limits_that_are_enforced(
     assert re.findall(r"max (\d+)", text) == [str(rule.limit) for rule in (OBJECTIVE, TITLE, NOTE)]
 
 
-def test_the_section_offers_the_six_tools_in_order(section: PlanningToolsSection) -> None:
-    assert [tool.name for tool in section.tools()] == [
-        "planning_setup_plan",
-        "planning_add_step",
-        "planning_update_step",
-        "planning_mark_step",
-        "planning_clear_plan",
-        "planning_read_plan",
-    ]
-
-
 def test_a_session_is_required() -> None:
     with pytest.raises(TypeError):
         PlanningToolsSection()  # type: ignore[call-arg]  # the point of the test

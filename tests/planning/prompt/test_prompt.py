@@ -82,36 +82,41 @@ def test_a_switch_is_given_the_parameters() -> None:
     assert prompt(section).render(Behaviour("x", limit=9)).text == "## 1. Limits\n\n9"
 
 
-def test_a_switch_without_the_parameters_that_it_reads_is_an_error() -> None:
-    section = MarkdownSection[Behaviour](title="T", template="x", enabled=lambda params: params.limit > 5)
-    assert refusal(lambda: prompt(section).render()) == (
-        "section 'T' takes Behaviour; pass an instance to render()"
-    )
+@pytest.mark.parametrize(
+    ("template", "given", "text"),
+    [
+        ("${objective}", "${limit} $5 $${x}", "${limit} $5 $${x}"),  # what is inserted is not expanded again
+        ("$5, $name, $${objective}, ${objective}", "a", "$5, $name, ${objective}, a"),
+    ],
+)
+def test_only_a_placeholder_of_the_template_is_replaced(template: str, given: str, text: str) -> None:
+    section = MarkdownSection[Behaviour](title="T", template=template)
+    assert prompt(section).render(Behaviour(given)).text == f"## 1. T\n\n{text}"
 
 
-def test_what_is_inserted_is_not_expanded_again() -> None:
-    section = MarkdownSection[Behaviour](title="T", template="${objective}")
-    assert prompt(section).render(Behaviour("${limit} $5 $${x}")).text == "## 1. T\n\n${limit} $5 $${x}"
+def behaviour(template: str, **switch: Any) -> Section[Any]:
+    return MarkdownSection[Behaviour](title="T", template=template, **switch)
 
 
-def test_dollars_and_an_escaped_placeholder_stay_text() -> None:
-    section = MarkdownSection[Behaviour](title="T", template="$5, $name, $${objective}, ${objective}")
-    assert prompt(section).render(Behaviour("a")).text == "## 1. T\n\n$5, $name, ${objective}, a"
-
-
-def test_an_unknown_placeholder_is_an_error_that_names_the_fields() -> None:
-    section = MarkdownSection[Behaviour](title="T", template="${objectiv}")
-    assert refusal(lambda: prompt(section).render(Behaviour("a"))) == (
-        "section 'T': no value for placeholder ${objectiv}; its fields are objective, limit"
-    )
-
-
-def test_a_placeholder_in_a_section_without_parameters_is_an_error() -> None:
-    section = MarkdownSection(title="T", template="${objective}")
-    assert refusal(lambda: prompt(section).render()) == (
-        "section 'T': no value for placeholder ${objective};"
-        " its fields are none: write MarkdownSection[Params](...)"
-    )
+@pytest.mark.parametrize(
+    ("section", "params", "message"),
+    [
+        (behaviour("${objectiv}"), [Behaviour("a")],
+         "section 'T': no value for placeholder ${objectiv}; its fields are objective, limit"),
+        (MarkdownSection(title="T", template="${objective}"), [],
+         "section 'T': no value for placeholder ${objective}; its fields are none: "
+         "write MarkdownSection[Params](...)"),
+        (behaviour("x"), [], "section 'T' takes Behaviour; pass an instance to render()"),
+        (behaviour("x", enabled=lambda params: params.limit > 5), [],
+         "section 'T' takes Behaviour; pass an instance to render()"),
+        (behaviour("x"), [Tone("x"), Behaviour("a")], "no section of prompt 'prompt' takes Tone"),
+        (behaviour("x"), [Behaviour("a"), Behaviour("b")], "Behaviour was given twice; pass one instance"),
+        (behaviour("x"), [{"word": "x"}], "parameters must be dataclass instances, got {'word': 'x'}"),
+        (behaviour("x"), [Tone], f"parameters must be dataclass instances, got {Tone!r}"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_rendered_says_why(section: Section[Any], params: list[Any], message: str) -> None:
+    assert refusal(lambda: prompt(section).render(*params)) == message
 
 
 @pytest.mark.parametrize("template", ["${}", "${ objective }", "${a-b}", "${open", "${a{b}}"])
@@ -121,29 +126,6 @@ def test_a_malformed_placeholder_never_reaches_the_model(template: str) -> None:
     assert refusal(lambda: prompt(section).render(Behaviour("a"))) == (
         f"section 'T': malformed placeholder {found!r}; write ${{name}}, or $${{ for a literal ${{"
     )
-
-
-def test_missing_parameters_are_an_error() -> None:
-    section = MarkdownSection[Behaviour](title="T", template="x")
-    assert refusal(lambda: prompt(section).render()) == (
-        "section 'T' takes Behaviour; pass an instance to render()"
-    )
-
-
-def test_parameters_that_no_section_takes_are_an_error() -> None:
-    assert refusal(lambda: prompt().render(Tone("x"))) == "no section of prompt 'prompt' takes Tone"
-
-
-def test_parameters_given_twice_are_an_error() -> None:
-    section = MarkdownSection[Tone](title="T", template="${word}")
-    assert refusal(lambda: prompt(section).render(Tone("a"), Tone("b"))) == (
-        "Tone was given twice; pass one instance"
-    )
-
-
-@pytest.mark.parametrize(("params", "shown"), [({"word": "x"}, "{'word': 'x'}"), (Tone, repr(Tone))])
-def test_parameters_that_are_no_dataclass_instances_are_an_error(params: object, shown: str) -> None:
-    assert refusal(lambda: prompt().render(params)) == f"parameters must be dataclass instances, got {shown}"
 
 
 def test_a_section_class_of_ones_own_takes_the_parameters_of_its_base() -> None:

@@ -152,8 +152,12 @@ def test_a_field_is_taken_for_what_it_means(field: str, value: object, read: obj
     [
         ("tool_calls", LOOKUP, "expected an array, got an object"),
         ("tool_calls", "lookup", "expected an array, got a string"),
-        ("tool_calls", "[1", "the JSON from line 1, column 1 on breaks off; send all of it"),
-        ("tool_calls", "[1] x", "text behind the JSON at line 1, column 4; cut it"),
+        ("tool_calls", "[1", "the text breaks off here at line 1, column 3; send the whole JSON value"),
+        (
+            "tool_calls",
+            "[1] x",
+            "there is other text around the JSON value at line 1, column 5; send the JSON value alone",
+        ),
         ("needs_user_input", 1, "expected a boolean, got a number"),
         ("needs_user_input", "yes", "expected a boolean, got a string"),
         ("input_request", ["Who?"], "expected a string, got an array"),

@@ -17,9 +17,10 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from planning.reading import read_document
 from planning.workflow import Report, validate_workflow
 from planning.workflow.codes import CODES, Category, Severity
-from planning.workflow.recover.read import read_document
+from planning.workflow.wire.form import PLAN
 
 REPAIRS = {
     code
@@ -56,7 +57,7 @@ def silently_wrong(texts: Iterator[str], value: Any) -> list[str]:
         for text in texts
         if not is_json(text)
         and validate_workflow(text).ok
-        and exact(meant(read_document(text).value)) != exact(value)
+        and exact(meant(read_document(text, PLAN).value)) != exact(value)
     ]
 
 
@@ -93,7 +94,7 @@ def test_a_fault_that_leaves_no_doubt_is_always_mended(fault: str, base: str) ->
             report = validate_workflow(text)
             assert (report.errors, text) == ((), text)
             assert {each.code for each in report.warnings} <= REPAIRS
-            assert exact(meant(read_document(text).value)) == exact(BASES[base])
+            assert exact(meant(read_document(text, PLAN).value)) == exact(BASES[base])
 
 
 @every_base
@@ -110,7 +111,7 @@ def test_a_plan_that_lacks_its_end_by_itself_has_its_first_steps_whole(base: str
     wrong = []
     for end in range(len(text)):
         if validate_workflow(text[:end], finished=True).ok:
-            kept = steps_of(read_document(text[:end], is_finished=True).value)
+            kept = steps_of(read_document(text[:end], PLAN, is_finished=True).value)
             if exact(kept[:-1]) != exact(steps[: len(kept) - 1]):
                 wrong.append(text[:end])
     assert wrong == []
@@ -132,7 +133,7 @@ def test_careless_writing_changes_no_value(data: st.DataObject) -> None:
         ],
     }
     text = data.draw(sloppy(value))
-    document = read_document(text)
+    document = read_document(text, PLAN)
     assert exact(document.value) == exact(value)
     assert {each.code for each in document.found} <= REPAIRS
     assert is_json(text) or document.found

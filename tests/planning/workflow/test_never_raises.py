@@ -26,8 +26,8 @@ from hostile_values import (
     shared_by_all,
 )
 
+from planning.reading import python_values
 from planning.workflow import Capabilities, Report, Workflow, WorkflowStep, dump_workflow, validate_workflow
-from planning.workflow.recover import python_values
 
 STEP = {"step_id": "a", "description": "d", "type": "tool", "name": "search", "inputs": {}, "depends_on": []}
 TEXT = json.dumps([STEP])

@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 from naive_json import spans_of
 from workflow_strategies import Written, odd_texts, plain_values, written
 
+from planning.reading import Document, read_document
 from planning.workflow.findings import Found
-from planning.workflow.recover.read import Document, read_document
+from planning.workflow.wire.form import PLAN
 
 CONTAINERS = st.lists(plain_values(), max_size=4) | st.dictionaries(odd_texts, plain_values(), max_size=4)
 
 
 def read(text: str, value: Any) -> Document:
-    document = read_document(text)
+    document = read_document(text, PLAN)
     assert repr(document.value) == repr(value)
     return document
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from workflow_mutations import AROUND, CHANGES, WRITINGS, base
 from workflow_strategies import documents, plain_texts, plain_values, workflows, written
 
+from planning.reading import read_document
 from planning.workflow import Capabilities, Report, Workflow, WorkflowStep, dump_workflow, validate_workflow
-from planning.workflow.recover.read import read_document
+from planning.workflow.wire.form import PLAN
 
 few = settings(max_examples=10)  # of each kind: there are many kinds, and they share their plans
 some = settings(max_examples=30)
@@ -95,7 +96,7 @@ AMBIGUOUS = {"in single quotes", "with line breaks as they are", "with tabs as t
 def test_a_string_survives_every_repair_or_the_plan_is_refused(writing: str, goal: str) -> None:
     text = WAYS[writing](plan(goal))
     if validate_workflow(text).ok:
-        assert read_document(text).value == plan(goal)
+        assert read_document(text, PLAN).value == plan(goal)
     else:
         assert writing in AMBIGUOUS or "Python" in writing
         assert not goal.isprintable() or "\\" in goal
@@ -200,7 +201,7 @@ def test_a_plan_without_its_last_bracket_was_cut_unless_the_model_ended_it(data:
     assert placed(validate_workflow(text, KNOWN)) == expected(text, ("truncated", behind))
     report = validate_workflow(text, KNOWN, finished=True)
     assert placed(report) == expected(text, ("missing_bracket", behind))
-    assert read_document(text, is_finished=True).value == plan
+    assert read_document(text, PLAN, is_finished=True).value == plan
 
 
 AS_ANSWERS: dict[str, Callable[[Any], str]] = {

@@ -15,6 +15,7 @@ from planning.agent.sql.guard import NO_BRACKETS, tokenize
 from planning.agent.sql.schema import identifier, printable
 from planning.agent.sql.structure import COMPARING, Item, groups, is_word, structure
 from planning.agent.sql.uses import Use, tables_used
+from planning.errors import nearest
 
 __all__ = ["diagnose"]
 
@@ -105,7 +106,7 @@ def _no_table(case: _Case) -> str:
     known = [table["name"] for table in tables]
     if case.word.lower() in map(str.lower, known):  # SQLite says so of x.* where x is not in FROM
         return _unread(case.word, tables_used(case.sql, case.dialect, tables))
-    near = _nearest(case.word.rpartition(".")[2], known)
+    near = nearest(case.word.rpartition(".")[2], known, _NEAR)
     if near is not None:
         return f"{told}; did you mean {identifier(near)}?"
     if known:
@@ -216,9 +217,9 @@ def _meant(name: str, uses: Sequence[Use]) -> list[str]:
         rest = _rest(name, use)
         if rest:  # it says of which table it is
             rests = {"".join(_rest(column, use) or _words(column)): column for column in use.columns()}
-            near = _nearest("".join(rest), rests)
+            near = nearest("".join(rest), rests, _NEAR)
             return [rests[near]] if near else []
-    near = _nearest(name, [column for use in uses for column in use.columns()])
+    near = nearest(name, [column for use in uses for column in use.columns()], _NEAR)
     return [near] if near else []
 
 
@@ -345,14 +346,6 @@ def _place(case: _Case) -> str:
             line = case.sql.count("\n", 0, start) + 1
             return f" at line {line}, column {start - case.sql.rfind(chr(10), 0, start)}"
     return ""
-
-
-def _nearest(name: str, known: Iterable[str]) -> str | None:
-    import difflib  # noqa: PLC0415 - only a wrong name needs it
-
-    by_lower = {each.lower(): each for each in known}
-    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=_NEAR)
-    return by_lower[near[0]] if near else None
 
 
 def _listed(names: list[str]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from planning.cli.reports import print_report
-from planning.cli.source import NoSourceError, SourceError, read_bytes
+from planning.cli.source import Finished, PlanFile, nothing_done, read_capabilities, read_plan
 
 if TYPE_CHECKING:
     from planning.workflow.capabilities import Capabilities
@@ -55,10 +55,7 @@ _MOST_PARALLEL: Final = 16
 
 
 def run(
-    plan: Annotated[
-        str | None,
-        typer.Argument(metavar="PLAN", help="A file, or - for standard input.", show_default=False),
-    ] = None,
+    plan: PlanFile = None,
     *,
     tools: Annotated[
         list[str] | None,
@@ -122,14 +119,7 @@ def run(
             show_default=False,
         ),
     ] = None,
-    finished: Annotated[
-        bool,
-        typer.Option(
-            "--finished",
-            help="The model ended the text by itself, as the provider's finish reason says: brackets that"
-            " are missing at its end were forgotten, and the text was not cut.",
-        ),
-    ] = False,
+    finished: Finished = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, nothing else.")] = False,
 ) -> None:
     """Run a plan: call its tools, several at a time, and show how far it is.
@@ -184,7 +174,7 @@ def run(
     try:
         code = run_order(order)
     except (NothingRun, KeepError, executors.ExecutorError) as error:
-        raise _nothing_run(error) from None
+        raise nothing_done(error) from None
     if code:
         raise typer.Exit(code)
 
@@ -198,28 +188,14 @@ def _checked(
     is_finished: bool,
 ) -> tuple[Workflow, Capabilities]:
     """The workflow and what it calls; its warnings are told, and with errors it ends here."""
-    from planning.cli.capabilities import CapabilitiesError, capabilities_of  # noqa: PLC0415 - as above
     from planning.workflow.capabilities import Capabilities  # noqa: PLC0415 - as above
     from planning.workflow.validate import validate_workflow  # noqa: PLC0415 - as above
 
-    try:
-        source = read_bytes(plan)
-    except SourceError as error:
-        raise _nothing_run(error) from None
-    except NoSourceError:
-        raise typer.BadParameter("give a file, or pipe one in", param_hint="'PLAN'") from None
-    try:
-        capabilities = capabilities_of(tools=tools, handlers=handlers, agents=agents)
-    except CapabilitiesError as error:
-        raise _nothing_run(error) from None
+    source = read_plan(plan)
+    capabilities = read_capabilities(tools=tools, handlers=handlers, agents=agents)
     report = validate_workflow(source, capabilities, finished=is_finished)
     if report.errors or report.warnings:
         print_report(report, None if plan in (None, "-") else plan, err=True)
     if not report.ok:
         raise typer.Exit(1)
     return report.workflow, capabilities or Capabilities(tools=None, handlers=None, agents=None)
-
-
-def _nothing_run(error: Exception) -> typer.Exit:
-    typer.echo(f"planning: {error}", err=True)
-    return typer.Exit(2)

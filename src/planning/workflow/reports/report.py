@@ -6,9 +6,9 @@ from typing import Any
 
 import attrs
 
+from planning.reading import Source
 from planning.workflow.findings import Finding
 from planning.workflow.model import Workflow
-from planning.workflow.recover.source import Source
 from planning.workflow.reports.advice import prompt_text
 from planning.workflow.reports.response import response_of
 from planning.workflow.reports.terminal import rendered

@@ -10,9 +10,9 @@ from typing import Final
 
 import attrs
 
+from planning.reading import Source
 from planning.workflow.codes import Severity
 from planning.workflow.findings import Finding
-from planning.workflow.recover.source import Source
 from planning.workflow.reports.excerpt import excerpt
 from planning.workflow.reports.wording import by_importance, counted, listed, plain, short_pointer, step
 

@@ -8,10 +8,24 @@ from typing import Any, Final
 import attrs
 
 from planning.errors import show
+from planning.reading import Wanted
 from planning.workflow.findings import Found, Path
 from planning.workflow.wire.schemas import VERSIONS, schema
 
-__all__ = ["Form", "form_of", "is_numbered"]
+__all__ = ["PLAN", "Form", "form_of", "is_numbered"]
+
+# Spelled as one text: a list would take a page.
+_FIELDS: Final = (
+    "step_id description type name agent tool inputs parameters outputs depends_on dependencies expected_key "
+    "output_path done_check status completed_at skipped schema_version goal steps created_at owner can_modify"
+)
+PLAN: Final = Wanted(
+    "plan",
+    names=("steps", "schema_version", "plan", "workflow"),
+    item="step_id",
+    fields=frozenset(_FIELDS.split()),
+)
+"""What tells a plan document from other JSON."""
 
 _WRAPPERS: Final = ("plan", "workflow")
 _STEP_FIELDS: Final = frozenset(

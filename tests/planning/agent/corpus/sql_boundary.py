@@ -11,6 +11,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
+import duckdb
 import pytest
 from sql_cases import CANARY, FOLDER, build_shop
 
@@ -26,6 +27,7 @@ class Shop:
         self.folder = folder
         self.elsewhere = elsewhere
         self.path = build(folder)
+        self.is_sqlite = self.path.suffix == ".db"
         self._before = self.files()
 
     def files(self) -> dict[str, str]:
@@ -38,11 +40,21 @@ class Shop:
         assert self.files() == self._before
 
     def assert_untouched(self) -> None:
-        """As above, and nobody is kept from writing."""
+        """As above, and nobody is kept from writing: a reader of SQLite lets go of the file at once."""
         self.assert_same_files()
-        with closing(sqlite3.connect(self.path, timeout=0, isolation_level=None)) as writer:
-            writer.execute("BEGIN EXCLUSIVE")
-            writer.execute("ROLLBACK")
+        if self.is_sqlite:
+            self.assert_writable()
+
+    def assert_writable(self) -> None:
+        """Nobody is kept from writing."""
+        if self.is_sqlite:
+            with closing(sqlite3.connect(self.path, timeout=0, isolation_level=None)) as writer:
+                writer.execute("BEGIN EXCLUSIVE")
+                writer.execute("ROLLBACK")
+        else:
+            with duckdb.connect(str(self.path)) as other:
+                other.execute("BEGIN")
+                other.execute("ROLLBACK")
 
     def told(self, answer: object) -> str:
         """An answer as text, which is the same wherever the folder is; the canary is not in it."""

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
-import pickle
 import signal
 import threading
 import warnings
@@ -116,26 +114,6 @@ def test_closing_ends_the_processes_that_are_at_work_too(shop: Shop) -> None:
         answers = [each.result(LATER) for each in asked]
     assert {answer["success"] for answer in answers} == {False}
     assert_gone(before)
-
-
-def test_a_fork_asks_by_itself_and_leaves_the_other_alone(database: SqlDatabase) -> None:
-    assert database.execute("SELECT 1 AS a")["data"] == [[1]]
-    mine = children()
-    child = os.fork()
-    if child == 0:  # pragma: no cover - in the other process
-        is_right = database.execute("SELECT 2 AS a")["data"] == [[2]] and "customers" in database.get_schema()
-        database.close()
-        os._exit(0 if is_right and not children() else 1)
-    assert os.waitpid(child, 0)[1] == 0
-    assert database.execute("SELECT 3 AS a")["data"] == [[3]]
-    assert children() == mine
-
-
-def test_a_copy_reads_the_same_file_under_the_same_bounds(shop: Shop, database: SqlDatabase) -> None:
-    with pickle.loads(pickle.dumps(database)) as copy:  # noqa: S301 - it was pickled just now
-        assert copy.execute("SELECT count(*) FROM customers")["data"] == [[3]]
-        assert copy.execute(ENDLESS)["error"] == LATE
-        assert repr(copy) == repr(database)
 
 
 def test_tasks_ask_through_a_toolbox(database: SqlDatabase) -> None:

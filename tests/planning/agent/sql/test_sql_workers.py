@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -133,28 +132,6 @@ def test_a_worker_that_its_own_alarm_ended_is_late(shop_path: Path) -> None:
     with pytest.raises(WorkerLate):
         worker.receive(monotonic() + 5)
     asked.close()
-
-
-def has_ended(process_id: int) -> bool:
-    entry = Path(f"/proc/{process_id}/stat")
-    return not entry.exists() or ") Z " in entry.read_text()
-
-
-def test_a_worker_without_a_parent_ends_itself(shop_path: Path) -> None:
-    code = (
-        "import os, sys, threading\n"
-        "from planning.agent.sql import SqlDatabase\n"
-        "database = SqlDatabase(sys.argv[1], timeout=0.1)\n"
-        "database.execute('SELECT 1')\n"
-        "pid = database._workers._pool._idle[0]._process.pid\n"
-        "threading.Thread(target=database.execute, args=(sys.argv[2],), daemon=True).start()\n"
-        "threading.Event().wait(0.05)\n"
-        "print(pid, flush=True); os._exit(0)\n"
-    )
-    for sql in ("SELECT 1", ENDLESS):
-        given = subprocess.run([sys.executable, "-c", code, shop_path, sql], capture_output=True, check=True)
-        process_id = int(given.stdout)
-        until(partial(has_ended, process_id))
 
 
 def test_workers_end_with_their_database(shop_path: Path, started: Callable[[], list[int]]) -> None:

@@ -52,10 +52,6 @@ def told(*arguments: str, stdin: str | bytes | None = None) -> str:
     return shown.splitlines()[-1]
 
 
-def test_the_help_tells_what_can_be_asked(snapshot: SnapshotAssertion) -> None:
-    assert run("ask", "--help") == snapshot
-
-
 @pytest.mark.parametrize(
     "question",
     [None, "which orders are still OPEN", "Which customers live in Oslo?", "Who am I?"],

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
-import io
-import os
-import pty
-import struct
-import subprocess
-import sys
-import termios
 from typing import Any
 
 import pytest
-from rich.console import Console, RenderableType
+from cli_runs import (
+    ERASED_LINE,
+    Clock,
+    ascii_terminal,
+    drawn,
+    plain,
+    terminal,
+    written,
+    written_in_terminal,
+)
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanStep
@@ -21,7 +22,6 @@ from planning.cli.ask.live import LiveView, answer, timed
 from planning.cli.ask.outcome import outcome_of
 from planning.cli.ask.views import PlainView
 
-CONTROLS = ("\x1b[?25l", "\x1b[?25h", "\x1b[2K", "\x1b[1A", "\r")
 PLAN = Plan(
     "Which customers [red]spent[/] the most?",
     "active",
@@ -62,24 +62,6 @@ STATES: dict[str, dict[str, Any]] = {
 }
 
 
-def terminal(width: int = 80, **options: Any) -> Console:
-    given: dict[str, Any] = {"file": io.StringIO(), "color_system": None} | options
-    return Console(force_terminal=True, width=width, height=24, legacy_windows=False, _environ={}, **given)
-
-
-def drawn(console: Console, renderable: RenderableType) -> str:
-    console.print(renderable)
-    return written(console)
-
-
-def written(console: Console) -> str:
-    assert isinstance(console.file, io.StringIO)
-    text = console.file.getvalue()
-    for sequence in CONTROLS:
-        text = text.replace(sequence, "")
-    return "".join(f"{line.rstrip()}\n" for line in text.rstrip().split("\n"))
-
-
 @pytest.mark.parametrize("name", STATES)
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_an_answer_fits_the_terminal(width: int, name: str, snapshot: SnapshotAssertion) -> None:
@@ -104,29 +86,14 @@ def test_lines_tell_the_same(name: str, snapshot: SnapshotAssertion) -> None:
 
 def test_null_and_names_are_marked_by_style() -> None:
     console = terminal(color_system="standard")
-    console.print(answer(console, outcome_of(answered([[None, 1]]))))
-    assert isinstance(console.file, io.StringIO)
-    assert "\x1b[1mname" in console.file.getvalue()
-    assert "\x1b[2;3mNULL" in console.file.getvalue()
+    text = drawn(console, answer(console, outcome_of(answered([[None, 1]]))))
+    assert ("\x1b[1mname" in text, "\x1b[2;3mNULL" in text) == (True, True)
 
 
 def test_where_only_ascii_prints_three_dots_stand_for_what_was_cut() -> None:
-    file = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="backslashreplace")
-    console = terminal(20, file=file)
+    console, sent = ascii_terminal(20)
     console.print(answer(console, outcome_of(answered([["Ada" * 9, 1]]))))
-    file.flush()
-    assert isinstance(file.buffer, io.BytesIO)
-    assert b"AdaAdaAdaA...      1\n" in file.buffer.getvalue()
-
-
-class Clock:
-    """A time that stands still until it is told to go on."""
-
-    def __init__(self) -> None:
-        self.seconds = 100.0
-
-    def __call__(self) -> float:
-        return self.seconds
+    assert b"AdaAdaAdaA...      1\n" in sent.getvalue()
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
@@ -140,7 +107,7 @@ def test_what_was_tried_scrolls_by_above_the_plan(width: int, snapshot: Snapshot
         view.changed(PLAN, {"attempts": attempts})
         view.changed(PLAN, {"attempts": attempts})
         view.end(STATES["rows"])
-    assert written(console) == snapshot
+    assert plain(written(console)) == snapshot
 
 
 def test_a_step_that_takes_long_says_how_long() -> None:
@@ -165,42 +132,13 @@ def test_a_view_that_is_left_early_stops_drawing() -> None:
     assert written(console) == before
 
 
-def in_a_terminal(width: int, **environment: str) -> str:
-    """What the command writes to a terminal."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
-    with subprocess.Popen(
-        [sys.executable, "-m", "planning.cli", "ask"],
-        stdout=theirs,
-        stderr=theirs,
-        stdin=subprocess.DEVNULL,
-        env={"PATH": os.environ["PATH"], "PYTHONIOENCODING": "utf-8", **environment},
-    ) as running:
-        os.close(theirs)
-        text = b""
-        while True:
-            try:
-                chunk = os.read(ours, 65_536)
-            except OSError:  # that is how a terminal says that it was closed
-                break
-            if not chunk:
-                break
-            text += chunk
-        os.close(ours)
-    assert running.returncode == 0, text
-    return text.decode()
-
-
 def test_in_a_terminal_the_plan_and_the_answer_are_left_standing(snapshot: SnapshotAssertion) -> None:
-    text = in_a_terminal(60, TERM="xterm-256color", NO_COLOR="1")
-    last = text.rsplit("\x1b[2K", 1)[-1]
-    for sequence in CONTROLS:
-        last = last.replace(sequence, "")
-    assert "".join(f"{line.rstrip()}\n" for line in last.split("\n")) == snapshot
+    text = written_in_terminal(60, "ask", TERM="xterm-256color", NO_COLOR="1")
+    assert plain(text.rsplit(ERASED_LINE, 1)[-1]) == snapshot
     assert "tried" in text
 
 
 def test_a_terminal_that_cannot_redraw_gets_lines() -> None:
-    text = in_a_terminal(60, TERM="dumb")
+    text = written_in_terminal(60, "ask", TERM="dumb")
     assert "\x1b" not in text
-    assert text.startswith("== Question ==\r\nWhich customers spent the most?\r\n\r\n== Plan ==\r\n")
+    assert text.startswith("== Question ==\nWhich customers spent the most?\n\n== Plan ==\n")

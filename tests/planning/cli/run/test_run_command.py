@@ -188,10 +188,6 @@ def test_what_cannot_be_done_is_refused_before_anything_runs(arguments: list[str
     assert refused("fine.json", *arguments) == told
 
 
-def test_a_file_that_cannot_be_read_is_refused() -> None:
-    assert refused("none.json", *WITH) == "planning: 'none.json' cannot be read: No such file or directory"
-
-
 def test_an_executor_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert refused("fine.json", *WITH, "--executor", "dask://127.0.0.1:8786") == (

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
-import io
-import os
-import pty
 import re
-import struct
-import subprocess
-import termios
 from pathlib import Path
 
 import pytest
-from rich.console import Console, RenderableType
-from run_folders import COMMAND, TOOLS, plan, step, thought, timeless
+from cli_runs import Clock, drawn, terminal, written, written_in_terminal
+from run_folders import TOOLS, plan, step, thought, timeless
 from syrupy.assertion import SnapshotAssertion
 
 from planning.cli.run.plain import seconds_text, stopping_text
@@ -34,16 +27,6 @@ STEPS = (
     ("known", "Look at what is known"),
     ("end", "\x1b[31mEnd"),
 )
-
-
-class Clock:
-    """A time that stands still until it is told to go on."""
-
-    def __init__(self) -> None:
-        self.seconds = 100.0
-
-    def __call__(self) -> float:
-        return self.seconds
 
 
 def workflow_of(*steps: tuple[str, str]) -> Workflow:
@@ -81,25 +64,6 @@ def result_of(progress: Progress, status: str, errors: dict[str, StepError]) -> 
         run=WorkflowRun(run_id="r", workflow=Workflow()),
         states={},
     )
-
-
-def terminal(width: int = 80, height: int = 24) -> Console:
-    return Console(
-        file=io.StringIO(),
-        force_terminal=True,
-        color_system=None,
-        width=width,
-        height=height,
-        legacy_windows=False,
-        _environ={},
-    )
-
-
-def drawn(console: Console, renderable: RenderableType) -> str:
-    """What a terminal shows of something, without the blanks that fill its lines."""
-    console.print(renderable)
-    assert isinstance(console.file, io.StringIO)
-    return "".join(f"{line.rstrip()}\n" for line in console.file.getvalue().rstrip().split("\n"))
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 120])
@@ -181,8 +145,7 @@ def test_the_view_leaves_the_end_standing_and_lines_above_it() -> None:
     with LiveView(console, progress) as view:
         view.say("printed \x1b[2J[red]by a tool")
         view.end(result_of(progress, "completed", {}))
-    assert isinstance(console.file, io.StringIO)
-    text = console.file.getvalue()
+    text = written(console)
     assert "printed \\x1b[2J[red]by a tool\n" in text
     assert text.rstrip("\x1b[?25h\n").endswith(
         "completed: 1 of 7 done, 1 running, 1 failed, 1 blocked, 1 skipped, in 1:12 min"
@@ -190,29 +153,13 @@ def test_the_view_leaves_the_end_standing_and_lines_above_it() -> None:
 
 
 def test_in_a_terminal_what_tools_print_stands_above_the_steps(
-    tmp_path: Path, snapshot: SnapshotAssertion
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     (tmp_path / "step_tools.py").write_text(TOOLS)
     (tmp_path / "loud.json").write_text(plan(step("loud"), thought("after", "loud")))
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
-    with subprocess.Popen(
-        [*COMMAND, "loud.json", "--tools", "step_tools:tools"],
-        cwd=tmp_path,
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
-        env=os.environ | {"TERM": "xterm", "NO_COLOR": "1"},
-    ) as running:
-        os.close(theirs)
-        written = b""
-        try:
-            while chunk := os.read(ours, 65_536):
-                written += chunk
-        except OSError:  # a terminal that nobody holds open any more
-            os.close(ours)
-    assert running.returncode == 0
-    text = written.decode().replace("\r", "")
+    monkeypatch.chdir(tmp_path)
+    options = ("--tools", "step_tools:tools")
+    text = written_in_terminal(60, "run", "loud.json", *options, NO_COLOR="1").replace("\r", "")
     plain = re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", text)
     for line in ("from print", "from a process", "without an end"):
         assert re.search(rf"^{line} *$", plain, re.MULTILINE)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from planning.reading.places import Source
 from planning.workflow.codes import CODES, Severity
 from planning.workflow.findings import Finding
-from planning.workflow.recover.source import Source
 from planning.workflow.reports.report import Report
 
 TEXT = """\

@@ -6,8 +6,8 @@ import attrs
 import pytest
 from report_samples import COMMENT, ONE_OF_EACH, TOOL, report
 
+from planning.reading.places import Source
 from planning.workflow.model import Workflow
-from planning.workflow.recover.source import Source
 from planning.workflow.reports.report import Report
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from report_samples import COMMENT, NAN, ONE_OF_EACH, REFERENCE, TOOL, report
 from syrupy.assertion import SnapshotAssertion
 
+from planning.reading.places import Source
 from planning.workflow.findings import Finding
 from planning.workflow.model import Workflow, WorkflowStep
-from planning.workflow.recover.source import Source
 from planning.workflow.reports.report import Report
 
 ESCAPE = re.compile("\x1b\\[[0-9;]*m")

@@ -1,0 +1,26 @@
+"""From what a model wrote to a JSON value, with the place of everything in the original text.
+
+One reader for plan documents, a planner's answers, arguments that are text, and SQL: thoughts in tags, code
+fences, prose around, and almost-JSON, of which it repairs only what can be meant in one way.
+"""
+
+from planning.reading.found import Found, Path
+from planning.reading.places import Source
+from planning.reading.python_values import plain_value
+from planning.reading.read import Document, Unreadable, read_document, read_json
+from planning.reading.wanted import ANYTHING, Wanted
+from planning.reading.wrapping import answers_in
+
+__all__ = [
+    "ANYTHING",
+    "Document",
+    "Found",
+    "Path",
+    "Source",
+    "Unreadable",
+    "Wanted",
+    "answers_in",
+    "plain_value",
+    "read_document",
+    "read_json",
+]

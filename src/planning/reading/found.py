@@ -1,0 +1,106 @@
+"""What is wrong with a document, or was repaired: one value for each place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+__all__ = ["REMARKS", "Found", "Path"]
+
+Path = tuple[str | int, ...]
+
+
+class Found(NamedTuple):
+    """A finding before its place in the text is known.
+
+    Attributes:
+        code: One of ``CODES``.
+        message: What is wrong, in ASCII and without a full stop.
+        hint: What to do about it, in the imperative.
+        path: Where in the parsed value.
+        at_key: Whether the name of the last field is meant, and not its value.
+        within: The part of a string that is meant, as start and end in its decoded text.
+        span: The place in the text itself, as start and end, where no path leads there.
+        step_index: Which step, from 0.
+        step_id: The id of that step, where it has one.
+    """
+
+    code: str
+    message: str
+    hint: str
+    path: Path = ()
+    at_key: bool = False
+    within: tuple[int, int] | None = None
+    span: tuple[int, int] | None = None
+    step_index: int | None = None
+    step_id: str | None = None
+
+
+_PLAIN: Final = "send plain JSON"
+
+REMARKS: Final[Mapping[str, tuple[str, str, str]]] = {
+    "fenced": ("the {noun} stood in a code fence", "", "send the {noun} without a fence"),
+    "surrounding_text": ("other text stood around the {noun}", "", "send the {noun} alone"),
+    "encoded_plan": (
+        "the {noun} was a JSON string, which was read once more",
+        "",
+        "send the {noun} itself, not a string",
+    ),
+    "comment": ("a comment was left out", "{count} comments were left out", _PLAIN),
+    "trailing_comma": (
+        "a comma before a closing bracket was left out",
+        "{count} commas before a closing bracket were left out",
+        "write no comma behind the last item",
+    ),
+    "missing_comma": (
+        "a missing comma was put in",
+        "{count} missing commas were put in",
+        "separate items by commas",
+    ),
+    "single_quotes": (
+        "a text in single quotes was read",
+        "{count} texts in single quotes were read",
+        "write texts in double quotes",
+    ),
+    "bare_key": (
+        "a field name without quotes was read",
+        "{count} field names without quotes were read",
+        "write field names in double quotes",
+    ),
+    "python_literal": (
+        "a Python literal was read",
+        "{count} Python literals were read",
+        "write true, false and null",
+    ),
+    "number_form": (
+        "a number in a form that JSON does not have was read",
+        "{count} numbers in a form that JSON does not have were read",
+        "write numbers such as 1, 0.5 or 5.0",
+    ),
+    "escape_form": (
+        "an escape that JSON does not have was read",
+        "{count} escapes that JSON does not have were read",
+        "write \\u0041 for \\x41, and ' as it is",
+    ),
+    "odd_space": (
+        "spaces that JSON does not have were read as spaces",
+        "spaces that JSON does not have were read as spaces in {count} places",
+        "write plain spaces",
+    ),
+    "raw_control": (
+        "a control character in a text was kept",
+        "{count} control characters in texts were kept",
+        "write a line break as \\n and a tab as \\t",
+    ),
+    "missing_bracket": (
+        "a missing bracket was put in",
+        "{count} missing brackets were put in",
+        "check that nothing is missing, and close every bracket",
+    ),
+    "extra_bracket": (
+        "a closing bracket too many was left out",
+        "{count} closing brackets too many were left out",
+        "close every bracket once",
+    ),
+}
+"""By its code, what is said of a repair: of one, of several where that differs, and the hint."""

@@ -1,0 +1,277 @@
+"""Where in the original text a value stands: from a path to offsets and back, and to lines."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import accumulate
+from operator import itemgetter
+
+from planning.reading import tokens
+from planning.reading.found import Path
+
+__all__ = ["Edits", "Places", "Source"]
+
+_DECODER = json.JSONDecoder()
+_SPACE = re.compile(r"[ \t\n\r]*+,?[ \t\n\r]*+")
+_BRACKET = re.compile(r'[^"\[\]{}]*+(?:"(?:[^"\\]|\\.)*+"[^"\[\]{}]*+)*+([\[\]{}])', re.DOTALL)
+_MOST_CHILDREN = 100_000
+_MOST_REPEATED = 1_000
+_LONG = 10_000
+_FEW = 16
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_UNIT = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|\\u[0-9a-fA-F]{4}|(?s:\\.|.)")
+
+Span = tuple[int, int]
+
+
+class Source:
+    r"""A text, and its lines. Lines end at ``\n``, ``\r\n`` or ``\r``."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._has_returns = "\r" in text
+        self._asked = 0
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        if self._has_returns:
+            return [0, *(end.end() for end in _LINE_END.finditer(self.text))]
+        lengths = (len(line) + 1 for line in self.text.split("\n"))
+        return list(accumulate(lengths, initial=0))[:-1]
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """The line and the column of an offset, both from 1, in characters."""
+        self._asked += 1
+        if self._asked <= _FEW and not self._has_returns:  # counting is faster than an index, for a few
+            last = self.text.rfind("\n", 0, offset)
+            return self.text.count("\n", 0, offset) + 1, offset - last
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+    def line(self, number: int) -> str:
+        """The text of a line, without its end.
+
+        Args:
+            number: From 1.
+        """
+        start = self._starts[number - 1]
+        end = self._starts[number] if number < len(self._starts) else len(self.text)
+        return self.text[start:end].rstrip("\r\n")
+
+
+class Edits:
+    """A part of a text with replacements: the new text, and which offset in it came from which."""
+
+    def __init__(self, text: str, start: int, end: int, edits: Sequence[tuple[int, int, str]]) -> None:
+        """Carry the replacements out.
+
+        Args:
+            text: The original.
+            start: Where the part starts.
+            end: Where it ends.
+            edits: Replacements in order, none overlapping another.
+        """
+        pieces, length = [], 0
+        self._new, self._old, self._moves = [0], [start], [True]
+        for first, last, replacement in edits:
+            piece = text[start:first]
+            pieces += [piece, replacement]
+            length += len(piece)
+            if replacement:
+                self._add(length, first, moves=False)
+                length += len(replacement)
+            self._add(length, last, moves=True)
+            start = last
+        pieces.append(text[start:end])
+        self.text = "".join(pieces)
+
+    def _add(self, new: int, old: int, *, moves: bool) -> None:
+        self._new.append(new)
+        self._old.append(old)
+        self._moves.append(moves)
+
+    def original(self, offset: int, *, is_end: bool = False) -> int:
+        """The offset in the original of an offset in the new text.
+
+        Args:
+            offset: In the new text.
+            is_end: Whether it is the end of something: then what was put in behind does not count.
+        """
+        at = bisect_right(self._new, offset - is_end) - 1
+        if self._moves[at]:
+            return self._old[at] + offset - self._new[at]
+        is_all = is_end and offset == self._new[at + 1]  # the end of the whole replacement
+        return self._old[at + 1 if is_all else at]
+
+    def edited(self, offset: int) -> int:
+        """The offset in the new text of an offset in the original."""
+        at = bisect_right(self._old, offset) - 1
+        return self._new[max(at, 0)] + (offset - self._old[at] if at >= 0 and self._moves[at] else 0)
+
+
+class _Children:
+    """The members of an object, or the items of an array: those that were read so far.
+
+    Attributes:
+        parts: The name or the number of each.
+        keys: The span of each name; that of the value for an item.
+        values: The span of each value.
+        rest: Where the next one starts, or the closing bracket stands.
+    """
+
+    __slots__ = ("index", "keys", "parts", "rest", "values")
+
+    def __init__(self, rest: int) -> None:
+        self.parts: list[str | int] = []
+        self.keys: list[Span] = []
+        self.values: list[Span] = []
+        self.index: dict[str | int, int] = {}
+        self.rest = rest
+
+
+class Places:
+    """The places of the values in a JSON text."""
+
+    def __init__(self, text: str) -> None:
+        """Look nothing up yet.
+
+        Args:
+            text: JSON, without a fault.
+        """
+        self._text = text
+        self._known: dict[int, _Children] = {}
+        self._strings: dict[
+            int, list[int]
+        ] = {}  # by its start, where each character of one with escapes starts
+        start = len(text) - len(text.lstrip())
+        self._root = start, len(text.rstrip())
+
+    def span(self, path: Path, *, at_key: bool = False) -> Span:
+        """Where a value stands, or the name of its field.
+
+        Args:
+            path: Where it leads nowhere, or behind very many values, the last value on it counts.
+            at_key: Whether the name is meant.
+        """
+        key = value = self._root
+        for part in path:
+            children = self._children(value[0])
+            at = None if children is None else self._find(children, part)
+            if children is None or at is None:
+                break
+            key, value = children.keys[at], children.values[at]
+        return key if at_key else value
+
+    def within(self, start: int, part: Span) -> Span:
+        """Where a part of a string stands.
+
+        Args:
+            start: The offset of the string.
+            part: Its start and end in the decoded string.
+        """
+        if start not in self._strings:
+            end = self._end(start) - 1
+            has_escapes = self._text.find("\\", start, end) >= 0
+            found = _UNIT.finditer(self._text, start + 1, end) if has_escapes else ()
+            self._strings[start] = [unit.start() for unit in found]
+        units = self._strings[start]
+        if not units:
+            return start + 1 + part[0], start + 1 + part[1]
+        return units[part[0]], (units[part[1]] if part[1] < len(units) else self._end(start) - 1)
+
+    def path(self, offset: int) -> Path:
+        """The path of the innermost value that starts at an offset or before it, and ends behind it."""
+        path: list[str | int] = []
+        start = self._root[0]
+        while (children := self._children(start)) is not None:
+            while (not children.values or children.values[-1][1] <= offset) and self._read(children):
+                pass
+            at = bisect_right(children.keys, offset, key=itemgetter(0)) - 1
+            if at < 0 or offset >= children.values[at][1]:
+                break
+            path.append(children.parts[at])
+            start = children.values[at][0]
+        return tuple(path)
+
+    def repeated(self) -> list[tuple[Path, Span]]:
+        """The first fields that an object has a second time: paths, and the spans of the names."""
+        found: list[tuple[Path, Span]] = []
+        todo: list[tuple[Path, int]] = [((), self._root[0])]
+        while todo and len(found) < _MOST_REPEATED:
+            path, start = todo.pop()
+            children = self._members(start)
+            while self._read(children):
+                pass
+            seen: set[str | int] = set()
+            for part, key, value in zip(children.parts, children.keys, children.values, strict=True):
+                if part in seen:
+                    found.append(((*path, part), key))
+                seen.add(part)
+                if self._text[value[0]] in "{[":
+                    todo.append(((*path, part), value[0]))
+        return found[:_MOST_REPEATED]
+
+    def _end(self, start: int) -> int:
+        """The end of a value."""
+        long = self._ends.get(start) if self._text[start] in "{[" else None
+        return _DECODER.raw_decode(self._text, start)[1] if long is None else long
+
+    @cached_property
+    def _ends(self) -> dict[int, int]:
+        """By its start, the end of each long container: decoding nested ones would take long."""
+        ends: dict[int, int] = {}
+        around: list[int] = []
+        if len(self._text) <= _LONG:
+            return ends
+        for bracket in _BRACKET.finditer(self._text):
+            at = bracket.start(1)
+            if bracket[1] in "{[":
+                around.append(at)
+            elif at - (start := around.pop()) > _LONG:
+                ends[start] = at + 1
+        return ends
+
+    def _children(self, start: int) -> _Children | None:
+        """What a container holds; None where there is none."""
+        return self._members(start) if self._text[start] in "{[" else None
+
+    def _members(self, start: int) -> _Children:
+        children = self._known.get(start)
+        if children is None:
+            children = self._known[start] = _Children(self._pass(start + 1))
+        return children
+
+    def _find(self, children: _Children, part: str | int) -> int | None:
+        """Which child has this name or number: the last one where there are several."""
+        while (isinstance(part, str) or part not in children.index) and self._read(children):
+            pass
+        return children.index.get(part)
+
+    def _read(self, children: _Children) -> bool:
+        """Read one child more; whether there was one, and not too many before it."""
+        text, pos = self._text, children.rest
+        if text[pos] in "}]" or len(children.parts) >= _MOST_CHILDREN:
+            return False
+        key = tokens.KEY.match(text, pos)
+        part: str | int = len(children.parts)
+        name = pos, pos
+        if key is not None:
+            part, name_end = _DECODER.raw_decode(text, pos)
+            name = pos, name_end
+            pos = key.end()
+        end = self._end(pos)
+        children.index[part] = len(children.parts)
+        children.parts.append(part)
+        children.values.append((pos, end))
+        children.keys.append((pos, end) if key is None else name)
+        children.rest = self._pass(end)
+        return True
+
+    def _pass(self, pos: int) -> int:
+        space = _SPACE.match(self._text, pos)
+        assert space is not None  # noqa: S101 - it matches the empty text
+        return space.end()

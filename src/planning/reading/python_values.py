@@ -1,0 +1,138 @@
+"""A value from Python -> plain JSON values, or what in it is none.
+
+Objects are asked nothing that their class may have rewritten: what they hold is read by the methods of
+``dict``, ``list`` and their like. Only another mapping must be asked, and it may fail.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final
+
+from planning.reading.found import Found, Path
+from planning.reading.values import most_digits
+from planning.reading.wanted import Wanted
+
+__all__ = ["MOST_VALUES", "kind_of", "plain_value"]
+
+MOST_VALUES: Final = 2_000_000
+_MOST_SHOWN: Final = 40
+_CONTAINERS: Final = (dict, list, tuple, Mapping)
+_SMALL: Final = 2**63
+_BITS: Final = math.log2(10)
+_HINT: Final = "use text, numbers, booleans, None, lists and mappings with text as names"
+_name_of: Final = type.__dict__["__name__"].__get__  # a metaclass may have a __name__ of its own
+
+
+def kind_of(value: object) -> str:
+    """What a value is, for a message: nothing that its class can make up."""
+    return f"a value of type {ascii(_name_of(type(value))[:_MOST_SHOWN])[1:-1]}"
+
+
+def plain_value(given: object, wanted: Wanted) -> tuple[Any, list[Found]]:
+    """A copy in plain dicts and lists, with None for what JSON does not have; and what that was.
+
+    Args:
+        given: Anything; it may hold itself, which is nested too deep, or more than is read.
+        wanted: What it is expected to be.
+    """
+    found: list[Found] = []
+    made: list[Any] = [None]
+    todo: list[tuple[Any, Any, str | int, Path]] = [(given, made, 0, ())]
+    around: list[int] = [0] * wanted.most_levels  # which containers are around, by depth
+    left = MOST_VALUES
+    while todo:
+        value, target, part, path = todo.pop()
+        kind = type(value)
+        if not issubclass(kind, _CONTAINERS):
+            target[part] = _scalar(value, path, found)
+            continue
+        depth = len(path)
+        if depth >= wanted.most_levels or id(value) in around[:depth]:
+            is_deep = depth >= wanted.most_levels
+            told = f"nested deeper than {wanted.most_levels} levels" if is_deep else "it holds itself"
+            found.append(Found("too_deep", told, "send flatter values", path))
+            continue
+        around[depth] = id(value)
+        plain: Any
+        held: Sequence[tuple[Any, Any]]
+        if issubclass(kind, (list, tuple)):
+            items = list.__iter__(value) if issubclass(kind, list) else tuple.__iter__(value)
+            held = list(enumerate(islice(items, left + 1)))
+            plain = [None] * len(held)
+        else:
+            held = list(_fields(value, path, found, left + 1).items())
+            plain = dict.fromkeys(name for name, _ in held)
+        target[part] = plain
+        left -= len(held)
+        if left < 0:
+            told = f"the {wanted.noun} has more than {MOST_VALUES} values"
+            return None, [*found, Found("too_long", told, f"send a shorter {wanted.noun}")]
+        for name, inner in reversed(held):  # so that the first is the next
+            kind = type(inner)
+            is_plain = inner.isascii() if kind is str else kind is int and -_SMALL < inner < _SMALL
+            if is_plain or kind is bool:
+                plain[name] = inner
+            elif inner is not None:
+                todo.append((inner, plain, name, (*path, name)))
+    return made[0], found
+
+
+def _fields(value: Any, path: Path, found: list[Found], most: int) -> dict[str, Any]:
+    """What a mapping holds, by names that are texts."""
+    pairs: Iterable[tuple[Any, Any]]
+    if issubclass(type(value), dict):
+        pairs = islice(dict.items(value), most)
+    else:
+        try:
+            pairs = [(name, value[name]) for name in islice(value, most)]
+        except Exception:  # noqa: BLE001 - a foreign mapping may fail in any way
+            found.append(Found("not_json", "a mapping that cannot be read", _HINT, path))
+            return {}
+    fields: dict[str, Any] = {}
+    for name, inner in pairs:
+        if type(name) is str and name.isascii() and name not in fields:
+            fields[name] = inner
+            continue
+        if not issubclass(type(name), str):
+            told = f"a field is named by {kind_of(name)}, not by a text"
+            found.append(Found("not_json", told, _HINT, path))
+            continue
+        plain = _text(name, path, found)
+        if plain in fields:  # two that are not the same in Python
+            told = "two fields have the same name"
+            found.append(Found("duplicate_key", told, "send each field once", (*path, plain)))
+        fields[plain] = inner
+    return fields
+
+
+def _scalar(value: Any, path: Path, found: list[Found]) -> Any:
+    kind = type(value)
+    if issubclass(kind, str):
+        return _text(value, path, found)
+    if issubclass(kind, int):
+        number = int.__int__(value)
+        if number.bit_length() <= most_digits() * _BITS:
+            return number
+        found.append(Found("bad_number", "a number that is too large to be kept", "send it as text", path))
+    elif issubclass(kind, float):
+        real = float.__float__(value)
+        if math.isfinite(real):
+            return real
+        found.append(Found("not_a_number", f"{real} is no value of JSON", "send a number or null", path))
+    else:
+        found.append(Found("not_json", f"{kind_of(value)} is no value of JSON", _HINT, path))
+    return None
+
+
+def _text(value: str, path: Path, found: list[Found]) -> str:
+    """A text in plain, in which no half of a surrogate pair is left."""
+    plain = str.__str__(value)
+    try:
+        plain.encode()
+    except UnicodeEncodeError:
+        found.append(Found("lone_surrogate", "half of a surrogate pair", "send the whole character", path))
+        return plain.encode(errors="replace").decode()
+    return plain

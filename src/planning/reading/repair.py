@@ -1,0 +1,324 @@
+"""One value of almost-JSON -> the edits that make it JSON, and everything that was wrong with it.
+
+A machine that reads tokens with a stack of its own. Long runs of plain members are passed over by one
+regular expression each, so that what costs is what is odd. It repairs what can be meant in one way only;
+everything else is an error, behind which it goes on with the next step.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from planning.reading import tokens
+from planning.reading.brackets import CLOSERS, Brackets, Frame
+from planning.reading.values import Fault
+from planning.reading.wanted import Wanted
+
+__all__ = ["MOST_FAULTS", "Reading"]
+
+MOST_FAULTS: Final = 1_000
+
+_AFTER = re.compile(r"[ \t\n\r]*+[,}\]]")
+_NEXT = re.compile(r"\s*+,?\s*+(?=\{)")
+_BRACKET = re.compile(r"[{}\[\]]")
+
+
+class Reading(Brackets):
+    """A reading of the value that starts with a bracket.
+
+    Attributes:
+        start: The offset of the bracket.
+        fault: Where reading stopped for the first time; None where it never did.
+    """
+
+    def __init__(
+        self, text: str, start: int, wanted: Wanted, *, is_prose: bool = False, is_finished: bool = False
+    ) -> None:
+        """Read the value.
+
+        Args:
+            text: The text as a whole.
+            start: The offset of the bracket.
+            wanted: What the text is expected to hold.
+            is_prose: Whether it stands in other text, and may be something else: then nothing is read behind
+                what is not JSON, unless a field of what is wanted stands before that.
+            is_finished: Whether the author ended the text: then what is still open at its end lacks its
+                bracket, and the text was not cut.
+        """
+        super().__init__(text, start, wanted)
+        self.start = start
+        self.fault: int | None = None
+        self._is_prose = is_prose
+        self._is_finished = is_finished
+        self._comma = -1  # where the comma stands behind which an item is expected
+        self._first_comma = -1
+        self._commas = 0  # how many commas were left out: the commonest repair, counted here
+        self._is_sequence = False
+        self._faults = 0
+        self._item = -1  # where the scalar starts that was read last, if it was one
+
+        while self.stack:
+            try:
+                self._read()
+            except Fault as fault:
+                self._resume(fault)
+        if self._commas:
+            self.notes["trailing_comma"] = self._first_comma, self._first_comma + 1, self._commas
+        if self.is_ambiguous:
+            self.notes.pop("missing_bracket", None)
+            self.notes.pop("extra_bracket", None)
+        self.edits.sort(key=lambda edit: edit[:2])  # what is put in stands before what is taken out
+
+    def _read(self) -> None:
+        """Read items until everything is closed."""
+        text, stack = self.text, self.stack
+        members, items = tokens.MEMBERS.match, tokens.ITEMS.match
+        while stack:
+            self.count_work(self.pos)
+            self._item = -1
+            frame = stack[-1]
+            is_object = frame.closer == "}"
+            run = (members if is_object else items)(text, self.pos)
+            assert run is not None  # noqa: S101 - it matches the empty text
+            pos = run.end()
+            comma = run.start(1)
+            if comma >= 0:
+                frame.good = self._comma = comma
+                frame.last = None
+                self.kept = len(self.edits)
+            char = text[pos : pos + 1]
+            if char not in '"{[}]':
+                self.pos = pos = self.skip(pos)
+                char = text[pos : pos + 1]
+            if char and (char == frame.closer or (char in "}]" and self.can_close(char))):
+                if self._comma >= 0:
+                    self._drop_comma(self._comma)
+                    self._comma = -1
+                self.close(char, pos)
+                self._pass_after()
+                continue
+            if is_object:
+                key = tokens.KEY.match(text, pos)
+                pos = self._odd_key(pos) if key is None else key.end()
+                char = text[pos : pos + 1]
+                if char in "/#" or char > "~":
+                    pos = self.skip(pos)
+                    char = text[pos : pos + 1]
+            if char and char in "{[":
+                if (char == "[" or is_object) and self._is_flat(char, pos, frame):
+                    self._pass_after()
+                else:
+                    self._open(char, pos)
+                continue
+            self.had_line_break = False
+            self._item = pos
+            scalar = tokens.SCALAR.match(text, pos)
+            self.pos = frame.good = self.odd_value(pos) if scalar is None else scalar.end()
+            frame.last = None
+            self.kept = len(self.edits)
+            self._pass_after()
+
+    def _drop_comma(self, pos: int) -> None:
+        self.edits.append((pos, pos + 1, ""))
+        if not self._commas:
+            self._first_comma = pos
+        self._commas += 1
+
+    def _is_flat(self, char: str, pos: int, frame: Frame) -> bool:
+        """Pass over a container of scalars at once; whether it is one."""
+        flat = (tokens.ARRAY if char == "[" else tokens.OBJECT).match(self.text, pos)
+        if flat is None or len(self.stack) >= self.wanted.most_levels:
+            return False
+        if flat.lastindex == 1:
+            self._drop_comma(flat.start(1))
+        frame.last = (pos, flat.end())
+        self.had_line_break = False
+        self.pos = frame.good = flat.end()
+        self.kept = len(self.edits)
+        return True
+
+    def _open(self, char: str, pos: int) -> None:
+        if len(self.stack) >= self.wanted.most_levels:
+            told = f"nested deeper than {self.wanted.most_levels} levels"
+            raise Fault("too_deep", told, "send flatter values", pos)
+        self.stack.append(Frame(pos, CLOSERS[char]))
+        self.pos, self._comma = pos + 1, -1
+        self.kept = len(self.edits)
+
+    def _pass_after(self) -> None:
+        """Behind a value: read closing brackets up to the comma behind which the next item stands."""
+        text, stack = self.text, self.stack
+        while stack:
+            self.count_work(self.pos)
+            after = _AFTER.match(text, self.pos)
+            if after is None:
+                if self._pass_odd_after():
+                    return
+                continue
+            end = after.end()
+            if text[end - 1] == ",":
+                self._comma, self.pos = end - 1, end
+                return
+            self.close(text[end - 1], end - 1)
+
+    def _pass_odd_after(self) -> bool:
+        """Behind a value, where neither comma nor bracket stands; whether an item follows."""
+        text, value_end = self.text, self.pos
+        self.pos = pos = self.skip(value_end)
+        char = text[pos : pos + 1]
+        if self.is_over(pos):
+            self._end(pos)
+            return False
+        if char in ",}]":
+            return False  # a comment stood before it
+        before = text[value_end - 1]
+        if before in "}]" and _BRACKET.search(text, pos) is None:  # prose behind the plan
+            self._end(pos)
+            return False
+        is_apart = before in "}]" or re.search(r"[\n\r]", text[value_end:pos]) is not None
+        if is_apart and not self.had_line_break and self._starts_item(pos):
+            if not self._is_sequence or len(self.stack) > 1:
+                self.note("missing_comma", pos, pos + 1)
+            self.edits.append((self.stack[-1].good, self.stack[-1].good, ","))
+            self._comma = -1
+            return True
+        if before in "\"'":
+            raise self.ends_too_early(pos)
+        expected = "a comma or a closing bracket"
+        raise Fault("syntax_error", f"expected {expected}, got {self.shown(pos)}", "send plain JSON", pos)
+
+    def _starts_item(self, pos: int) -> bool:
+        if self.stack[-1].closer == "]":
+            return self.text[pos] in "{[\"'-0123456789" or tokens.LITERAL.match(self.text, pos) is not None
+        return self.text[pos] in "\"'" or tokens.NAME.match(self.text, pos) is not None
+
+    def _odd_key(self, pos: int) -> int:
+        """A field name that is no plain JSON, and its colon; gives the offset of the value."""
+        text = self.text
+        char = text[pos : pos + 1]
+        if self.is_over(pos):
+            raise self.cut_off(pos)
+        if char == ",":
+            raise Fault(
+                "syntax_error", "expected a field, got a comma", "write one comma between fields", pos
+            )
+        if char in "\"'":
+            end = self.odd_string(pos)
+        else:
+            name = tokens.NAME.match(text, pos)
+            if name is None:
+                told = f"expected a field name, got {self.shown(pos)}"
+                raise Fault("syntax_error", told, "write field names in double quotes", pos)
+            end = name.end()
+            self.edit(pos, pos, '"')
+            self.edit(end, end, '"')
+            self.note("bare_key", pos, end)
+        name_end, end = end, self.skip(end)
+        if self.is_over(end):
+            raise self.cut_off(end)
+        if text[end] != ":":
+            if char in "\"'" and text[name_end].isalnum():
+                raise self.ends_too_early(end)
+            told = f"expected a colon behind a field name, got {self.shown(end)}"
+            raise Fault("syntax_error", told, 'write fields as "name": value', end)
+        return self.skip(end + 1)
+
+    def look_behind(self, outermost: Frame) -> None:
+        """Go on where further steps stand behind the first one, without an array around them."""
+        wanted = self.wanted
+        if not wanted.item:
+            return
+        end = self.skip(self.pos, quiet=True)
+        following = _NEXT.match(self.text, end)
+        if (
+            following is not None
+            and tokens.CANDIDATE.match(self.text, following.end()) is not None
+            and re.search(rf"\b(?:{'|'.join(wanted.names)})\b", self.text[outermost.start : end]) is None
+        ):
+            self._begin_sequence(outermost)
+
+    def _begin_sequence(self, frame: Frame) -> None:
+        self._is_sequence = True
+        self.edit(frame.start, frame.start, "[")
+        self.note("missing_bracket", frame.start, frame.start + 1)
+        around = Frame(-1, "]")
+        around.good = self.pos
+        self.stack.append(around)
+        self.kept = len(self.edits)
+
+    def _end(self, pos: int) -> None:
+        """The text ends, or goes on with something else, while containers are open."""
+        text, stack = self.text, self.stack
+        good = stack[-1].good
+        if self._is_sequence and len(stack) == 1:
+            stack.clear()
+            self.edit(good, good, "]")
+            self.pos = pos
+            return
+        if pos >= len(text) and not self._is_finished:
+            raise self.cut_off(pos)
+        while stack:
+            if self._is_sequence and len(stack) == 1:
+                self.edit(good, good, stack.pop().closer)
+            else:
+                self.force(good, good)
+        self.pos = pos
+
+    def _resume(self, fault: Fault) -> None:
+        """Keep an error, and go on with the next step; without one, with nothing."""
+        stack = self.stack
+        self._faults += 1
+        if self._faults > MOST_FAULTS:
+            fault = self.too_much(fault.start)
+        if not self._is_consequence(fault):
+            self.errors.append(fault.found)
+        start = fault.start
+        if self.fault is None:
+            self.fault = start
+        self._comma = -1
+        self.spoilt.add(self._item)
+        level = next((place for place, frame in enumerate(stack) if frame.closer == "]"), None)
+        is_lost = fault.found.code == "too_long" or (
+            self._is_prose and self.wanted.marks.search(self.text, self.start, start) is None
+        )
+        self._is_prose = False
+        upcoming = None if is_lost else self._next_step(level, start)
+        good = stack[-1].good
+        del self.edits[self.kept :]
+        self.broken.update(frame.start for frame in stack[1 if level is None else level + 1 :])
+        if level is None or upcoming is None:
+            self.broken.update(frame.start for frame in stack)
+            self.edits.append((good, len(self.text), "".join(frame.closer for frame in reversed(stack))))
+            stack.clear()
+            self.pos = len(self.text)
+            return
+        closers = "".join(frame.closer for frame in reversed(stack[level + 1 :]))
+        del stack[level + 1 :]
+        comma = "," if good > stack[level].start + 1 else ""
+        self.edits.append((good, upcoming, closers + comma))
+        stack[level].good = stack[level].start + 1 if not comma else upcoming
+        self.pos = upcoming
+
+    def _is_consequence(self, fault: Fault) -> bool:
+        """Whether it is but the rest of an error that was kept already."""
+        last = self.errors[-1].span if self.errors else None
+        return (
+            last is not None
+            and last[1] >= self.stack[-1].good
+            and fault.found.code not in {"truncated", "too_long"}
+        )
+
+    def _next_step(self, level: int | None, start: int) -> int | None:
+        """Where the next item starts: an object that begins as items do, or as the one that is broken."""
+        if level is None:
+            return None
+        names = [self.wanted.item] if self.wanted.item else []
+        if len(self.stack) > level + 1:
+            own = tokens.FIRST_KEY.match(self.text, self.stack[level + 1].start + 1)
+            names += [re.escape(own[1])] if own else []
+        if not names:
+            return None
+        first = re.compile(rf"\{{[ \t\n\r]*+[\"']?(?:{'|'.join(names)})[\"']?[ \t\n\r]*+:")
+        found = first.search(self.text, start)
+        return None if found is None else found.start()

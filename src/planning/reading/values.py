@@ -1,0 +1,286 @@
+"""Strings, numbers and words that are no plain JSON: what can be meant is read, the rest is an error."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Final
+
+from planning.errors import show
+from planning.reading import tokens
+from planning.reading.found import Found
+from planning.reading.wanted import Wanted
+
+__all__ = ["MOST_WORK", "Fault", "Notes", "ValueReader", "count", "most_digits"]
+
+Notes = dict[str, tuple[int, int, int]]
+"""By the code of a repair: its first place, as start and end, and how often there was one."""
+
+_PYTHON: Final = {"True": "true", "False": "false", "None": "null"}
+_NOT_NUMBERS: Final = {"nan", "infinity", "inf"}
+_CHARACTERS: Final = 100  # of a comment, which cost as much as one value
+_HEX_ESCAPE: Final = 4  # \x41
+MOST_WORK: Final = 250_000
+_CONTROLS: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def count(notes: Notes, code: str, start: int, end: int) -> None:
+    """Count a repair, and keep the first place of its kind."""
+    first, last, times = notes.get(code, (start, end, 0))
+    notes[code] = (start, end, times + 1) if start < first else (first, last, times + 1)
+
+
+class Fault(Exception):
+    """Something behind which reading cannot simply go on.
+
+    Attributes:
+        found: The error.
+        start: Where it stands.
+    """
+
+    def __init__(self, code: str, message: str, hint: str, start: int, end: int | None = None) -> None:
+        super().__init__(message)
+        self.found = Found(code, message, hint, span=(start, start + 1 if end is None else end))
+        self.start = start
+
+
+class ValueReader:
+    """Reads single values, and collects what it changed and what was wrong.
+
+    Attributes:
+        text: The text as a whole.
+        wanted: What it is expected to hold.
+        edits: Replacements: start, end, and the text between them.
+        errors: What was wrong.
+        notes: What was repaired.
+        spoilt: Where something stands that is no value, or not the one that was meant.
+        had_line_break: Whether the last string held a raw line break.
+        work: How many values and repairs were read one by one: what costs time and memory.
+    """
+
+    def __init__(self, text: str, wanted: Wanted) -> None:
+        self.text = text
+        self.wanted = wanted
+        self.edits: list[tuple[int, int, str]] = []
+        self.errors: list[Found] = []
+        self.notes: Notes = {}
+        self.spoilt: set[int] = set()
+        self.had_line_break = False
+        self.work = 0
+
+    def count_work(self, pos: int) -> None:
+        """Count one more value or repair; called where reading may stop.
+
+        Args:
+            pos: Its place.
+
+        Raises:
+            Fault: There are more than ``MOST_WORK``.
+        """
+        self.work += 1
+        if self.work > MOST_WORK:
+            raise self.too_much(pos)
+
+    def too_much(self, pos: int) -> Fault:
+        """The error of a text that takes too long to repair.
+
+        Args:
+            pos: Where reading stops.
+        """
+        told = "too much of the text is not plain JSON, and it is not read further than here"
+        return Fault("too_long", told, f"send plain JSON, or a shorter {self.wanted.noun}", pos)
+
+    def edit(self, start: int, end: int, replacement: str, code: str | None = None) -> None:
+        """Replace a part of the text; with a code, note that this is a repair."""
+        self.edits.append((start, end, replacement))
+        if code is not None:
+            self.note(code, start, end)
+
+    def note(self, code: str, start: int, end: int) -> None:
+        """Count a repair, and keep the first place of its kind."""
+        count(self.notes, code, start, end)
+
+    def error(self, code: str, message: str, hint: str, start: int, end: int) -> None:
+        """Keep an error behind which reading goes on."""
+        self.errors.append(Found(code, message, hint, span=(start, end)))
+        self.spoilt.add(start)
+
+    def is_over(self, pos: int) -> bool:
+        """Whether the text ends there, or a fence closes it."""
+        return pos >= len(self.text) or self.text.startswith(("```", "~~~"), pos)
+
+    def cut_off(self, pos: int | None = None) -> Fault:
+        """The error of a text that breaks off.
+
+        Args:
+            pos: Where; at its end when left out.
+        """
+        end = len(self.text) if pos is None else pos
+        while end and self.text[end - 1].isspace():
+            end -= 1
+        return Fault("truncated", "the text breaks off here", f"send the whole {self.wanted.noun}", end, end)
+
+    def ends_too_early(self, pos: int) -> Fault:
+        """The error of a string that ends where it should not.
+
+        Args:
+            pos: Where what cannot follow it stands.
+        """
+        told = "a text ends too early: it has a quote in it, or lacks the closing one"
+        return Fault("unescaped_quote", told, 'write a quote in a text as \\"', pos)
+
+    def shown(self, pos: int) -> str:
+        """What stands there, for a message."""
+        return show(self.text[pos])
+
+    def skip(self, pos: int, *, quiet: bool = False) -> int:
+        """Pass over spaces and comments.
+
+        Args:
+            pos: From where on.
+            quiet: Whether to look ahead only.
+        """
+        while piece := tokens.SKIPPED.match(self.text, pos):
+            kind = piece.lastgroup
+            if kind is not None and not quiet:
+                self.count_work(pos)
+                if piece["odd"]:
+                    self.edit(pos, piece.end(), " ", "odd_space")
+                else:
+                    self.edit(pos, piece.end(), " ", "comment")
+                    if self.text.startswith("/*", pos) and not piece["closed"]:
+                        raise self.cut_off()
+            self.work += (piece.end() - pos) // _CHARACTERS  # a long one may be passed over again and again
+            pos = piece.end()
+        return pos
+
+    def odd_value(self, pos: int) -> int:
+        """Read a value that is no plain scalar; gives the offset behind it.
+
+        Raises:
+            Fault: There is no value.
+        """
+        char = self.text[pos : pos + 1]
+        self.had_line_break = False
+        if self.is_over(pos):
+            raise self.cut_off(pos)
+        if char in "\"'":
+            return self.odd_string(pos)
+        if number := tokens.ODD_NUMBER.match(self.text, pos):
+            return self._number(pos, number[0])
+        sign = char in "+-"
+        word = tokens.WORD.match(self.text, pos + sign)
+        if word is not None:
+            return self._word(pos, word.end(), word[0].strip(), is_signed=sign)
+        if char in ",}]:":
+            raise Fault("syntax_error", f"a value is missing before {show(char)}", "send a value", pos)
+        told = f"expected a value, got {self.shown(pos)}"
+        raise Fault("syntax_error", told, "send plain JSON, with texts in double quotes", pos)
+
+    def _word(self, pos: int, end: int, word: str, *, is_signed: bool) -> int:
+        end = pos + is_signed + len(word)
+        if word in _PYTHON and not is_signed:
+            self.edit(pos, end, _PYTHON[word], "python_literal")
+        elif tokens.REST.match(self.text, end):
+            raise self.cut_off()
+        elif word.casefold() in _NOT_NUMBERS:
+            self.edit(pos, end, "null")
+            told = f"{self.text[pos:end]} is no value of JSON"
+            self.error("not_a_number", told, "send a number or null", pos, end)
+        else:
+            self.edit(pos, pos, '"')
+            self.edit(end, end, '"')
+            self.error(
+                "unquoted_text", f"{show(word)} has no quotes", "write texts in double quotes", pos, end
+            )
+        return end
+
+    def _number(self, pos: int, token: str) -> int:
+        end = pos + len(token)
+        bare = token.removeprefix("+")
+        if bare.removeprefix("-").startswith("."):
+            bare = bare.replace(".", "0.", 1)
+        if bare.endswith("."):
+            bare += "0"
+        if not _is_number(bare):
+            self.edit(pos, end, "0")
+            told = f"{show(token)} is no number that can be read"
+            self.error("bad_number", told, "write a plain number, or text in quotes", pos, end)
+        elif bare != token:
+            self.edit(pos, end, bare, "number_form")
+        return end
+
+    def odd_string(self, pos: int) -> int:
+        """Read a string in either quotes; gives the offset behind it.
+
+        Raises:
+            Fault: It does not end.
+        """
+        quote = self.text[pos]
+        string = tokens.QUOTED[quote].match(self.text, pos)
+        if string is None:
+            raise self.cut_off()
+        self.had_line_break = False
+        start, end = pos + 1, string.end() - 1
+        if quote == "'":
+            self.edit(pos, start, '"')
+            self.note("single_quotes", pos, end + 1)
+        while odd := tokens.ESCAPE.search(self.text, start, end):
+            self.count_work(start)
+            start = self._in_string(odd[0], odd.start())
+        if quote == "'":
+            self.edit(end, end + 1, '"')
+        return end + 1
+
+    def _in_string(self, odd: str, pos: int) -> int:
+        """One thing in a string that must be looked at; gives the offset behind it."""
+        if odd[0] == "\\":
+            return self._escape(odd, pos)
+        if odd == '"':  # only between single quotes
+            self.edit(pos, pos, "\\")
+        else:
+            self.had_line_break = self.had_line_break or odd in "\n\r"
+            self.edit(pos, pos + 1, _CONTROLS.get(odd, f"\\u{ord(odd):04x}"), "raw_control")
+        return pos + 1
+
+    def _escape(self, odd: str, pos: int) -> int:
+        text = self.text
+        if valid := tokens.JSON_ESCAPE.match(text, pos):
+            return valid.end()
+        digits = text[pos + 2 : pos + 4]
+        if odd == "\\'":
+            self.edit(pos, pos + 2, "'", "escape_form")
+            return pos + 2
+        if odd == "\\x" and len(digits) == 2 and _is_hex(digits):
+            self.edit(pos, pos + _HEX_ESCAPE, f"\\u00{digits}", "escape_form")
+            return pos + _HEX_ESCAPE
+        if odd == "\\u" and _is_hex(text[pos + 2 : pos + 6]) and len(text[pos + 2 : pos + 6]) == 4:
+            self.edit(pos, pos + 6, "\\ufffd")
+            self.error("lone_surrogate", "half of a surrogate pair", "send the whole character", pos, pos + 6)
+            return pos + 6
+        if odd[1] < " ":
+            self.edit(pos, pos + 2, f"\\\\\\u{ord(odd[1]):04x}")
+            told = "a backslash before a line break or another control character"
+        else:
+            self.edit(pos, pos, "\\")
+            told = f"a backslash before {show(odd[1])} is no escape"
+        self.error("bad_escape", told, "write a backslash as \\\\", pos, pos + 2)
+        return pos + 2
+
+
+def _is_hex(text: str) -> bool:
+    return all(each in "0123456789abcdefABCDEF" for each in text)
+
+
+def _is_number(token: str) -> bool:
+    """Whether this is a number of JSON that Python keeps."""
+    if tokens.NUMBER.fullmatch(token) is None:
+        return False
+    if any(each in token for each in ".eE"):
+        return math.isfinite(float(token))
+    return len(token) <= most_digits()
+
+
+def most_digits() -> int:
+    """How many digits a whole number may have: Python may be told to read and write fewer."""
+    return min(tokens.MOST_DIGITS, sys.get_int_max_str_digits() or tokens.MOST_DIGITS)

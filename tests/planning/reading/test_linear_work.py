@@ -1,0 +1,185 @@
+"""Work grows as the text does, whatever the text: counted in calls, and not by a clock."""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from planning.reading import Wanted, locate, places, read, repair, values
+from planning.workflow import validate_workflow
+
+STEP = '{"step_id":"a","description":"d","type":"tool","name":"search","inputs":{},"depends_on":[]}'
+
+REPEATED: dict[str, tuple[str, str, str]] = {
+    "opening brackets": ("", "[", ""),
+    "opening brackets and braces": ("", "[{", ""),
+    "open objects": ("", '{"a":', ""),
+    "open steps": ("", '{"step_id":', ""),
+    "open lists of steps": ("", '[{"step_id":', ""),
+    "empty lists": ("", "[]", ""),
+    "quotes": ('["', '"', ""),
+    "single quotes": ("['", "'", ""),
+    "backslashes": ('["', "\\d", '"]'),
+    "halves of characters": ('["', "\\ud800", '"]'),
+    "open comments": ("[", "/*", ""),
+    "comments": ("[", "/**/", "]"),
+    "fences": ("", "```", ""),
+    "fences on lines": ("", "```json\n", ""),
+    "fences with brackets": ("", "```\n[x\n", ""),
+    "fences with tildes and brackets": ("", "~~~\n[x\n", ""),
+    "tildes on one line": ("", "~~~a ", ""),
+    "fences within steps": ("[", '{"step_id":```', ""),
+    "plans": ("", f"[{STEP}]\n", ""),
+    "steps without commas": ("[", f"{STEP}\n", "]"),
+    "steps without a list": ("", f"{STEP}\n", ""),
+    "objects in prose": ("", "{a: 1} ", ""),
+    "broken objects in prose": ("", "{a: b c} ", ""),
+    "broken lists in prose": ("so ", "[{x: 1 2 ", ""),
+    "broken lists in prose, with a string": ("so ", '[{"x": "', ""),
+    "broken lists in prose, each closed": ("so ", "prose [{x: 1 2}] ", ""),
+    "names without quotes, broken": ("so ", "[{x: \\ ", ""),
+    "closers": ("[", "]}", ""),
+    "brackets too many behind": ("[" + STEP, "]", ""),
+    "brackets that do not match": ("", "[{]", ""),
+    "braces that do not match": ("[", '{"a":[}', ""),
+    "an error in each step": ("[", '{"step_id":"a","description":"say "hi" now"},\n', "]"),
+    "an error in each object": ("[", '{"k":"a" b},\n', "]"),
+    "fields twice": ("[{", '"a":1,', '"a":1}]'),
+    "words": ("[", "tea,", "1]\n"),
+    "numbers that are none": ("[", "NaN,", "1]"),
+    "line breaks in a string": ('["', "\n", '"]'),
+    "commas too many": ("[", STEP[:-1] + ",},", "]"),
+    "curly quotes": ("", "[{\u201cstep_id", ""),
+    "wrappers": ("", '{"plan":', ""),
+    "blanks": ("{", " ", "{"),
+    "errors and brackets too many": ('[{"a":[', "@x,]", "]"),
+}
+
+
+def work(text: str) -> int:
+    """How many calls the check of a text takes, in Python and in C."""
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event in {"call", "c_call"}
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        validate_workflow(text)
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+@pytest.mark.parametrize("what", REPEATED)
+def test_four_times_the_text_is_four_times_the_work(what: str) -> None:
+    before, repeated, behind = REPEATED[what]
+    validate_workflow(before + repeated + behind)  # what is loaded and compiled once
+    # Beyond the depth that is read, and where the first lines are counted and not looked up.
+    short, long = (work(before + repeated * times + behind) for times in (200, 800))
+    assert long < 4.5 * short + 500
+
+
+BOUNDED: dict[str, tuple[str, str, str]] = {
+    "lists of objects behind a plan": (f"[{STEP}]", "[{", ""),
+    "empty lists": ("", "[]", ""),
+    "empty lists with commas": (f"[{STEP},", "[],", ""),
+    "empty objects in a list": ("[", "{}", "]"),
+    "bare names": ("[", "{a:1}", "]"),
+    "missing commas in inputs": ('{"steps":[{"step_id":"a","inputs":{"x":[', "[1]", "]}}]}"),
+    "fields without quotes in prose": ("so ", "{a: 1} ", ""),
+    "lists in fences": ("", "```\n[x\n", ""),
+    "empty lists in fences": ("", "```\n[]\n", ""),
+    "escapes that are none": ('["', "\\u", '"]'),
+    "line breaks in a string": ('["', "\n", '"]'),
+    "comments in a list": ("[", "/**/", "]"),
+    "comments before everything": ("", "/**/", "x"),
+    "closers behind a plan": (f"[{STEP}]", "]", ""),
+    "closers in a list": ("[", "]", "]"),
+    "faults in steps": ("[", '{"step_id":"a" b},', "]"),
+    "plans": ("", f"[{STEP}]\n", ""),
+    "an escaped plan": ('"', '\\"', '"'),
+}
+
+
+@pytest.mark.parametrize("what", BOUNDED)
+def test_beyond_a_limit_more_text_is_not_more_work(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (values, locate, read):
+        monkeypatch.setattr(module, "MOST_WORK", 400)
+    monkeypatch.setattr(repair, "MOST_FAULTS", 100)
+    monkeypatch.setattr(locate, "_MOST_READINGS", 100)
+    monkeypatch.setattr(locate, "_MOST_PASSED", 100)
+    before, repeated, behind = BOUNDED[what]
+    validate_workflow(before + repeated + behind)
+    short, long = (work(before + repeated * times + behind) for times in (1_000, 4_000))
+    assert long < 1.1 * short + 100
+
+
+def test_reading_stops_with_an_error_where_too_much_is_not_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values, "MOST_WORK", 10)
+    report = validate_workflow("[" + "{a: 1}, " * 20 + "]")
+    stops = [(each.message, each.hint, each.column) for each in report.errors if each.code == "too_long"]
+    assert stops == [
+        (
+            "too much of the text is not plain JSON, and it is not read further than here",
+            "send plain JSON, or a shorter plan",
+            23,
+        )
+    ]
+
+
+def test_a_comment_behind_many_objects_is_not_read_for_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locate, "MOST_WORK", 1_000)
+    starts: list[int] = []
+
+    class Counted(repair.Reading):
+        def __init__(self, text: str, start: int, wanted: Wanted, **options: bool) -> None:
+            starts.append(start)
+            super().__init__(text, start, wanted, **options)
+
+    monkeypatch.setattr(locate, "Reading", Counted)
+    validate_workflow(f"[{STEP}] so " + "{a: 1}//" * 5_000)
+    assert len(starts) < 10
+
+
+def test_reading_stops_with_an_error_where_too_much_stands_around_the_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(locate, "_MOST_READINGS", 2)
+    text = f"[{STEP}]" + " so {a: 1}" * 9
+    report = validate_workflow(text)
+    assert [(each.code, each.message, each.hint, each.column) for each in report.errors] == [
+        (
+            "too_long",
+            "too many lists and objects stand in the text, and it is not read further than here",
+            "send the plan alone",
+            text.index("so", len(STEP) + 22) + 4,
+        )
+    ]
+
+
+@pytest.mark.parametrize("around", [1, 50])
+def test_a_place_in_nested_lists_is_found_without_reading_each_of_them(
+    around: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = 0
+
+    class Counting(json.JSONDecoder):
+        def raw_decode(self, s: str, idx: int = 0) -> tuple[Any, int]:
+            nonlocal read
+            value, end = super().raw_decode(s, idx)
+            read += end - idx
+            return value, end
+
+    monkeypatch.setattr(places, "_DECODER", Counting())
+    inner = "[" * around + "[0], " * 20_000 + '"${z.output}"' + "]" * around
+    text = f'{{"steps": [{{"step_id": "a", "description": "d", "agent": "b", "inputs": {{"x": {inner}}}}}]}}'
+    (error,) = validate_workflow(text).errors
+    assert (error.code, error.column) == ("unknown_reference", text.index("${z") + 1)
+    assert read < 2 * len(text)

@@ -1,0 +1,219 @@
+"""A source is read into a value, what was wrong with its text, and the places of everything."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from planning.reading import Document, read, read_document
+from planning.workflow.findings import Found, Path
+from planning.workflow.wire.form import PLAN
+
+STEP = {"step_id": "a", "description": "d", "type": "tool", "name": "search", "inputs": {}, "depends_on": []}
+TEXT = json.dumps(STEP)
+
+
+def told(document: Document) -> list[tuple[str, str, str, tuple[int, int] | None]]:
+    return [(each.code, each.message, each.hint, document.span(each)) for each in document.found]
+
+
+def brief(document: Document) -> list[tuple[str, tuple[int, int] | None]]:
+    return [(each.code, document.span(each)) for each in document.found]
+
+
+# --- what a source is
+
+
+def test_a_value_that_is_parsed_already_has_no_text_and_no_places() -> None:
+    document = read_document([STEP], PLAN)
+    assert document.value == [STEP]
+    assert document.value[0] is not STEP
+    assert document.source is None
+    assert document.found == []
+    assert document.span(Found("c", "m", "h", (0, "step_id"))) is None
+    assert document.path_at(3) == ()
+    assert not document.is_broken((0,))
+
+
+def test_a_text_that_holds_a_plan_as_text_is_told_to_send_the_plan_itself() -> None:
+    assert told(read_document(json.dumps("No plan today."), PLAN)) == [
+        ("no_json", "the text holds no plan", "send the plan itself, not a text that holds it", (0, 1))
+    ]
+
+
+def test_a_text_without_any_plan_is_told_what_to_send() -> None:
+    hint = "send the plan as a JSON array or object"
+    assert told(read_document(" \n", PLAN)) == [("no_json", "the text is empty", hint, (0, 1))]
+    assert told(read_document("12", PLAN)) == [("no_json", "the text holds no plan", hint, (0, 1))]
+    assert told(read_document("sorry", PLAN)) == [("no_json", "the text holds no plan", hint, (0, 1))]
+
+
+def test_bytes_that_are_not_utf8_are_an_error_at_the_first_of_them_and_read_all_the_same() -> None:
+    document = read_document(b'[{"step_id": "\xc3\xa9 \xff"}]', PLAN)
+    assert document.value == [{"step_id": "\u00e9 \ufffd"}]
+    assert told(document) == [("bad_encoding", "the bytes are not UTF-8", "send UTF-8", (16, 17))]
+
+
+def test_a_byte_order_mark_moves_no_place() -> None:
+    assert brief(read_document(b'\xef\xbb\xbf["\xff"]', PLAN)) == [("bad_encoding", (2, 3))]
+    assert brief(read_document("\ufeff[1,]", PLAN)) == [("trailing_comma", (2, 3))]
+
+
+def test_a_text_that_is_too_long_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read, "MOST_CHARACTERS", 10)
+    assert read_document('["123456"]', PLAN).value == ["123456"]
+    assert told(read_document('["1234567"]', PLAN)) == [
+        ("too_long", "the text has 11 characters, at most 10 are read", "send a shorter plan", (0, 1))
+    ]
+
+
+def test_of_many_halves_of_characters_fifty_are_said() -> None:
+    document = read_document('["' + "\ud800" * 60 + '"]', PLAN)
+    assert brief(document) == [("lone_surrogate", (at, at + 1)) for at in range(2, 52)]
+    assert document.value == ["\ufffd" * 60]
+
+
+# --- what is JSON and what is not quite
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "found"),
+    [
+        ("[1e400]", [0], [("bad_number", (1, 6))]),
+        ("[-0, 1E5, 1e-400, 0.5]", [0, 1e5, 0.0, 0.5], []),
+        ("[" + "1" * 4000 + "]", [int("1" * 4000)], []),
+        ("[" + "1" * 4001 + ",]", [0], [("bad_number", (1, 4002)), ("trailing_comma", (4002, 4003))]),
+        ('["\\ud83d\\ude00"]', ["\U0001f600"], []),
+        ('["\\ude00\\ud83d"]', ["\ufffd\ufffd"], [("lone_surrogate", (2, 8)), ("lone_surrogate", (8, 14))]),
+        ("[1, 2", [1, 2], [("truncated", (5, 5))]),
+        ("[+1, -.5, 7.]", [1, -0.5, 7.0], [("number_form", (1, 3))]),
+        ("[+x]", ["+x"], [("unquoted_text", (1, 3))]),
+        ("[-Infinity]", [None], [("not_a_number", (1, 10))]),
+        ("[-True]", ["-True"], [("unquoted_text", (1, 6))]),
+        ("['\\'\\\"\"']", ["'\"\""], [("escape_form", (2, 4)), ("single_quotes", (1, 8))]),
+        ('["\\\x01"]', ["\\\x01"], [("bad_escape", (2, 4))]),
+        ('["\\u12"]', ["\\u12"], [("bad_escape", (2, 4))]),
+        ('["\\xzz"]', ["\\xzz"], [("bad_escape", (2, 4))]),
+        ("{a: }", {}, [("syntax_error", (4, 5)), ("bare_key", (1, 2))]),
+        ("{a ~~~", {}, [("truncated", (2, 2)), ("bare_key", (1, 2))]),
+        ("{a = 1}", {}, [("syntax_error", (3, 4)), ("bare_key", (1, 2))]),
+        ("{, a: 1}", {}, [("syntax_error", (1, 2))]),
+        ("{1: 2}", {}, [("syntax_error", (1, 2))]),
+        ("{'a", {}, [("truncated", (3, 3))]),
+        ("[1 2]", [1], [("syntax_error", (3, 4))]),
+        ("[1 // one\n2]", [1, 2], [("comment", (3, 9)), ("missing_comma", (10, 11))]),
+    ],
+)  # fmt: skip
+def test_what_models_write_is_read_or_said(text: str, value: Any, found: list[Any]) -> None:
+    document = read_document(text, PLAN)
+    assert repr(document.value) == repr(value)
+    assert sorted(brief(document)) == sorted(found)
+
+
+def test_a_field_that_stands_twice_is_said_wherever_it_is() -> None:
+    document = read_document('[{"a": [{"b": 1, "b": 2, "b": 3}], "a": 4}]', PLAN)
+    assert document.value == [{"a": 4}]
+    assert [(each.path, each.message) for each in document.found] == [
+        ((0, "a"), "'a' stands twice in one object"),
+        ((0, "a", 0, "b"), "'b' stands twice in one object"),
+        ((0, "a", 0, "b"), "'b' stands twice in one object"),
+    ]
+    assert brief(document) == [
+        ("duplicate_key", (35, 38)),
+        ("duplicate_key", (17, 20)),
+        ("duplicate_key", (25, 28)),
+    ]
+
+
+# --- where a plan stands in a text
+
+
+def test_text_behind_an_open_plan_ends_it() -> None:
+    text = f"[{TEXT} and that is all"
+    document = read_document(text, PLAN)
+    assert document.value == [STEP]
+    end = text.index(" and")
+    assert brief(document) == [("missing_bracket", (end, end)), ("surrounding_text", (end + 1, end + 2))]
+
+
+def test_an_open_step_of_a_sequence_is_closed_by_a_fence() -> None:
+    text = f"```\n{TEXT}\n{TEXT[:-1]}\n```"
+    document = read_document(text, PLAN)
+    assert document.value == [STEP, STEP]
+    assert sorted(each.code for each in document.found) == ["fenced", "missing_bracket"]
+
+
+def test_words_between_a_fence_and_the_plan_are_other_text_and_no_fence() -> None:
+    text = f"```\nThe plan: [{TEXT}]\n```"
+    document = read_document(text, PLAN)
+    assert document.value == [STEP]
+    assert brief(document) == [("surrounding_text", (0, 1))]
+
+
+def test_a_fence_without_a_plan_is_passed_over() -> None:
+    text = f"```json\n[1 2]\n```\n~~~\n[{TEXT}]\n~~~\nOr [{{x: 1}}]?"
+    document = read_document(text, PLAN)
+    assert document.value == [STEP]
+    assert brief(document) == [("fenced", (18, 21)), ("surrounding_text", (0, 1))]
+
+
+def test_brackets_too_many_behind_a_plan_with_an_ambiguous_one_are_no_more_said() -> None:
+    text = '[{"step_id": "a", "inputs": {"q": 1, "depends_on": []}]]'
+    assert [each.code for each in read_document(text, PLAN).found] == ["ambiguous_bracket"]
+
+
+def test_a_brace_too_many_behind_a_document_is_ambiguous_where_an_earlier_one_may_be_meant() -> None:
+    text = f'{{"plan": {TEXT}, "note": 1}}}}'
+    document = read_document(text, PLAN)
+    assert told(document) == [
+        (
+            "ambiguous_bracket",
+            "a closing bracket is too many, and which one is unknown",
+            "close every bracket once",
+            (len(text) - 1, len(text)),
+        )
+    ]
+
+
+def test_a_bracket_too_many_behind_steps_that_could_not_be_read_is_looked_at() -> None:
+    text = (
+        '{"schema_version": 2, "goal": "g", "steps": [{"step_id" {"x": 1}}, '
+        '{"step_id": "b", "description": "d"}]]}'
+    )
+    document = read_document(text, PLAN)
+    assert [each.code for each in document.found] == ["syntax_error", "extra_bracket"]
+    assert document.value["steps"] == [{}, {"step_id": "b", "description": "d"}]
+
+
+# --- places that a repair must not move
+
+
+@pytest.mark.parametrize("value", ["None", "'x'", "''", "+1", "true", '"x"'])
+@pytest.mark.parametrize("gap", ["", " ", "/* c */", "\u00a0"])
+def test_a_value_ends_where_it_ends_whatever_was_repaired_in_it_and_behind_it(value: str, gap: str) -> None:
+    document = read_document(f"[{gap}{value}{gap},]", PLAN)
+    start = 1 + len(gap)
+    assert document.span(Found("c", "m", "h", (0,))) == (start, start + len(value))
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_character_with_a_backslash_starts_at_the_backslash(quote: str) -> None:
+    document = read_document(f"[{quote}a\\'b{quote},]", PLAN)
+    assert document.value == ["a'b"]
+    spans = [document.span(Found("c", "m", "h", (0,), within=(at, at + 1))) for at in range(3)]
+    assert spans == [(2, 3), (3, 5), (5, 6)]
+
+
+# --- what could not be read
+
+
+@pytest.mark.parametrize(
+    ("path", "is_broken"),
+    [((), False), ((0,), True), ((1,), False), ((0, "x"), True), ((1, "step_id"), False)],
+)
+def test_a_step_that_lacks_what_could_not_be_read_is_broken(path: Path, is_broken: bool) -> None:
+    document = read_document('[{"step_id": "a", "x": @}, {"step_id": "b"}]', PLAN)
+    assert document.value == [{"step_id": "a"}, {"step_id": "b"}]
+    assert document.is_broken(path) is is_broken

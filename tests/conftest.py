@@ -14,6 +14,7 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from syrupy.location import PyTestLocation
 
 from planning import PlanningToolsSection, Toolbox
+from planning.tools import ToolRegistry
 from session import InProcessEventBus, Session
 
 ROOT = Path(__file__).parent.parent
@@ -61,6 +62,14 @@ def section(session: Session) -> PlanningToolsSection:
 def toolbox(section: PlanningToolsSection, session: Session) -> Toolbox:
     """The six planning tools in the name of the session."""
     return Toolbox(section.tools(), session=session)
+
+
+@pytest.fixture
+def own_default(monkeypatch: pytest.MonkeyPatch) -> ToolRegistry:
+    """A default registry of the test's own: what others registered stays out of it, and it out of theirs."""
+    fresh = ToolRegistry()
+    monkeypatch.setattr("planning.tools.registry._DEFAULT", fresh)
+    return fresh
 
 
 @pytest.fixture(scope="session")

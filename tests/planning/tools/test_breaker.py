@@ -26,7 +26,7 @@ class Clock:
 
 def fail(breaker: CircuitBreaker, times: int = 1) -> None:
     for _ in range(times):
-        fail(breaker)
+        breaker.failed(breaker.admit("send_mail"))
 
 
 def opened(clock: Clock, failures: int = 2, reset_after: float = 30.0) -> CircuitBreaker:
@@ -182,11 +182,7 @@ def test_of_many_threads_one_is_the_probe() -> None:
 def test_threads_lose_no_failure() -> None:
     breaker = CircuitBreaker(failures=8 * 500)
 
-    def fail() -> None:
-        for _ in range(500):
-            fail(breaker)
-
-    workers = [threading.Thread(target=fail) for _ in range(8)]
+    workers = [threading.Thread(target=fail, args=(breaker, 500)) for _ in range(8)]
     for worker in workers:
         worker.start()
     for worker in workers:

@@ -19,7 +19,8 @@ from examples.filings.facts import create_database
 from examples.filings.tools import CompanyInfo, agents, filings_tools, handlers, rank, share
 from syrupy.assertion import SnapshotAssertion
 
-from planning.tools import Toolbox, ToolResult, tool_calls
+from planning.tools import Toolbox, ToolResult
+from planning.tools.ledger import tool_calls
 from planning.workflow import Capabilities, Workflow, dump_workflow, run_workflow, validate_workflow
 from session import Session
 

@@ -24,8 +24,8 @@ from planning.render import reply
 from planning.tools.context import ToolContext
 from planning.tools.contract import ToolExample
 from planning.tools.parameters.model import DeferredModel
-from planning.tools.tool import Tool
 from planning.tools.result import ToolResult
+from planning.tools.tool import Tool
 from session import Session, ToolInvoked, replace_latest
 from session.transaction import Transaction
 

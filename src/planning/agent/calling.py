@@ -13,9 +13,9 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from planning.tools.background import run_coroutine, run_in_thread
-from planning.tools.tool import Tool
 from planning.tools.parameters.model import FreeModel
 from planning.tools.parameters.signature import Signature, read_signature
+from planning.tools.tool import Tool
 
 __all__ = ["Named", "in_own_loop", "is_in_loop", "named", "named_tool"]
 

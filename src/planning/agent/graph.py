@@ -37,8 +37,8 @@ from planning.agent.sql.database import SqlDatabase
 from planning.agent.sql.tools import Database, is_database, look_tool
 from planning.agent.state import MOST_ITERATIONS, AgentState, PlannerState, fresh_answer
 from planning.tools.contract import check_timeout
-from planning.tools.planner import should_execute_tools
 from planning.tools.declare import Declaration
+from planning.tools.planner import should_execute_tools
 from planning.tools.registry import ToolRegistry
 from session import Session
 

@@ -21,14 +21,14 @@ from planning.agent.sql.tools import Database, database_tools, is_database
 from planning.agent.state import MOST_ITERATIONS, AgentState, first_answer, fresh_answer
 from planning.errors import ToolError
 from planning.tools.context import ToolContext
-from planning.tools.tool import Tool
+from planning.tools.declare import Declaration, as_tool
 from planning.tools.envelopes import execution_envelope
 from planning.tools.errors import SORRY, ErrorKind, nearest_tool
-from planning.tools.pipeline import CallPipeline
 from planning.tools.execute import context_values
-from planning.tools.declare import Declaration, as_tool
+from planning.tools.pipeline import CallPipeline
 from planning.tools.registry import ToolRegistry
 from planning.tools.result import ToolResult
+from planning.tools.tool import Tool
 from planning.tools.toolbox import Toolbox
 from session import Session
 

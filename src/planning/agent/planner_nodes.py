@@ -10,12 +10,12 @@ from planning.agent.calling import in_own_loop, named, named_tool
 from planning.agent.nodes import Call, Limiter, State
 from planning.agent.state import PlannerState
 from planning.prompt import Prompt, ToolAwarenessSection
-from planning.tools.tool import Tool
 from planning.tools.errors import SORRY
 from planning.tools.execute import execute_tools
 from planning.tools.planner import PlannerOutput, parse_planner_output
 from planning.tools.registry import ToolRegistry
 from planning.tools.result import ToolResult
+from planning.tools.tool import Tool
 from session import Session
 
 __all__ = ["ExecuteCalls", "ExecuteQueries", "PlanQueries", "Respond"]

@@ -8,8 +8,8 @@ from typing import Any, Final
 from planning.agent.calling import named, named_tool
 from planning.agent.nodes import Call, Limiter, State
 from planning.agent.state import MOST_ITERATIONS, AgentState
-from planning.tools.tool import Tool
 from planning.tools.result import ToolResult, safe_text
+from planning.tools.tool import Tool
 
 __all__ = ["Reflect", "doubts", "judge_tool", "refusal", "restored", "rows_of"]
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol, runtime_checkable
 
 from planning.prompt.section import Enabled, Section
-from planning.tools.tool import Tool
 from planning.tools.declare import Declaration, as_tool
 from planning.tools.registry import ToolRegistry
+from planning.tools.tool import Tool
 
 __all__ = ["Describable", "ToolAwarenessSection"]
 

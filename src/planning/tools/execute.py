@@ -59,7 +59,9 @@ async def execute_tools(
     return {"tool_results": results}
 
 
-async def _carried_out(pipeline: CallPipeline, tools: ToolRegistry, name: str, arguments: Any) -> dict[str, Any]:
+async def _carried_out(
+    pipeline: CallPipeline, tools: ToolRegistry, name: str, arguments: Any
+) -> dict[str, Any]:
     tool = tools.find(name)
     if tool is None:
         unknown = ToolValidationError(f"Unknown tool: {name[:100]}")

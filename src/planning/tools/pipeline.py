@@ -13,7 +13,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from planning.errors import Problem, ToolValidationError
-from planning.tools.admission import BLAMELESS, DEFAULT_LIMITS, Admission, acount, check_identifiers, count, with_identifier
+from planning.tools.admission import (
+    BLAMELESS,
+    DEFAULT_LIMITS,
+    Admission,
+    acount,
+    check_identifiers,
+    count,
+    with_identifier,
+)
 from planning.tools.context import ToolContext
 from planning.tools.contract import ToolContract
 from planning.tools.decode import decode
@@ -324,7 +332,9 @@ class CallPipeline:
 
     # Failures
 
-    def _answer(self, tool: ToolContract, error: BaseException, started: float, *, has_begun: bool) -> ToolResult:
+    def _answer(
+        self, tool: ToolContract, error: BaseException, started: float, *, has_begun: bool
+    ) -> ToolResult:
         """The result that stands for an exception; one that must pass is raised again."""
         result = self._note(tool, error, started, has_begun=has_begun)
         if result is None or is_cancelling(error):

@@ -36,7 +36,9 @@ ENTRY_POINTS = "planning.tools"
 class ToolRegistry:
     """Tools by name, in the order of registration. Threads may share one."""
 
-    def __init__(self, tools: Iterable[Declaration] = (), *, limiter: RateLimiter | Limits | None = None) -> None:
+    def __init__(
+        self, tools: Iterable[Declaration] = (), *, limiter: RateLimiter | Limits | None = None
+    ) -> None:
         """Register tools.
 
         Args:
@@ -244,7 +246,9 @@ def initialize_tools(
             import logging  # noqa: PLC0415 - nothing else here logs
 
             # Offered by a package, and asked for by nobody: the application goes on without it.
-            logging.getLogger("planning.tools").warning("tool_left_out", extra={"tool": made.name, "reason": str(error)})
+            logging.getLogger("planning.tools").warning(
+                "tool_left_out", extra={"tool": made.name, "reason": str(error)}
+            )
     return tuple(new)
 
 

@@ -171,7 +171,9 @@ class Toolbox:
             del arguments  # as in invoke
 
     def _on(self, context: Mapping[str, Any]) -> CallPipeline:
-        return CallPipeline(ToolContext.of(context, self.session), limiter=self._limiter, timeout=self._timeout)
+        return CallPipeline(
+            ToolContext.of(context, self.session), limiter=self._limiter, timeout=self._timeout
+        )
 
     def _find(self, name: object) -> Tool:
         tool = self._get(name)

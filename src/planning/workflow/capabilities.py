@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from planning.tools.base import BaseTool
-from planning.tools.tool import Tool
 from planning.tools.declare import as_tool
 from planning.tools.registry import ToolRegistry
-from planning.tools.tool import ToolSpec
+from planning.tools.tool import Tool, ToolSpec
 from planning.tools.toolbox import Toolbox
 from planning.workflow.checks.inputs import ToolInputs
 

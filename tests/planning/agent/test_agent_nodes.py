@@ -14,17 +14,15 @@ from planning.agent import aexecute_tools_node, execute_tools_node
 from planning.agent.nodes import ExecuteTools, run
 from planning.tools import (
     DataNotFound,
-    RateLimiter,
     StorageUnavailable,
     Tool,
     ToolError,
     ToolRegistry,
-    ToolTimeout,
     ToolValidationError,
-    UserInputNeeded,
-    tool_calls,
 )
-from planning.tools.errors import SORRY
+from planning.tools.errors import SORRY, ToolTimeout, UserInputNeeded
+from planning.tools.ledger import tool_calls
+from planning.tools.rate_limit import RateLimiter
 from session import Session
 
 STATE: dict[str, Any] = {

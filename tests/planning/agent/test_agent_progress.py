@@ -12,7 +12,9 @@ from planning import Plan, PlanningToolsSection, Toolbox
 from planning.agent import NodeFinished, build_text_to_sql_graph
 from planning.agent.progress import show_planner_progress, show_progress
 from planning.commands import MarkSteps
-from planning.tools import StorageUnavailable, UserInputNeeded, tool_calls
+from planning.tools import StorageUnavailable
+from planning.tools.errors import UserInputNeeded
+from planning.tools.ledger import tool_calls
 from session import Session, ToolFailed, ToolInvoked, select_latest
 
 TITLES = ("Read the schema", "Write the SQL", "Run the SQL", "Check the results")

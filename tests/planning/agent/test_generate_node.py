@@ -14,8 +14,8 @@ from agent_samples import COUNT, QUESTION, SCHEMA, rows
 
 from planning.agent.generate import ASKS, generator_tool
 from planning.agent.nodes import GenerateSql, arun, run
-from planning.tools import StorageUnavailable, ToolError, ToolValidationError, UserInputNeeded
-from planning.tools.errors import SORRY
+from planning.tools import StorageUnavailable, ToolError, ToolValidationError
+from planning.tools.errors import SORRY, UserInputNeeded
 from session import Session, ToolFailed, ToolInvoked
 
 STATE: dict[str, Any] = {"resolved_query": QUESTION, "schema": SCHEMA, "attempts": [], "iteration": 2}

@@ -33,7 +33,8 @@ from chat_server import (
 )
 
 from planning.agent import OpenAIChat, build_text_to_sql_graph
-from planning.tools import RateLimitExceeded, StorageUnavailable, ToolError, ToolTimeout
+from planning.tools import StorageUnavailable, ToolError
+from planning.tools.errors import RateLimitExceeded, ToolTimeout
 
 WITHIN = 10.0  # seconds: far more than the deadlines here, and far less than what once outlived them
 MOST_MEMORY = 60_000_000

@@ -30,7 +30,8 @@ from chat_server import (
 from syrupy.assertion import SnapshotAssertion
 
 from planning.agent.chat import OpenAIChat
-from planning.tools import RateLimitExceeded, StorageUnavailable, ToolError
+from planning.tools import StorageUnavailable, ToolError
+from planning.tools.errors import RateLimitExceeded
 
 
 @pytest.fixture(autouse=True)

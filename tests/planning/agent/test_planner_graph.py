@@ -22,8 +22,9 @@ from planner_graph_samples import (
 from syrupy.assertion import SnapshotAssertion
 
 from planning.agent import build_planner_graph
-from planning.tools import RateLimiter, Tool, ToolError, ToolRegistry, UserInputNeeded
-from planning.tools.errors import SORRY
+from planning.tools import Tool, ToolError, ToolRegistry
+from planning.tools.errors import SORRY, UserInputNeeded
+from planning.tools.rate_limit import RateLimiter
 
 SEARCHED = ["about badges", "about {'text': 'lost'}"]
 NO_PLAN = (

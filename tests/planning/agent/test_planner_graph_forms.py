@@ -13,7 +13,8 @@ from planner_graph_samples import ADA, NOTHING, REQUEST, RESEND, asked, call, do
 from syrupy.assertion import SnapshotAssertion
 
 from planning.agent import build_planner_graph
-from planning.tools import ToolError, tool_calls
+from planning.tools import ToolError
+from planning.tools.ledger import tool_calls
 from session import Session
 
 # Its forms

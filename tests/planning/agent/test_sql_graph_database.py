@@ -12,7 +12,7 @@ from agent_samples import called, plan_of, shown
 from readonly_files import make
 
 from planning.agent import SqlDatabase, build_text_to_sql_graph, execute_tools_node
-from planning.tools import tool_calls
+from planning.tools.ledger import tool_calls
 from session import Session
 
 QUESTION = "How many customers live in each city?"

@@ -24,7 +24,7 @@ from langgraph.errors import GraphRecursionError
 from langgraph.graph import END, START, StateGraph
 
 from planning.agent import AgentState, build_text_to_sql_graph
-from planning.tools import tool_calls
+from planning.tools.ledger import tool_calls
 from session import Session
 
 # Inside other graphs

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from planning import Plan
 from planning.agent import build_text_to_sql_graph
 from planning.agent.decide import ACTIONS
-from planning.tools import StorageUnavailable, ToolError, UserInputNeeded
+from planning.tools import StorageUnavailable, ToolError
+from planning.tools.errors import UserInputNeeded
 from session import Session, select_latest
 
 FAILURES = [

@@ -78,7 +78,9 @@ def _coerced_object(data: dict[Any, Any], schema: Mapping[str, Any]) -> dict[Any
     return {
         name: coerced(value, properties.get(name, others))
         for name, value in data.items()
-        if not (value is None and name in properties and name not in required and _has_no_null(properties[name]))
+        if not (
+            value is None and name in properties and name not in required and _has_no_null(properties[name])
+        )
     }
 
 

@@ -71,11 +71,7 @@ def problems_of(error: pydantic.ValidationError, data: object, schema: Mapping[s
         if not (each["type"] in _WRONG_TYPE and (place in outer or fits.get(place)))
         and not (each["type"] in _OPTIONS and place in mistyped and not fits[place])
     ]
-    problems = (
-        problem
-        for each, place in told
-        for problem in _problems(each, place, data, schema)
-    )
+    problems = (problem for each, place in told for problem in _problems(each, place, data, schema))
     return list(islice(dict.fromkeys(problems), words.MOST_PROBLEMS))
 
 

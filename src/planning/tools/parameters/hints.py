@@ -96,7 +96,9 @@ class Hints:
             for extra in hint.__metadata__:
                 if type(extra).__module__.partition(".")[0] == "msgspec":
                     raise TypeError(f"{extra!r} is not enforced; use pydantic.Field or annotated_types")
-            extras = [_Said({"description": each}) if isinstance(each, str) else each for each in hint.__metadata__]
+            extras = [
+                _Said({"description": each}) if isinstance(each, str) else each for each in hint.__metadata__
+            ]
             return typing.Annotated[(self.rewritten(hint.__origin__), *extras)]
         if origin is None or origin is typing.Literal or not arguments:
             return hint

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import jsonschema_rs
 
-from planning.errors import Problem, ToolValidationError
+from planning.errors import Problem
 from planning.tools.parameters import words
 from planning.tools.parameters.coercion import coerced
 from planning.tools.parameters.model import NO_JSON, Diagnose, ParameterModel

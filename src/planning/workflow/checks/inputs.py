@@ -14,8 +14,8 @@ from planning.workflow.findings import Found, Path
 from planning.workflow.references import has_reference
 
 if TYPE_CHECKING:
-    from planning.tools.tool import Tool
     from planning.tools.parameters.model import ParameterModel
+    from planning.tools.tool import Tool
     from planning.workflow.drafts import Draft
 
 __all__ = ["DEEP", "LITERAL", "REFERRING", "ToolInputs"]
@@ -185,7 +185,7 @@ class ToolInputs:
 
     def _schema(self, query: str | None) -> dict[str, Any]:
         """The schema of the tool's parameters, for a type of query where it has such."""
-        from planning.tools.tool import ToolSpec# noqa: PLC0415 - as above
+        from planning.tools.tool import ToolSpec  # noqa: PLC0415 - as above
 
         spec = self._tool.parameters
         if not isinstance(spec, ToolSpec) or query not in spec.input_schema:

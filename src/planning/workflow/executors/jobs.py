@@ -16,13 +16,12 @@ from typing import Any, Protocol
 import attrs
 
 from planning.tools.context import ToolContext
-from planning.tools.tool import Tool
 from planning.tools.errors import ErrorKind, StorageUnavailable, ToolError, classify_error
 from planning.tools.guard import Retry
 from planning.tools.parameters.model import FreeModel
 from planning.tools.pipeline import CallPipeline
 from planning.tools.result import safe_text
-from planning.tools.tool import ToolSpec
+from planning.tools.tool import Tool, ToolSpec
 from planning.workflow.failures import StepFailed, WorkerLost
 from planning.workflow.values import Copier, too_large
 

@@ -11,11 +11,10 @@ from functools import partial
 from typing import Any, NoReturn
 
 from planning.tools.context import ToolContext
-from planning.tools.tool import Tool
 from planning.tools.errors import ToolTimeout
 from planning.tools.parameters.signature import is_of_type, read_signature
 from planning.tools.pipeline import CallPipeline
-from planning.tools.tool import ToolSpec
+from planning.tools.tool import Tool, ToolSpec
 from planning.workflow.executors.jobs import NotStarted, dumps, pack, reason, run_job, told_lost, unpack
 from planning.workflow.failures import StepFailed, WorkerLost
 

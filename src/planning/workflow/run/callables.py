@@ -11,11 +11,10 @@ import attrs
 
 from planning.errors import show
 from planning.tools.context import ToolContext
-from planning.tools.tool import Tool
 from planning.tools.errors import ErrorKind, nearest_tool
 from planning.tools.parameters.model import FreeModel
 from planning.tools.parameters.signature import is_of_type, read_signature
-from planning.tools.tool import ToolSpec
+from planning.tools.tool import Tool, ToolSpec
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.failures import StepFailed
 from planning.workflow.model import WorkflowStep

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from planning.tools.context import ToolContext
-from planning.tools.tool import Tool
 from planning.tools.errors import (
     SORRY,
     CircuitOpen,
@@ -25,6 +24,7 @@ from planning.tools.guard import Retry
 from planning.tools.outcome import failed
 from planning.tools.pipeline import CallPipeline
 from planning.tools.result import ToolResult
+from planning.tools.tool import Tool
 from planning.workflow.executors.jobs import RemoteError
 from planning.workflow.executors.places import ExecutorLost, run_on, takes_context
 from planning.workflow.failures import StepError, StepFailed, WorkerLost

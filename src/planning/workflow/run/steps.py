@@ -12,9 +12,9 @@ import attrs
 
 from planning.errors import show
 from planning.model import StepStatus
-from planning.tools.tool import Tool
 from planning.tools.guard import Retry
 from planning.tools.result import ToolResult
+from planning.tools.tool import Tool
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.conditions import ConditionInvalid, is_done, require_conditions
 from planning.workflow.failures import StepError, StepFailed

@@ -14,7 +14,7 @@ from sql_boundary import in_time
 from syrupy.assertion import SnapshotAssertion
 
 from planning.agent.sql import SqlDatabase
-from planning.tools import ToolTimeout
+from planning.tools.errors import ToolTimeout
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,8 @@ from readonly_files import COUNTING, ENDLESS, make, settle, workers
 
 from planning.agent.sql import SqlDatabase
 from planning.agent.sql.process import WorkerLate
-from planning.tools import StorageUnavailable, ToolTimeout
+from planning.tools import StorageUnavailable
+from planning.tools.errors import ToolTimeout
 
 TOOK_LONGER = "the query took longer than {} s and was stopped; ask for less, with WHERE or LIMIT"
 

@@ -10,7 +10,7 @@ import pytest
 from planning.agent.sql import SqlDatabase
 from planning.agent.sql.results import table_text, validate_results
 from planning.tools import ToolContext
-from planning.tools.path import Path as CallPath
+from planning.tools.pipeline import CallPipeline as CallPath
 
 
 def good(data: list[Any], columns: list[str], **more: Any) -> dict[str, Any]:

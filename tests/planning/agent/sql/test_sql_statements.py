@@ -17,7 +17,7 @@ from readonly_files import make
 from syrupy.assertion import SnapshotAssertion
 
 from planning.agent import SqlDatabase, build_text_to_sql_graph
-from planning.tools import tool_calls
+from planning.tools.ledger import tool_calls
 from session import Session
 
 STATEMENTS: dict[str, Any] = json.loads(

@@ -13,7 +13,8 @@ from readonly_files import ENDLESS
 
 from planning.agent.sql import SqlDatabase, process
 from planning.agent.sql.worker.frames import unframed
-from planning.tools import StorageUnavailable, ToolTimeout
+from planning.tools import StorageUnavailable
+from planning.tools.errors import ToolTimeout
 
 
 class Clock:

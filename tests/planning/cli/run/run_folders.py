@@ -23,7 +23,8 @@ import sys
 import time
 from pathlib import Path
 
-from planning.tools import Tool, ToolTimeout
+from planning.tools import Tool
+from planning.tools.errors import ToolTimeout
 
 
 def _note(name):

@@ -18,7 +18,8 @@ from typing import Any
 from aiosmtpd.smtp import SMTP, Envelope
 
 from planning.examples.registration import RegistrationDesk, registration_tools
-from planning.tools import RateLimiter, ToolRegistry, execute_tools
+from planning.tools import ToolRegistry, execute_tools
+from planning.tools.rate_limit import RateLimiter
 from session import Session
 
 Dialogue = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

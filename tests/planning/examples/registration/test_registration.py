@@ -13,7 +13,8 @@ from registration_runs import MailServer, lookup, mailed, sending
 from syrupy.assertion import SnapshotAssertion
 
 from planning.examples.registration import create_database, registration_tools
-from planning.tools import ToolRegistry, get_tool, get_tool_descriptions, initialize_tools, tool_calls
+from planning.tools import ToolRegistry, get_tool, get_tool_descriptions, initialize_tools
+from planning.tools.ledger import tool_calls
 from session import InProcessEventBus, Session, SessionEvent
 
 ROOT = Path(__file__).parents[4]

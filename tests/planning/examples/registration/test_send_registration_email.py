@@ -18,7 +18,7 @@ from registration_runs import (
 )
 
 from planning.examples.registration import create_database
-from planning.tools import RateLimiter
+from planning.tools.rate_limit import RateLimiter
 
 ALL = ["badge", "invoice", "confirmation"]
 

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import attrs
-
 import pydantic
 
 from planning import ToolValidationError
-from planning.tools import tool
 from planning.tools import decode as decoding
+from planning.tools import tool
 from planning.tools.parameters.model import ParameterModel, model_of
 
 

@@ -198,4 +198,3 @@ def _planted(data: Any) -> Any:
     if isinstance(data, list):
         return [_planted(item) for item in data]
     return f"s3cret{data}" if isinstance(data, str) else data
-

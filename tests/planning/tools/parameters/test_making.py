@@ -370,4 +370,3 @@ def test_a_model_that_no_end_is_to_is_no_json() -> None:
     assert problems(Listening, {"size": 1}) == [
         "arguments must hold JSON values only: text, numbers, booleans, null, arrays, objects"
     ]
-

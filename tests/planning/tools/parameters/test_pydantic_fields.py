@@ -93,7 +93,7 @@ class Fields(BaseModel):
         ({"even": 3}, ["even: expected a multiple of 2, got 3"]),
         ({"more": 0}, ["more: expected more than 0.0, got 0"]),
         ({"more": 2}, ["more: expected less than 2.0, got 2"]),
-        ({"price": "x"}, ["price: expected a decimal number such as \"1.50\", got a string"]),
+        ({"price": "x"}, ['price: expected a decimal number such as "1.50", got a string']),
         ({"number": "x"}, ["number: expected a UUID, got a string"]),
         ({"moment": "x"}, ["moment: expected a date and time such as 2026-01-31T12:00:00Z, got a string"]),
         ({"length": "x"}, ["length: expected a duration such as PT15M, got a string"]),

@@ -16,7 +16,6 @@ import pytest
 import typing_extensions
 from five_ways import decode, problems
 
-from planning import ToolValidationError
 from planning.tools.parameters.model import model_of
 from planning.tools.parameters.typed import TypedModel
 

@@ -296,4 +296,3 @@ def test_a_tool_that_diagnoses_checks_texts_itself_unless_there_are_problems() -
         return []
 
     assert decode(Limited, {"text": "a", "free": "-"}, diagnose) == Limited("a", free="-")
-

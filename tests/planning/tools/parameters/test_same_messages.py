@@ -8,7 +8,7 @@ import traceback
 from typing import Any
 
 import pytest
-from five_ways import Colour, GOOD, WAYS, WRONG, decode, order, plain, problems
+from five_ways import GOOD, WAYS, WRONG, Colour, decode, order, plain, problems
 from syrupy.assertion import SnapshotAssertion
 
 from planning import ToolValidationError

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import jsonschema
-import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningToolsSection, Toolbox
@@ -88,4 +87,3 @@ def test_any_dataclass_has_a_schema() -> None:
 @dataclass
 class Endless:
     again: Endless | None = None
-

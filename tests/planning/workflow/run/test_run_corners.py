@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from run_cases import called, capable, flow, plain_tool, states, thought
 
-from planning.tools import Retry, Tool, ToolContext
+from planning.tools import Tool, ToolContext
+from planning.tools.guard import Retry
 from planning.workflow import MemoryItem, Workflow, WorkflowError, arun_workflow, run_workflow
 from session import Session, Snapshot
 

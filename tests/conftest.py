@@ -14,6 +14,7 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from syrupy.location import PyTestLocation
 
 from planning import PlanningToolsSection, Toolbox
+from planning.tools.admission import DEFAULT_LIMITS
 from planning.tools import ToolRegistry
 from session import InProcessEventBus, Session
 
@@ -67,7 +68,8 @@ def toolbox(section: PlanningToolsSection, session: Session) -> Toolbox:
 @pytest.fixture
 def own_default(monkeypatch: pytest.MonkeyPatch) -> ToolRegistry:
     """A default registry of the test's own: what others registered stays out of it, and it out of theirs."""
-    fresh = ToolRegistry()
+    monkeypatch.setattr(DEFAULT_LIMITS, "_limiter", None)
+    fresh = ToolRegistry(limiter=DEFAULT_LIMITS)
     monkeypatch.setattr("planning.tools.registry._DEFAULT", fresh)
     return fresh
 

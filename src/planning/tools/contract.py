@@ -116,7 +116,7 @@ class ToolContract:
         run: The function as it is called with parameters and context, whatever it takes itself.
 
     Raises:
-        TypeError: The function cannot be called as declared, or a parameter has a type that JSON cannot carry.
+        TypeError: The function cannot be called as declared, or JSON cannot carry a parameter's type.
         ValueError: A name, a limit or a combination of options makes no sense; the message says what does.
     """
 
@@ -152,13 +152,6 @@ class ToolContract:
     def _is_guarded(self) -> bool:
         return any((self.rate_limit_key, self.retry, self.breaker, self.returns_private_data))
 
-    @model.default
-    def _model(self) -> ParameterModel:
-        rules = self.diagnose is None
-        model, run = bind(self.name, self.function, self.parameters, self._signature, rules=rules)
-        object.__setattr__(self, "run", run)
-        return model
-
     def __attrs_post_init__(self) -> None:
         if self.requires_identifier and not self.identifiers:
             raise ValueError("a tool that requires an identifier must name the arguments that can be one")
@@ -168,6 +161,10 @@ class ToolContract:
             raise ValueError(
                 "a tool with private data publishes its call alone: what it returns is in no event"
             )
+        rules = self.diagnose is None
+        model, run = bind(self.name, self.function, self.parameters, self._signature, rules=rules)
+        object.__setattr__(self, "model", model)
+        object.__setattr__(self, "run", run)
 
     @property
     def is_async(self) -> bool:

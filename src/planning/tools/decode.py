@@ -82,12 +82,12 @@ def _parse_text(text: str | bytes | bytearray) -> Any:
     try:
         data = _reader()(text, allow_inf_nan=False)
         names = _names(data)
-    except ValueError:
+    except (ValueError, TypeError):  # half a character is a TypeError
         _refuse_text(text)
     except OverflowError:
         _refuse(_OUT_OF_RANGE)
-    # Each name in the text has a colon: where there are more colons than names were kept, some are in strings,
-    # or a name is there twice.
+    # Each name in the text has a colon: where there are more colons than names were kept, some are in
+    # strings, or a name is there twice.
     colons = text.count(":") if isinstance(text, str) else text.count(b":")
     if colons != names:
         json.loads(text, object_pairs_hook=_each_once)

@@ -77,15 +77,17 @@ def settled(tool: ToolContract, outcome: Any, started: float) -> ToolResult:
 
 
 def from_outcome(name: str, outcome: object) -> ToolResult:
-    """The result of a tool that must say whether it succeeded: ``{"success", "data", "error", "user_message"}``.
+    """The result of a tool that must say whether it succeeded, as ``BaseTool.execute`` does.
 
     Args:
         name: The tool's name.
-        outcome: What it returned.
+        outcome: What it returned: ``{"success", "data", "error", "user_message"}``, or a result.
 
     Raises:
-        ResultInvalid: That is not such a dict.
+        ResultInvalid: It is neither.
     """
+    if isinstance(outcome, ToolResult):
+        return outcome
     if not isinstance(outcome, Mapping):
         _close(outcome)
         raise _invalid(name, f"execute() must return a dict, got {_kind(outcome)}")

@@ -82,7 +82,8 @@ class Plain:
 
 def test_a_mapping_that_is_no_json_is_refused_without_a_word_of_it() -> None:
     assert refusal(Plain, {SECRET: SECRET, "size": object()}) == [
-        "arguments must hold JSON values only: text, numbers, booleans, null, arrays, objects"
+        "size: expected an integer, got a value of type object",
+        "refused; send an object with size",
     ]
 
 

@@ -346,8 +346,3 @@ def test_a_wrong_retry_says_what_to_write_instead(wrong: dict[str, Any], message
     with pytest.raises(ValueError) as caught:
         Retry(**wrong)
     assert str(caught.value) == message
-
-
-def test_a_retry_takes_keywords_only() -> None:
-    with pytest.raises(TypeError):
-        Retry(3)  # type: ignore[call-arg]  # what is tested

@@ -57,8 +57,8 @@ def leads_to(error: BaseException, secret: str) -> bool:
     return any(isinstance(each, str) and secret in each for each in reachable(error))
 
 
-def fail(**arguments: Any) -> Any:
-    held = str(arguments)
+def fail(given: object = None, **arguments: Any) -> Any:
+    held = str((given, arguments))
     try:
         raise ValueError(held)
     except ValueError as error:

@@ -24,8 +24,8 @@ def test_every_name_of_a_room_is_there_and_no_other(room: ModuleType) -> None:
 
 def test_a_name_is_loaded_when_it_is_asked_for() -> None:
     program = (
-        "import sys, planning, planning.tools as tools; before = 'planning.tools.registry' in sys.modules;"
-        "tools.ToolRegistry; print(before, 'planning.tools.registry' in sys.modules)"
+        "import sys, planning, planning.tools as tools; before = 'planning.tools.planner' in sys.modules;"
+        "tools.parse_planner_output; print(before, 'planning.tools.planner' in sys.modules)"
     )
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert shown.stdout == "False True\n"

@@ -1,4 +1,4 @@
-"""Type hints for pydantic: dataclasses, attrs classes and TypedDicts are read as what their constructors take.
+"""Type hints for pydantic: dataclasses, attrs classes and TypedDicts as what their constructors take.
 
 pydantic refuses attrs classes and, before Python 3.12, ``typing.TypedDict``; of a nested dataclass it drops
 unknown fields. So each of these is validated as a TypedDict of the same fields, and its constructor is called
@@ -20,6 +20,7 @@ import pydantic
 import typing_extensions
 from pydantic_core import PydanticCustomError, core_schema
 
+from planning.errors import writable
 from planning.tools.parameters import words
 from planning.tools.parameters.signature import resolved
 from planning.tools.result import safe_text
@@ -74,12 +75,13 @@ def words_of(error: Exception) -> str:
 class Hints:
     """Rewrites the hints of one declaration.
 
-    With ``rules`` the limits and checks in field metadata hold, and each attrs field is checked by itself, so
-    that all of them are reported. Without, a tool that diagnoses checks texts itself.
+    With ``checks`` each field is held to its own check and to its attrs validator, so that all of them are
+    reported; with ``limits`` to the limits in its metadata. A tool that diagnoses does both itself.
     """
 
-    def __init__(self, *, rules: bool) -> None:
-        self._rules = rules
+    def __init__(self, *, checks: bool, limits: bool) -> None:
+        self._checks = checks
+        self._limits = limits
         self._twins: dict[Any, Any] = {}
 
     def rewritten(self, hint: Any) -> Any:
@@ -96,9 +98,7 @@ class Hints:
             for extra in hint.__metadata__:
                 if type(extra).__module__.partition(".")[0] == "msgspec":
                     raise TypeError(f"{extra!r} is not enforced; use pydantic.Field or annotated_types")
-            extras = [
-                _Said({"description": each}) if isinstance(each, str) else each for each in hint.__metadata__
-            ]
+            extras = [_Said({"description": e}) if isinstance(e, str) else e for e in hint.__metadata__]
             return typing.Annotated[(self.rewritten(hint.__origin__), *extras)]
         if origin is None or origin is typing.Literal or not arguments:
             return hint
@@ -107,7 +107,7 @@ class Hints:
             return hint
         if origin not in {typing.Union, types.UnionType}:
             return origin[changed]
-        union = typing.Union[changed]  # noqa: UP007 - built from a tuple
+        union: Any = typing.Union[changed]  # type: ignore[valid-type]  # noqa: UP007 - built from a tuple
         tag = _tag_of(arguments)
         return union if tag is None else typing.Annotated[union, pydantic.Discriminator(tag)]
 
@@ -141,9 +141,10 @@ class Hints:
             said["description"] = field.metadata["description"]
         if said:
             hint = typing.Annotated[hint, _Said(said)]
-        if self._rules and ("check" in field.metadata or field.metadata.keys() & _LIMITS):
+        has_check = "check" in field.metadata
+        if self._checks if has_check else self._limits and field.metadata.keys() & _LIMITS:
             hint = typing.Annotated[hint, pydantic.AfterValidator(_keeping(field.metadata))]
-        if self._rules and attribute is not None and (attribute.validator or attribute.converter):
+        if self._checks and attribute is not None and (attribute.validator or attribute.converter):
             hint = typing.Annotated[hint, pydantic.AfterValidator(_validating(attribute))]
         return hint if field.required else typing_extensions.NotRequired[hint]
 
@@ -288,7 +289,8 @@ def _variables_of(kind: Any) -> dict[Any, Any]:
 
 def _refusal(messages: Sequence[tuple[str, str]]) -> PydanticCustomError:
     """A refusal for pydantic to keep, with its messages: each by its field, or by "" for the whole value."""
-    return PydanticCustomError("refused", "{told}", {"told": messages[0][1], "refused": messages})
+    told = [(name, writable(message)) for name, message in messages]
+    return PydanticCustomError("refused", "refused", {"refused": told})
 
 
 def _keeping(metadata: Mapping[str, Any]) -> Callable[[Any], Any]:

@@ -106,8 +106,8 @@ def model_of(kind: Any, *, rules: bool = True) -> ParameterModel:
     """The model of a declaration.
 
     Args:
-        kind: A stdlib dataclass, an attrs class, a TypedDict, a pydantic model or dataclass, a JSON Schema as a
-            mapping, or a ``ParameterModel``; None for any object.
+        kind: A stdlib dataclass, an attrs class, a TypedDict, a pydantic model or dataclass, a JSON Schema as
+            a mapping, or a ``ParameterModel``; None for any object.
         rules: Whether the limits and checks in field metadata are made. If not, they only explain a refusal.
 
     Raises:

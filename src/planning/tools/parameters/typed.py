@@ -42,20 +42,20 @@ class TypedModel(ParameterModel):
                 say all that is wrong with arguments which are refused anyway.
 
         Raises:
-            TypeError: It has no fields, a type hint cannot be read, or arguments in JSON cannot become what it
-                names.
+            TypeError: It has no fields, a type hint cannot be read, or arguments in JSON cannot become what
+                it names.
         """
         origin = typing.get_origin(kind) or kind
         if not (is_record(origin) or _is_pydantic(origin)):
             raise TypeError(
-                f"{getattr(kind, '__name__', repr(kind))} is not a parameter model: use a dataclass, an attrs "
-                "class, a TypedDict, a pydantic model or a JSON Schema"
+                f"{getattr(kind, '__name__', repr(kind))} is not a parameter model: use a dataclass, "
+                "an attrs class, a TypedDict, a pydantic model or a JSON Schema"
             )
         self.kind = kind
         self.name = origin.__name__
         self._rules = rules
         self._is_open = False
-        self._read(Hints(rules=rules).rewritten(kind))
+        self._read(Hints(checks=rules, limits=rules).rewritten(kind))
 
     @classmethod
     def of_fields(cls, name: str, fields: Iterable[tuple[str, Any, bool]], *, is_open: bool) -> TypedModel:
@@ -73,7 +73,7 @@ class TypedModel(ParameterModel):
         model.name = name
         model._rules = True
         model._is_open = is_open
-        model._read(Hints(rules=True).typed_dict(name, [Field(*field) for field in fields]))
+        model._read(Hints(checks=True, limits=True).typed_dict(name, [Field(*field) for field in fields]))
         return model
 
     def _read(self, hint: Any) -> None:
@@ -83,7 +83,8 @@ class TypedModel(ParameterModel):
         except (pydantic.errors.PydanticUserError, NameError, RecursionError) as error:
             reason = str(error).splitlines()[0].partition(". ")[0]
             raise TypeError(
-                f"{self.name} cannot be described as JSON: {reason}; use types that JSON has, or records of them"
+                f"{self.name} cannot be described as JSON: {reason}; "
+                "use types that JSON has, or records of them"
             ) from None
         self._validate = strict_validator(adapter)
         self._published = published_schema(schema, is_open=self._is_open)
@@ -122,7 +123,8 @@ class TypedModel(ParameterModel):
 
     @cached_property
     def _explaining(self) -> Validate:
-        return strict_validator(pydantic.TypeAdapter(Hints(rules=True).rewritten(self.kind)))
+        hint = Hints(checks=True, limits=False).rewritten(self.kind)
+        return strict_validator(pydantic.TypeAdapter(hint))
 
     @cached_property
     def _repairs(self) -> Mapping[str, Any]:
@@ -146,7 +148,7 @@ class TypedModel(ParameterModel):
 class _Schemas(GenerateJsonSchema):
     """pydantic's schemas in fewer words: without titles and defaults, and with a format for decimals."""
 
-    def field_title_should_be_set(self, schema: Any) -> bool:
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic calls it so
         """No field needs a title: it has a name."""
         return False
 
@@ -154,7 +156,7 @@ class _Schemas(GenerateJsonSchema):
         """The schema of the value alone."""
         return self.generate_inner(schema["schema"])
 
-    def decimal_schema(self, schema: Any) -> dict[str, Any]:
+    def decimal_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ARG002 - pydantic calls it so
         """A decimal number as text: JSON's own numbers may be rounded on their way."""
         return {"type": "string", "format": "decimal"}
 

@@ -1,4 +1,4 @@
-"""Validators of pydantic's for declared types, strict in what JSON tells apart, and closed to unknown fields."""
+"""Validators of pydantic's for declared types: strict in what JSON tells apart, closed to unknown fields."""
 
 from __future__ import annotations
 

@@ -224,12 +224,9 @@ def refusal(
     Args:
         problems: What is wrong.
         schema: The schema of the arguments.
-        further: What a tool's own diagnosis says, instead of the problems at the same places.
+        further: What a tool's own diagnosis adds.
     """
-    added = list(further)
-    places = {problem.path for problem in added}
-    kept = (problem for problem in problems if not problem.path or problem.path not in places)
-    found = dict.fromkeys(islice(chain(kept, added), MOST_PROBLEMS))
+    found = dict.fromkeys(islice(chain(problems, further), MOST_PROBLEMS))
     listed = in_order(found, schema)
     if len(listed) == MOST_PROBLEMS:
         listed.append(Problem("more may be wrong; mend these first", tells=False))

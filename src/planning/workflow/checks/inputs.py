@@ -260,7 +260,7 @@ def _query_type(inputs: Mapping[str, Any]) -> str | None:
 def _problems(model: ParameterModel, inputs: dict[str, Any]) -> list[Problem]:
     """What a model refuses inputs for."""
     try:
-        model.check(inputs)
+        model.convert(inputs)
     except QueryTypeUnsupported as error:
         told = f"query type {show(error.query_type)} is not supported"
         return [Problem(f"{told}; send one of {', '.join(error.supported_types)}", "query_type")]

@@ -8,7 +8,7 @@ import enum
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Generic, Literal, NamedTuple, NotRequired, Required, TypedDict, TypeVar
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, Required, TypedDict, TypeVar
 
 import attrs
 import pydantic
@@ -16,8 +16,8 @@ import pytest
 import typing_extensions
 from five_ways import decode, problems
 
+from planning.tools import tool
 from planning.tools.parameters.model import model_of
-from planning.tools.parameters.typed import TypedModel
 
 T = TypeVar("T")
 
@@ -323,11 +323,14 @@ def test_limits_in_annotated_are_enforced(arguments: object, expected: list[str]
 
 
 def test_an_open_model_lets_its_own_unknown_fields_through_and_no_others() -> None:
-    model = TypedModel(Nested, name="open", is_open=True)
+    def f(needed: int, maybe: Inner | None = None, **more: Any) -> None: ...
+
+    model = tool(name="open")(f).model
     assert model.name == "open"
     assert model.schema()["additionalProperties"] is True
-    assert decode(TypedModel(Half, is_open=True), {"needed": 1, "more": 2}) == {"needed": 1, "more": 2}
-    assert problems(model, {"maybe": {"size": 1, "more": 2}}) == [
+    assert decode(model, {"needed": 1, "more": 2}) == {"needed": 1, "more": 2}
+    assert decode(model, {"needed": 1.0, "more": 2}) == {"needed": 1, "more": 2}
+    assert problems(model, {"needed": 1, "maybe": {"size": 1, "more": 2}}) == [
         "maybe.more: unknown field; the fields are size, word"
     ]
 

@@ -42,7 +42,7 @@ def told(cases: Mapping[str, object], capabilities: Capabilities | None = None) 
     """Each case with its name, its document and all that is found in it, with the place of everything."""
     blocks = []
     for name, source in cases.items():
-        text = json.dumps(source["steps"] if isinstance(source, dict) and len(source) == 3 else source)
+        text = json.dumps(source)
         shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text)} characters)"
         lines = [f"# {name}", shown, *map(_line, findings(source, capabilities))]
         blocks.append("\n".join(lines) + "\n")

@@ -279,3 +279,16 @@ def test_a_condition_and_a_tool_that_changes_the_memory_it_is_given_change_nothi
 
     result = run_workflow(flow(called("a", tool="greedy")), capable(greedy=greedy), inputs={"key": 1})
     assert (dict(result.memory), dict(result.outputs)) == ({"key": 1}, {"a": "tried"})
+
+
+def test_a_memory_that_is_rolled_back_meanwhile_is_read_anew() -> None:
+    session = Session()
+    before = session.snapshot()
+    steps = [
+        thought("a", expected_key="key"),
+        called("b", "a", tool="forget"),
+        thought("c", "b", done_check="memory.get('key') is None"),
+    ]
+    result = run_workflow(flow(*steps), capable(forget=lambda: session.rollback(before)), session=session)
+    assert (result.outputs, result.memory) == ({"a": "Do a", "b": None}, {})
+    assert [item.type for item in session.select_all(MemoryItem)] == ["step_skipped"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,7 +17,7 @@ from planning import Plan
 from planning.tools import Retry, StorageUnavailable, Tool, ToolError, ToolResult
 from planning.tools.errors import RateLimitExceeded
 from planning.tools.guard import CircuitBreaker
-from planning.workflow import Capabilities, StepRecord, Workflow, run_workflow
+from planning.workflow import Capabilities, StepRecord, run_workflow
 from session import Session
 
 GIVEN_UP = "work took longer than 0.01 s and was given up; call it again, or go on without it"
@@ -253,22 +255,13 @@ def test_a_timeout_error_of_the_tools_own_is_no_timeout_of_the_step() -> None:
 def test_a_library_that_is_missing_is_said_before_anything_is_begun(
     library: str, fields: Any, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hide(library, monkeypatch)
-    workflow: Workflow = flow(thought("z"), called("a", "z", **fields))
-    session = Session()
-    before = session.snapshot()
-    with pytest.raises(ImportError) as refused:
-        run_workflow(workflow, capable(work=lambda: 1), session=session)
-    assert (str(refused.value), session.snapshot()) == (message, before)
-
-
-def hide(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if a library were not installed."""
-    import importlib.util
-    import sys
-
     find: Callable[..., Any] = importlib.util.find_spec
     monkeypatch.setitem(sys.modules, library, None)
     monkeypatch.setattr(
         "planning.tools.guard.find_spec", lambda name: None if name == library else find(name)
     )
+    session = Session()
+    before = session.snapshot()
+    with pytest.raises(ImportError) as refused:
+        run_workflow(flow(thought("z"), called("a", "z", **fields)), capable(work=lambda: 1), session=session)
+    assert (str(refused.value), session.snapshot()) == (message, before)

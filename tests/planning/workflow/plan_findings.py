@@ -1,4 +1,4 @@
-"""Documents in a few words, and what validating says of them, in a form that snapshots hold."""
+"""Short ways to write documents, and the findings in them as text for snapshots."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def findings(source: object, capabilities: Capabilities | None = None) -> list[F
     return [*report.errors, *report.warnings]
 
 
-def told(cases: Mapping[str, object], capabilities: Capabilities | None = None) -> str:
-    """Each case with its name, its document and all that is found in it, with the place of everything."""
+def findings_text(cases: Mapping[str, object], capabilities: Capabilities | None = None) -> str:
+    """Each case with its name, its document and every finding with its place."""
     blocks = []
     for name, source in cases.items():
         text = json.dumps(source)

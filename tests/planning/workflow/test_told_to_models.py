@@ -102,6 +102,7 @@ WRONG: dict[str, object] = {
     "an empty done_check": plan(thought("a", done_check="")),
     "an id of 5,000 digits": f'[{{"step_id": {"1" * 5000}, "description": "d", "type": "tool",'
     ' "name": "calculate_tip", "inputs": {"bill": 1}, "depends_on": []}]',
+    "an id of 5,000 digits in a parsed plan": plan(thought(10**5000)),
     "a text that was cut in a step": json.dumps(
         [tip("a", bill=1), tip("b", "a", bill="${a.output}")],
     ).partition('"depends_on": ["a"]')[0]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plan_findings import findings, older, plan, step, thought, told
+from plan_findings import findings, findings_text, older, plan, step, thought
 from syrupy.assertion import SnapshotAssertion
 
 from planning.workflow import Capabilities
@@ -27,7 +27,7 @@ NAMES: dict[str, object] = {
     "a tool with a letter too few": plan(step("find", name="serch")),
     "a tool in capitals": plan(step("a", name="SEARCH")),
     "a tool with a blank": plan(step("a", name=" search")),
-    "a tool like no other": plan(step("a", name="mail")),
+    "a tool whose name is not similar to another": plan(step("a", name="mail")),
     "a tool in odd letters": plan(step("a", name="s\u00e9arch\n")),
     "a handler with a wrong letter": plan(step("a", type="handler", name="notyfy")),
     "an agent with a letter too few": plan(thought("a", agent="wrter")),
@@ -42,17 +42,17 @@ NAMES: dict[str, object] = {
     "no name": plan(step("a", name=None)),
     "an empty name": plan(step("a", name="")),
     "a name that is a number": plan(step("a", name=5)),
-    "a type that there is not": plan(step("a", type="robot")),
-    "ids that are there again": plan(*map(step, ["a", "b", "a", "A", "a", " a", "b"])),
+    "an unknown type": plan(step("a", type="robot")),
+    "repeated ids": plan(*map(step, ["a", "b", "a", "A", "a", " a", "b"])),
     "steps without an id": plan(*map(step, [None, None, "", "", "a"])),
     "ids that are numbers": [step(7), step(7)],
     "steps between other things": plan(1, None, step("a"), 2, [], step("a")),
 }
-"""By name, plans of steps that name what they call, rightly or wrongly, and the ids of steps."""
+"""By name, plans of steps that name what they call, correctly or not, and the ids of steps."""
 
 
 def test_the_names_and_ids_of_steps(snapshot: SnapshotAssertion) -> None:
-    assert told(NAMES, KNOWN) == snapshot
+    assert findings_text(NAMES, KNOWN) == snapshot
 
 
 def test_a_name_with_all_the_words_of_another_means_that_one() -> None:
@@ -119,7 +119,7 @@ STEPS = st.fixed_dictionaries(
 
 
 @given(st.lists(STEPS, max_size=6))
-def test_any_steps_give_findings_that_can_be_told(steps: list[dict[str, Any]]) -> None:
+def test_findings_of_any_steps_are_printable_and_have_a_place(steps: list[dict[str, Any]]) -> None:
     def search(query: str, limit: int = 3) -> None: ...
 
     source = plan(*steps)

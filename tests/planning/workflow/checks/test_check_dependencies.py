@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from plan_findings import findings, older, plan, step, told
+from plan_findings import findings, findings_text, older, plan, step
 from syrupy.assertion import SnapshotAssertion
 
 
-def in_a_circle(size: int) -> dict[str, object]:
+def in_a_cycle(size: int) -> dict[str, object]:
     return plan(*(step(str(number), str((number + 1) % size)) for number in range(size)))
 
 
@@ -15,7 +15,7 @@ DEPENDENCIES: dict[str, object] = {
     "a dependency with a wrong letter": plan(step("fetch"), step("parse", "fetsh")),
     "a dependency in capitals": plan(step("fetch"), step("parse", "FETCH")),
     "a dependency with a blank": plan(step("fetch"), step("parse", "fetch ")),
-    "a dependency like no other": plan(step("fetch"), step("parse", "report")),
+    "a dependency that is not similar to an id": plan(step("fetch"), step("parse", "report")),
     "an empty dependency": plan(step("fetch"), step("parse", "")),
     "a dependency like the step's own id": plan(step("fetch"), step("parse", "pars")),
     "no step has an id": plan(step(None, "a")),
@@ -25,27 +25,27 @@ DEPENDENCIES: dict[str, object] = {
         step("c", "2"),
     ],
     "a step that depends on itself": plan(step("a", "a")),
-    "dependencies that are there again": plan(step("a"), step("b", "a", "a", None, None, "x", "a", "x")),
-    "a circle, told from its earliest step": plan(
+    "repeated dependencies": plan(step("a"), step("b", "a", "a", None, None, "x", "a", "x")),
+    "a cycle, reported from its earliest step": plan(
         step("z"), step("b", "z", "c"), step("a", "b"), step("c", "a")
     ),
-    "two circles": plan(step("a", "b"), step("b", "a"), step("c", "d", "a"), step("d", "c")),
+    "two cycles": plan(step("a", "b"), step("b", "a"), step("c", "d", "a"), step("d", "c")),
     "a dependency on a later step": plan(step("a", "b"), step("b")),
-    "a circle of eight": in_a_circle(8),
-    "a circle of nine": in_a_circle(9),
-    "a circle of ten thousand": in_a_circle(10_000),
-    "an id that is there again, and a dependency on it": plan(step("a"), step("b", "a"), step("a", "b")),
-    "an id that is there again in a circle": plan(step("a", "b"), step("b", "a"), step("a", "a")),
+    "a cycle of eight": in_a_cycle(8),
+    "a cycle of nine": in_a_cycle(9),
+    "a cycle of ten thousand": in_a_cycle(10_000),
+    "a repeated id, and a dependency on it": plan(step("a"), step("b", "a"), step("a", "b")),
+    "a repeated id in a cycle": plan(step("a", "b"), step("b", "a"), step("a", "a")),
     "the older form": [older(1, dependencies=[2]), older(2, dependencies=[1, 1, 2, 9])],
     "ids that are long or odd": plan(step(LONG), step("a", f"{LONG}x"), step("b\n", "b \n")),
 }
-"""By name, plans whose steps depend on each other, rightly or wrongly."""
+"""By name, plans whose steps depend on each other, correctly or not."""
 
 
 def test_what_steps_depend_on(snapshot: SnapshotAssertion) -> None:
-    assert told(DEPENDENCIES) == snapshot
+    assert findings_text(DEPENDENCIES) == snapshot
 
 
-def test_a_line_break_in_an_id_is_written_out_in_the_message_of_a_cycle() -> None:
+def test_a_line_break_in_an_id_is_escaped_in_the_message_of_a_cycle() -> None:
     (cycle,) = findings(plan(step("a\nb", "c"), step("c", "a\nb")))
     assert cycle.message == r"steps depend on each other in a circle: 'a\nb' -> c -> 'a\nb'"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from plan_findings import findings, older, plan, step, thought, told
+from plan_findings import findings, findings_text, older, plan, step, thought
 from syrupy.assertion import SnapshotAssertion
 
 GENERAL = "write ${user_prompt}, or ${STEP.output.FIELD} with the id of a step for STEP"
@@ -42,7 +42,7 @@ def malformed(text: str) -> list[tuple[str, str, str]]:
         ("${user_prompt.text}", "${user_prompt}"),
     ],
 )
-def test_the_right_form_of_a_malformed_reference_is_told_to_the_letter(text: str, right: str) -> None:
+def test_the_hint_for_a_malformed_reference_is_its_right_form(text: str, right: str) -> None:
     wrong = ("malformed_reference", f"'{text}' is no reference", f"write {right}")
     assert malformed(text) == [wrong]
     assert malformed(f"Top secret: {text}{text}") == [wrong, wrong]
@@ -57,7 +57,9 @@ def test_the_right_form_of_a_malformed_reference_is_told_to_the_letter(text: str
         ("${fetch." + "x" * 200 + "}", "${fetch." + "x" * 29 + "..."),
     ],
 )
-def test_where_it_cannot_be_guessed_the_forms_are_told(text: str, shown: str | None) -> None:
+def test_a_malformed_reference_with_an_unclear_meaning_gets_the_general_forms(
+    text: str, shown: str | None
+) -> None:
     assert malformed(text) == [("malformed_reference", f"'{shown or text}' is no reference", GENERAL)]
 
 
@@ -86,11 +88,11 @@ REFERENCES: dict[str, object] = {
     "a reference that is not closed": now("see ${fetch.output and more", "fetch"),
     "several in one text, at any depth": plan(FETCH, step("now", inputs=NESTED)),
     "sixty levels deep": now(deep("${x.output}", 60)),
-    "no such step, but one like it": now("${fetsh.output.items}", "fetch"),
-    "no such step, and none like it": now("${nobody.output}", "fetch"),
-    "no such step, but the step itself is like it": now("${noww.output}", "fetch"),
+    "no such step, but a similar one": now("${fetsh.output.items}", "fetch"),
+    "no such step, and no similar one": now("${nobody.output}", "fetch"),
+    "no such step, but the id of the step itself is similar": now("${noww.output}", "fetch"),
     "its own output": plan(step("a", inputs={"x": "${a.output.b}"})),
-    "a step that is no dependency, three times": plan(
+    "a step that is not a dependency, three times": plan(
         FETCH,
         step("now", inputs={"x": "${fetch.output.items} ${fetch.output.title}", "y": "${fetch.output}"}),
     ),
@@ -100,7 +102,7 @@ REFERENCES: dict[str, object] = {
     "a dependency of a dependency": plan(
         FETCH, step("b", "fetch"), step("c", "b", inputs={"x": "${fetch.output}"})
     ),
-    "within a circle": plan(step("a", "b"), step("b", "c"), step("c", "a", inputs={"x": "${b.output}"})),
+    "within a cycle": plan(step("a", "b"), step("b", "c"), step("c", "a", inputs={"x": "${b.output}"})),
     "the step that a wrong dependency means": now("${fetch.output}", "fetsh"),
     "no list of dependencies": plan(
         FETCH, {"step_id": "now", "description": "d", "agent": "x", "inputs": {"x": "${fetch.output}"}}
@@ -109,8 +111,8 @@ REFERENCES: dict[str, object] = {
         "${fetch.output} ${fetch.output.items} ${fetch.output.items[0].x} ${fetch.output[0].x}", "fetch"
     ),
     "an output like a declared one": now("${fetch.output.titel[0].x}", "fetch"),
-    "an output like none": now("${fetch.output.count[0].x}", "fetch"),
-    "an output where none is declared": plan(
+    "an output that is not similar to a declared one": now("${fetch.output.count[0].x}", "fetch"),
+    "an output of a step that declares no outputs": plan(
         step("fetch", outputs=[]), step("now", "fetch", inputs={"x": "${fetch.output.count[0].x}"})
     ),
     "ids with dots, the longest of which is meant": plan(
@@ -129,7 +131,7 @@ REFERENCES: dict[str, object] = {
     "of steps a and a.b the longer is meant": plan(
         step("a"), step("a.b"), step("c", "a", "a.b", inputs={"x": "${a.b.outpt.title}"})
     ),
-    "an index that is no ASCII digit": now("${fetch.output[\u0663]}", "fetch"),
+    "an index that is not an ASCII digit": now("${fetch.output[\u0663]}", "fetch"),
     "the older form": [older(3), older(4, agent="x", parameters={"x": "${3.output.a}"})],
     "inputs that cannot be read": plan(step("a", inputs="${x.output}")),
     "two references in a step without an id": plan(step(None, inputs={"b": "${x.output}", "a": "${"})),
@@ -141,14 +143,14 @@ REFERENCES: dict[str, object] = {
     },
     "a step that only thinks": plan(FETCH, thought("now", "fetch", inputs={"x": "${fetch.output.items}"})),
 }
-"""By name, plans whose steps refer to outputs, rightly or wrongly."""
+"""By name, plans whose steps refer to outputs, correctly or not."""
 
 
 def test_references_in_the_inputs_of_steps(snapshot: SnapshotAssertion) -> None:
-    assert told(REFERENCES) == snapshot
+    assert findings_text(REFERENCES) == snapshot
 
 
-def test_a_long_chain_of_steps_that_all_refer_far_back_is_told_step_by_step() -> None:
+def test_a_long_chain_of_steps_that_all_refer_far_back_has_findings_for_each_step() -> None:
     size = 150
     plain = {0: step("0"), 1: step("1", "0"), size - 1: step(str(size - 1), str(size - 2))}
     chain = [

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pydantic
 import pytest
 from input_tools import TOOLS, Bounds, tool
-from plan_findings import findings, older, plan, step, thought, told
+from plan_findings import findings, findings_text, older, plan, step, thought
 from syrupy.assertion import SnapshotAssertion
 
 from planning.workflow import Capabilities, validate_workflow
@@ -56,7 +56,7 @@ INPUTS: dict[str, object] = {
     "references for everything, and an unknown input": calling(
         "bounds", **dict.fromkeys(Bounds.model_fields, OUT), more=1
     ),
-    "what a tool's own validator says, in ASCII": calling("dates", start="2026", end="2026-01-01"),
+    "the message of a tool's validator, in ASCII": calling("dates", start="2026", end="2026-01-01"),
     "a validator that compares with a reference": calling("dates", start=OUT, end="2026-01-01"),
     "a validator whose field is compared with a reference": calling("range", low=OUT, high=-5),
     "a validator whose own field is a reference": calling("range", low=3, high=OUT),
@@ -80,19 +80,19 @@ INPUTS: dict[str, object] = {
     "a long name beside a query": calling(
         "facts", query_type="range", parameters={"low": 1, "high": 2}, **{"z" * 60: 1}
     ),
-    "inputs that are no object": plan(step("a", inputs="x")),
+    "inputs that are not an object": plan(step("a", inputs="x")),
     "inputs that are null": plan(step("a", inputs=None)),
-    "inputs that are not there": plan(thought("a", type="tool", name="search")),
-    "inputs that are not there in version 1": [thought("a", type="tool", name="search")],
+    "missing inputs": plan(thought("a", type="tool", name="search")),
+    "missing inputs in version 1": [thought("a", type="tool", name="search")],
     "inputs under another name": plan(thought("a", type="tool", name="search", input={"query": "x"})),
     "the older form": [older(1, parameters={"query": 5}), older(2)],
     "JSON within a text": calling("letter", to='{"street": 1, "number": 2}', copies=[]),
 }
-"""By name, plans whose steps call tools with inputs, rightly or wrongly."""
+"""By name, plans whose steps call tools with inputs, correctly or not."""
 
 
 def test_the_inputs_of_steps(snapshot: SnapshotAssertion) -> None:
-    assert told(INPUTS, TOOLS) == snapshot
+    assert findings_text(INPUTS, TOOLS) == snapshot
 
 
 @pytest.mark.parametrize("given", [OUT, IN_TEXT, "${f.output.x} ${user_prompt}"])

@@ -184,7 +184,9 @@ ERRORS: list[tuple[Any, dict[str, Any], Any]] = [
 
 
 @pytest.mark.parametrize(("called", "inputs", "error"), ERRORS, ids=range(len(ERRORS)))
-def test_whatever_a_call_fails_with_is_told_as_what_it_was(called: Any, inputs: Any, error: Any) -> None:
+def test_a_failure_of_a_carried_call_keeps_its_message_and_its_code(
+    called: Any, inputs: Any, error: Any
+) -> None:
     assert carried(called, inputs) == error
 
 

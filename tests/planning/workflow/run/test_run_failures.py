@@ -58,7 +58,7 @@ STATES = {
         ("continue", "completed", {}, "acdef"),
     ],
 )
-def test_a_failure_keeps_from_running_what_its_step_says_and_nothing_else(
+def test_a_failure_blocks_the_dependents_as_its_on_failure_says_and_nothing_else(
     on_failure: str, status: str, others: dict[str, str], outputs: str, snapshot: SnapshotAssertion
 ) -> None:
     result = run(*diamond(on_failure))

@@ -229,7 +229,7 @@ MINE = "Mine (active, 0 of 1 done)\nS001 pending: x\n"
         ("planning_clear_plan", {}, "Find it out (abandoned, 0 of 0 done)\n"),
     ],
 )
-def test_a_plan_that_somebody_replaces_or_clears_is_left_alone_and_said(
+def test_a_plan_that_other_code_replaces_or_clears_is_left_alone_with_a_warning(
     tool: str, arguments: dict[str, Any], plan: str
 ) -> None:
     session = Session()
@@ -237,7 +237,7 @@ def test_a_plan_that_somebody_replaces_or_clears_is_left_alone_and_said(
     assert (result.status, result.warnings, text(session)) == ("completed", (REPLACED,), plan)
 
 
-def test_what_somebody_adds_or_marks_stays_and_the_run_is_shown_on() -> None:
+def test_steps_and_marks_of_others_stay_and_the_plan_still_shows_the_run() -> None:
     session = Session()
 
     def act(toolbox: Toolbox) -> None:

@@ -78,7 +78,7 @@ PATH: dict[str, Any] = {"output_path": ("in", "total"), "expected_key": "key"}
     ids=range(9),
 )
 @pytest.mark.parametrize("is_async", [False, True])
-def test_nothing_of_a_private_tool_is_told_whatever_becomes_of_it(
+def test_private_data_is_in_no_record_event_error_or_log_whatever_the_outcome(
     caplog: pytest.LogCaptureFixture, outcome: Any, fields: dict[str, Any], is_async: bool
 ) -> None:
     def vault() -> Any:

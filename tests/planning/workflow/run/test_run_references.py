@@ -225,7 +225,9 @@ NOWHERE: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("text", "output", "message"), NOWHERE)
-def test_what_is_no_reference_or_leads_nowhere_is_refused(text: str, output: Any, message: str) -> None:
+def test_a_malformed_reference_or_one_without_a_value_is_an_error_of_its_step(
+    text: str, output: Any, message: str
+) -> None:
     assert run({"x": text}, a=output) == ([], told(message))
 
 

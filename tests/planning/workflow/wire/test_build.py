@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from plan_findings import plan, told
+from plan_findings import findings_text, plan
 from syrupy.assertion import SnapshotAssertion
 
 from planning.workflow import Capabilities, Workflow, WorkflowStep, dump_workflow, validate_workflow
@@ -23,6 +23,7 @@ ODD: dict[str, object] = {
         {"step_id": "a", "type": "tol", "name": "n"},
         {"step_id": 1.0, "tool": "t", "parameters": {"x": 1}, "dependencies": [2, 3.0, 2.5, "b", True]},
         {"step_id": 1, "tool": ""},
+        {"step_id": True, "tool": "t"},
         {"step_id": 1, "agent": "g"},
         {"step_id": 1, "agent": "g", "tool": None},
         {"step_id": 1, "agent": "g", "tool": "t"},
@@ -30,7 +31,7 @@ ODD: dict[str, object] = {
 } | {
     "an agent": plan({"step_id": "a", "description": "d", "agent": "g"}),
     "an agent beside a type": plan({"step_id": "a", "description": "d", "agent": "g", "type": "tool"}),
-    "what is no step": [1, {"step_id": "a"}, None, {"step_id": "b"}],
+    "items that are not steps": [1, {"step_id": "a"}, None, {"step_id": "b"}],
     "a single step": {"plan": {"step_id": "a", "description": "d", "depends_on": ["b"]}},
     **{
         f"fields that are {wrong!r}": [
@@ -40,11 +41,11 @@ ODD: dict[str, object] = {
         for wrong in (None, 1, "x", {}, [1, "a"])
     },
 }
-"""By name, documents with steps that are wrong in themselves: no more is said of them than can be told."""
+"""By name, documents with steps that are wrong in themselves: only what is certain is reported."""
 
 
 def test_what_cannot_be_read_of_a_step_is_not_guessed(snapshot: SnapshotAssertion) -> None:
-    assert told(ODD, Capabilities()) == snapshot
+    assert findings_text(ODD, Capabilities()) == snapshot
 
 
 def made(value: object) -> object:

@@ -1,10 +1,10 @@
-"""What breaks a schema is said in words, all of it, each at its path."""
+"""Every violation of a schema has a message at its path."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from plan_findings import findings, plan, thought, told
+from plan_findings import findings, findings_text, plan, thought
 from syrupy.assertion import SnapshotAssertion
 
 from planning.workflow import dump_workflow, validate_workflow
@@ -70,7 +70,7 @@ FORMS: dict[str, object] = {
     "an id of the older form beside inputs": [{**NUMBERED, "tool": "search", "inputs": {}}],
     "an id of the older form beside depends_on": [{**NUMBERED, "depends_on": []}],
 }
-"""By name, documents in their forms, and what is remarkable about them."""
+"""By name, documents of every form."""
 
 WRONG: dict[str, object] = {
     "a description that is a number": first(description=3),
@@ -80,26 +80,26 @@ WRONG: dict[str, object] = {
     "a tool as the older form names it": without("type", "name", tool="search"),
     "inputs as JSON in a text": first(inputs='{"q": 1}'),
     "dependencies that are an object": first(depends_on={}),
-    "dependencies that are no texts": first(depends_on=["b", True, False]),
-    "steps that are no objects": ["a", []],
+    "dependencies that are not strings": first(depends_on=["b", True, False]),
+    "steps that are not objects": ["a", []],
     "a type that is misspelt": first(type="tol"),
     "a type that is a number": first(type=1),
     "an empty name": first(name=""),
-    "several fields that are missing": without("type", "inputs"),
-    "several fields that there are not": first(args={}, descripton="d", zzz=1),
-    "a plan with a field that there is not": {**second(), "objective": "x"},
+    "several missing fields": without("type", "inputs"),
+    "several unknown fields": first(args={}, descripton="d", zzz=1),
+    "a plan with an unknown field": {**second(), "objective": "x"},
     "a plan without a goal": {"schema_version": 2, "steps": []},
     "a timeout that is a text": second(timeout="5"),
     "an id of blanks": second(step_id=" "),
     "a plan without steps": {"goal": "g"},
     "steps that are an object": {"goal": "g", "steps": {}},
     "fields of a plan that have wrong types": {**second(), "created_at": 1, "can_modify": "yes"},
-    "values that there are not": second(output_path=[], status="done", expected_key=""),
+    "unknown and empty values": second(output_path=[], status="done", expected_key=""),
     "a type without a name": second(type="tool"),
     "a name without a type": second(name="search"),
     "an agent beside a tool": second(type="tool", name="search", agent="x"),
     "an agent beside a tool in the older form": plan({**NUMBERED, "tool": "search", "agent": "x"}),
-    "dependencies of the older form that are no whole numbers": plan(
+    "dependencies of the older form that are not whole numbers": plan(
         {**NUMBERED, "dependencies": [1.5, "a"]}
     ),
     "a step that lacks almost everything": {"plan": [{"step_id": "a"}]},
@@ -113,25 +113,27 @@ WRONG: dict[str, object] = {
 """By name, documents that break their schema."""
 
 
-def test_a_document_is_told_by_its_looks(snapshot: SnapshotAssertion) -> None:
-    assert told(FORMS) == snapshot
+def test_the_form_of_a_document_is_recognized_and_deviations_are_reported(
+    snapshot: SnapshotAssertion,
+) -> None:
+    assert findings_text(FORMS) == snapshot
 
 
-def test_whatever_its_form_a_document_is_read_as_a_workflow(snapshot: SnapshotAssertion) -> None:
+def test_a_document_of_any_form_becomes_a_workflow(snapshot: SnapshotAssertion) -> None:
     reports = {name: validate_workflow(source) for name, source in FORMS.items()}
     written = {name: dump_workflow(each.workflow) for name, each in reports.items() if each.ok}
     assert "".join(f"# {name}\n{text}" for name, text in written.items()) == snapshot
 
 
-def test_every_error_is_said_in_words_at_its_path(snapshot: SnapshotAssertion) -> None:
-    assert told(WRONG) == snapshot
+def test_every_schema_error_has_a_message_at_its_path(snapshot: SnapshotAssertion) -> None:
+    assert findings_text(WRONG) == snapshot
 
 
 def pointers(source: object) -> list[str]:
     return [each.pointer for each in findings(source) if each.category == "schema"]
 
 
-def test_every_wrong_item_of_a_long_list_is_said_with_its_own_number() -> None:
+def test_every_wrong_item_of_a_long_list_is_reported_with_its_index() -> None:
     wrong = [0, 999, 1000, 2500, 2999]
     items: list[Any] = ["b"] * 3000
     for at in wrong:
@@ -140,7 +142,7 @@ def test_every_wrong_item_of_a_long_list_is_said_with_its_own_number() -> None:
     assert pointers(source) == [f"/0/depends_on/{at}" for at in wrong]
 
 
-def test_a_wrong_step_with_a_long_list_says_everything_else_once() -> None:
+def test_other_errors_of_a_step_with_a_long_list_are_reported_once() -> None:
     value = first(depends_on=["b"] * 3000, description=1, extra=1)
     assert pointers(value) == ["/0/description", "/0/extra"]
 

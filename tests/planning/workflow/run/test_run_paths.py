@@ -107,7 +107,7 @@ REFUSED = [
     ([1], [-1], "the output[-1] is missing: the output has 1 item"),
     ([1], ["-1"], "the output.-1 is missing: the output has 1 item"),
     ([1], [True], "the output[True] is missing: the output has 1 item"),
-    ([1], ["\u0661"], "the output.\\u0661 is missing: the output has 1 item"),
+    ([1, 2, 3, 4], ["\u0663"], "the output.\\u0663 is missing: the output has 4 items"),
     ([1], [""], "the output. is missing: the output has 1 item"),
     (Data(1), ["__class__"], "the output.__class__ is missing: the output has total, hidden"),
     (Data, ["total"], "the output.total is missing: the output is type"),

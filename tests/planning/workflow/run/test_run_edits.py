@@ -101,33 +101,29 @@ def test_steps_may_be_added_and_removed_and_put_in_another_order(shop: Shop, ses
 
 
 SKIPPED = called("s", "a", done_check="True")
+CHANGES: list[tuple[dict[str, Any], str]] = [
+    ({"inputs": {"value": 8}}, "inputs"),
+    ({"name": "mail"}, "name"),
+    ({"description": "Else"}, "description"),
+    ({"expected_key": None}, "expected_key"),
+    ({"output_path": ("x",)}, "output_path"),
+    ({"type": "handler", "inputs": {}}, "type and inputs"),
+    ({"type": None, "name": None, "agent": "x"}, "type and name and agent"),
+]
+CHANGED: list[tuple[list[WorkflowStep], str]] = [
+    *(
+        ([replace(FIRST.steps[0], **new), SKIPPED, MENDED], f"step 'a' is completed and its {fields} changed")
+        for new, fields in CHANGES
+    ),
+    ([called("s", done_check="True"), called("b")], "step 'a' is completed and was removed"),
+    (
+        [FIRST.steps[0], replace(SKIPPED, done_check="False"), MENDED],
+        "step 's' is completed and its done_check changed",
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    ("steps", "what"),
-    [
-        (
-            [replace(FIRST.steps[0], **new), SKIPPED, MENDED],
-            f"step 'a' is completed and its {fields} changed",
-        )
-        for new, fields in [
-            ({"inputs": {"value": 8}}, "inputs"),
-            ({"name": "mail"}, "name"),
-            ({"description": "Else"}, "description"),
-            ({"expected_key": None}, "expected_key"),
-            ({"output_path": ("x",)}, "output_path"),
-            ({"type": "handler", "inputs": {}}, "type and inputs"),
-            ({"type": None, "name": None, "agent": "x"}, "type and name and agent"),
-        ]
-    ]
-    + [
-        ([called("s", done_check="True"), called("b")], "step 'a' is completed and was removed"),
-        (
-            [FIRST.steps[0], replace(SKIPPED, done_check="False"), MENDED],
-            "step 's' is completed and its done_check changed",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("steps", "what"), CHANGED)
 def test_a_completed_step_that_was_changed_or_removed_is_refused_by_name(
     shop: Shop, steps: list[WorkflowStep], what: str
 ) -> None:

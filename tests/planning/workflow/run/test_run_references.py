@@ -241,7 +241,8 @@ def test_a_present_none_is_a_value() -> None:
 
 
 def test_of_several_ids_that_a_reference_can_mean_the_longest_is_meant() -> None:
-    assert one("${a.output.output}", **{"a": {"output": "short"}, "a.output": "long"}) == "long"
+    outputs: dict[str, Any] = {"a": {"output": "short"}, "a.output": "long"}
+    assert one("${a.output.output}", **outputs) == "long"
 
 
 @pytest.mark.parametrize("output", [10**5000, {"n": 10**5000}], ids=["alone", "in an object"])

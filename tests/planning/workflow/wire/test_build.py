@@ -12,23 +12,23 @@ from syrupy.assertion import SnapshotAssertion
 
 from planning.workflow import Capabilities, Workflow, WorkflowStep, dump_workflow, validate_workflow
 
+STEPS: list[dict[str, Any]] = [
+    {},
+    {"step_id": ""},
+    {"step_id": [], "type": [], "name": "n"},
+    {"step_id": "a", "type": "tool", "name": ""},
+    {"step_id": "a", "type": "tool", "name": 1},
+    {"step_id": "a", "type": "tol", "name": "n"},
+    {"step_id": 1.0, "tool": "t", "parameters": {"x": 1}, "dependencies": [2, 3.0, 2.5, "b", True]},
+    {"step_id": 1, "tool": ""},
+    {"step_id": True, "tool": "t"},
+    {"step_id": 1, "agent": "g"},
+    {"step_id": 1, "agent": "g", "tool": None},
+    {"step_id": 1, "agent": "g", "tool": "t"},
+]
+FIELDS: list[Any] = [None, 1, "x", {}, [1, "a"]]
 ODD: dict[str, object] = {
-    f"a step {fields}": [{"description": "d", **fields}]
-    for fields in (
-        {},
-        {"step_id": ""},
-        {"step_id": [], "type": [], "name": "n"},
-        {"step_id": "a", "type": "tool", "name": ""},
-        {"step_id": "a", "type": "tool", "name": 1},
-        {"step_id": "a", "type": "tol", "name": "n"},
-        {"step_id": 1.0, "tool": "t", "parameters": {"x": 1}, "dependencies": [2, 3.0, 2.5, "b", True]},
-        {"step_id": 1, "tool": ""},
-        {"step_id": True, "tool": "t"},
-        {"step_id": 1, "agent": "g"},
-        {"step_id": 1, "agent": "g", "tool": None},
-        {"step_id": 1, "agent": "g", "tool": "t"},
-    )
-} | {
+    **{f"a step {fields}": [{"description": "d", **fields}] for fields in STEPS},
     "an agent": plan({"step_id": "a", "description": "d", "agent": "g"}),
     "an agent beside a type": plan({"step_id": "a", "description": "d", "agent": "g", "type": "tool"}),
     "items that are not steps": [1, {"step_id": "a"}, None, {"step_id": "b"}],
@@ -38,7 +38,7 @@ ODD: dict[str, object] = {
             {"step_id": "a", "inputs": [wrong], "outputs": wrong, "depends_on": wrong},
             {"step_id": 1, "parameters": [wrong], "dependencies": wrong},
         ]
-        for wrong in (None, 1, "x", {}, [1, "a"])
+        for wrong in FIELDS
     },
 }
 """By name, documents with steps that are wrong in themselves: only what is certain is reported."""

@@ -14,6 +14,7 @@ from planning.errors import Problem, ToolValidationError, show
 from planning.tools.decode import read_arguments
 from planning.tools.errors import ParameterError, QueryTypeUnsupported
 from planning.tools.parameters.model import Diagnose, ParameterModel, model_of
+from planning.tools.parameters.schema import resolved_schema
 
 __all__ = ["QueryCall", "QueryModel", "QueryTypes", "check_name", "check_parameters", "unsupported"]
 
@@ -141,6 +142,7 @@ class QueryModel(ParameterModel):
         self.name = spec.name
         self.kind = QueryCall
         self._spec = spec
+        self._schema = self._read()
 
     @property
     def published(self) -> Mapping[str, Any]:
@@ -168,17 +170,26 @@ class QueryModel(ParameterModel):
             raise ToolValidationError(problems)
         return QueryCall(query_type, parameters)
 
-    @cached_property
-    def _schema(self) -> dict[str, Any]:
+    def _read(self) -> dict[str, Any]:
         types = list(self._spec.input_schema)
         options = []
+        definitions: dict[str, Any] = {}
         for name in types:
             schema = self._spec.model(name).schema()
+            for each, definition in schema.pop("$defs", {}).items():
+                if definitions.setdefault(each, definition) != definition:
+                    raise TypeError(f"{self.name} has two parameter types {each} that hold themselves: rename one")
             options.append({**schema, "description": f"For {name}"} if len(types) > 1 else schema)
         parameters = options[0] if len(options) == 1 else {"anyOf": options}
-        return {
+        schema = {
             "type": "object",
             "properties": {"query_type": {"type": "string", "enum": types}, "parameters": parameters},
             "required": ["query_type", "parameters"],
             "additionalProperties": False,
         }
+        return {**schema, "$defs": definitions} if definitions else schema
+
+    @cached_property
+    def shape(self) -> Mapping[str, Any]:
+        """See ``ParameterModel``."""
+        return resolved_schema(self._schema)

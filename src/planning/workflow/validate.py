@@ -103,12 +103,13 @@ def _causes(
     lost = {"unknown_dependency", "unknown_reference"} if _is_a_step_lost(document, form, drafts) else set()
     broken = {draft.number for draft in drafts if document.is_broken(draft.path)}
     odd = {_step_index(each.path, form) for each in shape if each.code in {"unknown_field", "missing_field"}}
+    steps = {draft.path for draft in drafts}  # where inputs are missed that the step may have elsewhere
     return [
         each
         for each in checked
         if each.code not in lost
         and not (each.step_index in broken and each.code in _OF_WHOLE_STEPS)
-        and not (each.step_index in odd and each.code == "calls_nothing")
+        and not (each.step_index in odd and (each.code == "calls_nothing" or each.path in steps))
         and not (each.code == "bad_input" and _follows(each, document))
     ]
 

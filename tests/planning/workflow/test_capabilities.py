@@ -35,7 +35,26 @@ LOOK = Tool("look", "Look.", search)
 FACTS = ToolSpec("facts", {"search": None}, "facts", function=lambda query_type, parameters: None)
 
 
-WANTED = "tools must be a registry, a toolbox, a mapping by name, names or declarations"
+WANTED = "tools must be a registry, a toolbox, a mapping by name, names or declarations; got "
+NAMELESS = "in tools has no name of its own; give a mapping from name to it"
+REFUSED: list[tuple[Any, str]] = [
+    ("search", "tools must be names or declarations, got a single text; write tools=['search']"),
+    (b"search", "tools must be names or declarations, got a single text; write tools=[b'search']"),
+    (5, f"{WANTED}int"),
+    (LOOK, f"{WANTED}Tool"),
+    (search, f"{WANTED}function"),
+    ([""], "a name in tools is empty"),
+    ({" ": LOOK}, "a name in tools is empty"),
+    ({5: LOOK}, "the names of tools must be texts, got int"),
+    ({"a": 5}, "a must be a tool or something that can be called, got int"),
+    ([5], f"a value of type int {NAMELESS}"),
+    ([None], f"a value of type NoneType {NAMELESS}"),
+    ([functools.partial(search)], f"a value of type partial {NAMELESS}"),
+    ([lambda: None], f"<lambda> {NAMELESS}"),
+    ([Nameless()], "the names of tools must be texts, got NoneType"),
+    ([Mail], "Mail is the class Mail; write Mail()"),
+    ({"mail": Mail}, "mail is the class Mail; write Mail()"),
+]
 
 
 def names(capabilities: Capabilities) -> list[str]:
@@ -43,14 +62,12 @@ def names(capabilities: Capabilities) -> list[str]:
     return list(capabilities.tools)
 
 
-def test_nothing_is_given_means_that_there_is_nothing() -> None:
-    nothing = Capabilities()
-    assert (nothing.tools, nothing.handlers, nothing.agents) == ({}, {}, {})
-
-
-def test_none_means_that_it_is_not_known() -> None:
-    unknown = Capabilities(tools=None, handlers=None, agents=None)
-    assert (unknown.tools, unknown.handlers, unknown.agents) == (None, None, None)
+@pytest.mark.parametrize(
+    ("given", "kept"), [({}, {}), (dict.fromkeys(["tools", "handlers", "agents"]), None)]
+)
+def test_what_is_not_given_does_not_exist_and_none_means_that_it_is_not_known(given: Any, kept: Any) -> None:
+    capabilities = Capabilities(**given)
+    assert (capabilities.tools, capabilities.handlers, capabilities.agents) == (kept, kept, kept)
 
 
 @pytest.mark.parametrize(
@@ -122,33 +139,7 @@ def test_two_tools_of_one_name_are_refused() -> None:
         Capabilities(tools=[LOOK, Tool("look", "Another.", search)])
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("search", "tools must be names or declarations, got a single text; write tools=['search']"),
-        (b"search", "tools must be names or declarations, got a single text; write tools=[b'search']"),
-        (5, "tools must be a registry, a toolbox, a mapping by name, names or declarations; got int"),
-        (LOOK, "tools must be a registry, a toolbox, a mapping by name, names or declarations; got Tool"),
-        (
-            search,
-            "tools must be a registry, a toolbox, a mapping by name, names or declarations; got function",
-        ),
-        ([""], "a name in tools is empty"),
-        ({" ": LOOK}, "a name in tools is empty"),
-        ({5: LOOK}, "the names of tools must be texts, got int"),
-        ({"a": 5}, "a must be a tool or something that can be called, got int"),
-        ([5], "a value of type int in tools has no name of its own; give a mapping from name to it"),
-        ([None], "a value of type NoneType in tools has no name of its own; give a mapping from name to it"),
-        (
-            [functools.partial(search)],
-            "a value of type partial in tools has no name of its own; give a mapping from name to it",
-        ),
-        ([lambda: None], "<lambda> in tools has no name of its own; give a mapping from name to it"),
-        ([Nameless()], "the names of tools must be texts, got NoneType"),
-        ([Mail], "Mail is the class Mail; write Mail()"),
-        ({"mail": Mail}, "mail is the class Mail; write Mail()"),
-    ],
-)
+@pytest.mark.parametrize(("given", "message"), REFUSED)
 def test_what_is_none_of_these_is_refused(given: Any, message: str) -> None:
     with pytest.raises(TypeError) as refusal:
         Capabilities(tools=given)

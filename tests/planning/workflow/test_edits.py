@@ -23,16 +23,10 @@ C = WorkflowStep(step_id="c", description="Third", depends_on=("b",))
 AB = Workflow(goal="G", steps=(A, B))
 
 
-def test_a_step_is_added_at_the_end() -> None:
-    assert add_step(AB, C) == Workflow(goal="G", steps=(A, B, C))
-
-
-def test_a_step_is_replaced_where_it_stands() -> None:
+def test_steps_are_added_at_the_end_replaced_where_they_stand_and_removed() -> None:
     changed = replace(A, description="Changed")
+    assert add_step(AB, C) == Workflow(goal="G", steps=(A, B, C))
     assert replace_step(AB, changed) == Workflow(goal="G", steps=(changed, B))
-
-
-def test_a_step_on_which_nothing_depends_is_removed() -> None:
     assert remove_step(AB, "b") == Workflow(goal="G", steps=(A,))
 
 

@@ -144,26 +144,8 @@ def test_hostile_texts_are_read_in_one_go(text: str, count: int) -> None:
     assert len(parse_references(text, IDS)) == count
 
 
-PIECES = st.sampled_from(
-    [
-        "${",
-        "}",
-        "a",
-        "b",
-        ".output",
-        ".",
-        "[0]",
-        "[",
-        "]",
-        "[1",
-        "{",
-        " ",
-        "user_prompt",
-        "${a.output",
-        "x",
-        "$",
-    ]
-)
+TOKENS = "${ } a b .output . [0] [ ] [1 { user_prompt ${a.output x $"
+PIECES = st.sampled_from([*TOKENS.split(), " "])
 TEXTS = st.lists(PIECES, max_size=12).map("".join)
 NAMES = st.lists(st.sampled_from(["a", "b", ".output", ".", "x"]), min_size=1, max_size=4).map("".join)
 _PATH = re.compile(r"(\.[^.\[\]{}]+|\[[0-9]{1,15}\])*")

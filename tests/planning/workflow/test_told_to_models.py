@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import pydantic
 import pytest
+from plan_findings import plan, thought
 from syrupy.assertion import SnapshotAssertion
 
 from planning.tools import Tool
@@ -36,20 +37,12 @@ KNOWN = Capabilities(
 )
 
 
-def thought(step_id: object, *depends_on: str, **fields: Any) -> dict[str, Any]:
-    return {"step_id": step_id, "description": "d", "depends_on": list(depends_on), **fields}
-
-
 def tip(step_id: object, *depends_on: str, **inputs: Any) -> dict[str, Any]:
     return thought(step_id, *depends_on, type="tool", name="calculate_tip", inputs=inputs)
 
 
 def asked(step_id: object, *depends_on: str, **inputs: Any) -> dict[str, Any]:
     return thought(step_id, *depends_on, agent="researcher", inputs=inputs)
-
-
-def plan(*steps: Any, **fields: Any) -> dict[str, Any]:
-    return {"schema_version": 2, "goal": "g", "steps": list(steps), **fields}
 
 
 WRONG: dict[str, object] = {
@@ -109,6 +102,7 @@ WRONG: dict[str, object] = {
     "an empty done_check": plan(thought("a", done_check="")),
     "an id of 5,000 digits": f'[{{"step_id": {"1" * 5000}, "description": "d", "type": "tool",'
     ' "name": "calculate_tip", "inputs": {"bill": 1}, "depends_on": []}]',
+    "an id of 5,000 digits in a parsed plan": plan(thought(10**5000)),
     "a text that was cut in a step": json.dumps(
         [tip("a", bill=1), tip("b", "a", bill="${a.output}")],
     ).partition('"depends_on": ["a"]')[0]

@@ -63,6 +63,8 @@ class ToolInputs:
         try:
             model = self._model if self._is_read else self._read()
             given = draft.inputs
+            if given is None and draft.fields.get(draft.inputs_field) is None:
+                given = {}  # a step without inputs lacks those that the tool needs
             if model is None or given is None:
                 return []
             # A copy each time: a tool's own validator may change what it is given.
@@ -192,9 +194,9 @@ class ToolInputs:
             query = None
         schema = self._schemas.get(query)
         if schema is None:
-            schema = self._tool.model.schema()
+            schema = dict(self._tool.model.shape)
             if query is not None:
-                parameters = spec.model(query).schema()
+                parameters = spec.model(query).shape
                 schema["properties"] = {**schema["properties"], "parameters": parameters}
             self._schemas[query] = schema
         return schema
@@ -235,7 +237,7 @@ class ToolInputs:
         hint = hint or (f"send {wanted[1]}" if wanted else f"send what {self._name} takes")
         where = f"input {problem.path} of {self._name}" if problem.path else f"the inputs of {self._name}"
         told = f"{where} is missing" if what == "missing" else f"{where}: {what}"
-        base = (*draft.path, draft.inputs_field) if draft.inputs_field in draft.fields else draft.path
+        base = draft.path if draft.inputs is None else (*draft.path, draft.inputs_field)
         return Found(
             "bad_input",
             plain(told),

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import attrs
-import msgspec
 import pydantic
+from pydantic import Field
 
 from planning.tools import Tool, ToolSpec
-from planning.tools.parameters.model import FreeModel
 from planning.workflow.capabilities import Capabilities
 
 
@@ -80,16 +79,17 @@ class Meddler(pydantic.BaseModel):
         return {"a": len(data.pop("deep"))}
 
 
-class Bounds(msgspec.Struct):
-    names: Annotated[list[str], msgspec.Meta(min_length=2, max_length=3)]
-    count: Annotated[int, msgspec.Meta(gt=4, lt=9)]
-    share: Annotated[float, msgspec.Meta(le=0.5)]
-    word: Annotated[str, msgspec.Meta(min_length=20, max_length=30)]
-    code: Annotated[str, msgspec.Meta(pattern="^[a-z]+$")] = "a"
+class Bounds(pydantic.BaseModel):
+    names: Annotated[list[str], Field(min_length=2, max_length=3)]
+    count: Annotated[int, Field(gt=4, lt=9)]
+    share: Annotated[float, Field(le=0.5)]
+    word: Annotated[str, Field(min_length=20, max_length=30)]
+    code: Annotated[str, Field(pattern="^[a-z]+$")] = "a"
+    codes: list[Annotated[str, Field(pattern="^[A-Z]{2}$")]] = []
     is_new: bool = False
     place: Place | None = None
-    ratio: Annotated[float, msgspec.Meta(ge=1, multiple_of=0.5)] = 1
-    low: Annotated[int, msgspec.Meta(lt=0)] = -1
+    ratio: Annotated[float, Field(ge=1, multiple_of=0.5)] = 1
+    low: Annotated[int, Field(lt=0)] = -1
     kind: Literal[7] = 7
 
 
@@ -123,7 +123,6 @@ TOOLS = Capabilities(
         tool("raising", Raising),
         tool("secret", Letter, returns_private_data=True),
         Tool("open", "Takes all.", lambda **given: None),
-        Tool("free", "Takes all.", nothing, parameters=FreeModel()),
         ToolSpec("facts", {"dates": Dates, "range": Range}, "facts", function=lambda query, given: None),
         ToolSpec("broken", {"odd": int}, "broken", function=lambda query, given: None),
         unreadable,

@@ -41,7 +41,7 @@ def test_no_node_is_in_two_circles(edges: Edges) -> None:
 
 
 @given(graphs())
-def test_of_nodes_that_depend_on_each_other_some_are_in_a_circle(edges: Edges) -> None:
+def test_of_nodes_that_depend_on_each_other_some_are_in_a_cycle(edges: Edges) -> None:
     reached = reachable(edges)
     told = {node for circle in Graph(edges).circles for node in circle}
     for node, below in enumerate(reached):

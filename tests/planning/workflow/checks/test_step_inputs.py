@@ -4,232 +4,112 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import msgspec
 import pydantic
 import pytest
-from drafting import draft, found, older, step
 from input_tools import TOOLS, Bounds, tool
+from plan_findings import findings, findings_text, older, plan, step, thought
+from syrupy.assertion import SnapshotAssertion
 
-from planning.workflow.capabilities import Capabilities
-from planning.workflow.checks.steps import check_steps
+from planning.workflow import Capabilities, validate_workflow
 
 OUT = "${f.output.x}"
 IN_TEXT = "from ${f.output.x} on"
 
 
-def problems(name: str, **inputs: Any) -> list[tuple[Any, ...]]:
-    """The message and the hint of each finding about a step's inputs, and its place below them."""
-    plan = ({"step_id": "f"}, step("a", "f", name=name, inputs=inputs))
-    findings = found(*plan, capabilities=TOOLS)
-    assert {(each.code, each.path[:3], each.step_id) for each in findings} <= {
-        ("bad_input", ("steps", 1, "inputs"), "a")
-    }
-    return [(each.message, each.hint, *each.path[3:]) for each in findings]
+def calling(name: str, **inputs: Any) -> dict[str, Any]:
+    """A plan whose second step calls a tool, with references to the output of the first."""
+    return plan(thought("f"), step("a", "f", name=name, inputs=inputs))
 
 
-def test_inputs_that_the_tool_takes_have_no_findings() -> None:
-    assert problems("search", query="a", limit=5, day="2026-01-31", tags=["x"], options={"a": [1]}) == []
+RIGHT = {"names": [OUT, "b"], "count": 5, "share": 0.5, "word": "x" * 20}
+LONG = "x\n" + "y" * 90
+INPUTS: dict[str, object] = {
+    "literals that the tool takes": calling(
+        "search", query="a", limit=5, day="2026-01-31", tags=["x"], options={"a": [1]}
+    ),
+    "literals that the tool refuses": calling(
+        "letter",
+        copies=[{"street": "Main", "number": "five", "zip": 1}, {"street": 1, "number": 2}],
+        text=None,
+        Text="",
+    ),
+    "an unknown input and a wrong one": calling("search", query=5, qeury="x"),
+    "references at any depth": calling(
+        "letter", to={"street": OUT, "number": OUT}, copies=[OUT, {"street": "a", "number": OUT}]
+    ),
+    "references for the whole of containers": calling("letter", to=OUT, copies=OUT),
+    "references in lists and free objects": calling(
+        "search", query="a", tags=[OUT, "b"], options={"a": {"b": OUT}}
+    ),
+    "wrong literals beside references": calling(
+        "letter", to={"street": OUT}, copies=[{"street": OUT, "number": "q"}], txt=OUT
+    ),
+    "a wrong literal beside a reference": calling("search", query=5, limit=OUT),
+    "a wrong item beside a reference in a list": calling("letter", to=OUT, copies=[OUT, {"street": 1}]),
+    "references among items with a pattern": calling(
+        "bounds", **RIGHT, codes=[OUT, "no", "OK", f"{OUT} and more"]
+    ),
+    "references in a list that is long enough": calling("bounds", **RIGHT),
+    "an object in place of a list, with a reference": calling("bounds", **RIGHT | {"names": {"a": OUT}}),
+    "a list that is too short whatever its reference gives": calling("bounds", **RIGHT | {"names": [OUT]}),
+    "references for everything": calling("bounds", **dict.fromkeys(Bounds.model_fields, OUT)),
+    "references for everything, and an unknown input": calling(
+        "bounds", **dict.fromkeys(Bounds.model_fields, OUT), more=1
+    ),
+    "the message of a tool's validator, in ASCII": calling("dates", start="2026", end="2026-01-01"),
+    "a validator that compares with a reference": calling("dates", start=OUT, end="2026-01-01"),
+    "a validator whose field is compared with a reference": calling("range", low=OUT, high=-5),
+    "a validator whose own field is a reference": calling("range", low=3, high=OUT),
+    "a validator without references": calling("range", low=3, high=2),
+    "a validator that changes what it is given": calling("meddler", old=1, deep={}),
+    "a validator that fails": calling("raising", a="x"),
+    "a tool that takes all": calling("open", anything=5),
+    "a function that cannot be read": calling("unreadable", anything=5),
+    "a query": calling("facts", query_type="dates", parameters={"start": "a-b-c", "end": "b"}),
+    "a query with a wrong parameter": calling(
+        "facts", query_type="range", parameters={"low": OUT, "high": "q"}
+    ),
+    "a query of an unknown type": calling("facts", query_type="raneg", parameters={}),
+    "a query without a type": calling("facts", parameters=OUT, more=1),
+    "a query whose type is a reference": calling("facts", query_type=OUT, parameters={"start": 5}),
+    "a query whose parameters are a reference": calling("facts", query_type="range", parameters=OUT),
+    "a query all of references": calling("facts", query_type=OUT, parameters=OUT),
+    "a query type without a parameter model": calling("broken", query_type="odd", parameters={"a": OUT}),
+    "private data": calling("secret", to={"street": 5, "number": 1, "Main Road 5": 1}, copies="Main Road"),
+    "odd names": calling("letter", to={"street": "a", "number": 1, LONG: 1}, copies=[], **{"a.b[0]": 1}),
+    "a long name beside a query": calling(
+        "facts", query_type="range", parameters={"low": 1, "high": 2}, **{"z" * 60: 1}
+    ),
+    "inputs that are not an object": plan(step("a", inputs="x")),
+    "inputs that are null": plan(step("a", inputs=None)),
+    "missing inputs": plan(thought("a", type="tool", name="search")),
+    "missing inputs in version 1": [thought("a", type="tool", name="search")],
+    "inputs under another name": plan(thought("a", type="tool", name="search", input={"query": "x"})),
+    "the older form": [older(1, parameters={"query": 5}), older(2)],
+    "JSON within a text": calling("letter", to='{"street": 1, "number": 2}', copies=[]),
+}
+"""By name, plans whose steps call tools with inputs, correctly or not."""
 
 
-def test_each_literal_that_the_tool_refuses_is_told_at_its_place() -> None:
-    place = {"street": "Main", "number": "five", "zip": 1}
-    assert problems("letter", copies=[place, {"street": 1, "number": 2}], text=None, Text="") == [
-        ("input to of letter is missing", "send an object with street, number"),
-        ("input Text of letter: unknown field", "did you mean text?", "Text"),
-        (
-            "input copies[0].number of letter: expected an integer, got a string",
-            "send an integer",
-            "copies",
-            0,
-            "number",
-        ),
-        ("input copies[0].zip of letter: unknown field", "the fields are street, number", "copies", 0, "zip"),
-        (
-            "input copies[1].street of letter: expected a string, got a number",
-            "send a string",
-            "copies",
-            1,
-            "street",
-        ),
-    ]
-
-
-def test_an_unknown_field_is_told_at_its_name() -> None:
-    findings = found(step("a", inputs={"query": 5, "qeury": "x"}), capabilities=TOOLS)
-    assert [(each.path[3:], each.at_key) for each in findings] == [(("qeury",), True), (("query",), False)]
+def test_the_inputs_of_steps(snapshot: SnapshotAssertion) -> None:
+    assert findings_text(INPUTS, TOOLS) == snapshot
 
 
 @pytest.mark.parametrize("given", [OUT, IN_TEXT, "${f.output.x} ${user_prompt}"])
 @pytest.mark.parametrize("name", ["query", "limit", "day", "order", "tags", "options"])
 def test_a_value_with_a_reference_may_be_anything(name: str, given: str) -> None:
-    assert problems("search", **({"query": "a"} | {name: given})) == []
-
-
-def test_references_are_looked_over_at_any_depth() -> None:
-    assert (
-        problems("letter", to={"street": OUT, "number": OUT}, copies=[OUT, {"street": "a", "number": OUT}])
-        == []
-    )
-    assert problems("letter", to=OUT, copies=OUT) == []
-    assert problems("search", query="a", tags=[OUT, "b"], options={"a": {"b": OUT}}) == []
-
-
-def test_beside_references_literals_are_still_checked() -> None:
-    assert problems("letter", to={"street": OUT}, copies=[{"street": OUT, "number": "q"}], txt=OUT) == [
-        (
-            "input copies[0].number of letter: expected an integer, got a string",
-            "send an integer",
-            "copies",
-            0,
-            "number",
-        ),
-        ("input to.number of letter is missing", "send an integer", "to"),
-        ("input txt of letter: unknown field", "did you mean text?", "txt"),
-    ]
-    assert problems("search", query=5, limit=OUT) == [
-        ("input query of search: expected a string, got a number", "send a string", "query")
-    ]
-
-
-def test_a_container_that_is_wrong_whatever_its_references_give_is_told() -> None:
-    right = {"count": 5, "share": 0.5, "word": "x" * 20}
-    wanted = "an array of at least 2 items and at most 3 items"
-    assert problems("bounds", **right, names={"a": OUT}) == [
-        (
-            f"input names of bounds: expected {wanted}, got an object",
-            f"send {wanted}",
-            "names",
-        )
-    ]
-    assert problems("bounds", **right, names=[OUT]) == [
-        ("input names of bounds: expected at least 2 items, got 1 item", "send at least 2 items", "names")
-    ]
-    assert problems("bounds", **right, names=[OUT, "b"]) == []
-
-
-def test_for_a_reference_stands_a_value_that_the_tool_takes() -> None:
-    names = [field.name for field in msgspec.structs.fields(Bounds)]
-    assert problems("bounds", **dict.fromkeys(names, OUT)) == []
-    assert problems("bounds", **dict.fromkeys(names, OUT), more=1) == [
-        ("input more of bounds: unknown field", f"the fields are {', '.join(names)}", "more")
-    ]
-
-
-def test_what_a_tools_own_validator_says_is_told_in_ascii() -> None:
-    assert problems("dates", start="2026", end="2026-01-01") == [
-        (
-            r"input start of dates: a date in YYYY-MM-DD form, s'il vous pla\xeet",
-            "send what dates takes",
-            "start",
-        )
-    ]
-
-
-def test_a_validator_that_looks_at_a_reference_in_another_field_is_not_believed() -> None:
-    assert problems("dates", start=OUT, end="2026-01-01") == []
-    assert problems("range", low=OUT, high=-5) == []
-    assert problems("range", low=3, high=OUT) == []
-    assert problems("range", low=3, high=2) == [
-        ("input high of range: high is under low", "send what range takes", "high")
-    ]
+    assert findings(calling("search", **({"query": "a"} | {name: given})), TOOLS) == []
 
 
 def test_a_validator_that_changes_what_it_is_given_does_not_change_the_plan() -> None:
-    inputs = {"old": 1, "deep": {}}
-    assert check_steps([draft(0, step("a", name="meddler", inputs=inputs))], TOOLS) == []
-    assert inputs == {"old": 1, "deep": {}}
-
-
-def test_a_validator_that_fails_says_nothing_of_the_plan() -> None:
-    assert problems("raising", a="x") == []
+    source = calling("meddler", old=1, deep={})
+    assert validate_workflow(source, TOOLS).errors == ()
+    assert source["steps"][1]["inputs"] == {"old": 1, "deep": {}}
 
 
 def test_what_must_pass_passes() -> None:
     with pytest.raises(KeyboardInterrupt):
-        problems("raising", a="stop")
-
-
-@pytest.mark.parametrize("name", ["open", "free", "unreadable"])
-def test_a_tool_that_declares_nothing_takes_anything(name: str) -> None:
-    plan = step("a", name=name, inputs={"anything": 5})
-    assert found(plan, plan | {"step_id": "b"}, capabilities=TOOLS) == []
-
-
-def test_a_tool_with_query_types_is_checked_by_the_type() -> None:
-    assert problems("facts", query_type="dates", parameters={"start": "a-b-c", "end": "b"}) == []
-    assert problems("facts", query_type="range", parameters={"low": OUT, "high": "q"}) == [
-        (
-            "input parameters.high of facts: expected an integer, got a string",
-            "send an integer",
-            "parameters",
-            "high",
-        )
-    ]
-    assert problems("facts", query_type="raneg", parameters={}) == [
-        (
-            "input query_type of facts: query type 'raneg' is not supported",
-            "send one of dates, range",
-            "query_type",
-        )
-    ]
-    assert problems("facts", parameters=OUT, more=1) == [
-        ("input query_type of facts is missing", "send one of dates, range"),
-        ("input more of facts: unknown field", "the fields are query_type, parameters", "more"),
-    ]
-
-
-@pytest.mark.parametrize(
-    "inputs",
-    [
-        {"query_type": OUT, "parameters": {"start": 5}},
-        {"query_type": "range", "parameters": OUT},
-        {"query_type": OUT, "parameters": OUT},
-        {"query_type": "range", "parameters": {"low": OUT, "high": OUT}},
-    ],
-)
-def test_references_in_a_query_may_be_anything(inputs: dict[str, Any]) -> None:
-    assert problems("facts", **inputs) == []
-
-
-def test_a_query_type_without_a_parameter_model_is_the_tools_fault() -> None:
-    assert problems("broken", query_type="odd", parameters={"a": OUT}) == []
-
-
-def test_of_a_tool_with_private_data_no_value_is_told() -> None:
-    assert problems("secret", to={"street": 5, "number": 1, "Main Road 5": 1}, copies="Main Road") == [
-        ("input copies of secret: expected an array, got a string", "send an array", "copies"),
-        ("input to of secret: refused", "send an object with street, number", "to", "Main Road 5"),
-        ("input to.street of secret: expected a string, got a number", "send a string", "to", "street"),
-    ]
-
-
-def test_odd_names_are_found_again() -> None:
-    long = "x\n" + "y" * 90
-    assert problems("letter", to={"street": "a", "number": 1, long: 1}, copies=[], **{"a.b[0]": 1}) == [
-        ("input a.b[0] of letter: unknown field", "the fields are to, copies, text", "a.b[0]"),
-        (rf"input to.x\n{'y' * 57} of letter: unknown field", "the fields are street, number", "to", long),
-    ]
-    assert problems("facts", query_type="range", parameters={"low": 1, "high": 2}, **{"z" * 60: 1}) == [
-        (f"input {'z' * 37}... of facts: unknown field", "the fields are query_type, parameters", "z" * 60)
-    ]
-
-
-def test_inputs_that_are_no_object_or_not_there_are_told_at_the_step() -> None:
-    assert found(step("a", inputs="x"), capabilities=TOOLS) == []
-    (finding,) = found(step("a"), capabilities=TOOLS)
-    assert (finding.message, finding.path) == ("input query of search is missing", ("steps", 0))
-
-
-def test_a_step_of_the_older_form_is_told_of_its_parameters() -> None:
-    fields = {"step_id": 1, "tool": "search", "parameters": {"query": 5}}
-    (finding,) = check_steps([older(0, fields)], TOOLS)
-    assert finding.path == ("steps", 0, "parameters", "query")
-
-
-def test_json_within_a_text_is_told_at_the_text() -> None:
-    assert problems("letter", to='{"street": 1, "number": 2}', copies=[]) == [
-        ("input to.street of letter: expected a string, got a number", "send a string", "to")
-    ]
+        findings(calling("raising", a="stop"), TOOLS)
 
 
 def test_a_long_message_is_cut() -> None:
@@ -242,7 +122,7 @@ def test_a_long_message_is_cut() -> None:
             raise ValueError("x" * 500)
 
     capabilities = Capabilities(tools={"long": tool("long", Long)})
-    (finding,) = found(step("a", name="long", inputs={"a": 1}), capabilities=capabilities)
+    (finding,) = findings(calling("long", a=1), capabilities)
     assert finding.message == f"input a of long: {'x' * 280}..."
 
 
@@ -256,12 +136,9 @@ def test_a_container_whose_type_is_open_may_be_wrong_because_of_its_references()
             raise ValueError("they are the same")
 
     capabilities = Capabilities(tools={"pair": tool("pair", Pair)})
-    plan = ({"step_id": "f"}, step("a", "f", name="pair", inputs={"both": [OUT, "a"]}))
-    assert found(*plan, capabilities=capabilities) == []
-    plan[1]["inputs"] = {"both": ["b", "a"]}
-    assert [each.message for each in found(*plan, capabilities=capabilities)] == [
-        "input both of pair: they are the same"
-    ]
+    assert findings(calling("pair", both=[OUT, "a"]), capabilities) == []
+    (wrong,) = findings(calling("pair", both=["b", "a"]), capabilities)
+    assert wrong.message == "input both of pair: they are the same"
 
 
 def test_many_places_with_references_are_checked_like_few() -> None:
@@ -269,9 +146,8 @@ def test_many_places_with_references_are_checked_like_few() -> None:
 
     capabilities = Capabilities(tools=[keep])
     for start in (0, 1_500):
-        inputs = {"by_name": {f"name {number}": OUT for number in range(start, start + 1_500)}}
-        plan = ({"step_id": "f"}, step("a", "f", name="keep", inputs=inputs))
-        assert found(*plan, capabilities=capabilities) == []
+        by_name = {f"name {number}": OUT for number in range(start, start + 1_500)}
+        assert findings(calling("keep", by_name=by_name), capabilities) == []
 
 
 def test_for_a_reference_stands_the_one_value_or_an_example_where_the_schema_names_it() -> None:
@@ -287,5 +163,4 @@ def test_for_a_reference_stands_the_one_value_or_an_example_where_the_schema_nam
             return code
 
     capabilities = Capabilities(tools={"said": tool("said", Said)})
-    steps = ({"step_id": "f"}, step("a", "f", name="said", inputs={"kind": OUT, "code": OUT}))
-    assert found(*steps, capabilities=capabilities) == []
+    assert findings(calling("said", kind=OUT, code=OUT), capabilities) == []

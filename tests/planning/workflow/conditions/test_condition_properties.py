@@ -147,39 +147,12 @@ def test_a_value_that_is_no_bool_is_refused_or_cannot_be_had(condition: str, mem
         assert is_done(condition, memory, "n") in {True, False}
 
 
-TOKENS = st.sampled_from(
-    [
-        *"()[]{}.,:+-*/%<>=!&|^~@#'\"\\ \n\0\u00e9\ud800",
-        *("==", "!=", "**", "//", "<<", ":=", "->", "...", " and ", " or ", " not ", " is ", " in ", " if "),
-        *(
-            " else ",
-            " for ",
-            " lambda ",
-            " await ",
-            " yield ",
-            " import ",
-            "True",
-            "None",
-            "memory",
-            "x",
-            "1",
-        ),
-        *(
-            "memory['x']",
-            "memory.get('x')",
-            "'a'",
-            "1e999",
-            "1j",
-            "0x1",
-            "b'",
-            "f'",
-            "__class__",
-            "len",
-            "sum",
-        ),
-        *("all_of", "eval", "__import__", "format", "[1,2]", "x=", "*x", "**x", *sorted(METHODS)),
-    ]
-)
+SIGNS = "()[]{}.,:+-*/%<>=!&|^~@#'\"\\ \n\0\u00e9\ud800"
+GLUED = """== != ** // << := -> ...
+1e999 1j 0x1 b' f' 'a' 1 x True None len sum memory memory['x'] memory.get('x')
+__class__ all_of eval __import__ format [1,2] x= *x **x"""
+SPACED = "and or not is in if else for lambda await yield import"
+TOKENS = st.sampled_from([*SIGNS, *GLUED.split(), *map(" {} ".format, SPACED.split()), *sorted(METHODS)])
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.dates(),
     lambda inner: (

@@ -126,7 +126,7 @@ ADD_PAIR = Tool("add_pair", "", add_pair, parameters=Pair)
 
 
 def look_up(query_type: str, parameters: Any, context: ToolContext) -> Any:
-    return [query_type, parameters.a, context.values["trace"]]
+    return [query_type, parameters.a, context.values["step_id"]]
 
 
 FACTS = ToolSpec("facts", {"pair": Pair}, "facts", function=look_up)

@@ -10,26 +10,21 @@ from pathlib import Path
 import attrs
 import executor_tools as tools
 import pytest
+from executor_tools import capable, failure, flow, step
+from run_cases import cancelled, states
 
 from planning.tools import Tool
-from planning.workflow import Capabilities, Workflow, WorkflowStep, arun_workflow, run_workflow
+from planning.workflow import Workflow, arun_workflow, run_workflow
 from planning.workflow.executors import processes
 from session import Session
 
 
 def test_of_a_private_tool_only_that_its_worker_is_lost_is_told(tmp_path: Path) -> None:
     secret = attrs.evolve(tools.die, returns_private_data=True)
-    step = WorkflowStep(
-        step_id="1", description="Do it", type="tool", name="die", inputs={"path": str(tmp_path / "calls")}
-    )
+    steps = flow(step("1", "die", inputs={"path": str(tmp_path / "calls")}))
     with processes(1) as workers:
-        result = run_workflow(Workflow(steps=(step,)), Capabilities(tools=[secret]), executor=workers)
-    error = result.errors["1"]
-    assert (error.message, error.code, error.cause) == (
-        "the worker that ran die died 3 times",
-        "worker_lost",
-        None,
-    )
+        result = run_workflow(steps, capable(secret), executor=workers)
+    assert result.errors == {"1": failure("the worker that ran die died 3 times", "worker_lost")}
 
 
 @pytest.mark.parametrize("idempotent", [True, False])
@@ -47,29 +42,20 @@ def test_a_job_that_has_not_begun_when_the_run_stops_is_withdrawn(idempotent: bo
         calls.append("second")
         return "second"
 
-    steps = tuple(
-        WorkflowStep(step_id=name, description=f"Do {name}", type="tool", name=name)
-        for name in ("first", "second")
-    )
-    options = [Tool("first", "", first), Tool("second", "", second, idempotent=idempotent)]
+    workflow = flow(step("a", "first"), step("b", "second"))
+    capabilities = capable(Tool("first", "", first), Tool("second", "", second, idempotent=idempotent))
     session = Session()
 
     async def scene(pool: ThreadPoolExecutor) -> None:
-        run = asyncio.ensure_future(
-            arun_workflow(Workflow(steps=steps), Capabilities(tools=options), session=session, executor=pool)
-        )
+        run = asyncio.ensure_future(arun_workflow(workflow, capabilities, session=session, executor=pool))
         await asyncio.to_thread(begun.wait, 10)
         run.cancel()
         asyncio.get_running_loop().call_later(0.05, go_on.set)
-        with pytest.raises(asyncio.CancelledError):
-            await run
+        await cancelled(run)
 
     with ThreadPoolExecutor(1) as pool:
         asyncio.run(scene(pool))
-    workflow = session.select_latest(Workflow)
-    assert workflow is not None
-    assert [step.status for step in workflow.steps] == ["completed", "pending"]
+    assert states(session.select_latest(Workflow)) == {"a": "completed", "b": "pending"}
     assert calls == ["first"]
-    go_on.set()
-    result = run_workflow(Workflow(steps=steps), Capabilities(tools=options), session=session)
+    result = run_workflow(workflow, capabilities, session=session)
     assert (result.status, calls) == ("completed", ["first", "second"])

@@ -11,12 +11,30 @@ from planning.workflow.reports.excerpt import Excerpt, excerpt
 LONG = "0123456789" * 10
 
 
-def test_a_line_that_fits_is_shown_whole() -> None:
-    assert excerpt('{"name": "serch"}', 10, 7, 40) == Excerpt('{"name": "serch"}', 9, 7)
+EXCERPTS = {
+    "a line that fits is shown whole": ('{"name": "serch"}', 10, 7, 40, Excerpt('{"name": "serch"}', 9, 7)),
+    "a line as wide as the window fits": (LONG, 100, 1, 100, Excerpt(LONG, 99, 1)),
+    "the carets end at the end of the line": ("[1, 2", 5, 30, 40, Excerpt("[1, 2", 4, 1)),
+    "a place at the end of the line": ("[1, 2", 6, 3, 40, Excerpt("[1, 2", 5, 1)),
+    "a place behind the line is its end": ("[1, 2", 7, 3, 40, Excerpt("[1, 2", 5, 1)),
+    "a place far behind the line is its end": ("[1, 2", 10**9, 3, 40, Excerpt("[1, 2", 5, 1)),
+    "an empty line has one caret": ("", 1, 1, 40, Excerpt("", 0, 1)),
+    "blanks at the end are not shown": ("[1   ", 2, 1, 40, Excerpt("[1", 1, 1)),
+    "the carets are as wide as what is meant": (
+        "a\u65e5\t\x1bb", 2, 3, 40, Excerpt("a\u65e5    \\x1bb", 1, 10)),
+    "a mark without columns has a caret too": ("e\u0301", 2, 1, 40, Excerpt("e\u0301", 1, 1)),
+    "a wide character that does not fit is left out": (
+        "\u65e5" * 50, 20, 1, 20, Excerpt("..." + "\u65e5" * 7 + "...", 9, 2)),
+    "no more marks are shown than a window can hold": (
+        "e" + "\u0301" * 1_000_000 + "x", 500_000, 3, 50, Excerpt("..." + "\u0301" * 200 + "...", 3, 1)),
+    "marks without columns leave room for the rest": (
+        "\u0301" * 100 + LONG[:50], 101, 3, 20, Excerpt("..." + "\u0301" * 40 + "01234567890123...", 3, 3)),
+}  # fmt: skip
 
 
-def test_a_line_as_wide_as_the_window_fits() -> None:
-    assert excerpt(LONG, 100, 1, 100) == Excerpt(LONG, 99, 1)
+@pytest.mark.parametrize(("line", "column", "length", "width", "shown"), EXCERPTS.values(), ids=EXCERPTS)
+def test_an_excerpt_shows_its_place(line: str, column: int, length: int, width: int, shown: Excerpt) -> None:
+    assert excerpt(line, column, length, width) == shown
 
 
 @pytest.mark.parametrize(
@@ -40,23 +58,6 @@ def test_a_long_line_is_cut_around_the_place(column: int, shown: Excerpt) -> Non
 def test_the_carets_end_where_the_window_ends(column: int) -> None:
     text, offset, columns = excerpt(LONG, column, 10**9, 20)
     assert offset + columns == len(text.removesuffix("..."))
-
-
-def test_the_carets_end_at_the_end_of_the_line() -> None:
-    assert excerpt("[1, 2", 5, 30, 40) == Excerpt("[1, 2", 4, 1)
-
-
-@pytest.mark.parametrize("column", [6, 7, 10**9])
-def test_a_place_behind_the_line_is_its_end(column: int) -> None:
-    assert excerpt("[1, 2", column, 3, 40) == Excerpt("[1, 2", 5, 1)
-
-
-def test_an_empty_line_has_one_caret() -> None:
-    assert excerpt("", 1, 1, 40) == Excerpt("", 0, 1)
-
-
-def test_blanks_at_the_end_are_not_shown() -> None:
-    assert excerpt("[1   ", 2, 1, 40) == Excerpt("[1", 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -84,29 +85,6 @@ def test_the_caret_stands_under_its_place_whatever_is_before_it(
     before: str, shown: str, columns: int
 ) -> None:
     assert excerpt(before + "!", len(before) + 1, 1, 60) == Excerpt(shown + "!", columns, 1)
-
-
-def test_the_carets_are_as_wide_as_what_is_meant() -> None:
-    assert excerpt("a日\t\x1bb", 2, 3, 40) == Excerpt("a日    \\x1bb", 1, 10)
-
-
-def test_a_mark_without_columns_has_a_caret_too() -> None:
-    assert excerpt("e\u0301", 2, 1, 40) == Excerpt("e\u0301", 1, 1)
-
-
-def test_a_wide_character_that_does_not_fit_is_left_out() -> None:
-    assert excerpt("日" * 50, 20, 1, 20) == Excerpt("...日日日日日日日...", 9, 2)
-
-
-def test_no_more_marks_are_shown_than_a_window_can_hold() -> None:
-    text, offset, columns = excerpt("e" + "\u0301" * 1_000_000 + "x", 500_000, 3, 50)
-    assert text == "..." + "\u0301" * 200 + "..."
-    assert (offset, columns) == (3, 1)
-
-
-def test_marks_without_columns_leave_room_for_the_rest() -> None:
-    line = "\u0301" * 100 + "0123456789" * 5
-    assert excerpt(line, 101, 3, 20) == Excerpt("..." + "\u0301" * 40 + "01234567890123...", 3, 3)
 
 
 @given(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import attrs
 import pytest
 from run_cases import called, capable, flow, plain_tool, states, thought, told
 
@@ -66,25 +67,40 @@ def test_a_tool_as_a_class_is_given_its_inputs_and_its_context() -> None:
 SPEC = ToolSpec("facts", {"one": Pair}, "facts_output", function=lambda kind, pair: {kind: pair.left})
 
 
+def facts(**fields: Any) -> WorkflowStep:
+    """A step that calls the tool with query types."""
+    return called("a", tool="facts", inputs={"query_type": "one", "parameters": {"left": 7}}, **fields)
+
+
 def test_a_tool_with_query_types_is_called_by_them_and_its_output_is_stored_under_its_own_key() -> None:
-    step = called("a", tool="facts", inputs={"query_type": "one", "parameters": {"left": 7}})
-    result = run_workflow(flow(step), Capabilities(tools=[SPEC]))
+    result = run_workflow(flow(facts()), Capabilities(tools=[SPEC]))
     assert (dict(result.outputs), dict(result.memory)) == ({"a": {"one": 7}}, {"facts_output": {"one": 7}})
     (item,) = result.session.select_all(MemoryItem)
     assert (item.type, item.key, item.step_id) == ("step_result", "facts_output", "a")
 
 
-def test_the_key_that_a_step_says_goes_before_that_of_its_tool() -> None:
-    inputs = {"query_type": "one", "parameters": {"left": 7}}
-    step = called("a", tool="facts", inputs=inputs, expected_key="mine", output_path=("one",))
-    result = run_workflow(flow(step), Capabilities(tools=[SPEC]))
-    assert (dict(result.outputs), dict(result.memory)) == ({"a": {"one": 7}}, {"mine": 7})
+@pytest.mark.parametrize(
+    ("spec", "fields", "memory"),
+    [
+        (SPEC, {"expected_key": "mine", "output_path": ("one",)}, {"mine": 7}),
+        (attrs.evolve(SPEC, output_key=""), {}, {}),
+    ],
+)
+def test_the_key_that_a_step_says_goes_before_that_of_its_tool_which_may_have_none(
+    spec: ToolSpec, fields: dict[str, Any], memory: dict[str, Any]
+) -> None:
+    result = run_workflow(flow(facts(**fields)), Capabilities(tools=[spec]))
+    assert (dict(result.outputs), dict(result.memory)) == ({"a": {"one": 7}}, memory)
 
 
-def test_a_tool_without_a_key_stores_nothing() -> None:
-    spec = ToolSpec("facts", {"one": Pair}, "", function=lambda _kind, pair: pair.left)
-    step = called("a", tool="facts", inputs={"query_type": "one", "parameters": {"left": 7}})
-    assert dict(run_workflow(flow(step), Capabilities(tools=[spec])).memory) == {}
+KINDS = ["tool", "handler", "agent"]
+
+
+def calling(kind: str, function: Any, **fields: Any) -> tuple[WorkflowStep, Capabilities]:
+    """A step that calls this function as a tool, a handler or an agent, and what it needs."""
+    named: dict[str, Any] = {"agent": "it"} if kind == "agent" else {"type": kind, "name": "it"}
+    given = [plain_tool("it", function)] if kind == "tool" else {"it": function}
+    return thought("a", **named, **fields), Capabilities(**{f"{kind}s": given})
 
 
 def by_name(left: int, right: int) -> int:
@@ -112,14 +128,27 @@ def with_context(inputs: Mapping[str, Any], context: ToolContext) -> Any:
 def test_handlers_and_agents_are_called_by_name_or_with_all_inputs(
     kind: str, function: Any, output: Any
 ) -> None:
-    inputs = {"left": 2, "right": 3}
-    if kind == "handler":
-        step = thought("a", type="handler", name="it", inputs=inputs)
-        capabilities = Capabilities(handlers={"it": function})
-    else:
-        step = thought("a", agent="it", inputs=inputs)
-        capabilities = Capabilities(agents={"it": function})
+    step, capabilities = calling(kind, function, inputs={"left": 2, "right": 3})
     assert outcome(step, capabilities, inputs={"known": 1}) == output
+
+
+def task_and_context(task: str, context: ToolContext, *, tone: str = "calm") -> str:
+    return f"{task} {tone} {context.values['step_id']}"
+
+
+@pytest.mark.parametrize(
+    ("agent", "inputs", "given"),
+    [
+        (lambda task: task, {}, "Find it ${out}"),
+        (task_and_context, {}, "Find it ${out} calm a"),
+        (lambda **more: more, {}, {}),
+        (lambda task="nothing": task, {}, "nothing"),
+        (lambda inputs: inputs, {}, {}),
+        (lambda task: task, {"task": "Another"}, "Another"),
+    ],
+)
+def test_an_agent_without_inputs_is_given_its_task(agent: Any, inputs: dict[str, Any], given: Any) -> None:
+    assert outcome(*calling("agent", agent, description="Find it ${out}", inputs=inputs)) == given
 
 
 def test_a_method_and_an_object_that_can_be_called_are_handlers() -> None:
@@ -164,6 +193,16 @@ def test_a_tool_that_gives_nothing_gives_none() -> None:
     assert (dict(result.outputs), dict(result.memory)) == ({"a": None}, {"key": None})
 
 
+class Refused(ToolError):
+    def user_message(self) -> str:
+        return "That is closed on Sundays."
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
 UNKNOWN = [
     (called("a", tool="ad"), "no tool is named 'ad'; did you mean add?"),
     (called("a", tool="zzz"), "no tool is named 'zzz'; the tools are add, bare"),
@@ -193,21 +232,17 @@ def test_where_it_is_not_known_what_exists_nothing_can_be_called() -> None:
 
 def test_inputs_that_the_tool_refuses_fail_before_the_call_with_words_for_the_user() -> None:
     calls: list[int] = []
+    step = called("a", tool="add", inputs={"left": "two", "wrong": 1})
 
-    def refused(left: int) -> None:
+    def note(left: int) -> None:
         calls.append(left)
 
-    step = called("a", tool="add", inputs={"left": "two", "wrong": 1})
-    result = run_workflow(flow(step), capable(plain_tool("add", refused)))
-    assert (calls, [*result.errors]) == ([], ["a"])
-    tool = plain_tool("add", add)
-    error = outcome(step, capable(tool))
-    assert (error.code, error.message) == (
-        "parameter",
-        "Refused, nothing changed. 2 problems:\n- left: expected an integer, got a string\n"
-        "- wrong: unknown field; the fields are left, right",
+    error = outcome(step, capable(plain_tool("add", note)))
+    problems = (
+        "2 problems:\n- left: expected an integer, got a string\n- wrong: unknown field; the fields are left"
     )
-    assert error.user_message == error.message.removeprefix("Refused, nothing changed. ")
+    assert error == told(f"Refused, nothing changed. {problems}", "parameter", problems)
+    assert calls == []
 
 
 def test_a_query_type_that_the_tool_does_not_have_is_told_to_the_user() -> None:
@@ -225,37 +260,23 @@ def test_a_tool_that_needs_to_know_whom_it_is_about_asks_the_user() -> None:
     assert (error.code, error.user_message) == ("needs_user_input", "Your email?")
 
 
-class Refused(ToolError):
-    def user_message(self) -> str:
-        return "That is closed on Sundays."
+FAILED = "work failed. Call it again, or go on without it."
+NO_DATA = "work cannot reach its data now. Try again later, or go on without it."
+FAILURES: list[tuple[Any, Any]] = [
+    (Refused("closed"), told("closed", "tool", "That is closed on Sundays.")),
+    (ValueError("at 0x7f"), told(FAILED, "unknown", cause="at 0x7f")),
+    (KeyError("x"), told(FAILED, "unknown", cause="'x'")),
+    (OSError("disk"), told(NO_DATA, "storage", cause="disk")),
+    (Mute(), told(FAILED, "unknown", cause="<Mute>")),
+    (ToolResult(False, "I will not"), told("I will not", "tool")),
+    ({"success": False, "error": "No such company"}, told("No such company", "tool")),
+    ({"success": False, "error": "No", "user_message": "Not today.", "code": "data_not_found"},
+     told("No", "data_not_found", "Not today.")),
+    ({"success": False}, told("work reported a failure", "tool")),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("failure", "error"),
-    [
-        (Refused("closed"), told("closed", "tool", "That is closed on Sundays.")),
-        (
-            ValueError("at 0x7f"),
-            told("work failed. Call it again, or go on without it.", "unknown", cause="at 0x7f"),
-        ),
-        (
-            KeyError("x"),
-            told("work failed. Call it again, or go on without it.", "unknown", cause="'x'"),
-        ),
-        (
-            OSError("disk"),
-            told("work cannot reach its data now. Try again later, or go on without it.", "storage",
-                 cause="disk"),
-        ),
-        (ToolResult(False, "I will not"), told("I will not", "tool")),
-        ({"success": False, "error": "No such company"}, told("No such company", "tool")),
-        (
-            {"success": False, "error": "No", "user_message": "Not today.", "code": "data_not_found"},
-            told("No", "data_not_found", "Not today."),
-        ),
-        ({"success": False}, told("work reported a failure", "tool")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("failure", "error"), FAILURES)
 def test_a_tool_that_fails_or_reports_a_failure_fails_its_step(failure: Any, error: Any) -> None:
     def work() -> Any:
         if isinstance(failure, Exception):
@@ -275,18 +296,6 @@ def test_a_tool_that_cancels_itself_fails_its_step_and_nothing_else() -> None:
     assert (result.errors["a"].code, dict(result.outputs)) == ("cancelled", {"b": "Do b"})
 
 
-def test_an_exception_that_cannot_be_read_is_an_error_of_its_step() -> None:
-    class Mute(Exception):
-        def __str__(self) -> str:
-            raise RuntimeError
-
-    def work() -> None:
-        raise Mute
-
-    error = outcome(called("a"), capable(work=work))
-    assert error == told("work failed. Call it again, or go on without it.", "unknown", cause="<Mute>")
-
-
 @pytest.mark.parametrize("value", [(each for each in "ab"), int, ValueError("x")])
 def test_what_is_no_value_is_an_error_of_its_step(value: Any) -> None:
     error = outcome(called("a"), capable(work=lambda: value))
@@ -294,34 +303,22 @@ def test_what_is_no_value_is_an_error_of_its_step(value: Any) -> None:
     assert (error.message, error.code) == (message, "bad_result")
 
 
-@pytest.mark.parametrize("kind", ["tool", "handler", "agent"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_function_that_returns_a_coroutine_fails_its_step_with_the_reason(kind: str) -> None:
     async def later() -> str:
         return "never"
 
-    function: Any = lambda: later()  # noqa: E731, PLW0108 - it forgets to await it
-    steps = {
-        "tool": called("a", tool="it"),
-        "handler": thought("a", type="handler", name="it"),
-        "agent": thought("a", agent="it"),
-    }
-    everything = {"it": function}
-    error = outcome(steps[kind], Capabilities(tools=everything, handlers=everything, agents=everything))
-    assert error == told(
-        "it returned nothing that can be used. Go on without it. Reason: the function returned a coroutine; "
-        "declare it async or await it.",
-        "bad_result",
-        cause="the function returned a coroutine; declare it async or await it",
-    )
+    reason = "the function returned a coroutine; declare it async or await it"
+    message = f"it returned nothing that can be used. Go on without it. Reason: {reason}."
+    error = outcome(*calling(kind, lambda: later()))  # noqa: PLW0108 - it forgets to await it
+    assert error == told(message, "bad_result", cause=reason)
 
 
 @pytest.mark.parametrize("kind", ["handler", "agent"])
 @pytest.mark.parametrize("success", [False, None, 0, "false"])
 def test_a_handler_or_agent_that_says_that_it_did_not_succeed_fails_its_step(kind: str, success: Any) -> None:
-    said = {"it": lambda: {"success": success, "error": "No answer", "user_message": "Ask later"}}
-    step = thought("a", agent="it") if kind == "agent" else thought("a", type="handler", name="it")
-    error = outcome(step, Capabilities(handlers=said, agents=said))
-    assert error == told("No answer", "tool", "Ask later")
+    said = {"success": success, "error": "No answer", "user_message": "Ask later"}
+    assert outcome(*calling(kind, lambda: said)) == told("No answer", "tool", "Ask later")
 
 
 TOO_LARGE = (
@@ -358,23 +355,13 @@ def aliased_and_asked(task: str, who: Alias) -> Any:
     return task, who.values["step_id"]
 
 
-NAMED: dict[str, dict[str, Any]] = {
-    "handler": {"type": "handler", "name": "look"},
-    "agent": {"agent": "look"},
-}
-
-
-@pytest.mark.parametrize("kind", ["tool", "handler", "agent"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_context_under_another_name_knows_its_step(kind: str) -> None:
-    step = called("a", tool="look") if kind == "tool" else thought("a", **NAMED[kind])
-    functions = {"tool": {"tools": [plain_tool("look", aliased)]}}
-    capabilities = Capabilities(**functions.get(kind, {f"{kind}s": {"look": aliased}}))
-    assert outcome(step, capabilities) == "a"
+    assert outcome(*calling(kind, aliased)) == "a"
 
 
 def test_an_agent_with_a_context_under_another_name_is_given_its_task() -> None:
-    capabilities = Capabilities(agents={"look": aliased_and_asked})
-    assert outcome(thought("a", agent="look"), capabilities) == ("Do a", "a")
+    assert outcome(*calling("agent", aliased_and_asked)) == ("Do a", "a")
 
 
 @pytest.mark.parametrize("name", ["notify.user", "send it", "x" * 300])

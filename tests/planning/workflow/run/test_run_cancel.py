@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,7 +17,6 @@ from run_cases import (
     capable,
     changes,
     flow,
-    heard,
     plain_tool,
     plan_notes,
     states,
@@ -23,10 +25,13 @@ from run_cases import (
 )
 
 from planning.tools import ToolError
+from planning.tools.guard import Retry
 from planning.workflow import (
+    Capabilities,
     MemoryItem,
     RunChanged,
     StepChanged,
+    StepRecord,
     Workflow,
     WorkflowRun,
     arun_workflow,
@@ -35,126 +40,136 @@ from planning.workflow import (
 from session import Session, Snapshot
 
 
-def test_running_async_steps_are_cancelled_and_the_rest_is_pending() -> None:
-    async def scene(session: Session) -> list[str]:
-        slow = Slow()
-        steps = [thought("a"), called("b", tool="later"), called("c", "b"), called("d", tool="later")]
-        run = asyncio.create_task(
-            arun_workflow(flow(*steps), capable(later=slow.later, work=slow.later), session=session)
-        )
-        await slow.until_begun(2)
-        run.cancel()
-        await cancelled(run)
-        return slow.told
-
+def stop(
+    workflow: Workflow, capabilities: Capabilities, slow: Slow, *, begun: int = 1, times: int = 1
+) -> Session:
+    """Run in a session of its own, and cancel so many times as soon as so many calls have begun."""
     session = Session()
-    records = heard(session)
-    assert asyncio.run(scene(session)) == ["cancelled", "cancelled"]
+
+    async def scene() -> None:
+        run = asyncio.create_task(arun_workflow(workflow, capabilities, session=session, max_parallel=3))
+        await slow.until_begun(begun)
+        for _ in range(times):
+            run.cancel()
+            for _ in range(20):
+                await asyncio.sleep(0)
+            slow.was_awaited.append(not run.done())
+        if times == 1:
+            slow.may_end.set()
+        await cancelled(run)
+        slow.may_end.set()
+
+    asyncio.run(scene())
+    return session
+
+
+def test_running_async_steps_are_cancelled_and_the_rest_is_pending() -> None:
+    slow = Slow()
+    steps = [thought("a"), called("b", tool="later"), called("c", "b"), called("d", tool="later")]
+    session = stop(flow(*steps), capable(later=slow.later, work=slow.later), slow, begun=2)
+    assert slow.told == ["cancelled", "cancelled"]
     workflow = session.select_latest(Workflow)
     assert states(workflow) == {"a": "completed", "b": "pending", "c": "pending", "d": "pending"}
     assert workflow is not None
     assert (workflow.status, workflow.completed_at) == ("in_progress", None)
-    assert plan_notes(session) == [
-        ("done", ("Thought through",)),
-        ("pending", ("Stopped before it was done",)),
-        ("pending", ()),
-        ("pending", ("Stopped before it was done",)),
-    ]
-    assert sorted(changes(records)[-2:]) == [("b", "pending"), ("d", "pending")]
+    stopped = ("pending", ("Stopped before it was done",))
+    assert plan_notes(session) == [("done", ("Thought through",)), stopped, ("pending", ()), stopped]
+    last = session.select_all(StepRecord)[-2:]
+    assert sorted(changes(last)) == [("b", "pending"), ("d", "pending")]
 
 
 def test_steps_in_threads_are_awaited_and_their_outputs_are_kept() -> None:
-    async def scene(session: Session) -> None:
-        slow = Slow()
-        steps = [called("a", tool="plain"), called("b", tool="plain"), thought("c", "a"), thought("d")]
-        run = asyncio.create_task(
-            arun_workflow(flow(*steps), capable(plain=slow.plain), session=session, max_parallel=2)
-        )
-        await slow.until_begun(2)
-        run.cancel()
-        for _ in range(20):
-            await asyncio.sleep(0)
-        assert not run.done()
-        slow.may_end.set()
-        await cancelled(run)
-
-    session = Session()
-    asyncio.run(scene(session))
-    assert states(session.select_latest(Workflow)) == {
-        "a": "completed", "b": "completed", "c": "pending", "d": "pending",
-    }  # fmt: skip
+    slow = Slow()
+    calls = [called(step_id, tool="plain") for step_id in "abc"]
+    workflow = flow(*calls, thought("d", "a"), thought("e", "c"))
+    session = stop(workflow, capable(plain=slow.plain), slow, begun=3)
+    assert slow.was_awaited == [True]
+    statuses = dict.fromkeys("abc", "completed") | dict.fromkeys("de", "pending")
+    assert states(session.select_latest(Workflow)) == statuses
     assert tool_threads() == []
-    again = run_workflow(flow(*again_steps()), capable(plain=Slow().plain), session=session)
-    assert dict(again.outputs) == {"a": "from a thread", "b": "from a thread", "c": "Do c", "d": "Do d"}
-
-
-def again_steps() -> list[Any]:
-    return [called("a", tool="plain"), called("b", tool="plain"), thought("c", "a"), thought("d")]
+    again = run_workflow(workflow, capable(plain=Slow().plain), session=session)
+    outputs = dict.fromkeys("abc", "from a thread") | {"d": "Do d", "e": "Do e"}
+    assert dict(again.outputs) == outputs
 
 
 @pytest.mark.parametrize("tool", ["plain", "careful"])
 def test_a_second_cancelling_waits_for_nothing(tool: str) -> None:
-    async def scene(session: Session) -> None:
-        slow = Slow()
-        work = plain_tool("work", getattr(slow, tool), idempotent=False)
-        run = asyncio.create_task(
-            arun_workflow(flow(called("a"), thought("b", "a")), capable(work), session=session)
-        )
-        await slow.until_begun(1)
-        run.cancel()
-        for _ in range(20):
-            await asyncio.sleep(0)
-        assert not run.done()
-        run.cancel()
-        await cancelled(run)
-        slow.may_end.set()
-
-    session = Session()
-    asyncio.run(scene(session))
+    slow = Slow()
+    workflow = flow(called("a"), thought("b", "a"))
+    work = plain_tool("work", getattr(slow, tool), idempotent=False)
+    session = stop(workflow, capable(work), slow, times=2)
+    assert slow.was_awaited[0] is True
     assert states(session.select_latest(Workflow)) == {"a": "failed", "b": "pending"}
-    again = run_workflow(
-        flow(called("a"), thought("b", "a")),
-        capable(plain_tool("work", lambda: "twice!", idempotent=False)),
-        session=session,
-    )
+    twice = plain_tool("work", lambda: "twice!", idempotent=False)
+    again = run_workflow(workflow, capable(twice), session=session)
     assert (again.status, dict(again.errors), dict(again.outputs)) == ("failed", {"a": MAYBE}, {})
 
 
 def test_a_call_that_must_not_be_made_twice_is_awaited_although_it_could_be_cancelled() -> None:
-    async def scene(session: Session) -> list[str]:
-        slow = Slow()
-        work = plain_tool("work", slow.careful, idempotent=False)
-        run = asyncio.create_task(arun_workflow(flow(called("a")), capable(work), session=session))
-        await slow.until_begun(1)
-        run.cancel()
-        for _ in range(20):
-            await asyncio.sleep(0)
-        slow.may_end.set()
-        await cancelled(run)
-        return slow.told
-
-    session = Session()
-    assert asyncio.run(scene(session)) == ["careful"]
-    assert states(session.select_latest(Workflow)) == {"a": "completed"}
+    slow = Slow()
+    work = plain_tool("work", slow.careful, idempotent=False)
+    session = stop(flow(called("a")), capable(work), slow)
+    assert (slow.told, states(session.select_latest(Workflow))) == (["careful"], {"a": "completed"})
 
 
 def test_a_tool_that_does_not_let_itself_be_cancelled_completes_its_step() -> None:
+    slow = Slow()
+
+    async def stubborn() -> str:
+        with suppress(asyncio.CancelledError):
+            await slow.later()
+        return "nevertheless"
+
+    session = stop(flow(called("a"), thought("b", "a")), capable(work=stubborn), slow)
+    assert states(session.select_latest(Workflow)) == {"a": "completed", "b": "pending"}
+
+
+@pytest.mark.parametrize("is_in_the_wait", [True, False])
+def test_a_run_that_is_stopped_between_two_attempts_makes_no_other(
+    is_in_the_wait: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr("planning.workflow.run.calls.Retry", partial(Retry, wait_initial=60, wait_max=60))
+
     async def scene(session: Session) -> None:
-        begun = asyncio.Event()
+        tried, go_on = asyncio.Event(), threading.Event()
+        loop = asyncio.get_running_loop()
 
-        async def stubborn() -> str:
-            begun.set()
-            try:
-                await asyncio.sleep(5)
-            except asyncio.CancelledError:
-                return "nevertheless"
-            return "never"
+        def work() -> None:
+            calls.append(1)
+            loop.call_soon_threadsafe(tried.set)
+            go_on.wait(10)
+            raise ConnectionError
 
-        steps = [called("a"), thought("b", "a")]
-        run = asyncio.create_task(arun_workflow(flow(*steps), capable(work=stubborn), session=session))
-        await begun.wait()
+        run = asyncio.create_task(
+            arun_workflow(flow(called("a", retries=2)), capable(work=work), session=session)
+        )
+        await tried.wait()
+        if is_in_the_wait:
+            go_on.set()
+            await asyncio.sleep(0.1)
         run.cancel()
+        loop.call_later(0.02, go_on.set)
         await cancelled(run)
+
+    session = Session()
+    asyncio.run(scene(session))
+    assert (calls, states(session.select_latest(Workflow))) == ([1], {"a": "pending"})
+
+
+def test_a_call_that_ends_at_the_moment_of_the_stop_is_done() -> None:
+    async def scene(session: Session) -> None:
+        runs: list[asyncio.Task[Any]] = []
+
+        async def work() -> int:
+            await asyncio.sleep(0)
+            runs[0].cancel()
+            return 1
+
+        tool = plain_tool("work", work, idempotent=False)
+        workflow = flow(called("a"), thought("b", "a"))
+        runs.append(asyncio.create_task(arun_workflow(workflow, capable(tool), session=session)))
+        await cancelled(runs[0])
 
     session = Session()
     asyncio.run(scene(session))

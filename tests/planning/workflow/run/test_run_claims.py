@@ -91,19 +91,17 @@ def told(outcomes: list[WorkflowResult | WorkflowError]) -> list[str]:
     return sorted(each.status if isinstance(each, WorkflowResult) else str(each) for each in outcomes)
 
 
-def test_of_two_threads_that_resume_a_run_at_the_same_moment_one_wins_and_the_other_is_refused() -> None:
-    office, session = Office(others=1), Meeting()
-    office.run(session)
-    office.is_broken = False
-    session.meeting = threading.Barrier(2)
-    outcomes = office.run_in_threads(session, STEPS, STEPS)
-    assert (told(outcomes), office.mails) == (["completed", RUNNING], ["sent"])
-    assert len(session.select_all(WorkflowRun)) == 1
+FIRST = flow(thought("t"), called("a", "t", tool="broken"), called("m", "a", tool="mail"))
 
 
-def test_of_two_edited_versions_that_resume_a_run_at_the_same_moment_one_wins() -> None:
-    first = flow(thought("t"), called("a", "t", tool="broken"), called("m", "a", tool="mail"))
-    versions = [flow(*first.steps, thought(name)) for name in ("x", "y")]
+@pytest.mark.parametrize(
+    ("first", "versions"),
+    [(STEPS, [STEPS, STEPS]), (FIRST, [flow(*FIRST.steps, thought(name)) for name in ("x", "y")])],
+    ids=["unchanged", "edited"],
+)
+def test_of_two_threads_that_resume_a_run_at_the_same_moment_one_wins_and_the_other_is_refused(
+    first: Workflow, versions: list[Workflow]
+) -> None:
     office, session = Office(others=1), Meeting()
     office.run(session, first)
     office.is_broken = False
@@ -138,18 +136,24 @@ def test_however_threads_take_turns_no_run_calls_what_must_not_be_called_twice()
         assert len(office.mails) == len(begun) == len(set(begun)) == len(runs)
 
 
-def test_a_workflow_that_is_running_is_refused_to_a_second_task() -> None:
-    async def scene() -> list[Any]:
-        async def work() -> str:
-            await asyncio.sleep(0)
-            return "worked"
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_a_workflow_that_is_running_is_refused_to_a_second_task(idempotent: bool) -> None:
+    calls: list[int] = []
 
-        session = Session()
-        runs = [arun_workflow(flow(called("a")), capable(work=work), session=session) for _ in range(2)]
+    async def work() -> None:
+        calls.append(1)
+        await asyncio.sleep(0)
+
+    async def scene() -> list[Any]:
+        capabilities = capable(plain_tool("work", work, idempotent=idempotent))
+        runs = [
+            arun_workflow(flow(thought("z"), called("a", "z")), capabilities, session=session) for _ in "12"
+        ]
         return await asyncio.gather(*runs, return_exceptions=True)
 
+    session = Session()
     first, second = asyncio.run(scene())
-    assert (first.status, str(second)) == ("completed", RUNNING)
+    assert (first.status, str(second), calls) == ("completed", RUNNING, [1])
 
 
 def test_a_tool_that_runs_its_own_workflow_is_refused() -> None:

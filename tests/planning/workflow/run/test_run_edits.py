@@ -15,6 +15,7 @@ from planning.workflow import (
     WorkflowError,
     WorkflowResult,
     WorkflowRun,
+    WorkflowStep,
     add_step,
     remove_step,
     replace_step,
@@ -99,52 +100,44 @@ def test_steps_may_be_added_and_removed_and_put_in_another_order(shop: Shop, ses
     assert (plan.status, result.warnings) == ("completed", ())
 
 
-@pytest.mark.parametrize(
-    ("changes", "fields"),
-    [
-        ({"inputs": {"value": 8}}, "inputs"),
-        ({"name": "mail"}, "name"),
-        ({"description": "Else"}, "description"),
-        ({"expected_key": None}, "expected_key"),
-        ({"output_path": ("x",)}, "output_path"),
-        ({"type": "handler", "inputs": {}}, "type and inputs"),
-        ({"type": None, "name": None, "agent": "x"}, "type and name and agent"),
-    ],
-)
-def test_a_completed_step_that_did_something_else_is_refused_by_name(
-    shop: Shop, session: Session, changes: Any, fields: str
+SKIPPED = called("s", "a", done_check="True")
+CHANGES: list[tuple[dict[str, Any], str]] = [
+    ({"inputs": {"value": 8}}, "inputs"),
+    ({"name": "mail"}, "name"),
+    ({"description": "Else"}, "description"),
+    ({"expected_key": None}, "expected_key"),
+    ({"output_path": ("x",)}, "output_path"),
+    ({"type": "handler", "inputs": {}}, "type and inputs"),
+    ({"type": None, "name": None, "agent": "x"}, "type and name and agent"),
+]
+CHANGED: list[tuple[list[WorkflowStep], str]] = [
+    *(
+        ([replace(FIRST.steps[0], **new), SKIPPED, MENDED], f"step 'a' is completed and its {fields} changed")
+        for new, fields in CHANGES
+    ),
+    ([called("s", done_check="True"), called("b")], "step 'a' is completed and was removed"),
+    (
+        [FIRST.steps[0], replace(SKIPPED, done_check="False"), MENDED],
+        "step 's' is completed and its done_check changed",
+    ),
+]
+
+
+@pytest.mark.parametrize(("steps", "what"), CHANGED)
+def test_a_completed_step_that_was_changed_or_removed_is_refused_by_name(
+    shop: Shop, steps: list[WorkflowStep], what: str
 ) -> None:
+    session = Session()
+    shop.run(flow(FIRST.steps[0], SKIPPED, FIRST.steps[1]), session)
+    shop.calls.clear()
     before = session.snapshot()
     with pytest.raises(WorkflowError) as refused:
-        shop.run(replace(FIRST, steps=(replace(FIRST.steps[0], **changes), MENDED, FIRST.steps[2])), session)
+        shop.run(flow(*steps), session)
     assert str(refused.value) == (
-        f"the unfinished run in this session cannot be resumed: step 'a' is completed and its {fields} "
-        "changed; restore that step, or use another session to start over"
+        f"the unfinished run in this session cannot be resumed: {what}; restore that step, or use another "
+        "session to start over"
     )
     assert (shop.calls, session.snapshot()) == ([], before)
-
-
-def test_a_completed_step_that_was_removed_is_refused_by_name(shop: Shop, session: Session) -> None:
-    workflow = flow(called("b", inputs={"value": 2}))
-    with pytest.raises(WorkflowError) as refused:
-        shop.run(workflow, session)
-    assert str(refused.value) == (
-        "the unfinished run in this session cannot be resumed: step 'a' is completed and was removed; "
-        "restore that step, or use another session to start over"
-    )
-    assert shop.calls == []
-
-
-def test_a_skipped_step_with_another_condition_is_refused_by_name(shop: Shop) -> None:
-    session = Session()
-    skipped, failing = called("a", done_check="True"), called("b", "a", inputs={"value": -1})
-    shop.run(flow(skipped, failing), session)
-    with pytest.raises(WorkflowError) as refused:
-        shop.run(flow(replace(skipped, done_check="False"), failing), session)
-    assert str(refused.value) == (
-        "the unfinished run in this session cannot be resumed: step 'a' is completed and its done_check "
-        "changed; restore that step, or use another session to start over"
-    )
 
 
 @pytest.mark.parametrize(

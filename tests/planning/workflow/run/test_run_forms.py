@@ -4,43 +4,19 @@ from __future__ import annotations
 
 import re
 import uuid
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
-import attrs
-import pydantic
 import pytest
+from record_values import Page, Pair, Part, Row
 from run_cases import called, capable, flow, plain_tool, thought
 
 from planning.tools import ToolResult
 from planning.workflow import MemoryItem, WorkflowError, WorkflowRun, run_workflow
 from session import Session, Snapshot
-
-
-@dataclass(frozen=True)
-class Row:
-    name: str
-    tags: list[int] = field(default_factory=list)
-
-
-@attrs.define
-class Part:
-    name: str
-    parts: list[int] = attrs.field(factory=list)
-
-
-class Page(pydantic.BaseModel):
-    title: str
-    lines: list[int] = []
-
-
-class Pair(NamedTuple):
-    first: list[int]
-    second: int
 
 
 class Colour(Enum):

@@ -12,8 +12,7 @@ import pytest
 from run_cases import called, capable, flow, states, thought
 
 from planning.tools import ToolContext
-from planning.workflow import WorkflowError, WorkflowResult, arun_workflow, run_workflow
-from planning.workflow.run.schedule import Schedule
+from planning.workflow import StepRecord, WorkflowError, WorkflowResult, arun_workflow, run_workflow
 from session import Session
 
 
@@ -162,33 +161,37 @@ def test_a_dependency_that_is_named_twice_counts_once() -> None:
     assert states(result.workflow) == {"a": "completed", "b": "completed"}
 
 
+CIRCLE = "the steps depend on each other in a circle: "
+TIMEOUT = "step 'a': a timeout must be seconds of more than 0, at most 1000000, or None; got "
+RETRIES = "step 'a': retries must be a whole number of at least 0, got "
+FIELDS: list[tuple[dict[str, Any], str]] = [
+    ({"inputs": {"table": "t"}},
+     "step 'a': it has inputs and calls nothing; name its tool, handler or agent, or remove the inputs"),
+    ({"name": "x"}, "step 'a': type and name belong together: give both, or neither"),
+    ({"type": "tool"}, "step 'a': type and name belong together: give both, or neither"),
+    ({"type": "tool", "name": "work", "agent": "x"},
+     "step 'a': it names the tool 'work' and the agent 'x'; keep one"),
+    ({"type": "function", "name": "x"}, "step 'a': 'function' is unknown; send one of tool, handler"),
+    ({"on_failure": "stop"}, "step 'a': 'stop' is unknown; send one of fail, skip_dependents, continue"),
+    *(({"timeout": each}, f"{TIMEOUT}{each!r}") for each in (0, -1.5, float("inf"), "5")),
+    *(({"retries": each}, f"{RETRIES}{each!r}") for each in (-1, 1.5, True)),
+]  # fmt: skip
 REFUSED = [
-    ([thought("a", "a")], "the steps depend on each other in a circle: a -> a; leave one dependency out"),
+    ([thought("a", "a")], f"{CIRCLE}a -> a; leave one dependency out"),
     (
         [thought("a", "c"), thought("b", "a"), thought("c", "b"), thought("d")],
-        "the steps depend on each other in a circle: a -> c -> b -> a; leave one dependency out",
+        f"{CIRCLE}a -> c -> b -> a; leave one dependency out",
+    ),
+    (
+        [thought(f"s{number}", f"s{(number + 1) % 30}") for number in range(30)],
+        f"{CIRCLE}s0 -> s1 -> s2 -> s3 -> s4 -> s5 -> ... (23 more) -> s29 -> s0; leave one dependency out",
     ),
     (
         [thought("a", "nobody")],
         "step 'a' depends on 'nobody', which does not exist; add that step, or leave the dependency out",
     ),
-    (
-        [thought("a", inputs={"table": "t"})],
-        "step 'a': it has inputs and calls nothing; name its tool, handler or agent, or remove the inputs",
-    ),
-    ([thought("a", name="x")], "step 'a': type and name belong together: give both, or neither"),
-    ([thought("a", type="tool")], "step 'a': type and name belong together: give both, or neither"),
-    ([called("a", agent="x")], "step 'a': it names the tool 'work' and the agent 'x'; keep one"),
-    (
-        [thought("a", type="function", name="x")],
-        "step 'a': 'function' is unknown; send one of tool, handler",
-    ),
     ([thought("a"), thought("b"), thought("a")], "two steps have the id 'a'; give each an id of its own"),
-    (
-        [thought(f"s{number}", f"s{(number + 1) % 30}") for number in range(30)],
-        "the steps depend on each other in a circle: s0 -> s1 -> s2 -> s3 -> s4 -> s5 -> ... (23 more) -> "
-        "s29 -> s0; leave one dependency out",
-    ),
+    *(([thought("a", **fields)], message) for fields, message in FIELDS),
 ]
 
 
@@ -202,17 +205,16 @@ def test_what_has_no_order_or_is_impossible_is_refused_and_nothing_is_begun(step
     assert session.snapshot() == before
 
 
-def test_all_steps_behind_one_are_found_once_and_the_nearest_first() -> None:
+def test_all_steps_behind_a_failure_are_blocked_once_and_the_nearest_first() -> None:
     steps = [
-        thought("a"),
+        called("a", tool="nobody"),
         thought("d", "b", "c"),
         thought("b", "a"),
         thought("c", "a"),
         thought("e", "d", "a"),
     ]
-    schedule = Schedule(flow(*steps))
-    assert list(schedule.behind("a")) == ["b", "c", "e", "d"]
-    assert list(schedule.behind("e")) == []
+    records = run_workflow(flow(*steps), capable()).session.select_all(StepRecord)
+    assert [each.step_id for each in records if each.status == "pending"] == ["b", "c", "e", "d"]
 
 
 def test_a_workflow_without_steps_is_completed() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from run_cases import called, capable, flow, plain_tool, plan_notes, plan_states, states, thought
+from run_cases import called, cancelled, capable, flow, plain_tool, plan_notes, states, thought
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningToolsSection, Toolbox, plan_text
@@ -24,6 +24,9 @@ def text(session: Session) -> str:
     plan = session.select_latest(Plan)
     assert plan is not None
     return plan_text(plan) + "\n"
+
+
+DONE = "(completed, 1 of 1 done)\nS001 done: Do a\n  step a\n  - Thought through\n"
 
 
 def broken() -> None:
@@ -79,23 +82,18 @@ def test_the_plan_of_a_run_that_was_stopped_and_of_one_that_went_on(snapshot: Sn
             await asyncio.sleep(5)
         return "at last"
 
-    def mail() -> None:
-        raise KeyboardInterrupt
+    capabilities = capable(slow=slow, mail=lambda: "sent")
 
-    async def scene(session: Session) -> None:
-        event = begun[0]
-        capabilities = capable(slow=slow, mail=lambda: "sent")
+    async def scene(event: asyncio.Event) -> None:
         run = asyncio.create_task(arun_workflow(workflow, capabilities, session=session, max_parallel=1))
         await event.wait()
         run.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await run
+        await cancelled(run)
 
     session = Session()
-    asyncio.run(scene(session))
+    asyncio.run(scene(begun[0]))
     stopped = text(session)
-    result = run_workflow(workflow, capable(slow=slow, mail=lambda: "sent"), session=session, max_parallel=1)
-    assert result.status == "completed"
+    assert run_workflow(workflow, capabilities, session=session, max_parallel=1).status == "completed"
     assert f"{stopped}\n{text(session)}" == snapshot
 
 
@@ -201,12 +199,6 @@ def test_a_fitted_text_is_empty_or_what_a_plan_takes(given_text: str, rule: Text
     assert fitted(found, rule) == found
 
 
-def test_a_workflow_without_steps_is_a_plan_without_steps() -> None:
-    result = run_workflow(flow(), capable())
-    assert text(result.session).startswith("Find it out (")
-    assert plan_states(result.session) == []
-
-
 def test_a_long_or_odd_outcome_is_cut_to_a_note_on_one_line() -> None:
     odd = plain_tool("work", lambda: "\u00e9" * 100 + "\n" + "x" * 1000)
     result = run_workflow(flow(called("a"), called("b", tool="blank")), capable(odd, blank=lambda: " \n "))
@@ -226,52 +218,42 @@ def run_with(session: Session, act: Any, *steps: Any) -> WorkflowResult:
     )
 
 
-def test_a_plan_that_somebody_puts_in_its_place_is_left_alone_and_said() -> None:
+SETUP = {"objective": "Mine", "initial_steps": [{"title": "x"}]}
+MINE = "Mine (active, 0 of 1 done)\nS001 pending: x\n"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "plan"),
+    [
+        ("planning_setup_plan", SETUP, MINE),
+        ("planning_clear_plan", {}, "Find it out (abandoned, 0 of 0 done)\n"),
+    ],
+)
+def test_a_plan_that_other_code_replaces_or_clears_is_left_alone_with_a_warning(
+    tool: str, arguments: dict[str, Any], plan: str
+) -> None:
     session = Session()
-
-    def act(toolbox: Toolbox) -> None:
-        assert toolbox.call(
-            "planning_setup_plan", {"objective": "Mine", "initial_steps": [{"title": "x"}]}
-        ).success
-
-    result = run_with(session, act)
-    assert (result.status, result.warnings) == ("completed", (REPLACED,))
-    assert text(session) == "Mine (active, 0 of 1 done)\nS001 pending: x\n"
+    result = run_with(session, lambda toolbox: toolbox.call(tool, arguments) and None)
+    assert (result.status, result.warnings, text(session)) == ("completed", (REPLACED,), plan)
 
 
-def test_a_plan_that_somebody_clears_is_left_alone_and_said() -> None:
-    session = Session()
-    result = run_with(session, lambda toolbox: toolbox.call("planning_clear_plan", {}) and None)
-    assert (result.status, result.warnings) == ("completed", (REPLACED,))
-    assert text(session) == "Find it out (abandoned, 0 of 0 done)\n"
-
-
-def test_a_step_that_somebody_adds_stays_and_the_run_is_shown_on() -> None:
+def test_steps_and_marks_of_others_stay_and_the_plan_still_shows_the_run() -> None:
     session = Session()
 
     def act(toolbox: Toolbox) -> None:
         assert toolbox.call("planning_add_step", {"steps": [{"title": "Tell them"}]}).success
-
-    result = run_with(session, act)
-    assert (result.status, result.warnings) == ("completed", ())
-    assert text(session).endswith("S004 pending: Tell them\n")
-    assert plan_states(session) == ["done", "done", "done", "pending"]
-
-
-def test_a_mark_that_somebody_sets_is_overruled_by_what_happens() -> None:
-    session = Session()
-
-    def act(toolbox: Toolbox) -> None:
         for step_id, status in (("S003", "done"), ("S001", "blocked"), ("S002", "done")):
             mark = {"step_id": step_id, "status": status, "note": "says the agent"}
             assert toolbox.call("planning_mark_step", mark).success
 
     result = run_with(session, act)
     assert (result.status, result.warnings) == ("completed", ())
+    assert text(session).endswith("S004 pending: Tell them\n")
     assert plan_notes(session) == [
         ("blocked", ("Thought through", "says the agent")),
         ("done", ("says the agent", "worked")),
         ("done", ("says the agent", "Thought through")),
+        ("pending", ()),
     ]
 
 
@@ -281,7 +263,7 @@ FOREIGN = "the session has another active plan, which is left alone; the plan do
 def with_plan_of_an_agent() -> tuple[Session, Toolbox]:
     session = Session()
     toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
-    toolbox.call("planning_setup_plan", {"objective": "Mine", "initial_steps": [{"title": "x"}]})
+    toolbox.call("planning_setup_plan", SETUP)
     return session, toolbox
 
 
@@ -289,8 +271,7 @@ def with_plan_of_an_agent() -> tuple[Session, Toolbox]:
 def test_an_active_plan_that_was_there_before_is_left_alone_and_said(steps: Any) -> None:
     session, _ = with_plan_of_an_agent()
     result = run_workflow(flow(*steps), capable(), session=session)
-    assert (result.status, result.warnings) == ("completed", (FOREIGN,))
-    assert text(session) == "Mine (active, 0 of 1 done)\nS001 pending: x\n"
+    assert (result.status, result.warnings, text(session)) == ("completed", (FOREIGN,), MINE)
 
 
 @pytest.mark.parametrize(
@@ -301,21 +282,15 @@ def test_a_plan_that_is_over_is_replaced(tool: str, arguments: dict[str, Any]) -
     session, toolbox = with_plan_of_an_agent()
     toolbox.call(tool, arguments)
     result = run_workflow(flow(thought("a")), capable(), session=session)
-    assert result.warnings == ()
-    assert (
-        text(session)
-        == "Find it out (completed, 1 of 1 done)\nS001 done: Do a\n  step a\n  - Thought through\n"
-    )
+    assert (result.warnings, text(session)) == ((), f"Find it out {DONE}")
 
 
-def test_the_plan_of_a_run_that_failed_is_replaced_by_that_of_the_next_workflow() -> None:
+def test_the_plan_of_an_earlier_run_is_replaced_by_that_of_the_next() -> None:
     session = Session()
     run_workflow(everything(), CAPABILITIES, session=session)
-    result = run_workflow(flow(thought("a"), goal="Another"), capable(), session=session)
-    assert result.warnings == ()
-    assert (
-        text(session) == "Another (completed, 1 of 1 done)\nS001 done: Do a\n  step a\n  - Thought through\n"
-    )
+    for _ in range(2):
+        result = run_workflow(flow(thought("a"), goal="Another"), capable(), session=session)
+        assert (result.warnings, text(session)) == ((), f"Another {DONE}")
 
 
 def test_two_runs_that_look_alike_in_the_plan_do_not_mark_the_same_one() -> None:
@@ -370,16 +345,6 @@ def test_a_step_that_somebody_adds_keeps_a_plan_open_whose_other_steps_are_over(
     plan = session.select_latest(Plan)
     assert plan is not None
     assert (result.status, plan.status) == ("completed", "active")
-
-
-def test_a_run_that_begins_afresh_has_a_fresh_plan() -> None:
-    session = Session()
-    for _ in range(2):
-        run_workflow(flow(thought("a")), capable(), session=session)
-    assert (
-        text(session)
-        == "Find it out (completed, 1 of 1 done)\nS001 done: Do a\n  step a\n  - Thought through\n"
-    )
 
 
 def test_where_the_reducers_of_the_plan_are_anothers_the_run_goes_on_without_it() -> None:

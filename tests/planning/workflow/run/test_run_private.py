@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from run_cases import called, capable, flow, heard, plain_tool, states, told
+from run_cases import called, capable, flow, heard, plain_tool, plan_notes, states, told
 
 from planning import Plan
 from planning.workflow import Capabilities, MemoryItem, StepRecord, Workflow, WorkflowRun, run_workflow
-from session import Session
+from session import Session, Snapshot
 from session.events import SessionEvent
 
 SECRET = "the card number is 4111"  # noqa: S105 - it is none
@@ -44,66 +44,54 @@ def everything_told(
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_private_output_is_in_nothing_but_the_result(
-    caplog: pytest.LogCaptureFixture, is_async: bool
-) -> None:
+def test_a_private_output_is_in_nothing_but_the_result(is_async: bool) -> None:
     async def later() -> str:
         return SECRET
 
-    workflow = flow(called("a", tool="vault"))
     capabilities = private(later if is_async else lambda: SECRET)
-    assert SECRET not in everything_told(workflow, capabilities, caplog)
-    result = run_workflow(workflow, capabilities)
+    result = run_workflow(flow(called("a", tool="vault", expected_key="card")), capabilities)
     assert dict(result.outputs) == {"a": SECRET}
     (_, done) = result.session.select_all(StepRecord)
     assert (done.output, done.is_withheld) == (None, True)
-    plan = result.session.select_latest(Plan)
-    assert plan is not None
-    assert plan.steps[0].notes == ("Done",)
-
-
-def test_what_a_private_tool_stores_under_a_key_is_in_the_memory_alone(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    workflow = flow(called("a", tool="vault", expected_key="card"))
-    assert SECRET not in everything_told(workflow, private(lambda: SECRET), caplog)
-    result = run_workflow(workflow, private(lambda: SECRET))
+    assert plan_notes(result.session) == [("done", ("Done",))]
     (item,) = result.session.select_all(MemoryItem)
     assert (item.type, item.key, item.value, item.step_id) == ("step_result", "card", SECRET, "a")
+    assert json.loads(json.dumps(result.to_dict()))["outputs"] == {"a": SECRET}
+
+
+PATH: dict[str, Any] = {"output_path": ("in", "total"), "expected_key": "key"}
 
 
 @pytest.mark.parametrize(
-    "fail",
+    ("outcome", "fields"),
     [
-        pytest.param({"success": False, "error": SECRET, "user_message": SECRET}, id="reported"),
-        pytest.param(ValueError(SECRET), id="raised"),
-        pytest.param(ConnectionError(SECRET), id="raised and may pass"),
+        (SECRET, {}),
+        (SECRET, {"expected_key": "card"}),
+        ({"success": False, "error": SECRET, "user_message": SECRET}, {}),
+        (ValueError(SECRET), {}),
+        (ConnectionError(SECRET), {}),
+        (SECRET, PATH),
+        ({SECRET: 1}, PATH),
+        ({"in": {SECRET: 1}}, PATH),
+        ({SECRET: 1}, {}),
     ],
+    ids=range(9),
 )
-def test_nothing_of_why_a_private_tool_failed_is_told(caplog: pytest.LogCaptureFixture, fail: Any) -> None:
-    def failing() -> Any:
-        if isinstance(fail, Exception):
-            raise fail
-        return fail
-
-    assert SECRET not in everything_told(flow(called("a", tool="vault")), private(failing), caplog)
-
-
-@pytest.mark.parametrize("output", [SECRET, {SECRET: 1}, {"in": {SECRET: 1}}])
-def test_a_missing_path_in_a_private_output_tells_nothing_of_it(
-    caplog: pytest.LogCaptureFixture, output: Any
+@pytest.mark.parametrize("is_async", [False, True])
+def test_private_data_is_in_no_record_event_error_or_log_whatever_the_outcome(
+    caplog: pytest.LogCaptureFixture, outcome: Any, fields: dict[str, Any], is_async: bool
 ) -> None:
-    workflow = flow(called("a", tool="vault", output_path=("in", "total"), expected_key="key"))
-    assert SECRET not in everything_told(workflow, private(lambda: output), caplog)
+    def vault() -> Any:
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
+    async def later() -> Any:
+        return vault()
 
-@pytest.mark.parametrize("output", [SECRET, {SECRET: 1}])
-def test_a_reference_that_leads_nowhere_in_a_private_output_tells_nothing_of_it(
-    caplog: pytest.LogCaptureFixture, output: Any
-) -> None:
-    inputs = {"value": "${a.output.total}"}
-    workflow = flow(called("a", tool="vault"), called("b", "a", tool="echo", inputs=inputs))
-    assert SECRET not in everything_told(workflow, private(lambda: output), caplog)
+    nowhere = called("b", "a", tool="echo", inputs={"value": "${a.output.total}"})
+    workflow = flow(called("a", tool="vault", **fields), nowhere)
+    assert SECRET not in everything_told(workflow, private(later if is_async else vault), caplog)
 
 
 def test_a_skipped_private_step_tells_nothing_of_the_stored_value(caplog: pytest.LogCaptureFixture) -> None:
@@ -130,48 +118,42 @@ def test_a_private_tool_is_tried_again_like_any_other(caplog: pytest.LogCaptureF
     assert (dict(result.outputs), dict(result.errors)) == ({"a": "back again"}, {})
 
 
-def test_a_private_step_is_not_repeated_and_its_stored_value_goes_on() -> None:
+UNKEPT = "has no value: what step a gave is not known; let a store it under an expected_key"
+
+
+@pytest.mark.parametrize(
+    ("key", "path", "output", "error"),
+    [
+        ("card", "", {"pin": 1}, None),
+        (None, "", None, told(f"'${{a.output}}' {UNKEPT}")),
+        (None, ".pin", None, told(f"'${{a.output.pin}}' {UNKEPT}")),
+    ],
+)
+@pytest.mark.parametrize("is_restored", [False, True])
+def test_a_private_step_is_not_repeated_and_only_its_stored_value_goes_on(
+    key: str | None, path: str, output: Any, error: Any, is_restored: bool
+) -> None:
     calls: list[str] = []
     broken = [True]
 
-    def vault() -> str:
+    def vault() -> dict[str, int]:
         calls.append("vault")
-        return SECRET
+        return {"pin": 1}
 
-    def echo(value: str) -> str:
+    def echo(value: Any) -> Any:
         if broken:
             raise ValueError(broken.pop())
         return value
 
-    workflow = flow(
-        called("a", tool="vault", expected_key="card"),
-        called("b", "a", tool="echo", inputs={"value": "${a.output}"}),
-    )
+    steps = [
+        called("a", tool="vault", expected_key=key),
+        called("b", "a", tool="echo", inputs={"value": f"${{a.output{path}}}"}),
+    ]
     capabilities = capable(plain_tool("vault", vault, returns_private_data=True), echo=echo)
-    first = run_workflow(workflow, capabilities)
-    assert states(first.workflow) == {"a": "completed", "b": "failed"}
-    again = run_workflow(workflow, capabilities, session=first.session)
-    assert (dict(again.outputs), calls) == ({"a": SECRET, "b": SECRET}, ["vault"])
-
-
-def test_a_private_output_that_was_not_stored_is_missed_after_the_run_was_taken_up_again() -> None:
-    broken = [True]
-
-    def echo(value: str) -> str:
-        if broken:
-            raise ValueError(broken.pop())
-        return value
-
-    workflow = flow(called("a", tool="vault"), called("b", "a", tool="echo", inputs={"value": "${a.output}"}))
-    capabilities = capable(plain_tool("vault", lambda: SECRET, returns_private_data=True), echo=echo)
-    first = run_workflow(workflow, capabilities)
-    again = run_workflow(workflow, capabilities, session=first.session)
-    message = (
-        "'${a.output}' has no value: what step a gave is not known; let a store it under an expected_key"
-    )
-    assert dict(again.errors) == {"b": told(message)}
-
-
-def test_the_result_of_a_private_run_can_still_be_written_down() -> None:
-    result = run_workflow(flow(called("a", tool="vault")), private(lambda: SECRET))
-    assert json.loads(json.dumps(result.to_dict()))["outputs"] == {"a": SECRET}
+    session = run_workflow(flow(*steps), capabilities).session
+    if is_restored:
+        text = session.snapshot().to_json()
+        session = Session()
+        session.rollback(Snapshot.from_json(text))
+    again = run_workflow(flow(*steps), capabilities, session=session)
+    assert (again.outputs.get("b"), again.errors.get("b"), calls) == (output, error, ["vault"])

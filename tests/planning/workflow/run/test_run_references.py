@@ -19,18 +19,35 @@ from hypothesis import strategies as st
 from run_cases import called, capable, flow, json_values, plain_tool, thought, told
 
 from planning.tools import ToolResult
-from planning.workflow import run_workflow
-from planning.workflow.references import StepIds
-from planning.workflow.run.memory import MissingValue
-from planning.workflow.run.resolve import Values, text_of
+from planning.workflow import Capabilities, run_workflow
 
 
 class Colour(Enum):
     RED = "red"
 
 
+def run(inputs: Mapping[str, Any], prompt: str = "", **outputs: Any) -> tuple[list[dict[str, Any]], Any]:
+    """What a handler is given, behind steps with these outputs; and the error of its step."""
+    seen: list[dict[str, Any]] = []
+
+    def take(inputs: Mapping[str, Any]) -> None:
+        seen.append(dict(inputs))
+
+    def giving(value: Any) -> Any:
+        return lambda: ToolResult(True, "Done.", value)
+
+    steps = [called(step_id, tool=f"give {at}") for at, step_id in enumerate(outputs)]
+    steps.append(thought("take", *outputs, type="handler", name="take", inputs=inputs))
+    tools = {f"give {at}": plain_tool("give", giving(value)) for at, value in enumerate(outputs.values())}
+    capabilities = Capabilities(tools=tools, handlers={"take": take})
+    result = run_workflow(flow(*steps, thought("later", "take")), capabilities, user_prompt=prompt)
+    return seen, result.errors.get("take")
+
+
 def resolve(inputs: Mapping[str, Any], prompt: str = "", **outputs: Any) -> dict[str, Any]:
-    return Values(outputs, prompt, StepIds([*outputs, "later"])).resolve(inputs)
+    (seen,), error = run(inputs, prompt, **outputs)
+    assert error is None
+    return seen
 
 
 def one(text: str, prompt: str = "", **outputs: Any) -> Any:
@@ -44,7 +61,7 @@ def test_a_reference_as_a_whole_is_the_value_and_keeps_its_type(value: Any) -> N
     assert one("${a.output.in[1]}", a={"in": [0, value]}) == value
 
 
-@pytest.mark.parametrize("value", ["text", 10**30, 2.5, True, None, b"\x00", object(), (1, 2)])
+@pytest.mark.parametrize("value", ["text", 10**30, 2.5, True, None, b"\x00"])
 def test_a_value_without_parts_of_its_own_is_the_very_same(value: Any) -> None:
     assert one("${a.output}", a=value) is value
 
@@ -90,7 +107,7 @@ def test_what_was_put_in_is_never_expanded_again() -> None:
         (True, "true"),
         (None, "null"),
         ([], "[]"),
-        ({"b": [1, None, "ü"], "a": {}}, '{"b": [1, null, "ü"], "a": {}}'),
+        ({"b": [1, None, "\u00fc"], "a": {}}, '{"b": [1, null, "\u00fc"], "a": {}}'),
         ((1, "two"), '[1, "two"]'),
         ({1: 2}, '{"1": 2}'),
         (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
@@ -99,17 +116,16 @@ def test_what_was_put_in_is_never_expanded_again() -> None:
         (PurePosixPath("/a/b"), "/a/b"),
         (Colour.RED, "red"),
         (float("inf"), "inf"),
-        ([date(2024, 1, 2)], '["2024-01-02"]'),
+        ([date(2024, 1, 2), float("inf")], '["2024-01-02", "inf"]'),
     ],
 )
 def test_inside_a_text_a_value_becomes_text(value: Any, text: str) -> None:
     assert one("<${a.output}>", a=value) == f"<{text}>"
-    assert text_of(value) == text
 
 
 @given(json_values)
 def test_the_text_of_a_value_is_json_and_reads_back_equal(value: Any) -> None:
-    text = text_of(value)
+    text = one(" ${a.output}", a=value)[1:]
     assert (text if isinstance(value, str) else json.loads(text)) == value
 
 
@@ -135,16 +151,6 @@ def test_nothing_that_was_given_is_changed() -> None:
     inputs = {"x": {"y": ["${a.output}", "plain"]}, "z": MappingProxyType({"w": "${a.output}"})}
     assert resolve(inputs, a=[1]) == {"x": {"y": [[1], "plain"]}, "z": {"w": [1]}}
     assert inputs == {"x": {"y": ["${a.output}", "plain"]}, "z": MappingProxyType({"w": "${a.output}"})}
-
-
-def test_inputs_a_thousand_levels_deep_are_resolved_without_recursion() -> None:
-    deep: Any = "${a.output}"
-    for level in range(10_000):
-        deep = [deep] if level % 2 else {"in": deep}
-    found = resolve({"x": deep}, a="here")["x"]
-    while not isinstance(found, str):
-        found = found[0] if isinstance(found, list) else found["in"]
-    assert found == "here"
 
 
 def endless() -> list[Any]:
@@ -204,49 +210,25 @@ def test_a_tool_that_changes_its_own_inputs_changes_neither_the_workflow_nor_the
     assert [step.inputs for step in result.workflow.steps] == [{"value": [1, 2]}] * 2
 
 
+NO_REFERENCE = "is no reference; write ${STEP.output} or ${user_prompt}"
 NOWHERE: list[tuple[str, Any, str]] = [
-    ("${a.output.x}", {}, "a.output.x is missing: a.output is empty"),
-    ("${a.output.x}", None, "a.output.x is missing: a.output is null"),
     ("${a.output.x.y}", {"x": {"z": 1}}, "a.output.x.y is missing: a.output.x has z"),
-    ("${a.output.x.y}", {"x": 1}, "a.output.x.y is missing: a.output.x is a number"),
-    ("${a.output.x}", True, "a.output.x is missing: a.output is true"),
     ("${a.output[2]}", [1, 2], "a.output[2] is missing: a.output has 2 items"),
-    ("${a.output[1]}", [1], "a.output[1] is missing: a.output has 1 item"),
-    ("${a.output.first}", [1], "a.output.first is missing: a.output has 1 item"),
-    ("${a.output[0]}", "text", "a.output[0] is missing: a.output is 'text'"),
-    ("${a.output.x}", b"", "a.output.x is missing: a.output is bytes"),
-    ("${a.output.__class__}", {}, "a.output.__class__ is missing: a.output is empty"),
-    ("${a.output.x}", dict.fromkeys("abcdefghij"), "a.output.x is missing: a.output has "
-     "a, b, c, d, e, f, g, h and 2 more"),
     ("see ${a.output.x[0]}", {"x": []}, "a.output.x[0] is missing: a.output.x has 0 items"),
+    ("${nobody.output}", 1, "'${nobody.output}' names no step of the workflow"),
+    ("${later.output.x}", 1, "'${later.output.x}' has no value: step later gave no output; let this step "
+     "depend on it, or leave the reference out"),
+    ("${a.outputs}", 1, f"'${{a.outputs}}' {NO_REFERENCE}"),
+    ("${a.output", 1, f"'${{a.output' {NO_REFERENCE}"),
+    ("Top secret: ${ b", 1, f"'${{' {NO_REFERENCE}"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "output", "message"), NOWHERE)
-def test_a_path_that_leads_nowhere_says_what_there_is(text: str, output: Any, message: str) -> None:
-    with pytest.raises(MissingValue) as refused:
-        one(text, a=output)
-    assert refused.value.error == told(message)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("${nobody.output}", "'${nobody.output}' names no step of the workflow"),
-        (
-            "${later.output.x}",
-            "'${later.output.x}' has no value: step later gave no output; let this step depend on it, or "
-            "leave the reference out",
-        ),
-        ("${a.outputs}", "'${a.outputs}' is no reference; write ${STEP.output} or ${user_prompt}"),
-        ("${a.output", "'${a.output' is no reference; write ${STEP.output} or ${user_prompt}"),
-        ("a ${ b", "'${' is no reference; write ${STEP.output} or ${user_prompt}"),
-    ],
-)
-def test_what_is_no_reference_or_has_no_value_is_refused(text: str, message: str) -> None:
-    with pytest.raises(MissingValue) as refused:
-        one(text, a=1)
-    assert refused.value.error == told(message)
+def test_a_malformed_reference_or_one_without_a_value_is_an_error_of_its_step(
+    text: str, output: Any, message: str
+) -> None:
+    assert run({"x": text}, a=output) == ([], told(message))
 
 
 def test_a_dollar_or_a_brace_alone_is_text() -> None:
@@ -259,57 +241,12 @@ def test_a_present_none_is_a_value() -> None:
 
 
 def test_of_several_ids_that_a_reference_can_mean_the_longest_is_meant() -> None:
-    outputs = {"a": {"output": "short"}, "a.output": "long"}
-    assert Values(outputs, "", StepIds(outputs)).resolve({"x": "${a.output.output}"}) == {"x": "long"}
-
-
-def test_a_missing_path_fails_its_step_alone_and_calls_no_tool() -> None:
-    calls: list[Any] = []
-
-    def note(value: Any) -> None:
-        calls.append(value)
-
-    workflow = flow(
-        thought("a"),
-        called("b", "a", tool="note", inputs={"value": "${a.output.x}"}),
-        called("c", tool="note", inputs={"value": "${user_prompt}"}),
-    )
-    result = run_workflow(workflow, capable(note=note), user_prompt="Hello")
-    assert (calls, dict(result.outputs)) == (["Hello"], {"a": "Do a", "c": None})
-    assert dict(result.errors) == {"b": told("a.output.x is missing: a.output is 'Do a'")}
-
-
-def test_a_reference_to_a_step_that_is_not_done_before_has_no_value() -> None:
-    workflow = flow(called("a", tool="note", inputs={"value": "${b.output}"}), thought("b"))
-    result = run_workflow(workflow, capable(note=lambda value: value), max_parallel=1)
-    message = (
-        "'${b.output}' has no value: step b gave no output; let this step depend on it, or leave the "
-        "reference out"
-    )
-    assert dict(result.errors) == {"a": told(message)}
+    outputs: dict[str, Any] = {"a": {"output": "short"}, "a.output": "long"}
+    assert one("${a.output.output}", **outputs) == "long"
 
 
 @pytest.mark.parametrize("output", [10**5000, {"n": 10**5000}], ids=["alone", "in an object"])
 def test_a_number_too_long_to_be_written_is_an_error_of_the_step_that_writes_it(output: Any) -> None:
-    workflow = flow(
-        called("a", tool="produce"),
-        called("b", "a", tool="note", inputs={"value": "n=${a.output}"}),
-        thought("c"),
-    )
-    produce = plain_tool("produce", lambda: ToolResult(True, "Done.", output))
-    result = run_workflow(workflow, capable(produce, note=lambda value: value))
-    assert ("b" in result.errors, result.outputs.get("c")) == (True, "Do c")
-
-
-def test_a_long_number_beside_itself_is_found() -> None:
-    value: list[object] = [10**5000]
-    value.append(value)
-    value.append((1, {"x": 2}))
-    with pytest.raises(MissingValue) as refused:
-        text_of(value)
-    assert str(refused.value) == (
-        "a number of more than 3,000 digits cannot be part of a text; pass it on as a whole"
-    )
-    mixed = [value.pop(), float("inf")]
-    mixed.append(mixed)
-    assert text_of(mixed) == '[[1, {"x": 2}], "inf", "..."]'
+    message = "a number of more than 3,000 digits cannot be part of a text; pass it on as a whole"
+    assert run({"x": "n=${a.output}"}, a=output) == ([], told(message))
+    assert one("${a.output}", a=output) == output

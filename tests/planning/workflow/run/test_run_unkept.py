@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
+from record_values import Row
 from run_cases import called, capable, flow, plain_tool, states, thought, told
 
 from planning.tools import ToolResult
@@ -16,12 +17,6 @@ from planning.workflow import (
     run_workflow,
 )
 from session import Session
-
-
-@dataclass(frozen=True)
-class Row:
-    name: str
-    tags: list[int] = field(default_factory=list)
 
 
 class Connection:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, UserDict, defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
-import attrs
-import pydantic
 import pytest
+from record_values import Page, Pair, Part, Row
 from run_cases import called, capable, flow, heard, plain_tool, states, thought
 
 from planning.tools import ToolContext, ToolResult
@@ -22,48 +20,29 @@ from planning.workflow import (
 )
 from session import Session, Snapshot
 
-
-@dataclass(frozen=True)
-class Row:
-    name: str
-    tags: list[int] = field(default_factory=list)
-
-
-@attrs.define
-class Part:
-    name: str
-    parts: list[int] = attrs.field(factory=list)
-
-
-class Page(pydantic.BaseModel):
-    title: str
-    lines: list[int] = []
-
-
-class Pair(NamedTuple):
-    first: list[int]
-    second: int
-
-
-def holders() -> list[tuple[Any, Callable[[Any], Any]]]:
-    """Values, each with what finds the list inside that a tool changes later."""
-    return [
-        ([1], lambda value: value),
-        ({"rows": [1]}, lambda value: value["rows"]),
-        ({"deep": [{"rows": ([1],)}]}, lambda value: value["deep"][0]["rows"][0]),
-        (([1], 2), lambda value: value[0]),
-        (Pair([1], 2), lambda value: value.first),
-        (Row("a", [1]), lambda value: value.tags),
-        (Part("a", [1]), lambda value: value.parts),
-        (Page(title="a", lines=[1]), lambda value: value.lines),
-        (OrderedDict(rows=[1]), lambda value: value["rows"]),
-        (defaultdict(list, rows=[1]), lambda value: value["rows"]),
-        (MappingProxyType({"rows": [1]}), lambda value: value["rows"]),
-        (UserDict(rows=[1]), lambda value: value["rows"]),
-    ]
+HOLDERS: list[tuple[Any, Callable[[Any], Any]]] = [
+    ([1], lambda value: value),
+    ({"rows": [1]}, lambda value: value["rows"]),
+    ({"deep": [{"rows": ([1],)}]}, lambda value: value["deep"][0]["rows"][0]),
+    (([1], 2), lambda value: value[0]),
+    (Pair([1], 2), lambda value: value.first),
+    (Row("a", [1]), lambda value: value.tags),
+    (Part("a", [1]), lambda value: value.parts),
+    (Page(title="a", lines=[1]), lambda value: value.lines),
+    *(
+        (each, lambda value: value["rows"])
+        for each in (
+            OrderedDict(rows=[1]),
+            defaultdict(list, rows=[1]),
+            UserDict(rows=[1]),
+            MappingProxyType({"rows": [1]}),
+        )
+    ),
+]
+"""Values, each with what finds the list inside that a tool changes later."""
 
 
-@pytest.mark.parametrize(("value", "inside"), holders(), ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize(("value", "inside"), HOLDERS, ids=lambda each: type(each).__name__)
 def test_nothing_that_a_tool_does_later_to_its_result_changes_what_was_kept(
     value: Any, inside: Callable[[Any], list[int]]
 ) -> None:

@@ -1,4 +1,4 @@
-"""Documents are read into drafts and workflows, and workflows are written as documents."""
+"""Documents are read into workflows, and workflows are written as documents."""
 
 from __future__ import annotations
 
@@ -7,96 +7,49 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
+from plan_findings import findings_text, plan
+from syrupy.assertion import SnapshotAssertion
 
-from planning.workflow import Workflow, WorkflowStep, dump_workflow, validate_workflow
-from planning.workflow.drafts import Draft
-from planning.workflow.wire.build import draft_steps, make_workflow
-from planning.workflow.wire.form import form_of
+from planning.workflow import Capabilities, Workflow, WorkflowStep, dump_workflow, validate_workflow
 
-
-def draft(step: dict[str, Any]) -> Draft:
-    (made,) = draft_steps(form_of([step]))
-    return made
-
-
-def made(value: Any) -> Workflow:
-    form = form_of(value)
-    return make_workflow(form, draft_steps(form))
-
-
-def test_a_draft_holds_everything_of_a_step_that_is_right() -> None:
-    step = {
-        "step_id": "a",
-        "description": "d",
-        "type": "handler",
-        "name": "n",
-        "inputs": {"x": 1},
-        "outputs": ["o"],
-        "depends_on": ["b"],
-    }
-    assert draft(step) == Draft(
-        0, (0,), step, "a", "handler", "n", "name", {"x": 1}, "inputs", ["o"], ["b"], "depends_on"
-    )
-
-
-def test_a_draft_of_the_older_form_has_its_numbers_as_texts() -> None:
-    step = {"step_id": 1.0, "tool": "t", "parameters": {"x": 1}, "dependencies": [2, 3.0, 2.5, "b", True]}
-    assert draft(step) == Draft(
-        0,
-        (0,),
-        step,
-        "1",
-        "tool",
-        "t",
-        "tool",
-        {"x": 1},
-        "parameters",
-        None,
-        ["2", "3", None, None, None],
-        "dependencies",
-    )
+STEPS: list[dict[str, Any]] = [
+    {},
+    {"step_id": ""},
+    {"step_id": [], "type": [], "name": "n"},
+    {"step_id": "a", "type": "tool", "name": ""},
+    {"step_id": "a", "type": "tool", "name": 1},
+    {"step_id": "a", "type": "tol", "name": "n"},
+    {"step_id": 1.0, "tool": "t", "parameters": {"x": 1}, "dependencies": [2, 3.0, 2.5, "b", True]},
+    {"step_id": 1, "tool": ""},
+    {"step_id": True, "tool": "t"},
+    {"step_id": 1, "agent": "g"},
+    {"step_id": 1, "agent": "g", "tool": None},
+    {"step_id": 1, "agent": "g", "tool": "t"},
+]
+FIELDS: list[Any] = [None, 1, "x", {}, [1, "a"]]
+ODD: dict[str, object] = {
+    **{f"a step {fields}": [{"description": "d", **fields}] for fields in STEPS},
+    "an agent": plan({"step_id": "a", "description": "d", "agent": "g"}),
+    "an agent beside a type": plan({"step_id": "a", "description": "d", "agent": "g", "type": "tool"}),
+    "items that are not steps": [1, {"step_id": "a"}, None, {"step_id": "b"}],
+    "a single step": {"plan": {"step_id": "a", "description": "d", "depends_on": ["b"]}},
+    **{
+        f"fields that are {wrong!r}": [
+            {"step_id": "a", "inputs": [wrong], "outputs": wrong, "depends_on": wrong},
+            {"step_id": 1, "parameters": [wrong], "dependencies": wrong},
+        ]
+        for wrong in FIELDS
+    },
+}
+"""By name, documents with steps that are wrong in themselves: only what is certain is reported."""
 
 
-@pytest.mark.parametrize(
-    ("step", "expected"),
-    [
-        ({}, (None, None, None, "name")),
-        ({"step_id": ""}, (None, None, None, "name")),
-        ({"step_id": [], "type": [], "name": "n"}, (None, None, None, "name")),
-        ({"step_id": "a", "type": "tool", "name": ""}, ("a", None, None, "name")),
-        ({"step_id": "a", "type": "tool", "name": 1}, ("a", None, None, "name")),
-        ({"step_id": "a", "type": "tol", "name": "n"}, ("a", None, None, "name")),
-        ({"step_id": "a", "agent": "g"}, ("a", "agent", "g", "agent")),
-        ({"step_id": "a", "agent": "g", "type": "tool"}, ("a", None, None, "name")),
-        ({"step_id": 1}, ("1", None, None, "tool")),
-        ({"step_id": 1, "tool": ""}, ("1", None, None, "tool")),
-        ({"step_id": 1, "agent": "g"}, ("1", "agent", "g", "agent")),
-        ({"step_id": 1, "agent": "g", "tool": None}, ("1", "agent", "g", "agent")),
-        ({"step_id": 1, "agent": "g", "tool": "t"}, ("1", None, None, "agent")),
-    ],
-)
-def test_a_draft_names_nothing_where_what_it_names_cannot_be_told(step: Any, expected: Any) -> None:
-    read = draft(step)
-    assert (read.step_id, read.type, read.name, read.name_field) == expected
+def test_what_cannot_be_read_of_a_step_is_not_guessed(snapshot: SnapshotAssertion) -> None:
+    assert findings_text(ODD, Capabilities()) == snapshot
 
 
-@pytest.mark.parametrize("wrong", [None, 1, "x", {}, [1, "a"]])
-def test_a_draft_leaves_out_what_has_the_wrong_type(wrong: Any) -> None:
-    read = draft({"step_id": "a", "inputs": [wrong], "outputs": wrong, "depends_on": wrong})
-    assert (read.inputs, read.outputs) == (None, None)
-    assert list(read.depends_on) == ([None, "a"] if isinstance(wrong, list) else [])
-    older = draft({"step_id": 1, "parameters": [wrong], "dependencies": wrong})
-    assert (older.inputs, list(older.depends_on)) == (None, ["1", None] if isinstance(wrong, list) else [])
-
-
-def test_what_is_no_step_is_left_out_and_the_others_keep_their_numbers() -> None:
-    drafts = draft_steps(form_of([1, {"step_id": "a"}, None, {"step_id": "b"}]))
-    assert [(each.number, each.path, each.step_id) for each in drafts] == [(1, (1,), "a"), (3, (3,), "b")]
-
-
-def test_a_single_step_stands_where_the_document_does() -> None:
-    (read,) = draft_steps(form_of({"plan": {"step_id": "a", "description": "d"}}))
-    assert (read.number, read.path) == (0, ("plan",))
+def made(value: object) -> object:
+    return validate_workflow(value).workflow
 
 
 FULL = Workflow(

@@ -1,25 +1,17 @@
-"""What breaks a schema is said in words, all of it, each at its path."""
+"""Every violation of a schema has a message at its path."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from plan_findings import findings, findings_text, plan, thought
+from syrupy.assertion import SnapshotAssertion
 
-from planning.workflow.findings import Path
-from planning.workflow.wire.form import form_of
-from planning.workflow.wire.shape import MOST_ERRORS, check_shape
+from planning.workflow import dump_workflow, validate_workflow
+from planning.workflow.wire.shape import MOST_ERRORS
 
 STEP = {"step_id": "a", "description": "d", "type": "tool", "name": "search", "inputs": {}, "depends_on": []}
-THOUGHT = {"step_id": "a", "description": "d"}
 NUMBERED = {"step_id": 1, "description": "d"}
-FIELDS = "step_id, description, type, name, inputs, outputs, depends_on"
-
-Told = tuple[Path, str, str, str]
-
-
-def told(value: Any) -> list[Told]:
-    return [(each.path, each.code, each.message, each.hint) for each in check_shape(form_of(value))]
 
 
 def first(**fields: Any) -> list[Any]:
@@ -27,268 +19,136 @@ def first(**fields: Any) -> list[Any]:
     return [{**STEP, **fields}]
 
 
-def second(step: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """A plan of version 2 with a step and these fields besides."""
-    return {"schema_version": 2, "goal": "g", "steps": [step], **fields}
+def second(**fields: Any) -> dict[str, Any]:
+    """A plan of version 2 whose step has these fields besides."""
+    return plan({"step_id": "a", "description": "d", **fields})
 
 
-def without(step: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: value for name, value in step.items() if name not in names}
+def without(*names: str, **fields: Any) -> list[Any]:
+    """A plan of version 1 whose step lacks these fields, and has others besides."""
+    return [{name: value for name, value in STEP.items() if name not in names} | fields]
 
 
-CASES: list[tuple[Any, list[Told]]] = [
-    ([], []),
-    ([STEP], []),
-    (second(THOUGHT), []),
-    (second(NUMBERED), []),
-    ([NUMBERED], []),
-    (
-        first(description=3),
-        [((0, "description"), "wrong_type", "expected text, got a number", "send text")],
-    ),
-    (first(inputs=None), [((0,), "missing_field", "inputs is missing", "add inputs: an object")]),
-    (
-        first(step_id=7, depends_on=[8]),
-        [
-            ((0, "step_id"), "wrong_type", "expected text, got a number", 'write it in quotes: "7"'),
-            ((0, "depends_on", 0), "wrong_type", "expected text, got a number", 'write it in quotes: "8"'),
-        ],
-    ),
-    (
-        [{"id": "a", **without(STEP, "step_id")}],
-        [((0, "id"), "unknown_field", "'id' is no field of a step", "did you mean step_id?")],
-    ),
-    (
-        [{"tool": "search", **without(STEP, "type", "name")}],
-        [
-            (
-                (0, "tool"),
-                "unknown_field",
-                "'tool' is no field of a step",
-                'write "type": "tool" and "name" instead',
-            )
-        ],
-    ),
-    (
-        first(inputs='{"q": 1}'),
-        [
-            (
-                (0, "inputs"),
-                "wrong_type",
-                "expected an object, got text",
-                "send an object itself, not a text that holds it",
-            )
-        ],
-    ),
-    (
-        first(depends_on={}),
-        [((0, "depends_on"), "wrong_type", "expected an array, got an object", "send an array")],
-    ),
-    (
-        first(depends_on=["b", True, False]),
-        [
-            ((0, "depends_on", 1), "wrong_type", "expected text, got true", "send text"),
-            ((0, "depends_on", 2), "wrong_type", "expected text, got false", "send text"),
-        ],
-    ),
-    (["a", []], [
-        ((0,), "wrong_type", "expected an object, got text", "send an object"),
-        ((1,), "wrong_type", "expected an object, got an array", "send an object"),
-    ]),
-    (first(type="tol"), [((0, "type"), "unknown_option", "type is 'tol'", "use one of tool, handler")]),
-    (first(type=1), [((0, "type"), "wrong_type", "expected text, got a number", "send text")]),
-    (first(name=""), [((0, "name"), "empty_value", "name is empty", "send some text")]),
-    (
-        [without(STEP, "type", "inputs")],
-        [
-            ((0,), "missing_field", "type is missing", "add type: one of tool, handler"),
-            ((0,), "missing_field", "inputs is missing", "add inputs: an object"),
-        ],
-    ),
-    (
-        first(args={}, descripton="d", zzz=1),
-        [
-            ((0, "args"), "unknown_field", "'args' is no field of a step", "did you mean inputs?"),
-            (
-                (0, "descripton"),
-                "unknown_field",
-                "'descripton' is no field of a step",
-                "did you mean description?",
-            ),
-            (
-                (0, "zzz"),
-                "unknown_field",
-                "'zzz' is no field of a step",
-                f"leave it out; the fields are {FIELDS}",
-            ),
-        ],
-    ),
-    (
-        second(THOUGHT, objective="x"),
-        [(("objective",), "unknown_field", "'objective' is no field of a plan", "did you mean goal?")],
-    ),
-    (
-        {"steps": []},
-        [],
-    ),
-    (
-        {"schema_version": 2, "steps": []},
-        [((), "missing_field", "goal is missing", "add goal: text")],
-    ),
-    (
-        second({**THOUGHT, "timeout": "5"}),
-        [(("steps", 0, "timeout"), "wrong_type", "expected a number, got text", "send a number")],
-    ),
-    (
-        second({**THOUGHT, "step_id": " "}),
-        [(("steps", 0, "step_id"), "empty_value", "step_id is blank", "send some text")],
-    ),
-    (
-        {"goal": "g"},
-        [((), "missing_field", "steps is missing", "add steps: an array")],
-    ),
-    (
-        {"goal": "g", "steps": {}},
-        [(("steps",), "wrong_type", "expected an array, got an object", "send an array")],
-    ),
-    (
-        second(THOUGHT, created_at=1, can_modify="yes"),
-        [
-            (("created_at",), "wrong_type", "expected text, got a number", "send text"),
-            (("can_modify",), "wrong_type", "expected true or false, got text", "send true or false"),
-        ],
-    ),
-    (
-        second({**THOUGHT, "output_path": [], "status": "done", "expected_key": ""}),
-        [
-            (("steps", 0, "expected_key"), "empty_value", "expected_key is empty", "send some text"),
-            (("steps", 0, "output_path"), "empty_value", "output_path is empty", "send at least one item"),
-            (
-                ("steps", 0, "status"),
-                "unknown_option",
-                "status is 'done'",
-                "use one of pending, in_progress, completed, failed",
-            ),
-        ],
-    ),
-    (
-        second({**THOUGHT, "type": "tool"}),
-        [(("steps", 0), "conflicting_fields", "type stands without name", "add name, or leave type out")],
-    ),
-    (
-        second({**THOUGHT, "name": "search"}),
-        [(("steps", 0), "conflicting_fields", "name stands without type", "add type, or leave name out")],
-    ),
-    (
-        second({**THOUGHT, "type": "tool", "name": "search", "agent": "x"}),
-        [
-            (
-                ("steps", 0, "name"),
-                "conflicting_fields",
-                "name stands beside agent; a step calls one thing",
-                "send agent, or type and name",
-            ),
-            (
-                ("steps", 0, "type"),
-                "conflicting_fields",
-                "type stands beside agent; a step calls one thing",
-                "send agent, or type and name",
-            ),
-        ],
-    ),
-    (
-        second({**NUMBERED, "tool": "search", "agent": "x"}),
-        [
-            (
-                ("steps", 0, "tool"),
-                "conflicting_fields",
-                "tool stands beside agent; a step calls one thing",
-                "send agent, or tool",
-            )
-        ],
-    ),
-    (
-        second({**NUMBERED, "dependencies": [1.5, "a"]}),
-        [
-            (
-                ("steps", 0, "dependencies", 0),
-                "wrong_type",
-                "expected a whole number, got a number",
-                "send a whole number",
-            ),
-            (
-                ("steps", 0, "dependencies", 1),
-                "wrong_type",
-                "expected a whole number, got text",
-                "send a whole number",
-            ),
-        ],
-    ),
-    (
-        {"plan": [{"step_id": "a"}]},
-        [
-            (("plan", 0), "missing_field", f"{name} is missing", f"add {name}: {wanted}")
-            for name, wanted in {
-                "description": "text",
-                "type": "one of tool, handler",
-                "name": "text",
-                "inputs": "an object",
-                "depends_on": "an array",
-            }.items()
-        ],
-    ),
-    (
-        {"step_id": "a", "description": 1},
-        [(("description",), "wrong_type", "expected text, got a number", "send text")],
-    ),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "shown", "wanted"),
-    [
-        ("timeout", 0, "0", "more than 0 and at most 1,000,000"),
-        ("timeout", -1, "-1", "more than 0 and at most 1,000,000"),
-        ("timeout", 1e308, "1e+308", "more than 0 and at most 1,000,000"),
-        ("retries", -1, "-1", "at least 0 and at most 100"),
-        ("retries", 101, "101", "at least 0 and at most 100"),
-        ("retries", 10**20, "a very large number", "at least 0 and at most 100"),
+FORMS: dict[str, object] = {
+    "no steps": [],
+    "version 1": first(),
+    "version 2": second(),
+    "version 2 with a step of the older form": plan(NUMBERED),
+    "the older form": [NUMBERED],
+    "version 2 as a decimal number": {**second(), "schema_version": 2.0},
+    "version 1 in an object": {"schema_version": 1, "steps": first()},
+    "version 1 under another name": {"schema_version": 1, "plan": first()},
+    "version 1 without a list of steps": {"schema_version": 1, "plan": {}},
+    "version 3": {"schema_version": 3, "steps": first()},
+    **{
+        f"version {version!r}": {"schema_version": version}
+        for version in (2.5, -1, 1_000_000, 1.2345678901234567e300, True, "2", [2])
+    },
+    "a step of version 1 beside one of the older form": [STEP, NUMBERED],
+    "steps without a version": {"steps": [{"step_id": "a", "description": "d"}]},
+    "steps of the older form without a version": {"steps": [NUMBERED]},
+    "no steps without a version": {"steps": []},
+    "an empty object": {},
+    "a version that is null": {"schema_version": None, "steps": [{"step_id": "a", "description": "d"}]},
+    "a plan under a name": {"plan": first()},
+    "a plan under one of two names": {"plan": "x", "workflow": first()},
+    "a plan beside steps": {"plan": first(), "steps": []},
+    "a plan beside steps that are null": {"plan": first(), "steps": None},
+    "a plan under two names": {"plan": {"workflow": first()}},
+    "a plan under three names": {"plan": {"plan": {"plan": first()}}},
+    "a plan under four names": {"plan": {"plan": {"plan": {"plan": first()}}}},
+    "version 2 under a name": {"plan": {"schema_version": 2, "steps": []}},
+    "a single step of version 1": STEP,
+    "a single step of version 2": {"step_id": "a", "description": "d"},
+    "a single step of the older form": {"plan": NUMBERED},
+    "a single step of version 1 without an id": {"description": "d", "name": "n", "inputs": {}},
+    "a single step of the older form without an id": {"description": "d", "tool": "n", "parameters": {}},
+    "ids that are whole numbers, or not": [
+        {**NUMBERED, "step_id": step_id} for step_id in (1, 1.0, 1.5, True)
     ],
-)
-def test_a_number_out_of_its_range_is_told_the_range(
-    name: str, value: float, shown: str, wanted: str
+    "an id of the older form beside other fields": [{**NUMBERED, "name": "search"}],
+    "an id of the older form beside inputs": [{**NUMBERED, "tool": "search", "inputs": {}}],
+    "an id of the older form beside depends_on": [{**NUMBERED, "depends_on": []}],
+}
+"""By name, documents of every form."""
+
+WRONG: dict[str, object] = {
+    "a description that is a number": first(description=3),
+    "inputs that are null in version 1": first(inputs=None),
+    "ids that are numbers": first(step_id=7, depends_on=[8]),
+    "an id under another name": without("step_id", id="a"),
+    "a tool as the older form names it": without("type", "name", tool="search"),
+    "inputs as JSON in a text": first(inputs='{"q": 1}'),
+    "dependencies that are an object": first(depends_on={}),
+    "dependencies that are not strings": first(depends_on=["b", True, False]),
+    "steps that are not objects": ["a", []],
+    "a type that is misspelt": first(type="tol"),
+    "a type that is a number": first(type=1),
+    "an empty name": first(name=""),
+    "several missing fields": without("type", "inputs"),
+    "several unknown fields": first(args={}, descripton="d", zzz=1),
+    "a plan with an unknown field": {**second(), "objective": "x"},
+    "a plan without a goal": {"schema_version": 2, "steps": []},
+    "a timeout that is a text": second(timeout="5"),
+    "an id of blanks": second(step_id=" "),
+    "a plan without steps": {"goal": "g"},
+    "steps that are an object": {"goal": "g", "steps": {}},
+    "fields of a plan that have wrong types": {**second(), "created_at": 1, "can_modify": "yes"},
+    "unknown and empty values": second(output_path=[], status="done", expected_key=""),
+    "a type without a name": second(type="tool"),
+    "a name without a type": second(name="search"),
+    "an agent beside a tool": second(type="tool", name="search", agent="x"),
+    "an agent beside a tool in the older form": plan({**NUMBERED, "tool": "search", "agent": "x"}),
+    "dependencies of the older form that are not whole numbers": plan(
+        {**NUMBERED, "dependencies": [1.5, "a"]}
+    ),
+    "a step that lacks almost everything": {"plan": [{"step_id": "a"}]},
+    "a single step that is wrong": {"step_id": "a", "description": 1},
+    "numbers out of their range": plan(
+        *(thought(f"t{timeout}", timeout=timeout) for timeout in (0, -1, 1e308)),
+        *(thought(f"r{retries}", retries=retries) for retries in (-1, 101, 10**20)),
+    ),
+    "an error of the document and one of a step": {**second(status=1), "owner": 1},
+}
+"""By name, documents that break their schema."""
+
+
+def test_the_form_of_a_document_is_recognized_and_deviations_are_reported(
+    snapshot: SnapshotAssertion,
 ) -> None:
-    assert told(second({**THOUGHT, name: value})) == [
-        (("steps", 0, name), "out_of_range", f"{name} is {shown}", f"send a number, {wanted}")
-    ]
+    assert findings_text(FORMS) == snapshot
 
 
-@pytest.mark.parametrize(("value", "expected"), CASES)
-def test_every_error_is_said_in_words_at_its_path(value: Any, expected: list[Told]) -> None:
-    assert sorted(told(value), key=repr) == sorted(expected, key=repr)
+def test_a_document_of_any_form_becomes_a_workflow(snapshot: SnapshotAssertion) -> None:
+    reports = {name: validate_workflow(source) for name, source in FORMS.items()}
+    written = {name: dump_workflow(each.workflow) for name, each in reports.items() if each.ok}
+    assert "".join(f"# {name}\n{text}" for name, text in written.items()) == snapshot
 
 
-def test_every_wrong_item_of_a_long_list_is_said_with_its_own_number() -> None:
+def test_every_schema_error_has_a_message_at_its_path(snapshot: SnapshotAssertion) -> None:
+    assert findings_text(WRONG) == snapshot
+
+
+def pointers(source: object) -> list[str]:
+    return [each.pointer for each in findings(source) if each.category == "schema"]
+
+
+def test_every_wrong_item_of_a_long_list_is_reported_with_its_index() -> None:
+    wrong = [0, 999, 1000, 2500, 2999]
     items: list[Any] = ["b"] * 3000
-    for wrong in (0, 999, 1000, 2500, 2999):
-        items[wrong] = wrong
-    paths = [path for path, *_ in told(first(depends_on=items, outputs=["x"] * 1001))]
-    assert paths == [(0, "depends_on", at) for at in (0, 999, 1000, 2500, 2999)]
+    for at in wrong:
+        items[at] = at
+    source = first(depends_on=items, outputs=["x"] * 1001)
+    assert pointers(source) == [f"/0/depends_on/{at}" for at in wrong]
 
 
-def test_a_wrong_step_with_a_long_list_says_everything_else_once() -> None:
+def test_other_errors_of_a_step_with_a_long_list_are_reported_once() -> None:
     value = first(depends_on=["b"] * 3000, description=1, extra=1)
-    assert sorted(path for path, *_ in told(value)) == [(0, "description"), (0, "extra")]
-
-
-def test_the_errors_of_the_document_stand_before_those_of_its_steps() -> None:
-    value = second({**THOUGHT, "status": 1}, owner=1)
-    assert [path for path, *_ in told(value)] == [("owner",), ("steps", 0, "status")]
+    assert pointers(value) == ["/0/description", "/0/extra"]
 
 
 def test_more_errors_than_are_written_out_are_one_error_more() -> None:
-    found = told([1] * (MOST_ERRORS + 1))
-    assert len(found) == MOST_ERRORS + 1
-    assert found[-1] == ((), "too_many_errors", "more is wrong than is written out", "mend the others first")
-    assert len(told([1] * MOST_ERRORS)) == MOST_ERRORS
-    assert told([1] * MOST_ERRORS)[-1][1] == "wrong_type"
+    for count, more in ((MOST_ERRORS, []), (MOST_ERRORS + 1, [("too_many_errors", "mend the others first")])):
+        found = findings([1] * count)
+        assert [(each.code, each.hint) for each in found if each.code != "wrong_type"] == more
+        assert len(found) == MOST_ERRORS + len(more)

@@ -126,6 +126,7 @@ class Slow:
         self.begun = threading.Semaphore(0)
         self.may_end = threading.Event()
         self.told: list[str] = []
+        self.was_awaited: list[bool] = []
 
     def plain(self) -> str:
         self.begun.release()

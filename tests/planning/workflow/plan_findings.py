@@ -1,0 +1,56 @@
+"""Short ways to write documents, and the findings in them as text for snapshots."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from planning.workflow import Capabilities, Finding, validate_workflow
+
+SHOWN = 400
+
+
+def thought(step_id: object, *depends_on: object, **fields: Any) -> dict[str, Any]:
+    """A step that calls nothing."""
+    return {"step_id": step_id, "description": "d", "depends_on": list(depends_on), **fields}
+
+
+def step(step_id: object, *depends_on: object, **fields: Any) -> dict[str, Any]:
+    """A step that calls the tool ``search``."""
+    return thought(step_id, *depends_on, **{"type": "tool", "name": "search", "inputs": {}, **fields})
+
+
+def older(step_id: int, **fields: Any) -> dict[str, Any]:
+    """A step of the older form, which calls the tool ``search`` unless another field says what it calls."""
+    calls = {} if {"tool", "agent"} & fields.keys() else {"tool": "search"}
+    return {"step_id": step_id, "description": "d", **calls, **fields}
+
+
+def plan(*steps: object, **fields: Any) -> dict[str, Any]:
+    """A document of version 2."""
+    return {"schema_version": 2, "goal": "g", "steps": list(steps), **fields}
+
+
+def findings(source: object, capabilities: Capabilities | None = None) -> list[Finding]:
+    """Errors, then warnings, of a document as JSON text."""
+    report = validate_workflow(json.dumps(source), capabilities)
+    return [*report.errors, *report.warnings]
+
+
+def findings_text(cases: Mapping[str, object], capabilities: Capabilities | None = None) -> str:
+    """Each case with its name, its document and every finding with its place."""
+    blocks = []
+    for name, source in cases.items():
+        text = json.dumps(source)
+        shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text)} characters)"
+        lines = [f"# {name}", shown, *map(_line, findings(source, capabilities))]
+        blocks.append("\n".join(lines) + "\n")
+    return "\n".join(blocks)
+
+
+def _line(each: Finding) -> str:
+    step = "" if each.step_index is None else f", step {each.step_index + 1} {each.step_id!a}"
+    path = each.pointer if len(each.pointer) <= SHOWN else f"{each.pointer[:SHOWN]}..."
+    place = f"{each.column}+{each.length}{step}, {ascii(path)[1:-1]}"
+    return f"- {each.code} at {place}: {each.message}; {each.hint}"

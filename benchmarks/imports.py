@@ -10,7 +10,7 @@ from statistics import median
 
 __all__ = ["HEAVY", "ImportFigure", "measure_import"]
 
-HEAVY = ("msgspec", "jsonschema_rs", "asyncio", "rich", "pydantic", "langgraph", "typer")
+HEAVY = ("pydantic", "jsonschema_rs", "asyncio", "rich", "langgraph", "typer")
 """Modules that ``import planning`` should leave alone; which of them it loads is reported."""
 
 

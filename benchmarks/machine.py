@@ -11,7 +11,7 @@ from pathlib import Path
 
 __all__ = ["describe_machine"]
 
-WEIGHTY = ("pydantic", "langchain-core", "langgraph", "msgspec", "jsonschema-rs")
+WEIGHTY = ("pydantic", "langchain-core", "langgraph", "jsonschema-rs")
 """Libraries under the doors whose version moves the figures."""
 
 

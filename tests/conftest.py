@@ -14,8 +14,8 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from syrupy.location import PyTestLocation
 
 from planning import PlanningToolsSection, Toolbox
-from planning.tools.admission import DEFAULT_LIMITS
 from planning.tools import ToolRegistry
+from planning.tools.admission import DEFAULT_LIMITS
 from session import InProcessEventBus, Session
 
 ROOT = Path(__file__).parent.parent

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGES = ["session", "planning"]
 EXTRAS = ["langgraph", "langchain_core", "sqlglot", "duckdb", "openai", "pydantic", "rich", "typer", "click"]
-HEAVY = ["msgspec", "jsonschema_rs", "asyncio", *EXTRAS]
+HEAVY = ["pydantic_core", "jsonschema_rs", "asyncio", *EXTRAS]
 
 
 def modules(package: str) -> list[Path]:
@@ -59,7 +59,7 @@ def test_the_core_has_four_requirements() -> None:
     assert sorted(need.partition(">")[0] for need in core) == [
         "attrs",
         "jsonschema-rs",
-        "msgspec",
+        "pydantic",
         "typing-extensions",
     ]
 

@@ -238,7 +238,6 @@ _FOREIGN = (
     ("concurrent.futures._base", "CancelledError", ErrorKind.CANCELLED),
     ("sqlite3", "Error", ErrorKind.STORAGE),
     ("pydantic_core", "ValidationError", ErrorKind.PARAMETER),
-    ("msgspec", "ValidationError", ErrorKind.PARAMETER),
 )
 
 

@@ -178,7 +178,9 @@ class QueryModel(ParameterModel):
             schema = self._spec.model(name).schema()
             for each, definition in schema.pop("$defs", {}).items():
                 if definitions.setdefault(each, definition) != definition:
-                    raise TypeError(f"{self.name} has two parameter types {each} that hold themselves: rename one")
+                    raise TypeError(
+                        f"{self.name} has two parameter types {each} that hold themselves: rename one"
+                    )
             options.append({**schema, "description": f"For {name}"} if len(types) > 1 else schema)
         parameters = options[0] if len(options) == 1 else {"anyOf": options}
         schema = {

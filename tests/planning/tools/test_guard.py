@@ -64,7 +64,8 @@ def at_once(**changes: Any) -> Retry:
 @pytest.fixture
 def retried() -> Iterator[list[RetryDetails]]:
     seen: list[RetryDetails] = []
-    set_on_retry_hooks([seen.append])
+    hook: Any = seen.append
+    set_on_retry_hooks([hook])
     yield seen
     set_on_retry_hooks(None)
 

@@ -67,7 +67,8 @@ def tool(function: Any, **options: Any) -> Tool:
 def test_a_tool_that_hangs_is_given_up(is_async: bool, whose: str) -> None:
     hanging = Hanging()
     function = forever if is_async else hanging
-    own, boxes = ({"timeout": 0.01}, {}) if whose == "tool" else ({}, {"timeout": 0.01})
+    options: list[dict[str, Any]] = [{"timeout": 0.01}, {}]
+    own, boxes = options if whose == "tool" else options[::-1]
     for entry in CALLS:
         result = through(entry, tool(function, **own), **boxes)
         assert (result.code, result.message) == (ErrorKind.TIMEOUT, GIVEN_UP)

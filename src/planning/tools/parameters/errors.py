@@ -137,7 +137,7 @@ def _place(location: Path, data: object, schema: Mapping[str, Any]) -> Path:
 def _is_union(node: Mapping[str, Any]) -> bool:
     """Whether a value may be one of several; pydantic does not count null among them."""
     options = [*node.get("anyOf", ()), *node.get("oneOf", ())]
-    return sum(option.get("type") != "null" for option in options) > 1
+    return len([option for option in options if option.get("type") != "null"]) > 1
 
 
 def _is_in(data: object, part: int | str) -> bool:

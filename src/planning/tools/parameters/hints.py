@@ -107,7 +107,7 @@ class Hints:
             return hint
         if origin not in {typing.Union, types.UnionType}:
             return origin[changed]
-        union: Any = typing.Union[changed]  # type: ignore[valid-type]  # noqa: UP007 - built from a tuple
+        union: Any = typing.Union[changed]  # noqa: UP007 - built from a tuple
         tag = _tag_of(arguments)
         return union if tag is None else typing.Annotated[union, pydantic.Discriminator(tag)]
 
@@ -379,13 +379,14 @@ def _instance(attributes: Mapping[str, attrs.Attribute[Any]], given: Mapping[str
     """The fields as a validator of attrs sees them: what was sent, and else their defaults."""
     others = SimpleNamespace()
     for name, field in attributes.items():
+        default: Any = field.default
         with suppress(Exception):  # it is told where this field is looked at
             if name in given:
                 value = given[name]
-            elif isinstance(field.default, attrs.Factory):  # type: ignore[arg-type]  # a class to attrs itself
-                value = field.default.factory(*[others] * field.default.takes_self)
+            elif isinstance(default, attrs.Factory):  # type: ignore[arg-type]  # a class to attrs itself
+                value = default.factory(*[others] * default.takes_self)
             else:
-                value = field.default
+                value = default
             if value is not attrs.NOTHING:
                 setattr(others, name, _converted(value, field, others))
     return others

@@ -15,9 +15,8 @@ from run_cases import called, capable, changes, flow, heard, plain_tool, thought
 
 from planning import Plan
 from planning.tools import StorageUnavailable, Tool, ToolError, ToolResult
-from planning.tools.guard import Retry
 from planning.tools.errors import RateLimitExceeded
-from planning.tools.guard import CircuitBreaker
+from planning.tools.guard import CircuitBreaker, Retry
 from planning.workflow import Capabilities, StepRecord, run_workflow
 from session import Session
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from time import perf_counter
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 from planning import handlers
 from planning.commands import (
@@ -23,7 +23,6 @@ from planning.reducers import REDUCERS, mark_steps
 from planning.render import reply
 from planning.tools.context import ToolContext
 from planning.tools.contract import ToolExample
-from planning.tools.parameters.model import DeferredModel
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
 from session import Session, ToolInvoked, replace_latest
@@ -32,7 +31,6 @@ from session.transaction import Transaction
 __all__ = ["carry_out", "planning_tools", "register_plan"]
 
 C = TypeVar("C")
-_MODELS = {command: DeferredModel(command) for command in get_args(Command)}
 Handler = Callable[[Any, Plan | None], Any]
 
 
@@ -58,7 +56,7 @@ def planning_tools(session: Session) -> tuple[Tool, ...]:
         return Tool(
             name=name,
             description=description,
-            parameters=_MODELS[parameters],
+            parameters=parameters,
             function=_in_transaction(session, name, handler),
             examples=(ToolExample(arguments, message),),
             diagnose=_diagnosis(session, name, parameters),

@@ -38,7 +38,7 @@ NAMES = [
 def test_there_are_six_tools_in_the_order_of_the_specification(session: Session) -> None:
     tools = planning_tools(session)
     assert [tool.name for tool in tools] == NAMES
-    assert [tool.model.kind for tool in tools] == [
+    assert [tool.parameters for tool in tools] == [
         SetupPlan, AddStep, UpdateStep, MarkStep, ClearPlan, ReadPlan,
     ]  # fmt: skip
     assert all(tool.description for tool in tools)

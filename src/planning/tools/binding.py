@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from planning.tools.context import ToolContext
-from planning.tools.parameters.model import ParameterModel, model_of
+from planning.tools.parameters.declared import model_of
+from planning.tools.parameters.model import ParameterModel
 from planning.tools.parameters.signature import Signature, behind, is_of_type, signature_fields
 from planning.tools.spec import QueryCall, QueryModel, QueryTypes
 

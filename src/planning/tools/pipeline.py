@@ -1,7 +1,6 @@
 """The one way of every call: decode, check identifiers, limit, run, classify, publish, record.
 
-Finding the tool by its name comes before; the toolbox does it. Whatever is wrong on the way is an
-exception here, and here alone an exception becomes a result.
+The toolbox finds the tool. Whatever is wrong is an exception, and here alone it becomes a result.
 """
 
 from __future__ import annotations
@@ -353,9 +352,7 @@ class CallPipeline:
         if issubclass(type(error), ToolValidationError):
             error.nothing_changed = not has_begun or tool.publishes == "own"  # type: ignore[attr-defined]  # it was asked just now
         elif not has_begun and not issubclass(type(error), ToolError):
-            code = (
-                ErrorKind.UNKNOWN
-            )  # a check of the arguments failed: that is no failure of the tool's storage
+            code = ErrorKind.UNKNOWN  # a check of the arguments failed, and not the tool's storage
         result = failed(tool.name, error, started, is_private=tool.returns_private_data, code=code)
         self._record(tool.name, result, error)
         return result
@@ -363,8 +360,8 @@ class CallPipeline:
     def _record(self, name: str, result: ToolResult, error: BaseException) -> None:
         """Keep a call that did not come to its end, and tell the bus; a record that fails is no failure."""
         level = _INFO if result.code in BLAMELESS else _ERROR
-        is_defect = issubclass(type(error), ResultInvalid)  # its cause names types alone
-        more = {"reason": str(result.cause)} if is_defect else {}
+        # The cause of a defect names types alone.
+        more = {"reason": str(result.cause)} if issubclass(type(error), ResultInvalid) else {}
         self._log(level, "tool_failed", name, result, error=type_name(error), **more)
         session = self.context.session
         if session is not None:

@@ -13,7 +13,8 @@ import attrs
 from planning.errors import Problem, ToolValidationError, show
 from planning.tools.decode import read_arguments
 from planning.tools.errors import ParameterError, QueryTypeUnsupported
-from planning.tools.parameters.model import Diagnose, ParameterModel, model_of
+from planning.tools.parameters.declared import model_of
+from planning.tools.parameters.model import Diagnose, ParameterModel
 from planning.tools.parameters.schema import resolved_schema
 
 __all__ = ["QueryCall", "QueryModel", "QueryTypes", "check_name", "check_parameters", "unsupported"]

@@ -9,6 +9,7 @@ __all__ = ["published_schema", "resolved_schema"]
 
 _DROPPED = frozenset({"title", "default", "discriminator", "$defs", "$ref"})
 _PLACES = "#/$defs/"
+_NULL = {"type": "null"}
 _ORDER = (
     "type", "enum", "const", "properties", "required", "items", "prefixItems", "anyOf", "oneOf", "format",
     "description", "minLength", "maxLength", "minItems", "maxItems", "additionalProperties",
@@ -63,6 +64,12 @@ def _shortened(
             short[key] = _shortened(value, definitions, inside, recursive)
     if "properties" in short:
         short.setdefault("additionalProperties", False)
+    options = short.get("anyOf", ())
+    if len(options) == 2 and options[1] == _NULL and isinstance(options[0].get("type"), str):
+        option = options[0]
+        if "enum" not in option and "const" not in option:
+            del short["anyOf"]
+            short = {**option, **short, "type": [option["type"], "null"]}
     return {key: short[key] for key in sorted(short, key=_rank)}
 
 
@@ -76,6 +83,11 @@ def resolved_schema(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     Several types of one node become a union. A reference that leads nowhere in the schema allows anything.
     """
     known: dict[int, Any] = {}
+    kept: list[Any] = []  # what is made on the way: an id must not be given out again
+
+    def of_type(node: Mapping[str, Any], kind: object) -> Mapping[str, Any]:
+        kept.append(_NULL if kind == "null" else {**node, "type": kind})
+        return kept[-1]
 
     def resolved(node: Any) -> Any:
         if isinstance(node, (list, tuple)):
@@ -96,7 +108,7 @@ def resolved_schema(schema: Mapping[str, Any]) -> Mapping[str, Any]:
             return made
         types = node.get("type")
         if isinstance(types, (list, tuple)):
-            made["anyOf"] = [resolved({**node, "type": each}) for each in types]
+            made["anyOf"] = [resolved(of_type(node, each)) for each in types]
             return made
         made |= {
             key: value if key in {"enum", "const", "required"} else resolved(value)

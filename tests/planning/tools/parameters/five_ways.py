@@ -14,7 +14,8 @@ import pydantic
 from planning import ToolValidationError
 from planning.tools import decode as decoding
 from planning.tools import tool
-from planning.tools.parameters.model import ParameterModel, model_of
+from planning.tools.parameters.declared import model_of
+from planning.tools.parameters.model import ParameterModel
 
 
 class Colour(enum.Enum):

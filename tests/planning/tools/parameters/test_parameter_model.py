@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 from five_ways import decode
 
-from planning.tools.parameters.model import FreeModel, ParameterModel, model_of
+from planning.tools.parameters.declared import model_of
+from planning.tools.parameters.model import FreeModel, ParameterModel
 
 
 @dataclass

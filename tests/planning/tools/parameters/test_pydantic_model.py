@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from planning import ToolValidationError
 from planning.errors import Problem
-from planning.tools.parameters.model import model_of
+from planning.tools.parameters.declared import model_of
 
 T = TypeVar("T")
 

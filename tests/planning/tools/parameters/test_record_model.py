@@ -17,7 +17,7 @@ import typing_extensions
 from five_ways import decode, problems
 
 from planning.tools import tool
-from planning.tools.parameters.model import model_of
+from planning.tools.parameters.declared import model_of
 
 T = TypeVar("T")
 

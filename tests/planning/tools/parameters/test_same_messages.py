@@ -83,7 +83,7 @@ PUBLISHED: dict[str, Any] = {
         "tags": {"type": "array", "items": {"type": "string"}},
         "part": PART,
         "parts": {"type": "array", "items": PART},
-        "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "note": {"type": ["string", "null"]},
     },
     "required": ["name", "count", "ratio", "loud", "mode", "colour", "day", "tags", "part"],
     "additionalProperties": False,

@@ -1,0 +1,78 @@
+"""Which parameter model belongs to a declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from planning.tools.parameters.model import Diagnose, FreeModel, ParameterModel
+
+__all__ = ["DeferredModel", "model_of"]
+
+
+class DeferredModel(ParameterModel):
+    """The model of a dataclass that is read at the first call: importing pydantic takes longer than the rest.
+
+    Its tool makes the checks in its fields' metadata; here they only explain a refusal.
+    """
+
+    def __init__(self, kind: type[Any]) -> None:
+        """Take a dataclass."""
+        self.kind = kind
+        self.name = kind.__name__
+
+    @cached_property
+    def _model(self) -> ParameterModel:
+        from planning.tools.parameters.typed import TypedModel  # noqa: PLC0415 - it needs pydantic
+
+        return TypedModel(self.kind, rules=False)
+
+    @property
+    def published(self) -> Mapping[str, Any]:
+        """See ``ParameterModel``."""
+        return self._model.published
+
+    @property
+    def shape(self) -> Mapping[str, Any]:
+        """See ``ParameterModel``."""
+        return self._model.shape
+
+    def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> Any:
+        """See ``ParameterModel``."""
+        return self._model.convert(data, diagnose)
+
+
+def model_of(kind: Any, *, rules: bool = True) -> ParameterModel:
+    """The model of a declaration.
+
+    Args:
+        kind: A stdlib dataclass, an attrs class, a TypedDict, a pydantic model or dataclass, a JSON Schema as
+            a mapping, or a ``ParameterModel``; None for any object.
+        rules: Whether the limits and checks in field metadata are made. If not, they only explain a refusal,
+            and a dataclass is read at the first call.
+
+    Raises:
+        TypeError: It is none of these, or arguments in JSON cannot become what it names.
+        ValueError: The JSON Schema is not valid, or not that of an object.
+    """
+    if kind is None:
+        return FreeModel()
+    if isinstance(kind, ParameterModel):
+        return kind
+    if isinstance(kind, Mapping):
+        from planning.tools.parameters.json_schema import SchemaModel  # noqa: PLC0415 - it needs jsonschema-rs
+
+        return SchemaModel(kind)
+    if not rules and isinstance(kind, type) and is_dataclass(kind):
+        return _deferred(kind)
+    from planning.tools.parameters.typed import TypedModel  # noqa: PLC0415 - it needs pydantic
+
+    return TypedModel(kind, rules=rules)
+
+
+@cache
+def _deferred(kind: type[Any]) -> DeferredModel:
+    """One for all sessions: to read the six commands takes 3 ms."""
+    return DeferredModel(kind)

@@ -54,8 +54,8 @@ def _function_run(
     from planning.tools.parameters.typed import TypedModel  # noqa: PLC0415 - it needs pydantic
 
     _, descriptions = read_docstring(inspect.getdoc(behind(function)))
-    fields, contexts = signature_fields(function, signature, ToolContext, descriptions)
-    model = TypedModel.of_fields(name, fields, is_open=signature.is_open)
+    fields, contexts = signature_fields(function, signature, ToolContext)
+    model = TypedModel.of_fields(name, fields, descriptions, is_open=signature.is_open)
     if not contexts:
         return model, lambda params, _context: function(**params)
     return model, lambda params, context: function(**params, **dict.fromkeys(contexts, context))

@@ -69,7 +69,7 @@ def read_signature(function: Callable[..., Any]) -> Signature:
 
 
 def signature_fields(
-    function: Callable[..., Any], signature: Signature, context_type: type, descriptions: Mapping[str, str]
+    function: Callable[..., Any], signature: Signature, context_type: type
 ) -> tuple[list[tuple[str, Any, bool]], tuple[str, ...]]:
     """Read what a function takes by keyword.
 
@@ -77,7 +77,6 @@ def signature_fields(
         function: The function.
         signature: What was read of it.
         context_type: The parameters with this type take the context, and are no arguments.
-        descriptions: What is said of the parameters.
 
     Returns:
         Of each parameter its name, its type hint, and whether it is required; and the names of those that
@@ -103,15 +102,8 @@ def signature_fields(
         if _is_optionally(hint, context_type):
             contexts.append(name)
             continue
-        if name in descriptions and not _is_described(hint):
-            hint = typing.Annotated[hint, descriptions[name]]
         fields.append((name, hint, parameter.default is parameter.empty))
     return fields, tuple(contexts)
-
-
-def _is_described(hint: Any) -> bool:
-    extras = hint.__metadata__ if typing.get_origin(hint) is typing.Annotated else ()
-    return any(isinstance(getattr(extra, "description", extra), str) for extra in extras)
 
 
 def is_of_type(function: Callable[..., Any], name: str, kind: type) -> bool:
@@ -175,6 +167,9 @@ def _hint(function: Callable[..., Any], name: str, known: type) -> Any:
     annotations = getattr(called, "__annotations__", {})  # a built-in has none
     if name not in annotations:
         return Any
+    annotation = annotations[name]
+    if type(annotation) is type:  # as most are: there is nothing to resolve
+        return annotation
     space = {known.__name__: known, **getattr(inspect.unwrap(called), "__globals__", {})}
     alone = types.SimpleNamespace(__annotations__={name: annotations[name]})
     try:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
 import pydantic
 from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
 
 from planning.errors import Problem, ToolValidationError
 from planning.tools.parameters import words
@@ -17,7 +19,6 @@ from planning.tools.parameters.errors import problems_of
 from planning.tools.parameters.hints import (
     REFUSING,
     CheckBroken,
-    Field,
     Hints,
     fields_of,
     is_record,
@@ -55,38 +56,62 @@ class TypedModel(ParameterModel):
         self.name = origin.__name__
         self._rules = rules
         self._is_open = False
-        self._read(Hints(checks=rules, limits=rules).rewritten(kind))
+        hint = Hints(checks=rules, limits=rules).rewritten(kind)
+        self._read(lambda: pydantic.TypeAdapter(hint).core_schema)
 
     @classmethod
-    def of_fields(cls, name: str, fields: Iterable[tuple[str, Any, bool]], *, is_open: bool) -> TypedModel:
+    def of_fields(
+        cls,
+        name: str,
+        fields: Iterable[tuple[str, Any, bool]],
+        descriptions: Mapping[str, str],
+        *,
+        is_open: bool,
+    ) -> TypedModel:
         """The model of a function's parameters; arguments stay a dict.
 
         Args:
             name: What messages call it.
             fields: Of each parameter its name, its type hint, and whether it is required.
+            descriptions: What is said of parameters whose type hints say nothing.
             is_open: Whether other names are let through.
 
         Raises:
             TypeError: Arguments in JSON cannot become what a type hint names.
         """
+
+        def schema() -> core_schema.CoreSchema:  # a TypedDict of the same takes four times as long
+            hints = Hints(checks=True, limits=True)
+            return core_schema.typed_dict_schema(
+                {
+                    each: core_schema.typed_dict_field(
+                        pydantic.TypeAdapter(hints.rewritten(hint)).core_schema, required=is_required
+                    )
+                    for each, hint, is_required in fields
+                }
+            )
+
         model = cls.__new__(cls)
         model.name = name
         model._rules = True
         model._is_open = is_open
-        model._read(Hints(checks=True, limits=True).typed_dict(name, [Field(*field) for field in fields]))
+        model._read(schema)
+        for each, node in model._published["properties"].items():
+            if each in descriptions:
+                node.setdefault("description", descriptions[each])
         return model
 
-    def _read(self, hint: Any) -> None:
+    def _read(self, make: Callable[[], core_schema.CoreSchema]) -> None:
         try:
-            adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(hint)
-            schema = adapter.json_schema(schema_generator=_Schemas)
+            core = make()
+            schema = _Schemas().generate(core)
         except (pydantic.errors.PydanticUserError, NameError, RecursionError) as error:
             reason = str(error).splitlines()[0].partition(". ")[0]
             raise TypeError(
                 f"{self.name} cannot be described as JSON: {reason}; "
                 "use types that JSON has, or records of them"
             ) from None
-        self._validate = strict_validator(adapter)
+        self._validate = strict_validator(core)
         self._published = published_schema(schema, is_open=self._is_open)
 
     @property
@@ -113,18 +138,20 @@ class TypedModel(ParameterModel):
         except Exception:  # noqa: BLE001, S110 - a validator may stumble over what is not repaired yet
             pass
         repaired = self._repaired(data)
-        value, problems = _validated(self._validate, repaired, self.shape)
+        if not self._rules:
+            with suppress(*REFUSING):
+                return self._validate(repaired)
+        value, problems = _validated(self._explaining, repaired, self.shape)
         if not problems:
             return value
-        if not self._rules:
-            _, all_problems = _validated(self._explaining, repaired, self.shape)
-            problems = all_problems or problems
         raise words.refusal(problems, self.shape, () if diagnose is None else diagnose(repaired))
 
     @cached_property
     def _explaining(self) -> Validate:
+        if self._rules:
+            return self._validate
         hint = Hints(checks=True, limits=False).rewritten(self.kind)
-        return strict_validator(pydantic.TypeAdapter(hint))
+        return strict_validator(pydantic.TypeAdapter(hint).core_schema)
 
     @cached_property
     def _repairs(self) -> Mapping[str, Any]:

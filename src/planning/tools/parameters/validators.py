@@ -25,7 +25,7 @@ _OPTIONS = frozenset({"literal", "enum"})
 _DATA = frozenset({"metadata", "default", "expected", "members", "serialization", "config", "keys_schema"})
 
 
-def strict_validator(adapter: pydantic.TypeAdapter[Any]) -> Validate:
+def strict_validator(schema: core_schema.CoreSchema) -> Validate:
     """What validates values as JSON has them.
 
     Text is no number and 1 is not True, but an array becomes a tuple or a set, and text a date, a UUID or
@@ -33,7 +33,7 @@ def strict_validator(adapter: pydantic.TypeAdapter[Any]) -> Validate:
     dataclasses convert as they are configured; if one says what to do with unknown fields, its word counts.
     """
     foreign: list[Any] = []
-    validator = SchemaValidator(_strict(adapter.core_schema, foreign))
+    validator = SchemaValidator(_strict(schema, foreign))
     extra: Literal["forbid"] | None = None if _has(foreign, "extra_fields_behavior") else "forbid"
     validate = partial(validator.validate_python, extra=extra)
     if not _has(foreign, "strict"):

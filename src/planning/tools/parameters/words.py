@@ -74,6 +74,7 @@ _BOUNDS = {
     "maxProperties": "at most {} fields",
 }
 _LONG = 10**15
+_MAY_BE_JSON = re.compile(r"\s*[-0-9\"\[{tfnIN]")
 MOST_PROBLEMS = 50
 _PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
@@ -251,6 +252,8 @@ def withheld(problem: Problem, schema: Mapping[str, Any]) -> Problem:
 def _option(value: object) -> str:
     """An option as it is to be sent: a text as it is, in quotes where it reads as another value of JSON."""
     if isinstance(value, str):
+        if not _MAY_BE_JSON.match(value):
+            return value
         try:
             json.loads(value)
         except ValueError:
@@ -273,10 +276,13 @@ def _names(node: Mapping[str, Any]) -> list[str]:
 
 def _child(node: Mapping[str, Any], part: str | int) -> Mapping[str, Any] | None:
     """One step down, also through the options of a union; where these differ, what is there is one too."""
+    if "anyOf" not in node and "oneOf" not in node:
+        child = _own_child(node, part)
+        return child if isinstance(child, dict) else None
     found = list[Mapping[str, Any]]()
     for option in _options(node):
         child = _own_child(option, part)
-        if isinstance(child, Mapping) and not any(child is each for each in found):
+        if isinstance(child, dict) and not any(child is each for each in found):
             found.append(child)
     return {"anyOf": found} if len(found) > 1 else next(iter(found), None)
 

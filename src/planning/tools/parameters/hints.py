@@ -187,7 +187,8 @@ def fields_of(kind: Any) -> Iterator[Field]:
     """
     record, variables = _class_of(kind), _variables_of(kind)
     try:
-        hints = typing_extensions.get_type_hints(record, include_extras=True)
+        # make_dataclass writes "typing.Any" where no type is given.
+        hints = typing_extensions.get_type_hints(record, localns={"typing": typing}, include_extras=True)
     except (NameError, AttributeError) as error:
         raise TypeError(
             f"{record.__name__} has a type hint that cannot be read: {error}; import the name at the top of "

@@ -124,7 +124,6 @@ TOOLS = Capabilities(
         tool("secret", Letter, returns_private_data=True),
         Tool("open", "Takes all.", lambda **given: None),
         ToolSpec("facts", {"dates": Dates, "range": Range}, "facts", function=lambda query, given: None),
-        ToolSpec("broken", {"odd": int}, "broken", function=lambda query, given: None),
         unreadable,
     ]
 )

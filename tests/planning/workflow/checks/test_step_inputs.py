@@ -74,7 +74,6 @@ INPUTS: dict[str, object] = {
     "a query whose type is a reference": calling("facts", query_type=OUT, parameters={"start": 5}),
     "a query whose parameters are a reference": calling("facts", query_type="range", parameters=OUT),
     "a query all of references": calling("facts", query_type=OUT, parameters=OUT),
-    "a query type without a parameter model": calling("broken", query_type="odd", parameters={"a": OUT}),
     "private data": calling("secret", to={"street": 5, "number": 1, "Main Road 5": 1}, copies="Main Road"),
     "odd names": calling("letter", to={"street": "a", "number": 1, LONG: 1}, copies=[], **{"a.b[0]": 1}),
     "a long name beside a query": calling(

@@ -104,7 +104,7 @@ def test_a_tool_that_publishes_for_itself_and_must_not_be_called_twice_is_not() 
         if len(calls) == 1:
             raise KeyboardInterrupt
 
-    options: Any = {"parameters": FreeModel(), "publishes": True, "idempotent": False}
+    options: Any = {"parameters": FreeModel(), "publishes": "own", "idempotent": False}
     session = Session()
     capabilities = capable(plain_tool("work", work, **options))
     assert (

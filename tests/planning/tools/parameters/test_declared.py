@@ -1,0 +1,290 @@
+"""What a declaration says is enforced, or refused where it is declared."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypedDict
+
+import annotated_types
+import attrs
+import jsonschema
+import pydantic
+import pytest
+
+from planning.tools import Tool, Toolbox, ToolSpec, tool
+
+AT_LEAST_1 = "size: expected at least 1, got 0"
+
+
+@dataclass
+class ByPydantic:
+    size: Annotated[int, pydantic.Field(ge=1)]
+
+
+@attrs.define
+class ByAnnotatedTypes:
+    size: Annotated[int, annotated_types.Ge(1)]
+
+
+class Typed(TypedDict):
+    size: Annotated[int, annotated_types.Ge(1)]
+
+
+class Model(pydantic.BaseModel):
+    size: int = pydantic.Field(ge=1)
+
+
+def plain(size: Annotated[int, pydantic.Field(ge=1)]) -> int:
+    return size
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"size": {"type": "integer", "minimum": 1}},
+    "required": ["size"],
+    "additionalProperties": False,
+}
+
+
+def echo(given: object) -> str:
+    return str(given)
+
+
+DECLARED: dict[str, Tool] = {
+    kind.__name__: Tool("t", "T.", echo, parameters=kind)
+    for kind in (ByPydantic, ByAnnotatedTypes, Typed, Model)
+} | {"a function": tool(name="t")(plain), "a schema": Tool("t", "T.", echo, parameters=SCHEMA)}
+
+
+@pytest.mark.parametrize("way", DECLARED)
+def test_a_bound_is_published_and_enforced_in_each_way_of_declaring_it(way: str) -> None:
+    declared = DECLARED[way]
+    assert declared.parameters_schema() == SCHEMA
+    box = Toolbox([declared])
+    assert box.call("t", '{"size": 1}').success
+    refused = [box.call("t", given).message for given in ('{"size": 0}', '{"sise": 1}', '{"size": "big"}')]
+    assert refused == [
+        f"Refused, nothing changed. {AT_LEAST_1}",
+        "Refused, nothing changed. 2 problems:\n- size: missing; send an integer of at least 1\n"
+        "- sise: unknown field; did you mean size?",
+        "Refused, nothing changed. size: expected an integer of at least 1, got a string",
+    ]
+
+
+@pytest.mark.parametrize("way", DECLARED)
+@pytest.mark.parametrize("given", [{"size": 1}, {"size": 0}, {}, {"size": 1, "x": 2}, {"size": True}])
+def test_what_the_published_schema_takes_is_what_is_taken(way: str, given: dict[str, Any]) -> None:
+    declared = DECLARED[way]
+    if way == "Model" and given == {"size": True}:
+        return  # pydantic's own models convert as they are configured
+    is_valid = jsonschema.Draft202012Validator(declared.parameters_schema()).is_valid(given)
+    assert Toolbox([declared]).call("t", given).success is is_valid
+
+
+@dataclass
+class Node:
+    name: str
+    children: list[Node] = field(default_factory=list)
+    twin: Node | None = None
+
+
+@attrs.define
+class Leaf:
+    name: str
+    below: list[Leaf] = attrs.field(factory=list)
+
+
+def test_a_type_may_hold_itself() -> None:
+    kept: list[Any] = []
+    box = Toolbox(
+        [Tool("t", "T.", kept.append, parameters=Node), Tool("u", "U.", kept.append, parameters=Leaf)]
+    )
+    assert box.call("t", '{"name": "a", "children": [{"name": "b", "twin": {"name": "c"}}]}').success
+    assert box.call("u", '{"name": "a", "below": [{"name": "b"}]}').success
+    assert kept == [Node("a", [Node("b", [], Node("c"))]), Leaf("a", [Leaf("b")])]
+    deep = '{"name": "a", "children": [{"name": "b", "twin": {"nam": 1}}]}'
+    assert box.call("t", deep).message == (
+        "Refused, nothing changed. 2 problems:\n"
+        "- children[0].twin.name: missing; send a string\n"
+        "- children[0].twin.nam: unknown field; did you mean name?"
+    )
+    schema = box.tools["t"].parameters_schema()
+    assert jsonschema.Draft202012Validator(schema).is_valid({"name": "a", "children": [{"name": "b"}]})
+    assert not jsonschema.Draft202012Validator(schema).is_valid({"name": "a", "children": [{"nam": "b"}]})
+
+
+def test_two_query_types_may_hold_themselves() -> None:
+    spec = ToolSpec("t", {"node": Node, "leaf": Leaf}, "t", function=lambda kind, given: given.name)
+    schema = spec.as_tool.parameters_schema()
+    call = {"query_type": "node", "parameters": {"name": "a", "children": [{"name": "b"}]}}
+    assert jsonschema.Draft202012Validator(schema).is_valid(call)
+    assert Toolbox([spec]).call("t", call).value == "a"
+
+
+@dataclass
+class Cat:
+    lives: int
+
+
+@dataclass
+class Dog:
+    sound: str
+
+
+@dataclass
+class Owner:
+    pet: Cat | Dog
+    mode: Literal[1, True] = 1
+
+
+def test_a_union_of_two_records_is_one_of_them() -> None:
+    kept: list[Any] = []
+    box = Toolbox([Tool("t", "T.", kept.append, parameters=Owner)])
+    assert box.call("t", {"pet": {"sound": "w"}}).success
+    assert box.call("t", {"pet": {"lives": 9}}).success
+    assert kept == [Owner(Dog("w")), Owner(Cat(9))]
+    assert not box.call("t", {"pet": {"tail": 1}}).success
+
+
+def anything(what: object, where: Path) -> str:
+    return f"{what} {where}"
+
+
+def test_an_object_is_anything_and_a_path_is_text() -> None:
+    box = Toolbox([tool(anything)])
+    assert box.call("anything", {"what": [1], "where": "a/b"}).message == "[1] a/b"
+
+
+def connected(to: sqlite3.Connection) -> None: ...
+
+
+def called(back: Callable[[], int]) -> None: ...
+
+
+def placed(a: int, /) -> None: ...
+
+
+class Thing:
+    def method(self, a: int) -> int:
+        return a
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (
+            connected,
+            "connected cannot be described as JSON: Unable to generate pydantic-core schema for "
+            "<class 'sqlite3.Connection'>; use types that JSON has, or records of them",
+        ),
+        (
+            called,
+            "called cannot be described as JSON: Cannot generate a JsonSchema for "
+            "core_schema.CallableSchema; use types that JSON has, or records of them",
+        ),
+        (placed, "placed takes a by position only: arguments have names"),
+        (
+            Thing.method,
+            "method takes self: it is a method; make the tool of a bound one, such as tool(thing.method)",
+        ),
+    ],
+)
+def test_what_cannot_be_a_tool_is_refused_where_it_is_declared(function: Any, message: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        tool(function)
+    assert str(caught.value) == message
+
+
+def test_a_bound_method_is_a_tool() -> None:
+    assert Toolbox([tool(Thing().method)]).call("method", '{"a": 2}').value == 2
+
+
+def test_bounds_that_pydantic_does_not_know_are_refused() -> None:
+    class Meta:
+        def __repr__(self) -> str:
+            return "Meta(ge=1)"
+
+    Meta.__module__ = "msgspec"
+
+    def bounded(size: Annotated[int, Meta()]) -> int:
+        return size
+
+    bounded.__annotations__["size"] = Annotated[int, Meta()]
+    with pytest.raises(
+        TypeError, match=r"^Meta\(ge=1\) is not enforced; use pydantic.Field or annotated_types$"
+    ):
+        tool(bounded)
+
+
+def test_a_query_type_without_a_parameter_model_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"^int is not a parameter model: "):
+        ToolSpec("t", {"q": int}, "t")
+
+
+@pytest.mark.parametrize(
+    ("schema", "kind", "message"),
+    [
+        (
+            {"type": "string"},
+            ValueError,
+            'parameters are an object: write {"type": "object", "properties": {...}}',
+        ),
+        ({"type": "object", "default": {1}}, TypeError, "a JSON Schema holds JSON values only"),
+        (
+            {"type": "object", "properties": {"a": {"type": "text"}}},
+            ValueError,
+            "the parameters are not a valid JSON Schema: ",
+        ),
+        (
+            {"type": "object", "properties": {"a": {"$ref": "file:///etc/passwd"}}},
+            ValueError,
+            "the parameters are not a valid JSON Schema: ",
+        ),
+    ],
+)
+def test_a_schema_that_is_none_is_refused(schema: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind) as caught:
+        Tool("t", "T.", print, parameters=schema)
+    assert str(caught.value).startswith(message)
+
+
+REFERRING = {
+    "type": "object",
+    "properties": {"where": {"$ref": "#/$defs/place"}, "note": {"type": ["string", "null"]}},
+    "required": ["where"],
+    "$defs": {
+        "place": {
+            "type": "object",
+            "properties": {"city": {"type": "string"}, "near": {"$ref": "#/$defs/place"}},
+            "required": ["city"],
+            "additionalProperties": False,
+        }
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ('{"where": {"city": "Oslo", "near": {"city": "Moss"}}, "note": null, "more": 1}', None),
+        ('{"where": "{\\"city\\": \\"Oslo\\"}"}', None),
+        ('{"where": {"city": 1}}', "where.city: expected a string, got a number"),
+        (
+            '{"where": {"city": "a", "near": {"cty": "b"}}}',
+            "2 problems:\n- where.near.city: missing; send a string\n"
+            "- where.near.cty: unknown field; did you mean city?",
+        ),
+        ('{"note": 1}', "2 problems:\n- where: missing; send an object with city, near\n"
+         "- note: expected a string, got a number"),
+    ],
+)  # fmt: skip
+def test_a_plain_schema_is_kept_to_with_its_references(given: str, message: str | None) -> None:
+    kept: list[Any] = []
+    result = Toolbox([Tool("t", "T.", kept.append, parameters=REFERRING)]).call("t", given)
+    if message is None:
+        assert (result.success, kept[0]["where"]["city"]) == (True, "Oslo")
+    else:
+        assert (result.message, kept) == (f"Refused, nothing changed. {message}", [])

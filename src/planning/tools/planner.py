@@ -176,9 +176,13 @@ def _find(given: object, *, is_finished: bool) -> tuple[Mapping[str, Any], tuple
         length = (str if issubclass(kind, str) else kind).__len__(given)  # type: ignore[arg-type]  # it is one
         if length > MOST_CHARACTERS:
             _refuse(f"{length} characters, at most {MOST_CHARACTERS}; send less")
+        if not (str if issubclass(kind, str) else kind).strip(given):  # type: ignore[arg-type]  # the same
+            _refuse(f"empty; send {_ONE_OBJECT}")
+    elif not issubclass(kind, (Mapping, list, tuple)):
+        _unexpected(_ONE_OBJECT, given)
     document = read_document(given, _ANSWER, is_finished=is_finished)
-    if document.value is None:
-        _refuse(f"{document.errors[0].message}; send {_ONE_OBJECT}")
+    if document.value is None and document.errors[0].code == "no_json":
+        _refuse(_NO_OBJECT)
     if document.errors:
         raise _Refused(*(_problem(document, error) for error in document.errors))
     found = _object_in(document.value)

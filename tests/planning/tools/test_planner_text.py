@@ -310,7 +310,7 @@ PYTHON = "use text, numbers, booleans, None, lists and mappings with text as nam
 
 
 def test_an_object_that_fails_when_it_is_looked_at_is_refused() -> None:
-    assert refusal(Hostile()) == f"expected a plan as text, got a value of type Hostile; {SEND}"
+    assert refusal(Hostile()) == f"expected {SEND.removeprefix('send ')}, got a value of type Hostile"
     assert refusal({"intent": "a", "tool_calls": [Hostile()]}) == (
         f"tool_calls[0]: a value of type Hostile is no value of JSON; {PYTHON}"
     )

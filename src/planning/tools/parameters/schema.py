@@ -83,7 +83,7 @@ def resolved_schema(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     Several types of one node become a union. A reference that leads nowhere in the schema allows anything.
     """
     known: dict[int, Any] = {}
-    kept: list[Any] = []  # what is made on the way: an id must not be given out again
+    kept: list[Mapping[str, Any]] = []  # what is made on the way: an id must not be given out again
 
     def of_type(node: Mapping[str, Any], kind: object) -> Mapping[str, Any]:
         kept.append(_NULL if kind == "null" else {**node, "type": kind})

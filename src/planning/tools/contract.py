@@ -11,7 +11,7 @@ from planning.errors import Problem
 from planning.tools.binding import Run, bind
 from planning.tools.context import ToolContext
 from planning.tools.parameters.model import ParameterModel
-from planning.tools.parameters.signature import Signature, read_signature
+from planning.tools.parameters.signature import read_signature
 from planning.tools.spec import check_name
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ class ToolContract:
         blocking: Whether a plain function may take its time: then async callers run it in a thread.
         idempotent: Whether a call may be made once more when it is not known what came of the first, as
             after a worker died. A tool with effects that must not happen twice says False.
+        is_async: Whether the function is a coroutine function.
         is_guarded: Whether something is between a call and the function: a limit, retries, a breaker, or
             private data to keep.
         model: What arguments are checked against.
@@ -139,14 +140,10 @@ class ToolContract:
     breaker: CircuitBreaker | None = _option(None)
     blocking: bool = _option(True)
     idempotent: bool = _option(True)
-    _signature: Signature = attrs.field(init=False, repr=False)
+    is_async: bool = attrs.field(init=False, repr=False)
     is_guarded: bool = attrs.field(init=False, repr=False)
     model: ParameterModel = attrs.field(init=False, repr=False)
     run: Run = attrs.field(init=False, repr=False)
-
-    @_signature.default
-    def _read(self) -> Signature:
-        return read_signature(self.function)
 
     @is_guarded.default
     def _is_guarded(self) -> bool:
@@ -162,14 +159,11 @@ class ToolContract:
                 "a tool with private data publishes its call alone: what it returns is in no event"
             )
         rules = self.diagnose is None
-        model, run = bind(self.name, self.function, self.parameters, self._signature, rules=rules)
+        signature = read_signature(self.function)
+        model, run = bind(self.name, self.function, self.parameters, signature, rules=rules)
+        object.__setattr__(self, "is_async", signature.is_async)
         object.__setattr__(self, "model", model)
         object.__setattr__(self, "run", run)
-
-    @property
-    def is_async(self) -> bool:
-        """Whether the function is a coroutine function."""
-        return self._signature.is_async
 
     def parameters_schema(self) -> dict[str, Any]:
         """The JSON Schema of the parameters: descriptions, limits, enums, no further properties.

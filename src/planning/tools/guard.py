@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import attrs
 
@@ -25,19 +25,13 @@ CircuitState = Literal["closed", "open", "half_open"]
 
 
 class _Failure(Exception):
-    """Stands for a failed attempt in stamina: it has the name of the error's type, not its text."""
+    """Stands for a failed attempt in stamina: it names the tool and the error's type, without its text."""
 
     def __repr__(self) -> str:
         return str(self)
 
 
-def _tell(attempt: Attempt, error: Exception) -> None:
-    """Fail stamina's attempt with nothing raised: no context and no frames that lead to the error."""
-    attempt.__enter__()
-    attempt.__exit__(_Failure, _Failure(type_name(error)), None)
-
-
-class ReportedFailure(Exception):
+class _ReportedFailure(Exception):
     """A tool returned a failure that may pass, instead of raising it.
 
     Attributes:
@@ -49,18 +43,7 @@ class ReportedFailure(Exception):
         self.outcome = outcome
 
 
-_TRANSIENT: tuple[type[Exception], ...] = (
-    StorageUnavailable,
-    ConnectionError,
-    TimeoutError,
-    ReportedFailure,
-)
-
-
-class _Attempts(Protocol):
-    def __iter__(self) -> Iterator[Attempt]: ...
-
-    def __aiter__(self) -> AsyncIterator[Attempt]: ...
+_TRANSIENT = (StorageUnavailable, ConnectionError, TimeoutError)
 
 
 def _ended(failures: list[Exception]) -> Any:
@@ -69,7 +52,7 @@ def _ended(failures: list[Exception]) -> Any:
     That is raised as it was: a second raise would put the caller's own error into its context.
     """
     error = failures.pop()  # out of the frames that its traceback holds, or it would hold itself
-    if isinstance(error, ReportedFailure):
+    if isinstance(error, _ReportedFailure):
         return error.outcome
     context = error.__context__
     try:
@@ -77,6 +60,12 @@ def _ended(failures: list[Exception]) -> Any:
     finally:
         error.__context__ = context
         del error
+
+
+def _fail(attempt: Attempt, name: str, error: Exception) -> None:
+    """End an attempt as failed, with nothing raised: no context and no frames that lead to the error."""
+    attempt.__enter__()
+    attempt.__exit__(_Failure, _Failure(f"{name}: {type_name(error)}"), None)
 
 
 @attrs.frozen(kw_only=True)
@@ -87,9 +76,9 @@ class Retry:
     a failure that a tool returns with the code ``storage`` or ``timeout``. Every other error comes out at
     once. The waits grow from ``wait_initial`` to twice as long each
     time, and each has a random part on top, so that callers who failed together do not come back
-    together. stamina does the waiting: its hooks tell of every retry the tool's name and the name of
-    the error's type, never its text, and its ``set_active`` and ``set_testing`` hold here too. The
-    first attempt is made without stamina, and with ``attempts=1`` it is the only one.
+    together. stamina counts and waits: what its hooks are given as the cause names the tool and the type of
+    the error, and never holds its text; its ``set_active`` and ``set_testing`` hold here too. With
+    ``attempts=1`` there is nothing to retry.
 
     Attributes:
         attempts: How many calls are made, all told.
@@ -141,30 +130,23 @@ class Retry:
         if self.attempts == 1:
             return function()
 
-        def attempt_once() -> T:
-            outcome = function()
-            if may_pass is not None and may_pass(outcome):
-                raise ReportedFailure(outcome)
-            return outcome
-
-        try:
-            return attempt_once()
-        except (*_TRANSIENT, *self.on) as error:
-            failures: list[Exception] = [error]
+        failures: list[Exception] = []
         with suppress(_Failure):
-            for attempt in self._attempts(name):  # pragma: no branch - stamina ends it with the failure
-                if attempt.num > 1:  # the first has been made
-                    if stop is not None and stop():
-                        break
-                    try:
-                        return attempt_once()
-                    except (*_TRANSIENT, *self.on) as error:
-                        failures = [error]
+            for attempt in self._attempts():  # pragma: no branch - stamina ends it with the failure
+                if failures and stop is not None and stop():
+                    break
+                try:
+                    outcome = function()
+                    if may_pass is None or not may_pass(outcome):
+                        return outcome
+                    failures = [_ReportedFailure(outcome)]
+                except self._transient() as error:
+                    failures = [error]
                 if stop is not None and stop():
                     break
-                _tell(attempt, failures[0])
-        outcome: T = _ended(failures)
-        return outcome
+                _fail(attempt, name, failures[0])
+        ended: T = _ended(failures)
+        return ended
 
     async def arun(
         self,
@@ -185,31 +167,27 @@ class Retry:
         if self.attempts == 1:
             return await function()
 
-        async def attempt_once() -> T:
-            outcome = await function()
-            if may_pass is not None and may_pass(outcome):
-                raise ReportedFailure(outcome)
-            return outcome
-
-        try:
-            return await attempt_once()
-        except (*_TRANSIENT, *self.on) as error:
-            failures: list[Exception] = [error]
+        failures: list[Exception] = []
         with suppress(_Failure):
-            async for attempt in self._attempts(name):  # pragma: no branch - the same
-                if attempt.num > 1:  # the first has been made
-                    try:
-                        return await attempt_once()
-                    except (*_TRANSIENT, *self.on) as error:
-                        failures = [error]
-                _tell(attempt, failures[0])
-        outcome: T = _ended(failures)
-        return outcome
+            async for attempt in self._attempts():  # pragma: no branch - the same
+                try:
+                    outcome = await function()
+                    if may_pass is None or not may_pass(outcome):
+                        return outcome
+                    failures = [_ReportedFailure(outcome)]
+                except self._transient() as error:
+                    failures = [error]
+                _fail(attempt, name, failures[0])
+        ended: T = _ended(failures)
+        return ended
 
-    def _attempts(self, name: str) -> _Attempts:
-        import stamina  # noqa: PLC0415 - of an extra, and only a failure needs it
+    def _transient(self) -> tuple[type[Exception], ...]:
+        return (*_TRANSIENT, *self.on)
 
-        attempts = stamina.retry_context(
+    def _attempts(self) -> Any:  # what it is has no public name
+        import stamina  # noqa: PLC0415 - of an extra
+
+        return stamina.retry_context(
             on=_Failure,
             attempts=self.attempts,
             timeout=None,
@@ -217,9 +195,6 @@ class Retry:
             wait_max=self.wait_max,
             wait_jitter=self.wait_jitter,
         )
-        with suppress(AttributeError):  # no documented way: without it the hooks read "<context block>"
-            attempts = attempts.with_name(name, (), {})
-        return attempts
 
 
 class CircuitBreaker:

@@ -220,8 +220,8 @@ def test_hooks_and_logs_hold_the_tools_name_and_the_errors_type_alone(
         (details.name, details.args, details.kwargs, details.retry_num, str(details.caused_by))
         for details in retried
     ] == [
-        ("send_mail", (), {}, 1, "ConnectionResetError"),
-        ("send_mail", (), {}, 2, "StorageUnavailable"),
+        ("<context block>", (), {}, 1, "send_mail: ConnectionResetError"),
+        ("<context block>", (), {}, 2, "send_mail: StorageUnavailable"),
     ]
     for details in retried:
         error = details.caused_by
@@ -243,7 +243,7 @@ def test_the_log_of_a_retry_names_the_tool_and_holds_nothing_of_the_error(
     (record,) = [record for record in caplog.records if record.name == "stamina"]
     fields = vars(record)
     assert (fields["stamina.callable"], fields["stamina.args"], fields["stamina.kwargs"]) == (
-        "send_mail",
+        "<context block>",
         (),
         {},
     )

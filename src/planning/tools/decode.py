@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from math import isinf
 from typing import Any, NoReturn
@@ -83,7 +84,7 @@ def _parse_text(text: str | bytes | bytearray) -> Any:
         data = _reader()(text, allow_inf_nan=False)
         names = _names(data)
     except (ValueError, TypeError):  # half a character is a TypeError
-        _refuse_text(text)
+        return _repaired(text)
     except OverflowError:
         _refuse(_OUT_OF_RANGE)
     # Each name in the text has a colon: where there are more colons than names were kept, some are in
@@ -100,6 +101,19 @@ def _reader() -> Callable[..., Any]:
     from pydantic_core import from_json  # noqa: PLC0415 - it is large
 
     return from_json
+
+
+def _repaired(text: str | bytes | bytearray) -> Any:
+    """What a text means that is JSON within a fence, or JSON but for what can be repaired in one way only.
+
+    Raises:
+        ToolValidationError: It is neither.
+    """
+    from planning.reading import Unreadable, read_json  # noqa: PLC0415 - few arguments need it
+
+    with suppress(Unreadable, UnicodeDecodeError):
+        return read_json(text if isinstance(text, str) else text.decode())
+    return _refuse_text(text)
 
 
 def _refuse_text(text: str | bytes | bytearray) -> NoReturn:

@@ -168,6 +168,12 @@ def _calls(calls: CallFigures) -> Iterator[str]:
     yield from _table(
         ["check", "microseconds"], [[name, f"{time:.2f}"] for name, time in calls.checks.items()]
     )
+    yield ""
+    yield "Microseconds for a function of three parameters as a tool:"
+    yield ""
+    yield from _table(
+        ["what is done", "microseconds"], [[name, f"{time:.2f}"] for name, time in calls.declared.items()]
+    )
 
 
 def _plans(plans: PlanFigures) -> Iterator[str]:

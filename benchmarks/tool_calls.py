@@ -9,19 +9,20 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter_ns
-from typing import Any
+from typing import Annotated, Any
 
 from langchain_core.tools import StructuredTool
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, Field, TypeAdapter, create_model
 from pydantic_ai import Agent, RunContext
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
 
-from planning.tools import Tool, Toolbox, ToolRegistry, ToolSpec
+from planning.tools import Tool, Toolbox, ToolRegistry, ToolSpec, ToolValidationError, tool
+from planning.tools.decode import decode
 from session import InProcessEventBus, Session
 
-__all__ = ["CallFigures", "measure_calls"]
+__all__ = ["ACCEPT", "ADAPTER", "DECLARE", "REFUSE", "CallFigures", "measure_calls"]
 
 TIMEOUT = 30.0
 AT_ONCE = 1_000
@@ -32,6 +33,11 @@ OURS_ALONE = "session-planning, no session and no timeout"
 LANGCHAIN = "langchain"
 PYDANTIC_AI = "pydantic-ai, through its tool manager"
 PYDANTIC_AI_TOOLSET = "pydantic-ai, toolset alone"
+
+DECLARE = "declare a function tool: docstring, parameters, schema"
+ADAPTER = "pydantic's TypeAdapter(function).json_schema() of the same"
+ACCEPT = "accept the JSON text of a call"
+REFUSE = "refuse a call with two faults, with its message"
 
 DESCRIPTIONS = {
     BARE: "the coroutine function awaited, with nothing around it",
@@ -53,11 +59,14 @@ class CallFigures:
         one: By door, a call of a tool that does nothing, one after the other.
         at_once: A call among a thousand that run at once, at our door.
         checks: By what is checked, ten parameters: our ``validate_call``, and the pydantic model alone.
+        declared: What is done with a declaration: a function is made a tool and its schema read, beside
+            ``TypeAdapter(function).json_schema()``; and a call of it, as JSON text, is accepted and refused.
     """
 
     one: dict[str, float]
     at_once: float
     checks: dict[str, float]
+    declared: dict[str, float]
 
 
 async def noop() -> None:
@@ -72,7 +81,7 @@ def measure_calls(*, rounds: int, calls: int) -> CallFigures:
         calls: How many calls one visit times.
     """
     one, at_once = asyncio.run(_measure(rounds, calls))
-    return CallFigures(one, at_once, _measure_checks(rounds, calls))
+    return CallFigures(one, at_once, _measure_checks(rounds, calls), _measure_declared(rounds, calls))
 
 
 async def _measure(rounds: int, calls: int) -> tuple[dict[str, float], float]:
@@ -131,8 +140,8 @@ def _ours(session: Session | None, timeout: float | None) -> Call:
 
 
 def _langchain() -> Call:
-    tool = StructuredTool.from_function(coroutine=noop, name="noop", description="Do nothing.")
-    return lambda: tool.ainvoke({})
+    structured = StructuredTool.from_function(coroutine=noop, name="noop", description="Do nothing.")
+    return lambda: structured.ainvoke({})
 
 
 async def _pydantic_ai() -> dict[str, Call]:
@@ -156,11 +165,11 @@ async def _pydantic_ai() -> dict[str, Call]:
     if manager is None:
         raise RuntimeError("the run has no tool manager")
     part = ToolCallPart("noop", "{}")
-    tool = (await toolset.get_tools(context))["noop"]
-    validate = tool.args_validator.validate_json
+    held = (await toolset.get_tools(context))["noop"]
+    validate = held.args_validator.validate_json
     return {
         PYDANTIC_AI: lambda: manager.handle_call(part),
-        PYDANTIC_AI_TOOLSET: lambda: toolset.call_tool("noop", validate("{}"), context, tool),
+        PYDANTIC_AI_TOOLSET: lambda: toolset.call_tool("noop", validate("{}"), context, held),
     }
 
 
@@ -172,17 +181,61 @@ def _measure_checks(rounds: int, calls: int) -> dict[str, float]:
     model: type[BaseModel] = create_model("Model", **fields)
     registry = ToolRegistry([ToolSpec("check", {"dataclass": record, "pydantic": model}, "checked")])
     validate = registry.validate_call
-    checks: dict[str, Callable[[], object]] = {
-        "validate_call, dataclass": lambda: validate("check", "dataclass", params),
-        "validate_call, pydantic model": lambda: validate("check", "pydantic", params),
-        "the pydantic model alone": lambda: model(**params),
-    }
-    figures: dict[str, list[float]] = {name: [] for name in checks}
+    return _medians(
+        {
+            "validate_call, dataclass": lambda: validate("check", "dataclass", params),
+            "validate_call, pydantic model": lambda: validate("check", "pydantic", params),
+            "the pydantic model alone": lambda: model(**params),
+        },
+        rounds,
+        calls,
+    )
+
+
+def order(name: str, count: Annotated[int, Field(ge=1)] = 1, tags: list[str] | None = None) -> str:
+    """Order a thing.
+
+    Args:
+        name: What to call it.
+        count: How many.
+        tags: Words to find it by.
+    """
+    return f"{name} {count} {tags}"
+
+
+def _measure_declared(rounds: int, calls: int) -> dict[str, float]:
+    box = Toolbox([tool(order)])
+    right = '{"name": "a chair", "count": 3, "tags": ["wood", "red"]}'
+    wrong = '{"nmae": "a chair", "name": "a chair", "count": "three"}'
+    if not box.call("order", right).success or "2 problems" not in box.call("order", wrong).message:
+        raise RuntimeError("a call of the declared tool did not do what is measured")
+    read = tool(order).model
+
+    def refused() -> object:
+        try:
+            return decode(read, wrong)
+        except ToolValidationError as error:
+            return str(error)
+
+    return _medians(
+        {
+            DECLARE: lambda: tool(order).parameters_schema(),
+            ADAPTER: lambda: TypeAdapter(order).json_schema(),
+            ACCEPT: lambda: decode(read, right),
+            REFUSE: refused,
+        },
+        rounds,
+        max(calls // 10, 10),
+    )
+
+
+def _medians(measured: dict[str, Callable[[], object]], rounds: int, calls: int) -> dict[str, float]:
+    figures: dict[str, list[float]] = {name: [] for name in measured}
     for _ in range(rounds):
-        for name, check in checks.items():
-            check()
+        for name, call in measured.items():
+            call()
             started = perf_counter_ns()
             for _ in range(calls):
-                check()
+                call()
             figures[name].append((perf_counter_ns() - started) / calls / 1_000)
     return {name: median(times) for name, times in figures.items()}

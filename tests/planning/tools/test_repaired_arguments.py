@@ -40,8 +40,6 @@ def test_what_is_repaired_in_a_plan_is_repaired_in_arguments(text: str, kind: ty
 )
 def test_what_may_mean_several_things_or_was_cut_is_refused_at_its_place(text: str, column: int) -> None:
     told = Toolbox([save]).call("save", text).message
-    place, words = told.split(
-        ": ", maxsplit=1
-    )  # the words are Python's own, and not the same in each version
+    place, words = told.split(": ", maxsplit=1)  # the words are of each Python
     assert place == f"Refused, nothing changed. arguments are not JSON at line 1, column {column}"
     assert words.endswith("; send one JSON object")

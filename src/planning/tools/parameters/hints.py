@@ -25,7 +25,7 @@ from planning.tools.parameters import words
 from planning.tools.parameters.signature import resolved
 from planning.tools.result import safe_text
 
-__all__ = ["REFUSING", "CheckBroken", "Field", "Hints", "fields_of", "is_record", "words_of"]
+__all__ = ["REFUSING", "CheckBroken", "Constructing", "Field", "Hints", "fields_of", "is_record", "words_of"]
 
 REFUSING = (ValueError, TypeError)
 """What a check refuses a value with. Any other exception is a failure of the check, and passes."""
@@ -160,7 +160,7 @@ class _Record:
         record = _class_of(source)
         if typing_extensions.is_typeddict(record):
             return schema
-        return core_schema.no_info_after_validator_function(_constructing(record), schema)
+        return core_schema.no_info_after_validator_function(Constructing(record), schema)
 
 
 @attrs.frozen
@@ -329,15 +329,31 @@ def _validating(attribute: attrs.Attribute[Any]) -> Callable[[Any, pydantic.Vali
     return validate
 
 
-def _constructing(record: Any) -> Callable[[dict[str, Any]], Any]:
-    """What makes an instance of a record of its fields."""
-    attributes = _attributes(record)
-    renamed = {name: each.alias for name, each in attributes.items() if each.alias not in {None, name}}
+class Constructing:
+    """Makes an instance of a record of its fields, or says which of them it refuses.
 
-    def construct(given: dict[str, Any]) -> Any:
+    Attributes:
+        record: The class.
+    """
+
+    def __init__(self, record: Any) -> None:
+        self.record = record
+        self._attributes = _attributes(record)
+        self._renamed = {
+            name: each.alias for name, each in self._attributes.items() if each.alias not in {None, name}
+        }
+
+    def __call__(self, given: dict[str, Any]) -> Any:
+        """The instance.
+
+        Raises:
+            PydanticCustomError: The class refuses its fields.
+            CheckBroken: A check of the class failed with an AssertionError.
+        """
+        renamed, attributes = self._renamed, self._attributes
         named = {renamed.get(name, name): value for name, value in given.items()} if renamed else given
         try:
-            return record(**named)
+            return self.record(**named)
         except AssertionError as error:
             broken: Exception = CheckBroken(error)
         except REFUSING as error:
@@ -347,7 +363,17 @@ def _constructing(record: Any) -> Callable[[dict[str, Any]], Any]:
             broken = _refusal(by_field or [("", words_of(error))])
         raise broken
 
-    return construct
+    @property
+    def is_plain(self) -> bool:
+        """Whether the constructor is a dataclass's own and does no more than set the fields."""
+        kind = self.record
+        return (
+            "__dataclass_params__" in vars(kind)
+            and kind.__dataclass_params__.init
+            and kind.__new__ is object.__new__
+            and not hasattr(kind, "__post_init__")
+            and all(field.init for field in dataclasses.fields(kind))
+        )
 
 
 def _refused(attribute: attrs.Attribute[Any], value: Any, others: SimpleNamespace) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -10,6 +11,8 @@ from typing import Any, Literal
 
 import pydantic
 from pydantic_core import PydanticCustomError, SchemaValidator, core_schema
+
+from planning.tools.parameters.hints import Constructing
 
 __all__ = ["Validate", "strict_validator"]
 
@@ -85,6 +88,10 @@ def _strict(node: Any, foreign: list[Any], *, is_prepared: bool = False) -> Any:
     if kind in _FOREIGN:
         foreign.append(node)
         return node
+    if kind == "function-after" and node["schema"]["type"] == "typed-dict":
+        construct = node["function"]["function"]
+        if isinstance(construct, Constructing) and construct.is_plain:
+            return _dataclass(construct.record, _strict(node["schema"], foreign))
     is_before = kind in {"function-before", "function-wrap"}
     made: dict[str, Any] = {}
     for key, value in node.items():
@@ -98,6 +105,25 @@ def _strict(node: Any, foreign: list[Any], *, is_prepared: bool = False) -> Any:
         made["extra_behavior"] = "forbid"
     check = _moment(kind) if kind in _MOMENTS else _same_type(made) if kind in _OPTIONS else None
     return made if check is None else core_schema.no_info_before_validator_function(check, made)
+
+
+def _dataclass(record: type[Any], fields: Any) -> core_schema.CoreSchema:
+    """A plain dataclass as pydantic-core makes it, in half the time that its constructor takes."""
+    made = []
+    for field in dataclasses.fields(record):
+        schema = fields["fields"][field.name]["schema"]
+        if field.default is not dataclasses.MISSING:
+            schema = core_schema.with_default_schema(schema, default=field.default)
+        elif field.default_factory is not dataclasses.MISSING:
+            schema = core_schema.with_default_schema(schema, default_factory=field.default_factory)
+        made.append(core_schema.dataclass_field(field.name, schema))
+    return core_schema.dataclass_schema(
+        record,
+        core_schema.dataclass_args_schema(record.__name__, made),
+        [field.name for field in dataclasses.fields(record)],
+        slots="__slots__" in vars(record),
+        config=core_schema.CoreConfig(extra_fields_behavior="forbid"),
+    )
 
 
 def _moment(kind: str) -> Callable[[Any], Any]:

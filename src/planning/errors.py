@@ -176,12 +176,11 @@ def nearest(name: object, known: Iterable[str], at_least: float = _NEAR) -> str 
     if not words:
         return None
     matcher = difflib.SequenceMatcher(b=" ".join(words), autojunk=False)
-    closest, most = None, 0.0
+    own, closest, most = set(words), None, 0.0
     for each in known:
         others = _words(each[: _LONGEST_NAME + 1])
         matcher.set_seq1(" ".join(others))
-        is_part = set(words) <= set(others) or set(others) <= set(words)
-        if is_part and others:
+        if others and (own.issubset(others) or own.issuperset(others)):
             closeness = (1 + matcher.ratio()) / 2
         elif matcher.real_quick_ratio() < at_least or matcher.quick_ratio() < at_least:
             continue
@@ -193,4 +192,6 @@ def nearest(name: object, known: Iterable[str], at_least: float = _NEAR) -> str 
 
 
 def _words(name: str) -> list[str]:
+    if name.isalpha() and name.islower():  # as most are: one word
+        return [name.casefold()]
     return _BREAK.sub(" ", _HUMP.sub(" ", name)).casefold().split()

@@ -133,17 +133,25 @@ class TypedModel(ParameterModel):
         return self._converted(data, diagnose)
 
     def _converted(self, data: dict[str, Any], diagnose: Diagnose | None) -> Any:
+        first: pydantic.ValidationError | None = None
         try:
             return self._validate(data)
+        except pydantic.ValidationError as error:
+            first = error
         except Exception:  # noqa: BLE001, S110 - a validator may stumble over what is not repaired yet
             pass
         repaired = self._repaired(data)
-        if not self._rules:
-            with suppress(*REFUSING):
-                return self._validate(repaired)
-        value, problems = _validated(self._explaining, repaired, self.shape)
-        if not problems:
-            return value
+        is_same = repaired.keys() == data.keys() and all(repaired[name] is data[name] for name in data)
+        if first is not None and self._rules and is_same:
+            problems = problems_of(first, data, self.shape)
+        else:
+            if not self._rules:
+                with suppress(*REFUSING):
+                    return self._validate(repaired)
+            value, problems = _validated(self._explaining, repaired, self.shape)
+            if not problems:
+                return value
+        del first  # it holds what was sent
         raise words.refusal(problems, self.shape, () if diagnose is None else diagnose(repaired))
 
     @cached_property

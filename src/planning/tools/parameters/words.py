@@ -228,7 +228,7 @@ def refusal(
         further: What a tool's own diagnosis adds.
     """
     found = dict.fromkeys(islice(chain(problems, further), MOST_PROBLEMS))
-    listed = in_order(found, schema)
+    listed = in_order(found, schema) if len(found) > 1 else list(found)
     if len(listed) == MOST_PROBLEMS:
         listed.append(Problem("more may be wrong; mend these first", tells=False))
     return ToolValidationError(listed)
@@ -271,6 +271,8 @@ def _options(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _names(node: Mapping[str, Any]) -> list[str]:
     """The fields of an object, or of all objects in a union."""
+    if "anyOf" not in node and "oneOf" not in node:
+        return list(node.get("properties", ()))
     return list(dict.fromkeys(name for option in _options(node) for name in option.get("properties", ())))
 
 

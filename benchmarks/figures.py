@@ -192,7 +192,7 @@ class Figures:
             )
         refused = calls.declared[REFUSE]
         yield Check(
-            f"a call with two faults refused, with its message, in under {REFUSE_MICROSECONDS:g} microseconds",
+            f"a call with two faults refused, with its message, under {REFUSE_MICROSECONDS:g} microseconds",
             f"{refused:.1f} microseconds",
             refused < REFUSE_MICROSECONDS,
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
@@ -118,21 +118,15 @@ class Hints:
             TypeError: A hint of a field cannot be read.
         """
         if kind not in self._twins:
-            self._twins[kind] = self.typed_dict(_class_of(kind).__name__, fields_of(kind), _attributes(kind))
+            fields, attributes = list(fields_of(kind)), _attributes(kind)
+            hints = {field.name: self._field(field, attributes.get(field.name)) for field in fields}
+            typed_dict: Any = typing_extensions.TypedDict  # type checkers know it in class statements alone
+            twin = typed_dict(_class_of(kind).__name__, hints)
+            # Not by NotRequired[...]: typing keeps what it has made, and takes str | int for int | str.
+            twin.__required_keys__ = frozenset(field.name for field in fields if field.required)
+            twin.__optional_keys__ = frozenset(hints) - twin.__required_keys__
+            self._twins[kind] = twin
         return self._twins[kind]
-
-    def typed_dict(
-        self, name: str, fields: Iterable[Field], attributes: Mapping[str, attrs.Attribute[Any]] = _NOTHING
-    ) -> Any:
-        """A TypedDict of fields.
-
-        Args:
-            name: What messages call it.
-            fields: What is in it.
-            attributes: The attributes of the attrs class that they are of, by name.
-        """
-        hints = {field.name: self._field(field, attributes.get(field.name)) for field in fields}
-        return typing_extensions.TypedDict(name, hints)  # type: ignore[operator]  # made of what is known at run time
 
     def _field(self, field: Field, attribute: attrs.Attribute[Any] | None) -> Any:
         hint = self.rewritten(field.hint)
@@ -146,10 +140,10 @@ class Hints:
             hint = typing.Annotated[hint, pydantic.AfterValidator(_keeping(field.metadata))]
         if self._checks and attribute is not None and (attribute.validator or attribute.converter):
             hint = typing.Annotated[hint, pydantic.AfterValidator(_validating(attribute))]
-        return hint if field.required else typing_extensions.NotRequired[hint]
+        return hint
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class _Record:
     """Marks a record in a hint: pydantic asks the mark for the schema instead of the class."""
 
@@ -163,11 +157,11 @@ class _Record:
         return core_schema.no_info_after_validator_function(Constructing(record), schema)
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class _Said:
     """Adds what field metadata says to the published schema, and to nothing else."""
 
-    keywords: Mapping[str, Any] = attrs.field(hash=False)
+    keywords: Mapping[str, Any]
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
         node: dict[str, Any] = handler(schema)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -126,18 +125,6 @@ def test_a_valid_plan_is_told_in_few_words(form: str, stdout: str) -> None:
 
 def test_the_form_is_text_when_left_out() -> None:
     assert run("validate", "plan.json") == run("validate", "--format", "TEXT", "plan.json")
-
-
-def test_json_is_the_response_and_every_finding() -> None:
-    body = run("validate", "plan.json", "--format", "json", "--tools", "search").split("--- stdout\n")[1]
-    told = json.loads(body)
-    assert [(each["severity"], each["category"], each["code"]) for each in told["findings"]] == [
-        ("error", "capability", "unknown_tool"),
-        ("error", "dependency", "unknown_dependency"),
-        ("warning", "json", "fenced"),
-        ("warning", "reference", "undeclared_output"),
-    ]
-    assert told["error_summary"]["error_count"] == len(told["validation_errors"]) == 2
 
 
 def test_the_bytes_of_a_file_are_not_taken_for_text(tmp_path: Path, snapshot: SnapshotAssertion) -> None:

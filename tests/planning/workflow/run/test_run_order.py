@@ -183,10 +183,10 @@ REFUSED = [
 def test_what_has_no_order_or_is_impossible_is_refused_and_nothing_is_begun(steps: Any, message: str) -> None:
     session = Session()
     before = session.snapshot()
-    with pytest.raises(WorkflowError) as refused:
-        run_workflow(flow(*steps), capable(), session=session)
-    assert str(refused.value) == message
-    assert session.snapshot() == before
+    for _ in range(2):  # the first is not in the way of the second
+        with pytest.raises(WorkflowError) as refused:
+            run_workflow(flow(*steps), capable(), session=session)
+        assert (str(refused.value), session.snapshot()) == (message, before)
 
 
 def test_all_steps_behind_a_failure_are_blocked_once_and_the_nearest_first() -> None:

@@ -74,21 +74,21 @@ def test_the_prompt_is_put_in_as_it_is_and_not_looked_at_again(prompt: str, outp
 
 
 @pytest.mark.parametrize(
-    ("text", "written"),
+    ("text", "output", "written"),
     [
-        ("$${HOME}", "${HOME}"),
-        ("$${a.output}", "${a.output}"),
-        ("$$${a.output}", "$${a.output}"),
-        ("cd $${HOME}/${a.output} && echo $$ $${", "cd ${HOME}/7 && echo $$ ${"),
-        ("${a.output}$${b}", "7${b}"),
+        ("$${HOME}", 7, "${HOME}"),
+        ("$${a.output}", 7, "${a.output}"),
+        ("$$${a.output}", 7, "$${a.output}"),
+        ("cd $${HOME}/${a.output} && echo $$ $${", 7, "cd ${HOME}/7 && echo $$ ${"),
+        ("${a.output}$${b}", 7, "7${b}"),
+        ("${a.output} and $${x}", "$${y}", "$${y} and ${x}"),
+        ("$5 {a} $a} ${a.output} $", "and", "$5 {a} $a} and $"),
     ],
 )
-def test_a_dollar_before_a_reference_writes_it_out_as_it_is(text: str, written: str) -> None:
-    assert one(text, a=7) == written
-
-
-def test_what_was_put_in_is_written_out_with_its_dollars() -> None:
-    assert one("${a.output} and $${x}", a="$${y}") == "$${y} and ${x}"
+def test_dollars_and_braces_are_text_and_a_dollar_before_a_reference_writes_it_out(
+    text: str, output: Any, written: str
+) -> None:
+    assert one(text, a=output) == written
 
 
 def test_what_was_put_in_is_never_expanded_again() -> None:
@@ -221,10 +221,6 @@ def test_a_malformed_reference_or_one_without_a_value_is_an_error_of_its_step(
     text: str, output: Any, message: str
 ) -> None:
     assert run({"x": text}, a=output) == ([], told(message))
-
-
-def test_a_dollar_or_a_brace_alone_is_text() -> None:
-    assert one("$5 {a} $a} ${user_prompt} $", "and") == "$5 {a} $a} and $"
 
 
 def test_of_several_ids_that_a_reference_can_mean_the_longest_is_meant() -> None:

@@ -274,24 +274,6 @@ def test_a_tool_that_ends_the_program_stops_the_run(name: str, call: str, folder
     )
 
 
-APOLOGY = "I'm sorry, but none of the available tools ([]) can do this."
-
-
-def test_an_apology_that_names_an_empty_list_is_no_plan_to_run() -> None:
-    assert run("run", "-", *WITH, stdin=APOLOGY) == (
-        "exit code 1\n--- stderr\n"
-        "error[no_json]: the text holds no plan\n"
-        " --> <stdin>:1:1\n"
-        "  |\n"
-        f"1 | {APOLOGY}\n"
-        "  | ^\n"
-        "  = help: send the plan as a JSON array or object\n"
-        "\n"
-        "<stdin>: 1 error\n"
-        "most critical: 1:1: the text holds no plan\n"
-    )
-
-
 def test_a_plan_that_was_cut_runs_none_of_its_steps_unless_the_model_ended_it(folder: Path) -> None:
     cut = FINE.rstrip()[:-1]
     assert run("run", "-", *WITH, stdin=cut).startswith("exit code 1\n--- stderr\nerror[truncated]")

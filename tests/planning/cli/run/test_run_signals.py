@@ -30,9 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 def shown(folder: Path, *arguments: str, stdout: Any = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
     command = [*COMMAND, *arguments]
-    return subprocess.run(
-        command, cwd=folder, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False
-    )
+    return subprocess.run(command, cwd=folder, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
 
 
 @pytest.mark.parametrize(("number", "code"), [(SIGINT, 130), (SIGTERM, 143)], ids=["ctrl-c", "terminated"])

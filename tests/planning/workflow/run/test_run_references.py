@@ -186,20 +186,18 @@ def test_an_output_that_no_snapshot_could_hold_whole_is_an_error_of_its_step(val
 def test_whoever_changes_what_it_was_given_changes_nobodys_output(output: Any) -> None:
     before = repr(output)
 
-    def change(value: Any) -> str:
+    def change(value: Any, other: Any) -> str:
         while not isinstance(value, list) or not isinstance(value[0], int):
             value = value["x"] if isinstance(value, dict) else value[0]
         value.append("changed")
-        return "done"
+        return repr(other)
 
     produce = plain_tool("produce", lambda: ToolResult(True, "Done.", output))
-    workflow = flow(
-        called("a", tool="produce"),
-        called("b", "a", tool="change", inputs={"value": "${a.output}"}),
-        called("c", "a", tool="change", inputs={"value": "${a.output}"}),
-    )
-    result = run_workflow(workflow, capable(produce, change=change))
-    assert (result.status, repr(result.outputs["a"])) == ("completed", before)
+    both = {"value": "${a.output}", "other": "${a.output}"}
+    steps = [called(step_id, "a", tool="change", inputs=both) for step_id in "bc"]
+    result = run_workflow(flow(called("a", tool="produce"), *steps), capable(produce, change=change))
+    found = repr(result.outputs["a"]), result.outputs["b"], result.outputs["c"]
+    assert found == (before, repr(one("${a.output}", a=output)), repr(one("${a.output}", a=output)))
 
 
 NO_REFERENCE = "is no reference; write ${STEP.output} or ${user_prompt}"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from run_cases import called, capable, changes, flow, heard, plan_notes, plan_of, plan_states, states, thought
+from run_cases import called, capable, changes, flow, heard, plan_notes, plan_of, thought
 
 from planning import Plan
 from planning.workflow import (
@@ -88,25 +88,6 @@ def test_the_workflow_is_a_slice_that_is_in_no_snapshot_and_follows_from_the_oth
     result = run_workflow(flow(thought("a")), capable(), session=session)
     assert select_all(session, Workflow) == (result.workflow,)
     assert set(session.snapshot().slices) == {WorkflowRun, StepRecord, Plan}
-
-
-def test_at_each_change_the_workflow_and_the_plan_say_the_same() -> None:
-    session = Session()
-    seen: list[dict[str, str]] = []
-
-    def look(_event: StepChanged) -> None:
-        workflow = session.select_latest(Workflow)
-        assert workflow is not None
-        assert plan_states(session) == [MARKS[step.status] for step in workflow.steps]
-        seen.append(states(workflow))
-
-    session.bus.subscribe(StepChanged, look)
-    run_workflow(flow(thought("a"), called("b", "a")), capable(work=lambda: 1), session=session)
-    assert seen == [
-        {"a": "completed", "b": "pending"},
-        {"a": "completed", "b": "in_progress"},
-        {"a": "completed", "b": "completed"},
-    ]
 
 
 def test_from_another_thread_the_workflow_agrees_with_the_plan_at_any_moment() -> None:

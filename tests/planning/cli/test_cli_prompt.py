@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from importlib.metadata import version
 from importlib.resources import files
 
@@ -43,12 +42,6 @@ def test_every_format_holds_the_same_definitions(section: PlanningToolsSection) 
     listed = mcp_tools(tools)["tools"]
     assert [(t["name"], t["description"], t["inputSchema"]) for t in listed] == wanted
     assert json_schemas(tools) == {name: {"description": said, **schema} for name, said, schema in wanted}
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_the_definitions_are_plain_json(name: str, section: PlanningToolsSection) -> None:
-    definitions = next(shape for form, shape in FORMATS.items() if form == name)(section.tools())
-    assert json.loads(json.dumps(definitions)) == definitions
 
 
 def test_the_version_is_the_distributions() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -128,18 +127,6 @@ def test_the_form_is_text_when_left_out() -> None:
     assert run("validate", "plan.json") == run("validate", "--format", "TEXT", "plan.json")
 
 
-def test_json_is_the_response_and_every_finding() -> None:
-    body = run("validate", "plan.json", "--format", "json", "--tools", "search").split("--- stdout\n")[1]
-    told = json.loads(body)
-    assert [(each["severity"], each["category"], each["code"]) for each in told["findings"]] == [
-        ("error", "capability", "unknown_tool"),
-        ("error", "dependency", "unknown_dependency"),
-        ("warning", "json", "fenced"),
-        ("warning", "reference", "undeclared_output"),
-    ]
-    assert told["error_summary"]["error_count"] == len(told["validation_errors"]) == 2
-
-
 def test_the_bytes_of_a_file_are_not_taken_for_text(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     (tmp_path / "plan.json").write_bytes(b'[{"step_id": "caf\xe9"}]')
     assert run("validate", "plan.json") == snapshot
@@ -242,18 +229,12 @@ KINDS = "tools must be a registry, a toolbox, a mapping by name, names or declar
         ("my_tools:broken", "it failed with RuntimeError: no connection \\x1b[31m"),
         ("my_tools:", MODULE_OBJECT),
         (":registry", MODULE_OBJECT),
+        ("a\x1b[31m:b", "no module is named 'a\\x1b[31m', here or among the installed"),
     ],
 )
 def test_an_object_that_cannot_be_used_is_told_in_one_line(given: str, told: str) -> None:
     assert run("validate", "valid.json", "--tools", given) == (
-        f"exit code 2\n--- stderr\nplanning: --tools {given}: {told}\n"
-    )
-
-
-def test_an_option_is_told_without_what_acts_on_a_terminal() -> None:
-    assert run("validate", "valid.json", "--agents", "a\x1b[31m:b") == (
-        "exit code 2\n--- stderr\nplanning: --agents a\\x1b[31m:b:"
-        " no module is named 'a\\x1b[31m', here or among the installed\n"
+        "exit code 2\n--- stderr\nplanning: --tools {}: {}\n".format(given.replace("\x1b", "\\x1b"), told)
     )
 
 
@@ -298,16 +279,16 @@ def test_a_terminal_gets_colours_and_lines_of_its_width(snapshot: SnapshotAssert
 
 
 @pytest.mark.parametrize(
-    "environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=["NO_COLOR", "a dumb terminal"]
+    ("environment", "word"),
+    [
+        ({"NO_COLOR": "1"}, "valid"),
+        ({"TERM": "dumb"}, "valid"),
+        ({"NO_COLOR": ""}, "<ESC>[1;32mvalid<ESC>[0m"),
+    ],
+    ids=["NO_COLOR", "a dumb terminal", "an empty NO_COLOR"],
 )
-def test_a_terminal_that_wants_no_colours_gets_none(environment: dict[str, str]) -> None:
-    shown = in_terminal(80, "validate", "valid.json", "--tools", "search", **environment)
-    assert shown == "valid.json: valid, 1 step\n"
-
-
-def test_an_empty_no_color_means_nothing() -> None:
-    shown = in_terminal(80, "validate", "valid.json", NO_COLOR="")
-    assert shown == "valid.json: <ESC>[1;32mvalid<ESC>[0m, 1 step\n"
+def test_a_terminal_that_wants_no_colours_gets_none(environment: dict[str, str], word: str) -> None:
+    assert in_terminal(80, "validate", "valid.json", **environment) == f"valid.json: {word}, 1 step\n"
 
 
 def test_the_other_commands_load_nothing_of_the_workflow() -> None:

@@ -8,15 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
 from cli_runs import ROOT, TRIAGE, TRIAGE_ANTHROPIC
 from syrupy.assertion import SnapshotAssertion
 
-from planning import Plan, Toolbox
-from planning.cli.replay import Refused, Tally, replay
-from planning.cli.transcript import parse_transcript
-from planning.prompt import PlanningToolsSection
-from session import Session, select_latest
+from planning import Toolbox
 
 
 def messages(path: Path) -> list[dict[str, Any]]:
@@ -48,26 +43,6 @@ def test_the_recorded_replies_in_anthropics_form_are_what_the_tools_answer(toolb
                     not result.success,
                 )
     assert not used
-
-
-@pytest.mark.parametrize("path", [TRIAGE, TRIAGE_ANTHROPIC], ids=lambda path: path.name)
-def test_the_transcripts_end_with_a_completed_plan(path: Path) -> None:
-    section = PlanningToolsSection(session=Session())
-    assert list(replay(parse_transcript(path.read_bytes()), section))
-    plan = select_latest(section.session, Plan)
-    assert plan is not None
-    assert plan.status == "completed"
-
-
-def test_the_triage_holds_the_mistakes_that_models_make(section: PlanningToolsSection) -> None:
-    records = list(replay(parse_transcript(TRIAGE.read_bytes()), section))
-    tally = Tally()
-    for record in records:
-        tally = tally.after(record)
-    assert tally == Tally(carried_out=21, refused=7, passed_over=3)
-    reasons = [record.reason for record in records if isinstance(record, Refused)]
-    for mistake in ("no plan yet", "at most 160", "EM DASH", "'completed'", "S042", "unknown field", "blank"):
-        assert any(mistake in reason for reason in reasons), mistake
 
 
 def test_the_triage_sends_arrays_as_text_steps_as_strings_and_two_calls_at_once() -> None:

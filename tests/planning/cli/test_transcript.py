@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planning.cli.messages import Call
-from planning.cli.transcript import TranscriptError, TranscriptProblem, parse_transcript
+from planning.cli.transcript import TranscriptError, parse_transcript
 
 READ = Call("planning_read_plan", "{}")
 MESSAGE = said(("planning_read_plan", "{}"))
@@ -101,26 +101,6 @@ def test_all_problems_are_found_and_each_has_its_line() -> None:
     with pytest.raises(TranscriptError) as caught:
         parse_transcript(text.encode())
     assert [problem.line for problem in caught.value.problems] == [2, 3, 5]
-
-
-def test_a_problem_in_one_document_has_the_number_of_its_message() -> None:
-    with pytest.raises(TranscriptError) as caught:
-        parse_transcript(json.dumps({"messages": [MESSAGE, 1, MESSAGE, 2]}).encode())
-    assert [(problem.line, problem.number) for problem in caught.value.problems] == [(None, 2), (None, 4)]
-
-
-def test_one_broken_document_has_the_line_where_it_breaks() -> None:
-    for text in (
-        '[\n{"role": "user"},\n}',
-        '{\n"messages": [\n]]',
-    ):
-        with pytest.raises(TranscriptError) as caught:
-            parse_transcript(text.encode())
-        assert [problem.line for problem in caught.value.problems] == [3]
-
-
-def test_a_problem_without_a_place_is_its_message() -> None:
-    assert str(TranscriptProblem("empty")) == "empty"
 
 
 json_values = st.recursive(

@@ -67,18 +67,21 @@ def states(workflow: Workflow | None) -> dict[str, str]:
     }
 
 
-def plan_states(session: Session) -> list[str]:
-    """The status of each step of the plan."""
+def plan_of(session: Session) -> Plan:
+    """The plan, which is there."""
     plan = session.select_latest(Plan)
     assert plan is not None
-    return [step.status for step in plan.steps]
+    return plan
+
+
+def plan_states(session: Session) -> list[str]:
+    """The status of each step of the plan."""
+    return [step.status for step in plan_of(session).steps]
 
 
 def plan_notes(session: Session) -> list[tuple[str, tuple[str, ...]]]:
     """The status and the notes of each step of the plan."""
-    plan = session.select_latest(Plan)
-    assert plan is not None
-    return [(step.status, step.notes) for step in plan.steps]
+    return [(step.status, step.notes) for step in plan_of(session).steps]
 
 
 def heard(session: Session) -> list[StepRecord]:

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import run
@@ -88,28 +89,41 @@ def test_an_executor_gives_the_same_result(executor: str) -> None:
     assert ran("fine.json", *WITH, "--executor", executor) == ran("fine.json", *WITH)
 
 
-def test_a_step_that_is_tried_again_says_so(folder: Path) -> None:
-    (folder / "flaky.json").write_text(plan(step("flaky", retries=2)))
-    assert ran("flaky.json", *WITH) == (
-        "exit code 0\n--- stdout\n"
-        "Look into it (1 step)\n"
-        "running   flaky  Call flaky\n"
-        "retrying  flaky  attempt 2\n"
-        "done      flaky  0.0 s  at last\n"
-        "completed: 1 of 1 done, in 0.0 s\n"
-    )
-
-
-def test_a_step_whose_done_check_is_true_is_skipped(folder: Path) -> None:
-    check = step("find", inputs={"topic": "x"}, expected_key="found", done_check="found > 2")
-    (folder / "done.json").write_text(plan(check))
-    assert ran("done.json", *WITH, "--var", "found=3") == (
-        "exit code 0\n--- stdout\n"
-        "Look into it (1 step)\n"
-        "skipped   find  its done_check is true\n"
-        "completed: 0 of 1 done, 1 skipped, in 0.0 s\n"
-    )
-    assert calls(folder) == []
+@pytest.mark.parametrize(
+    ("only", "arguments", "told", "called"),
+    [
+        (
+            step("flaky", retries=2),
+            [],
+            "running   flaky  Call flaky\n"
+            "retrying  flaky  attempt 2\n"
+            "done      flaky  0.0 s  at last\n"
+            "completed: 1 of 1 done, in 0.0 s\n",
+            ["flaky", "flaky"],
+        ),
+        (
+            step("find", inputs={"topic": "x"}, expected_key="found", done_check="found > 2"),
+            ["--var", "found=3"],
+            "skipped   find  its done_check is true\ncompleted: 0 of 1 done, 1 skipped, in 0.0 s\n",
+            [],
+        ),
+        (
+            step("find", inputs={"topic": "x"}, status="completed", completed_at="2024-05-06T07:08:09+00:00"),
+            [],
+            "running   find  Call find\n"
+            'done      find  0.0 s  {"topic":"x","pages":3}\n'
+            "completed: 1 of 1 done, in 0.0 s\n",
+            ["find"],
+        ),
+    ],
+    ids=["tried again", "skipped", "completed in the plan alone"],
+)
+def test_a_step_says_what_becomes_of_it(
+    only: dict[str, Any], arguments: list[str], told: str, called: list[str], folder: Path
+) -> None:
+    (folder / "one.json").write_text(plan(only))
+    head = "exit code 0\n--- stdout\nLook into it (1 step)\n"
+    assert (ran("one.json", *WITH, *arguments), calls(folder)) == (head + told, called)
 
 
 def test_a_plan_with_errors_is_told_as_validate_tells_it_and_not_run(folder: Path) -> None:
@@ -257,24 +271,6 @@ def test_a_tool_that_ends_the_program_stops_the_run(name: str, call: str, folder
         f"running   {name}  Call {name}\n"
         f"stopped   {name}  0.0 s  stopped before it was done\n"
         "stopped: 0 of 1 done, 1 stopped, in 0.0 s\n"
-    )
-
-
-APOLOGY = "I'm sorry, but none of the available tools ([]) can do this."
-
-
-def test_an_apology_that_names_an_empty_list_is_no_plan_to_run() -> None:
-    assert run("run", "-", *WITH, stdin=APOLOGY) == (
-        "exit code 1\n--- stderr\n"
-        "error[no_json]: the text holds no plan\n"
-        " --> <stdin>:1:1\n"
-        "  |\n"
-        f"1 | {APOLOGY}\n"
-        "  | ^\n"
-        "  = help: send the plan as a JSON array or object\n"
-        "\n"
-        "<stdin>: 1 error\n"
-        "most critical: 1:1: the text holds no plan\n"
     )
 
 

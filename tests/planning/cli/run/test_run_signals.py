@@ -6,6 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 from signal import SIGINT, SIGTERM, Signals
+from typing import Any
 
 import pytest
 from run_folders import COMMAND, FINE, TOOLS, Running, calls, plan, step, thought, timeless
@@ -27,8 +28,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def shown(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+def shown(folder: Path, *arguments: str, stdout: Any = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
+    command = [*COMMAND, *arguments]
+    return subprocess.run(command, cwd=folder, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
 
 
 @pytest.mark.parametrize(("number", "code"), [(SIGINT, 130), (SIGTERM, 143)], ids=["ctrl-c", "terminated"])
@@ -157,14 +159,7 @@ def test_a_reader_that_goes_away_stops_the_run_and_nothing_is_lost(folder: Path)
 
 def test_nothing_is_run_when_there_is_no_room_for_the_first_line(folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [*COMMAND, "fine.json", *WITH],
-            cwd=folder,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
+        done = shown(folder, "fine.json", *WITH, stdout=full)
     assert (done.returncode, done.stderr) == (
         1,
         "planning: the output could not be written: No space left on device\n",
@@ -186,14 +181,7 @@ def test_a_signal_that_comes_twice_at_once_is_one(folder: Path) -> None:
 
 def test_a_result_that_cannot_be_written_is_kept(folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [*COMMAND, "fine.json", *WITH, "--json"],
-            cwd=folder,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
+        done = shown(folder, "fine.json", *WITH, "--json", stdout=full)
     assert (done.returncode, done.stderr) == (
         1,
         "planning: the output could not be written: No space left on device\n"

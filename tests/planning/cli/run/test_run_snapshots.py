@@ -214,18 +214,6 @@ def test_a_file_that_holds_no_run_is_left_alone(folder: Path) -> None:
     assert kept(folder) == ["failing.snapshot-2.json failed"]
 
 
-def test_a_plan_that_says_its_steps_are_completed_is_run(folder: Path) -> None:
-    done = {"status": "completed", "completed_at": "2024-05-06T07:08:09+00:00"}
-    (folder / "done.json").write_text(plan(step("find", inputs={"topic": "x"}, **done)))
-    assert timeless(run("run", "done.json", *WITH)) == (
-        "exit code 0\n--- stdout\n"
-        "Look into it (1 step)\n"
-        "running   find  Call find\n"
-        'done      find  0.0 s  {"topic":"x","pages":3}\n'
-        "completed: 1 of 1 done, in 0.0 s\n"
-    )
-
-
 def test_the_line_to_go_on_with_is_quoted_for_a_shell(folder: Path) -> None:
     (folder / "it's mine.json").write_text(FAILING)
     options = ("--max-parallel", "2", "--timeout", "1.5", "--executor", "threads", "--save", "a b.json")

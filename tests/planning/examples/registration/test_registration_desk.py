@@ -31,23 +31,22 @@ def test_a_database_that_is_not_set_is_named(environment: dict[str, str]) -> Non
     assert str(caught.value) == UNSET
 
 
-def test_what_the_environment_leaves_out_has_its_default() -> None:
-    desk = RegistrationDesk.from_environment({"REGISTRATION_DATABASE": "desk.db"})
-    assert desk == RegistrationDesk(Path("desk.db"), "127.0.0.1", 25, "registration@example.org", 10.0)
-
-
 @pytest.mark.parametrize(
-    ("server", "host", "port"),
-    [("mail.example.org:587", "mail.example.org", 587), ("[::1]:2525", "::1", 2525)],
+    ("environment", "desk"),
+    [
+        ({}, ("127.0.0.1", 25, "registration@example.org")),
+        (
+            {"REGISTRATION_SMTP": "mail.example.org:587", "REGISTRATION_SENDER": "desk@example.org"},
+            ("mail.example.org", 587, "desk@example.org"),
+        ),
+        ({"REGISTRATION_SMTP": "[::1]:2525"}, ("::1", 2525, "registration@example.org")),
+    ],
 )
-def test_the_environment_names_server_and_sender(server: str, host: str, port: int) -> None:
-    environment = {
-        "REGISTRATION_DATABASE": "desk.db",
-        "REGISTRATION_SMTP": server,
-        "REGISTRATION_SENDER": "desk@example.org",
-    }
-    desk = RegistrationDesk.from_environment(environment)
-    assert desk == RegistrationDesk(Path("desk.db"), host, port, "desk@example.org", 10.0)
+def test_the_environment_names_server_and_sender_or_leaves_them_as_they_are(
+    environment: dict[str, str], desk: tuple[str, int, str]
+) -> None:
+    found = RegistrationDesk.from_environment({"REGISTRATION_DATABASE": "desk.db", **environment})
+    assert found == RegistrationDesk(Path("desk.db"), *desk, 10.0)
 
 
 @pytest.mark.parametrize(

@@ -98,13 +98,6 @@ def test_the_documents_that_are_named_are_sent_once_each(
     )
 
 
-@pytest.mark.parametrize("documents", [["badge", "ticket"], [], "all"])
-def test_documents_that_there_are_not_are_refused_and_nothing_is_sent(database: Path, documents: Any) -> None:
-    server = MailServer()
-    (result,) = mailed(database, server, sending(identifier="REG-1001", documents=documents))
-    assert (result["code"], result["data"], server.connections) == ("parameter", None, 0)
-
-
 def test_partial_delivery_says_what_went_out_and_what_did_not(database: Path) -> None:
     server = MailServer(data={"badge": "550 No badges", "invoice": "452 No room for ada@example.org"})
     assert mailed(database, server, sending(identifier="REG-1001")) == [
@@ -130,15 +123,6 @@ def test_partial_delivery_says_what_went_out_and_what_did_not(database: Path) ->
     assert server.subjects == ["Your confirmation for PyGrove 2026"]
 
 
-def test_after_partial_delivery_the_rest_can_be_sent_alone(database: Path) -> None:
-    (first,) = mailed(database, MailServer(data={"invoice": "452 No"}), sending(identifier="REG-1001"))
-    server = MailServer()
-    again = sending(identifier="REG-1001", documents=first["data"]["failed"])
-    (second,) = mailed(database, server, again)
-    assert (second["success"], second["data"]) == (True, account(sent=["invoice"]))
-    assert server.subjects == ["Your invoice for PyGrove 2026"]
-
-
 @pytest.mark.parametrize("answer", ["550 Unknown", "452 Full", "421 Closing"])
 def test_a_server_that_refuses_the_recipient_gets_no_mail(database: Path, answer: str) -> None:
     server = MailServer(recipient=answer)
@@ -151,20 +135,17 @@ def test_a_server_that_refuses_the_recipient_gets_no_mail(database: Path, answer
     assert server.taken == []
 
 
-def test_a_document_that_is_not_on_file_is_said_and_the_others_are_sent(database: Path) -> None:
-    (result,) = mailed(database, MailServer(), sending(identifier="REG-2018", documents=["badge", "invoice"]))
-    assert (result["success"], result["error"]) == (
-        False,
-        "Sent: invoice. badge: none is on file. To try again, name only what was not sent.",
-    )
-    assert result["data"] == account(sent=["invoice"], failed=["badge"], reasons={"badge": "none is on file"})
-
-
-def test_a_document_that_is_not_on_file_needs_no_mail_server(database: Path) -> None:
+@pytest.mark.parametrize(("more", "sent", "connections"), [([], [], 0), (["invoice"], ["invoice"], 1)])
+def test_a_document_that_is_not_on_file_is_said_and_needs_no_mail_server_and_the_others_are_sent(
+    database: Path, more: list[str], sent: list[str], connections: int
+) -> None:
     server = MailServer()
-    (result,) = mailed(database, server, sending(identifier="REG-2018", documents=["badge"]))
-    assert result["data"] == account(failed=["badge"], reasons={"badge": "none is on file"})
-    assert (result["code"], server.connections) == ("tool", 0)
+    (result,) = mailed(database, server, sending(identifier="REG-2018", documents=["badge", *more]))
+    assert (result["success"], result["code"], server.connections) == (False, "tool", connections)
+    assert result["error"] == (
+        f"Sent: {''.join(sent) or 'none'}. badge: none is on file. To try again, name only what was not sent."
+    )
+    assert result["data"] == account(sent=sent, failed=["badge"], reasons={"badge": "none is on file"})
 
 
 def test_a_registration_without_documents_has_nothing_to_send(database: Path) -> None:
@@ -179,21 +160,30 @@ def test_a_registration_without_documents_has_nothing_to_send(database: Path) ->
     )
 
 
-# The address
+NOT_CALLED: list[tuple[dict[str, Any], str]] = [
+    *(
+        ({"identifier": "REG-1001", "documents": each}, "parameter")
+        for each in (["badge", "ticket"], [], "all")
+    ),
+    *(({"identifier": "REG-1001", each: "mallory@example.org"}, "parameter") for each in ("email", "to")),
+    ({"identifier": "REG-1001, mallory@example.org"}, "data_not_found"),
+    ({"identifier": "ada@example.org\r\nBcc: mallory@example.org"}, "data_not_found"),
+    ({"identifier": "nobody@example.org"}, "data_not_found"),
+    ({"identifier": "ben@example.org"}, "needs_user_input"),
+    ({"documents": ["badge"]}, "needs_user_input"),
+]
 
 
-def test_no_address_but_the_one_on_file_can_be_named(database: Path) -> None:
+@pytest.mark.parametrize(("args", "code"), NOT_CALLED)
+def test_without_one_registration_or_with_anything_else_than_its_documents_nothing_is_sent(
+    database: Path, args: dict[str, Any], code: str
+) -> None:
     server = MailServer()
-    calls = [
-        sending(identifier="REG-1001", email="mallory@example.org"),
-        sending(identifier="REG-1001", to="mallory@example.org"),
-        sending(identifier="REG-1001, mallory@example.org"),
-        sending(identifier="ada@example.org\r\nBcc: mallory@example.org"),
-    ]
-    told = mailed(database, server, *calls)
-    codes = ["parameter", "parameter", "data_not_found", "data_not_found"]
-    assert [result["code"] for result in told] == codes
-    assert server.connections == 0
+    (result,) = mailed(database, server, sending(**args))
+    assert (result["success"], result["code"], server.connections) == (False, code, 0)
+
+
+# The address
 
 
 def test_a_stored_line_break_becomes_no_header_and_no_recipient(database: Path) -> None:
@@ -250,12 +240,6 @@ def test_a_stored_address_that_is_not_one_plain_address_gets_nothing(database: P
 # Which registration
 
 
-def test_several_registrations_are_a_question_and_nothing_is_sent(database: Path) -> None:
-    server = MailServer()
-    (result,) = mailed(database, server, sending(identifier="ben@example.org"))
-    assert (result["code"], result["needs_user_input"], server.connections) == ("needs_user_input", True, 0)
-
-
 def test_the_conference_says_whose_documents_are_sent(database: Path) -> None:
     server = MailServer()
     (result,) = mailed(database, server, sending(identifier="ben@example.org", conference="harbour"))
@@ -264,29 +248,6 @@ def test_the_conference_says_whose_documents_are_sent(database: Path) -> None:
         ["Your confirmation for Data Harbour 2026"],
     )
     assert server.taken[0].rcpt_tos == ["Ben@Example.org"]
-
-
-def test_nobody_is_found_and_nothing_is_sent(database: Path) -> None:
-    server = MailServer()
-    (result,) = mailed(database, server, sending(identifier="nobody@example.org"))
-    assert (result["success"], result["data"], server.connections) == (False, None, 0)
-
-
-def test_without_an_identifier_the_user_is_asked_and_nothing_is_sent(database: Path) -> None:
-    server = MailServer()
-    question = "I'd be happy to help! Could you provide your registration email or registration ID?"
-    assert mailed(database, server, sending(documents=["badge"])) == [
-        {
-            "success": False,
-            "data": None,
-            "error": f"send_registration_email was not called: ask the user first. {question}",
-            "user_message": question,
-            "code": "needs_user_input",
-            "needs_user_input": True,
-            "input_request": question,
-        }
-    ]
-    assert server.connections == 0
 
 
 def test_too_many_calls_are_refused_and_send_nothing(database: Path) -> None:

@@ -69,30 +69,40 @@ def test_the_outputs_are_those_of_a_run_without_an_executor(
     )
 
 
-def test_tools_of_every_form_run(executor: Executor | None) -> None:
+def test_tools_of_every_form_run_and_are_told_the_same_context(executor: Executor | None) -> None:
     steps = flow(
         step("1", "add", inputs={"a": 1, "b": 2}),
         step("2", "times", "1", inputs={"a": "${1.output}"}),
         step("3", "add_pair", "2", inputs={"a": "${2.output}", "b": 1}),
         step("4", "greet", inputs={"who": "Ann"}),
+        step("5", "seen"),
     )
-    result = run_workflow(
-        steps, capable(tools.add, tools.times, tools.ADD_PAIR, tools.Greet("Hello")), executor=executor
-    )
-    assert (result.errors, result.outputs) == ({}, {"1": 3, "2": 6, "3": 7, "4": "Hello Ann"})
+    called = tools.add, tools.times, tools.ADD_PAIR, tools.Greet("Hello"), tools.seen
+    result = run_workflow(steps, capable(*called), executor=executor)
+    context = ["description", "goal", "memory", "step_id", "user_prompt"]
+    outputs = {"1": 3, "2": 6, "3": 7, "4": "Hello Ann", "5": context}
+    assert (result.errors, result.outputs) == ({}, outputs)
 
 
-def test_a_tool_is_told_the_same_context(executor: Executor | None) -> None:
-    result = run_workflow(flow(step("1", "seen")), capable(tools.seen), executor=executor)
-    assert result.outputs == {"1": ["description", "goal", "memory", "step_id", "user_prompt"]}
-
-
-def test_a_tool_that_hangs_is_given_up(executor: Executor | None) -> None:
-    steps = flow(step("1", "hang", timeout=0.05), step("2", "add", inputs={"a": 1, "b": 2}))
-    result = run_workflow(steps, capable(tools.hang, tools.add), executor=executor)
-    assert result.outputs == {"2": 3}
-    told = "hang took longer than 0.05 s and was given up; call it again, or go on without it"
-    assert result.errors == {"1": failure(told, "timeout")}
+def test_failures_are_told_as_without_an_executor_and_stay_with_their_step(executor: Executor | None) -> None:
+    names = ("refuse", "reach", "ask", "stop_iteration", "broken_inside", "give_much")
+    steps = [step(name, name) for name in names]
+    steps += [step("hang", "hang", timeout=0.05), step("add", "add", inputs={"a": 1, "b": 2})]
+    called = [getattr(tools, each.name) for each in steps]
+    result = run_workflow(flow(*steps), capable(*called), executor=executor)
+    told = {name: (error.message, error.user_message, error.code) for name, error in result.errors.items()}
+    no_data = "reach cannot reach its data now. Try again later, or go on without it."
+    hung = "hang took longer than 0.05 s and was given up; call it again, or go on without it"
+    assert told == {
+        "refuse": ("the archive is closed", "the archive is closed", "storage"),
+        "reach": (no_data, tools.SORRY, "storage"),
+        "ask": ("the account is missing", "Which account?", "needs_user_input"),
+        "stop_iteration": (FAILED.format("stop_iteration"), tools.SORRY, "unknown"),
+        "broken_inside": (FAILED.format("broken_inside"), tools.SORRY, "unknown"),
+        "give_much": (TOO_LARGE, tools.SORRY, "too_large"),
+        "hang": (hung, tools.SORRY, "timeout"),
+    }
+    assert (result.outputs, result.warnings) == ({"add": 3}, ())
 
 
 def test_a_worker_that_hangs_whole_is_ended_and_the_run_goes_on(tmp_path: Path) -> None:
@@ -102,12 +112,6 @@ def test_a_worker_that_hangs_whole_is_ended_and_the_run_goes_on(tmp_path: Path) 
     assert result.outputs == {"2": 3}
     told = "hang_hard took longer than 0.1 s and was given up; call it again, or go on without it"
     assert result.errors == {"1": failure(told, "timeout")}
-
-
-def test_a_huge_result_is_an_error_of_its_step(executor: Executor | None) -> None:
-    steps = flow(step("1", "give_much"), step("2", "add", inputs={"a": 1, "b": 2}))
-    result = run_workflow(steps, capable(tools.give_much, tools.add), executor=executor)
-    assert (result.outputs, result.errors) == ({"2": 3}, {"1": failure(TOO_LARGE, "too_large")})
 
 
 @ELSEWHERE
@@ -136,22 +140,6 @@ def test_nothing_of_a_private_tools_error_is_told(executor: Executor) -> None:
         "2": failure(FAILED.format("give_private_lock"), "tool"),
     }
     assert "secret" not in session.snapshot().to_json()
-
-
-def test_errors_are_told_as_without_an_executor(executor: Executor | None) -> None:
-    names = ("refuse", "reach", "ask", "stop_iteration", "broken_inside")
-    steps = flow(*(step(name, name) for name in names))
-    result = run_workflow(steps, capable(*(getattr(tools, name) for name in names)), executor=executor)
-    told = {name: (error.message, error.user_message, error.code) for name, error in result.errors.items()}
-    no_data = "reach cannot reach its data now. Try again later, or go on without it."
-    assert told == {
-        "refuse": ("the archive is closed", "the archive is closed", "storage"),
-        "reach": (no_data, tools.SORRY, "storage"),
-        "ask": ("the account is missing", "Which account?", "needs_user_input"),
-        "stop_iteration": (FAILED.format("stop_iteration"), tools.SORRY, "unknown"),
-        "broken_inside": (FAILED.format("broken_inside"), tools.SORRY, "unknown"),
-    }
-    assert result.warnings == ()
 
 
 @pytest.mark.parametrize("success", [False, None, 0, "false", ""], ids=repr)

@@ -24,16 +24,14 @@ class Drawn:
 
 
 @st.composite
-def drawn_runs(draw: st.DrawFn, most: int = 7, *, may_fail: bool = True) -> Drawn:
+def drawn_runs(draw: st.DrawFn, most: int = 7) -> Drawn:
     """A workflow in any order of its steps: they use the outputs of some of those that they depend on."""
     ids = [f"s{number}" for number in range(draw(st.integers(1, most)))]
     steps, failing = [], set()
     for at, step_id in enumerate(ids):
-        depends_on = draw(st.lists(st.sampled_from(ids[:at]), unique=True, max_size=3)) if at else []
+        depends_on = draw(st.lists(st.sampled_from(ids[:at]), max_size=3)) if at else []
         used = draw(st.lists(st.sampled_from(depends_on), unique=True)) if depends_on else []
-        kind = draw(
-            st.sampled_from(["tool", "tool", "fails", "thinking"] if may_fail else ["tool", "thinking"])
-        )
+        kind = draw(st.sampled_from(["tool", "tool", "fails", "thinking"]))
         said: dict[str, Any] = {}
         if kind != "thinking":
             said = {
@@ -45,8 +43,7 @@ def drawn_runs(draw: st.DrawFn, most: int = 7, *, may_fail: bool = True) -> Draw
             failing.add(step_id)
         if draw(st.booleans()):
             said["expected_key"] = draw(st.sampled_from(["one", "two"])) if not used else f"key of {step_id}"
-        if may_fail:
-            said["on_failure"] = draw(st.sampled_from(["fail", "skip_dependents", "continue"]))
+        said["on_failure"] = draw(st.sampled_from(["fail", "skip_dependents", "continue"]))
         steps.append(thought(step_id, *depends_on, **said))
     return Drawn(flow(*draw(st.permutations(steps))), frozenset(failing))
 

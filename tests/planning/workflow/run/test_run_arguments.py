@@ -19,7 +19,6 @@ from planning.workflow import (
     WorkflowResult,
     arun_workflow,
     run_workflow,
-    validate_workflow,
 )
 from session import Session
 
@@ -72,21 +71,6 @@ def test_in_a_running_event_loop_it_says_what_to_await() -> None:
     asyncio.run(scene())
 
 
-def test_a_document_is_checked_and_run() -> None:
-    steps = [
-        {"step_id": "a", "description": "Look", "type": "tool", "name": "look",
-         "inputs": {"what": "${user_prompt}"},
-         "depends_on": [], "timeout": 5, "retries": 1, "on_failure": "continue"},
-        {"step_id": "b", "description": "Think", "depends_on": ["a"], "inputs": {}},
-    ]  # fmt: skip
-    document = json.dumps({"schema_version": 2, "goal": "See", "steps": steps})
-    capabilities = capable(look=lambda what: f"saw {what}")
-    report = validate_workflow(document, capabilities)
-    assert report.workflow is not None, report
-    result = run_workflow(report.workflow, capabilities, user_prompt="the sea")
-    assert dict(result.outputs) == {"a": "saw the sea", "b": "Think"}
-
-
 def broken() -> None:
     raise ToolError("It broke")
 
@@ -128,12 +112,6 @@ def test_a_result_as_json(snapshot: SnapshotAssertion) -> None:
             if part.get(name) is not None:
                 part[name] = "2024-01-02T03:04:05+00:00"
     assert json.dumps(told_of, indent=2) + "\n" == snapshot
-
-
-def test_the_workflow_of_a_result_reads_back_from_its_document() -> None:
-    result = mixed()
-    report = validate_workflow(json.dumps(result.to_dict()["workflow"]), None)
-    assert report.workflow == result.workflow
 
 
 @pytest.mark.parametrize("output", [float("nan"), [float("inf")], b"", {1: 2}, {("a",)}])

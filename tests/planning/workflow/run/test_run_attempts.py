@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 import stamina
-from run_cases import called, capable, changes, flow, heard, plain_tool, thought, told
+from run_cases import called, capable, changes, flow, heard, plain_tool, plan_of, thought, told
 
-from planning import Plan
 from planning.tools import StorageUnavailable, Tool, ToolError, ToolResult
 from planning.tools.errors import RateLimitExceeded
 from planning.tools.guard import CircuitBreaker, Retry
@@ -107,8 +106,7 @@ def test_every_attempt_is_recorded_and_shown_in_the_plan() -> None:
         ("in_progress", 3, True),
         ("completed", 3, True),
     ]
-    plan = session.select_latest(Plan)
-    assert plan is not None
+    plan = plan_of(session)
     assert plan.steps[0].notes == ("Attempt 2", "Attempt 3", "3")
 
 
@@ -122,14 +120,6 @@ def test_a_step_whose_tool_is_not_idempotent_is_never_tried_again(failure: Any) 
         ("in_progress", 1, True),
         ("failed", 1, True),
     ]
-
-
-def test_inputs_that_are_refused_count_as_no_call() -> None:
-    session = Session()
-    records = heard(session)
-    tool = plain_tool("work", lambda number: number, idempotent=False)
-    run_workflow(flow(called("a", inputs={"wrong": 1})), capable(tool), session=session)
-    assert [(each.status, each.called) for each in records] == [("in_progress", False), ("failed", False)]
 
 
 def test_a_tool_with_retries_of_its_own_is_tried_that_often_in_each_attempt() -> None:
@@ -202,42 +192,39 @@ def test_a_tool_that_hangs_is_given_up(
     assert hanging.ended == (["cancelled"] if is_async else [])
 
 
-def test_each_attempt_has_the_whole_time() -> None:
-    hanging, error = hang(called("a", timeout=0.01, retries=2), {}, {})
-    assert (hanging.calls, hanging.ended, error) == (3, ["cancelled"] * 3, told(GIVEN_UP, "timeout"))
+@pytest.mark.parametrize(
+    ("options", "is_async", "calls"),
+    [({}, True, 3), ({"idempotent": False}, True, 1), ({"idempotent": False}, False, 1)],
+)
+def test_each_attempt_has_the_whole_time_and_a_call_that_must_not_be_repeated_is_not(
+    options: dict[str, Any], is_async: bool, calls: int
+) -> None:
+    hanging, error = hang(called("a", timeout=0.01, retries=2), {}, options, is_async=is_async)
+    assert (hanging.calls, error) == (calls, told(GIVEN_UP, "timeout"))
+    assert hanging.ended == ["cancelled"] * (calls if is_async else 0)
 
 
-@pytest.mark.parametrize("is_async", [True, False])
-def test_a_tool_that_is_not_idempotent_and_hangs_is_given_up_and_not_tried_again(is_async: bool) -> None:
-    hanging, error = hang(called("a", timeout=0.01, retries=2), {}, {"idempotent": False}, is_async=is_async)
-    assert (hanging.calls, error) == (1, told(GIVEN_UP, "timeout"))
+def test_steps_of_every_kind_have_timeouts_of_their_own_also_with_one_tool() -> None:
+    later = Hanging().later
 
-
-@pytest.mark.parametrize("kind", ["handler", "agent"])
-def test_handlers_and_agents_have_timeouts_too(kind: str) -> None:
-    hanging = Hanging()
-    named: Any = {"type": "handler", "name": "work"} if kind == "handler" else {"agent": "work"}
-    capabilities = Capabilities(**{f"{kind}s": {"work": hanging.later}})
-    result = run_workflow(flow(thought("a", timeout=0.01, **named)), capabilities)
-    assert (result.errors["a"], hanging.ended) == (told(GIVEN_UP, "timeout"), ["cancelled"])
-
-
-def test_a_tool_that_answers_in_time_is_not_disturbed() -> None:
-    async def work() -> str:
+    async def quick() -> str:
         await asyncio.sleep(0)
         return "in time"
 
-    result = run_workflow(flow(called("a", timeout=30)), capable(work=work), timeout=60)
-    assert dict(result.outputs) == {"a": "in time"}
-
-
-def test_two_steps_call_one_tool_with_timeouts_of_their_own() -> None:
-    steps = [called("a", timeout=0.01), called("b", timeout=0.02)]
-    result = run_workflow(flow(*steps), capable(work=Hanging().later))
-    assert [each.message.partition(" and")[0] for each in result.errors.values()] == [
-        "work took longer than 0.01 s",
-        "work took longer than 0.02 s",
+    steps = [called("a", timeout=0.01), called("b", timeout=0.02), called("c", timeout=30, tool="quick")]
+    steps += [
+        thought("d", timeout=0.03, type="handler", name="work"),
+        thought("e", timeout=0.04, agent="work"),
     ]
+    tools = [plain_tool("work", later), plain_tool("quick", quick)]
+    capabilities = Capabilities(tools=tools, handlers={"work": later}, agents={"work": later})
+    result = run_workflow(flow(*steps), capabilities, timeout=60)
+    message = "work took longer than {} s and was given up; call it again, or go on without it"
+    times = {"a": 0.01, "b": 0.02, "d": 0.03, "e": 0.04}
+    assert dict(result.errors) == {
+        each: told(message.format(time), "timeout") for each, time in times.items()
+    }
+    assert dict(result.outputs) == {"c": "in time"}
 
 
 def test_a_timeout_error_of_the_tools_own_is_no_timeout_of_the_step() -> None:

@@ -72,16 +72,6 @@ def test_inputs_that_come_to_too_much_are_an_error_before_they_are_built(
     assert peak < 200_000_000
 
 
-def test_lists_that_double_from_step_to_step_stop_at_the_bound() -> None:
-    steps = [thought("s0")]
-    for n in range(30):
-        double = [f"${{s{n}.output}}"] * 2
-        steps.append(called(f"s{n + 1}", f"s{n}", tool="echo", inputs={"value": double}))
-    echo = plain_tool("echo", lambda value: ToolResult(True, "Done.", value))
-    result = run_workflow(flow(*steps), capable(echo))
-    assert (len(result.errors), *result.errors.values()) == (1, told(TOO_MUCH, "too_large"))
-
-
 def test_a_run_keeps_so_much_and_no_more() -> None:
     steps = [called(f"s{n}", tool="produce", expected_key=f"k{n}") for n in range(60)]
     produce = plain_tool("produce", lambda: ToolResult(True, "Done.", "x" * 30_000_000))

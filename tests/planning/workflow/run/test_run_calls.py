@@ -27,10 +27,6 @@ def add(left: int, right: int = 1) -> int:
     return left + right
 
 
-async def aadd(left: int, right: int = 1) -> int:
-    return left + right
-
-
 @dataclass(frozen=True)
 class Pair:
     left: int
@@ -44,18 +40,6 @@ class Adder(BaseTool):
     async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
         told = {"sum": args["left"] + 1, "step": context["step_id"], "prompt": context["user_prompt"]}
         return {"success": True, "data": told, "user_message": "There you are."}
-
-
-@pytest.mark.parametrize("function", [add, aadd])
-def test_a_tool_is_called_with_its_inputs_by_name(function: Any) -> None:
-    step = called("a", tool="add", inputs={"left": 2, "right": 3})
-    assert outcome(step, capable(plain_tool("add", function))) == 5
-    assert outcome(called("a", tool="add", inputs={"left": 2}), capable(plain_tool("add", function))) == 3
-
-
-def test_a_tool_with_a_parameter_model_is_given_that() -> None:
-    tool = plain_tool("add", lambda pair: (type(pair).__name__, pair.left + pair.right), parameters=Pair)
-    assert outcome(called("a", tool="add", inputs={"left": 2}), capable(tool)) == ("Pair", 3)
 
 
 def test_a_tool_as_a_class_is_given_its_inputs_and_its_context() -> None:
@@ -183,14 +167,11 @@ def test_a_tool_is_given_the_session_and_what_the_run_knows() -> None:
     ]
 
 
-def test_a_step_that_only_thinks_completes_with_its_description() -> None:
-    result = run_workflow(flow(thought("b", expected_key="idea", description="Think hard.")), capable())
-    assert (dict(result.outputs), dict(result.memory)) == ({"b": "Think hard."}, {"idea": "Think hard."})
-
-
-def test_a_tool_that_gives_nothing_gives_none() -> None:
-    result = run_workflow(flow(called("a", expected_key="key")), capable(work=lambda: None))
-    assert (dict(result.outputs), dict(result.memory)) == ({"a": None}, {"key": None})
+def test_a_step_that_only_thinks_gives_its_description_and_a_tool_that_gives_nothing_none() -> None:
+    steps = called("a", expected_key="key"), thought("b", expected_key="idea", description="Think hard.")
+    result = run_workflow(flow(*steps), capable(work=lambda: None))
+    assert dict(result.outputs) == {"a": None, "b": "Think hard."}
+    assert dict(result.memory) == {"key": None, "idea": "Think hard."}
 
 
 class Refused(ToolError):
@@ -355,13 +336,12 @@ def aliased_and_asked(task: str, who: Alias) -> Any:
     return task, who.values["step_id"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_context_under_another_name_knows_its_step(kind: str) -> None:
-    assert outcome(*calling(kind, aliased)) == "a"
-
-
-def test_an_agent_with_a_context_under_another_name_is_given_its_task() -> None:
-    assert outcome(*calling("agent", aliased_and_asked)) == ("Do a", "a")
+@pytest.mark.parametrize(
+    ("kind", "function", "output"),
+    [*((kind, aliased, "a") for kind in KINDS), ("agent", aliased_and_asked, ("Do a", "a"))],
+)
+def test_a_context_under_another_name_knows_its_step(kind: str, function: Any, output: Any) -> None:
+    assert outcome(*calling(kind, function)) == output
 
 
 @pytest.mark.parametrize("name", ["notify.user", "send it", "x" * 300])

@@ -105,14 +105,10 @@ def test_a_second_cancelling_waits_for_nothing(tool: str) -> None:
     assert (again.status, dict(again.errors), dict(again.outputs)) == ("failed", {"a": MAYBE}, {})
 
 
-def test_a_call_that_must_not_be_made_twice_is_awaited_although_it_could_be_cancelled() -> None:
-    slow = Slow()
-    work = plain_tool("work", slow.careful, idempotent=False)
-    session = stop(flow(called("a")), capable(work), slow)
-    assert (slow.told, states(session.select_latest(Workflow))) == (["careful"], {"a": "completed"})
-
-
-def test_a_tool_that_does_not_let_itself_be_cancelled_completes_its_step() -> None:
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_a_call_that_must_not_be_made_twice_or_does_not_let_itself_be_cancelled_is_awaited(
+    idempotent: bool,
+) -> None:
     slow = Slow()
 
     async def stubborn() -> str:
@@ -120,7 +116,9 @@ def test_a_tool_that_does_not_let_itself_be_cancelled_completes_its_step() -> No
             await slow.later()
         return "nevertheless"
 
-    session = stop(flow(called("a"), thought("b", "a")), capable(work=stubborn), slow)
+    work = plain_tool("work", stubborn if idempotent else slow.careful, idempotent=idempotent)
+    session = stop(flow(called("a"), thought("b", "a")), capable(work), slow)
+    assert slow.told == ["cancelled" if idempotent else "careful"]
     assert states(session.select_latest(Workflow)) == {"a": "completed", "b": "pending"}
 
 

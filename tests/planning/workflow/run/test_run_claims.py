@@ -210,16 +210,6 @@ def test_however_a_run_ends_the_next_one_is_not_refused(work: Callable[[], objec
     assert ends(work) == [outcome, outcome]
 
 
-def test_a_run_that_could_not_begin_is_not_in_the_way_of_the_next() -> None:
-    session = Session()
-    refusals = []
-    for _ in range(2):
-        with pytest.raises(WorkflowError) as refused:
-            run_workflow(flow(thought("a", "a")), capable(), session=session)
-        refusals.append(str(refused.value))
-    assert refusals == ["the steps depend on each other in a circle: a -> a; leave one dependency out"] * 2
-
-
 def test_a_run_in_a_clone_is_another_run() -> None:
     session = Session()
     office = Office()

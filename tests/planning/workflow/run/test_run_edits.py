@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from run_cases import called, capable, flow, plain_tool, plan_notes, states, thought
+from run_cases import called, capable, flow, plain_tool, plan_notes, plan_of, states, thought
 
-from planning import Plan
 from planning.tools import ToolError
 from planning.workflow import (
     Workflow,
@@ -90,8 +89,7 @@ def test_steps_may_be_added_and_removed_and_put_in_another_order(shop: Shop, ses
     result = shop.run(workflow, session)
     assert (result.status, shop.calls) == ("completed", [2])
     assert states(result.workflow) == {"d": "completed", "b": "completed", "a": "completed"}
-    plan = session.select_latest(Plan)
-    assert plan is not None
+    plan = plan_of(session)
     assert [(step.title, step.status, step.notes) for step in plan.steps] == [
         ("Do d", "done", ("Thought through",)),
         ("Do b", "done", ("2",)),

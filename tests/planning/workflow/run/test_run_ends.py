@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from run_cases import MAYBE, Slow, called, capable, flow, plain_tool, states, thought, tool_threads
 
+from planning.tools.parameters.model import FreeModel
 from planning.workflow import Workflow, WorkflowRun, run_workflow
 from session import Session
 
@@ -78,37 +79,21 @@ def test_ctrl_c_stops_a_run_cleanly_and_it_can_go_on() -> None:
     assert len(session.select_all(WorkflowRun)) == 1
 
 
-def test_a_tool_that_must_not_be_called_twice_and_ends_the_process_may_have_been_called() -> None:
-    def work() -> None:
+@pytest.mark.parametrize(
+    "options", [{}, {"parameters": FreeModel(), "publishes": "own"}], ids=["plain", "own"]
+)
+def test_a_tool_that_must_not_be_called_twice_and_ends_the_process_is_not_called_again(options: Any) -> None:
+    calls: list[int] = []
+
+    def work(_params: Any = None, _context: Any = None) -> None:
+        calls.append(1)
         raise KeyboardInterrupt
 
     session = Session()
-    assert (
-        ended_by(
-            lambda: run_workflow(
-                flow(called("a")), capable(plain_tool("work", work, idempotent=False)), session=session
-            )
-        )
-        is KeyboardInterrupt
-    )
-    assert states(session.select_latest(Workflow)) == {"a": "failed"}
-
-
-def test_a_tool_that_publishes_for_itself_and_must_not_be_called_twice_is_not() -> None:
-    from planning.tools.parameters.model import FreeModel
-
-    calls: list[int] = []
-
-    def work(_params: Any, _context: Any) -> None:
-        calls.append(1)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-
-    options: Any = {"parameters": FreeModel(), "publishes": "own", "idempotent": False}
-    session = Session()
-    capabilities = capable(plain_tool("work", work, **options))
+    capabilities = capable(plain_tool("work", work, idempotent=False, **options))
     assert (
         ended_by(lambda: run_workflow(flow(called("a")), capabilities, session=session)) is KeyboardInterrupt
     )
+    assert states(session.select_latest(Workflow)) == {"a": "failed"}
     result = run_workflow(flow(called("a")), capabilities, session=session)
     assert (calls, dict(result.errors)) == ([1], {"a": MAYBE})

@@ -146,26 +146,6 @@ def test_conditions_texts_and_references_mean_the_same_live_and_after_a_resume(v
     assert outcomes(value, is_resumed=False) == outcomes(value, is_resumed=True)
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("UUID", "http://x/00000000-0000-0000-0000-000000000005/z"),
-        ("date", "http://x/2024-01-02/z"),
-        ("datetime", "http://x/2024-01-02 03:04:05+00:00/z"),
-        ("Decimal", "http://x/1.50/z"),
-        ("path", "http://x//a/b/z"),
-        ("Enum", "http://x/red/z"),
-        ("nan", "http://x/nan/z"),
-        ("None", "http://x/null/z"),
-        ("number", "http://x/2.5/z"),
-        ("tuple", "http://x/[1, [2, 3]]/z"),
-        ("dataclass", 'http://x/{"name": "a", "tags": [1]}/z'),
-    ],
-)
-def test_in_a_text_only_containers_are_json(name: str, text: str) -> None:
-    assert outcomes(VALUES[name], is_resumed=False)["text"] == text
-
-
 def nested(levels: int) -> Any:
     """A list in a list, and so on."""
     return [nested(levels - 1)] if levels > 1 else ["here"]

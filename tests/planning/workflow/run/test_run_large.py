@@ -6,9 +6,8 @@ import sys
 from typing import Any
 
 import pytest
-from run_cases import called, capable, flow, plan_states, thought
+from run_cases import called, capable, flow, plan_of, plan_states, thought
 
-from planning import Plan
 from planning.workflow import StepRecord, Workflow, run_workflow
 from planning.workflow.model import WorkflowStep
 from session import Session, Snapshot
@@ -49,8 +48,7 @@ def test_ten_thousand_steps_complete_in_every_shape(shape: Any) -> None:
         [step.step_id for step in steps],
         0,
     )
-    plan = result.session.select_latest(Plan)
-    assert plan is not None
+    plan = plan_of(result.session)
     assert (plan.status, set(plan_states(result.session))) == ("completed", {"done"})
     assert len(result.session.select_all(StepRecord)) == len(steps)
 

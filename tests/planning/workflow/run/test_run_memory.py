@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from run_cases import called, capable, changes, flow, heard, plan_notes, states, thought, told
 
-from planning.tools import ToolContext, ToolSpec
+from planning.tools import ToolSpec
 from planning.workflow import Capabilities, MemoryItem, WorkflowResult, run_workflow
 from planning.workflow.conditions import ConditionInvalid, is_done
 from session import Session
@@ -142,18 +142,6 @@ def test_an_invalid_condition_runs_the_step_and_is_a_warning(check: str) -> None
     assert result.warnings == (f"step a: its done_check was left out of account: {invalid.value}",)
 
 
-def test_a_condition_sees_what_steps_before_it_stored() -> None:
-    result, calls = run(
-        called("a", tool="fetch", expected_key="data"),
-        called("b", "a", tool="note", inputs={"value": 1}, done_check="memory['data']['rows'][0]['id'] == 7"),
-        called("c", "a", tool="note", inputs={"value": 2}, done_check="len(memory['data']['rows']) > 2"),
-    )
-    assert (calls, states(result.workflow)) == (
-        ["fetch", 2],
-        {"a": "completed", "b": "completed, skipped", "c": "completed"},
-    )
-
-
 def test_a_condition_looks_at_the_key_of_its_tool_where_the_step_says_none() -> None:
     one = make_dataclass("One", ["x"])
     spec = ToolSpec("facts", {"one": one}, "facts", function=lambda _kind, one: one.x)
@@ -246,17 +234,6 @@ def test_a_stored_none_is_the_output_of_a_skipped_step() -> None:
         inputs={"key": None},
     )
     assert (calls, dict(result.outputs)) == ([None], {"a": None, "b": None})
-
-
-def test_the_memory_that_a_tool_is_given_takes_no_changes() -> None:
-    def greedy(context: ToolContext) -> str:
-        memory: Any = context.values["memory"]
-        for change in ("__setitem__", "pop", "update", "clear"):
-            assert not hasattr(memory, change)
-        return "tried"
-
-    result = run_workflow(flow(called("a", tool="greedy")), capable(greedy=greedy), inputs={"key": 1})
-    assert (dict(result.memory), dict(result.outputs)) == ({"key": 1}, {"a": "tried"})
 
 
 def test_a_memory_that_is_rolled_back_meanwhile_is_read_anew() -> None:

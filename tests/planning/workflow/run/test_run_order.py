@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from run_cases import called, capable, flow, states, thought
+from run_cases import called, capable, flow, thought
 
 from planning.tools import ToolContext
 from planning.workflow import StepRecord, WorkflowError, WorkflowResult, arun_workflow, run_workflow
@@ -60,17 +60,6 @@ async def settle() -> None:
 
 def begin(gates: Gates, *steps: Any, **options: Any) -> asyncio.Task[WorkflowResult]:
     return asyncio.create_task(arun_workflow(flow(*steps), capable(work=gates.work), **options))
-
-
-def test_independent_steps_run_at_the_same_time_and_all_of_them_are_begun() -> None:
-    async def scene() -> WorkflowResult:
-        gates = Gates()
-        run = begin(gates, *(called(each) for each in "abc"))
-        await gates.until(lambda: gates.running == 3)
-        gates.let("a", "b", "c")
-        return await run
-
-    assert dict(asyncio.run(scene()).outputs) == {"a": "a", "b": "b", "c": "c"}
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 50])
@@ -156,11 +145,6 @@ def test_a_tool_that_never_waits_keeps_nobody_else_from_running() -> None:
     assert asyncio.run(scene()) == "True, completed"
 
 
-def test_a_dependency_that_is_named_twice_counts_once() -> None:
-    result = run_workflow(flow(thought("a"), thought("b", "a", "a")), capable())
-    assert states(result.workflow) == {"a": "completed", "b": "completed"}
-
-
 CIRCLE = "the steps depend on each other in a circle: "
 TIMEOUT = "step 'a': a timeout must be seconds of more than 0, at most 1000000, or None; got "
 RETRIES = "step 'a': retries must be a whole number of at least 0, got "
@@ -199,10 +183,10 @@ REFUSED = [
 def test_what_has_no_order_or_is_impossible_is_refused_and_nothing_is_begun(steps: Any, message: str) -> None:
     session = Session()
     before = session.snapshot()
-    with pytest.raises(WorkflowError) as refused:
-        run_workflow(flow(*steps), capable(), session=session)
-    assert str(refused.value) == message
-    assert session.snapshot() == before
+    for _ in range(2):  # the first is not in the way of the second
+        with pytest.raises(WorkflowError) as refused:
+            run_workflow(flow(*steps), capable(), session=session)
+        assert (str(refused.value), session.snapshot()) == (message, before)
 
 
 def test_all_steps_behind_a_failure_are_blocked_once_and_the_nearest_first() -> None:
@@ -215,8 +199,3 @@ def test_all_steps_behind_a_failure_are_blocked_once_and_the_nearest_first() -> 
     ]
     records = run_workflow(flow(*steps), capable()).session.select_all(StepRecord)
     assert [each.step_id for each in records if each.status == "pending"] == ["b", "c", "e", "d"]
-
-
-def test_a_workflow_without_steps_is_completed() -> None:
-    result = run_workflow(flow(), capable())
-    assert (result.status, result.workflow.status, dict(result.outputs)) == ("completed", "completed", {})

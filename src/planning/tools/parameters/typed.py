@@ -15,15 +15,9 @@ from pydantic_core import core_schema
 from planning.errors import Problem, ToolValidationError
 from planning.tools.parameters import words
 from planning.tools.parameters.coercion import coerced
+from planning.tools.parameters.construct import REFUSING, CheckBroken, words_of
 from planning.tools.parameters.errors import problems_of
-from planning.tools.parameters.hints import (
-    REFUSING,
-    CheckBroken,
-    Hints,
-    fields_of,
-    is_record,
-    words_of,
-)
+from planning.tools.parameters.hints import Hints, fields_of, is_record
 from planning.tools.parameters.model import NO_JSON, Diagnose, ParameterModel
 from planning.tools.parameters.schema import published_schema, resolved_schema
 from planning.tools.parameters.validators import Validate, strict_validator

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pydantic
 from pydantic_core import PydanticCustomError, SchemaValidator, core_schema
 
-from planning.tools.parameters.hints import Constructing
+from planning.tools.parameters.construct import Constructing
 
 __all__ = ["Validate", "strict_validator"]
 

@@ -72,7 +72,7 @@ class OpenAIChat:
             raise ValueError(f"max_retries must be a whole number of 0 or more, got {max_retries!r}")
         self._key = _key(api_key, self._server)
         try:
-            import openai  # noqa: PLC0415 - an extra: nobody else needs it
+            import openai
         except ImportError:
             raise ImportError(
                 "asking a model needs the openai client: pip install 'session-planning[openai]'"

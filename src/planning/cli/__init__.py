@@ -15,13 +15,13 @@ _NEEDS_EXTRA = "planning: the command needs typer and rich; run pip install 'ses
 def main() -> None:
     """Run the command with the arguments of this process, and leave with its exit code."""
     try:
-        import rich  # noqa: F401, PLC0415 - an extra: only the command needs it
-        import typer  # noqa: F401, PLC0415 - the same extra
+        import rich  # noqa: F401 - an extra: only the command needs it
+        import typer  # noqa: F401 - the same extra
     except ModuleNotFoundError:
         sys.stderr.write(_NEEDS_EXTRA)
         sys.exit(2)
     try:
-        from planning.cli.app import app  # noqa: PLC0415 - it needs typer
+        from planning.cli.app import app
 
         _tame_streams()
         app(prog_name="planning")

@@ -158,9 +158,9 @@ def _replay(
         plan = select_latest(section.session, Plan)
         typer.echo(json.dumps(None if plan is None else asdict(plan), indent=2))
     elif sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
-        from rich.console import Console  # noqa: PLC0415 - only a terminal needs it, and pays for it
+        from rich.console import Console
 
-        from planning.cli.view_live import show_live  # noqa: PLC0415 - it needs rich
+        from planning.cli.view_live import show_live
 
         seconds = _TERMINAL_DELAY if delay is None else delay
         show_live(Console(), _rendered(section), records, pause=lambda: time.sleep(seconds))

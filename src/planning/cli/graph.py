@@ -66,7 +66,7 @@ def graph(
     The plan is checked first, as 'planning validate' does it without options; one with errors is not drawn.
     """
     source = read_plan(plan)
-    from planning.workflow.validate import validate_workflow  # noqa: PLC0415 - the other commands need none of it
+    from planning.workflow.validate import validate_workflow
 
     report = validate_workflow(source)
     if not report.ok:
@@ -74,7 +74,7 @@ def graph(
         raise typer.Exit(1)
     in_terminal = is_terminal(sys.stdout)
     if form is GraphFormat.TREE or (form is None and in_terminal):
-        from planning.cli.view_tree import tree_text  # noqa: PLC0415 - as above
+        from planning.cli.view_tree import tree_text
 
         color = in_terminal and wants_color()
         width = shutil.get_terminal_size().columns if in_terminal else None
@@ -85,7 +85,7 @@ def graph(
 
 
 def _print_mermaid(workflow: Workflow) -> None:
-    from planning.workflow.drawing import MOST_CHARACTERS, MOST_EDGES, mermaid  # noqa: PLC0415 - as above
+    from planning.workflow.drawing import MOST_CHARACTERS, MOST_EDGES, mermaid
 
     text = mermaid(workflow)
     typer.echo(text, nl=False)

@@ -102,7 +102,7 @@ def read_capabilities(**options: Sequence[str] | None) -> Capabilities | None:
     Raises:
         typer.Exit: An option names nothing that can be used, and the reason is printed.
     """
-    from planning.cli.capabilities import CapabilitiesError, capabilities_of  # noqa: PLC0415 - the other commands need none of it
+    from planning.cli.capabilities import CapabilitiesError, capabilities_of
 
     try:
         return capabilities_of(**options)

@@ -97,7 +97,7 @@ def validate(
     """
     source = read_plan(plan)
     capabilities = read_capabilities(tools=tools, handlers=handlers, agents=agents)
-    from planning.workflow.validate import validate_workflow  # noqa: PLC0415 - the other commands need none of it
+    from planning.workflow.validate import validate_workflow
 
     report = validate_workflow(source, capabilities, finished=finished)
     _print(report, form, None if plan in (None, "-") else plan)
@@ -111,7 +111,7 @@ def print_schema(
     ] = SchemaVersion.OBJECT_OF_STEPS,
 ) -> None:
     """Print the JSON Schema of a plan."""
-    from planning.workflow.wire.schemas import schema_text  # noqa: PLC0415 - as above
+    from planning.workflow.wire.schemas import schema_text
 
     typer.echo(schema_text(int(version)), nl=False)
 
@@ -126,7 +126,7 @@ def _print(report: Report, form: ReportFormat, file: str | None) -> None:
         case ReportFormat.PROMPT:
             typer.echo(report.to_prompt())
         case ReportFormat.GITHUB:
-            from planning.cli.github import github_text  # noqa: PLC0415 - as above
+            from planning.cli.github import github_text
 
             text = github_text(report, file)
             typer.echo(text, nl=bool(text))

@@ -98,7 +98,7 @@ def _parse_text(text: str | bytes | bytearray) -> Any:
 @cache
 def _reader() -> Callable[..., Any]:
     """Load the reader with the first call, and pydantic's core with it."""
-    from pydantic_core import from_json  # noqa: PLC0415 - it is large
+    from pydantic_core import from_json
 
     return from_json
 
@@ -109,7 +109,7 @@ def _repaired(text: str | bytes | bytearray) -> Any:
     Raises:
         ToolValidationError: It is neither.
     """
-    from planning.reading import Unreadable, read_json  # noqa: PLC0415 - few arguments need it
+    from planning.reading import Unreadable, read_json
 
     with suppress(Unreadable, UnicodeDecodeError):
         return read_json(text if isinstance(text, str) else text.decode())

@@ -185,7 +185,7 @@ class Retry:
         return (*_TRANSIENT, *self.on)
 
     def _attempts(self) -> Any:  # what it is has no public name
-        import stamina  # noqa: PLC0415 - of an extra
+        import stamina
 
         return stamina.retry_context(
             on=_Failure,

@@ -122,7 +122,7 @@ class RateLimiter:
         if self._backend.is_local:
             self.hit(key)
         else:
-            from planning.tools.background import run_off_loop  # noqa: PLC0415 - it needs asyncio
+            from planning.tools.background import run_off_loop
 
             # In a thread of its own: those of asyncio are few, and hold up the end of their loop.
             await run_off_loop(lambda _stop: self.hit(key), key, None)
@@ -165,21 +165,21 @@ class _Backend:
 
 
 def _memory() -> _Backend:
-    from limits.storage import MemoryStorage  # noqa: PLC0415 - of an extra; the rates have loaded it
-    from limits.strategies import MovingWindowRateLimiter  # noqa: PLC0415 - the same
+    from limits.storage import MemoryStorage
+    from limits.strategies import MovingWindowRateLimiter
 
     return _Backend(MovingWindowRateLimiter(MemoryStorage()), is_local=True)
 
 
 def _redis(url: str) -> _Backend:
     try:
-        import redis  # noqa: PLC0415 - of an extra, and only a server needs it
+        import redis
     except ImportError:
         raise ImportError(
             "rate limits in a server need the redis client: pip install 'session-planning[redis]'"
         ) from None
-    from limits.storage import RedisStorage  # noqa: PLC0415 - of an extra; the rates have loaded it
-    from limits.strategies import MovingWindowRateLimiter  # noqa: PLC0415 - the same
+    from limits.storage import RedisStorage
+    from limits.strategies import MovingWindowRateLimiter
 
     pool = _pool(url)
     if pool is None:  # raised here and not in the handler: the client's text may hold a part of the URL
@@ -190,9 +190,9 @@ def _redis(url: str) -> _Backend:
 
 
 def _pool(url: str) -> ConnectionPool | None:
-    import redis  # noqa: PLC0415 - of an extra, and only a server needs it
-    from redis.backoff import NoBackoff  # noqa: PLC0415 - the same
-    from redis.retry import Retry  # noqa: PLC0415 - the same
+    import redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
 
     try:
         pool = redis.ConnectionPool.from_url(
@@ -209,7 +209,7 @@ def _pool(url: str) -> ConnectionPool | None:
 
 def _parse(what: str, rate: str) -> tuple[RateLimitItem, ...]:
     try:
-        from limits import parse_many  # noqa: PLC0415 - of an extra
+        from limits import parse_many
     except ImportError:
         raise ImportError("rate limits need limits: pip install 'session-planning[limits]'") from None
     try:

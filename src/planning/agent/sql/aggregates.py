@@ -54,8 +54,8 @@ def arbitrary_column(sql: str, tables: Callable[[], Sequence[Mapping[str, Any]] 
     """
     if len(sql) > _LONGEST or _RELEVANT.search(sql) is None:
         return None
-    import sqlglot  # noqa: PLC0415 - an extra
-    from sqlglot.optimizer.scope import traverse_scope  # noqa: PLC0415 - as above
+    import sqlglot
+    from sqlglot.optimizer.scope import traverse_scope
 
     try:
         scopes = [each for each in traverse_scope(sqlglot.parse_one(sql, read="sqlite")) if _is_select(each)]
@@ -74,7 +74,7 @@ def arbitrary_column(sql: str, tables: Callable[[], Sequence[Mapping[str, Any]] 
 
 
 def _is_select(scope: Any) -> bool:
-    from sqlglot import exp  # noqa: PLC0415 - an extra
+    from sqlglot import exp
 
     return isinstance(scope.expression, exp.Select)
 
@@ -83,7 +83,7 @@ class _Select:
     """One SELECT: what it groups by, and the columns that it reads of a group."""
 
     def __init__(self, scope: Any, tables: Tables, inner: Mapping[int, _Select]) -> None:
-        from sqlglot import exp  # noqa: PLC0415 - an extra
+        from sqlglot import exp
 
         self._exp = exp
         self._select = select = scope.expression

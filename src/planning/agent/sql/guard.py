@@ -58,7 +58,7 @@ def tokenize(sql: str, dialect: str) -> list[Any] | None:
         ImportError: sqlglot is not installed.
     """
     try:
-        import sqlglot  # noqa: PLC0415 - an extra
+        import sqlglot
     except ImportError:
         raise ImportError(_MISSING) from None
     try:

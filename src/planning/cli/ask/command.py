@@ -101,10 +101,10 @@ def ask(
     """
     _check(question, db=db, model=model, base_url=base_url, sql_from=sql_from)
     try:
-        from planning.cli.ask.asking import NothingAsked, Order, ask_order  # noqa: PLC0415 - the others need none of it
+        from planning.cli.ask.asking import NothingAsked, Order, ask_order
     except ImportError as error:
         raise _nothing_asked(error) from None
-    from planning.cli.ask.statements import read_statements  # noqa: PLC0415 - as above
+    from planning.cli.ask.statements import read_statements
 
     try:
         statements = () if sql_from is None else read_statements(sql_from)
@@ -166,7 +166,7 @@ def _is_text(text: str) -> bool:
 
 
 def _default_question(sql_from: str | None) -> str:
-    from planning.examples.shop import DEFAULT_QUESTION  # noqa: PLC0415 - the other commands need none of it
+    from planning.examples.shop import DEFAULT_QUESTION
 
     return DEFAULT_QUESTION if sql_from is None else "What does this SQL return?"
 

@@ -43,9 +43,9 @@ def view_of(question: str, *, is_json: bool) -> Iterator[View]:
     if is_json:
         yield JsonView(typer.echo)
     elif is_terminal and os.environ.get("TERM") != "dumb":
-        from rich.console import Console  # noqa: PLC0415 - only a terminal needs it, and pays for it
+        from rich.console import Console
 
-        from planning.cli.ask.live import LiveView  # noqa: PLC0415 - it needs rich
+        from planning.cli.ask.live import LiveView
 
         with LiveView(Console()) as live:
             yield live

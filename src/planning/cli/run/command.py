@@ -126,10 +126,10 @@ def run(
 
     The plan is checked first, as 'planning validate' does it; one with errors is not run.
     """
-    from planning.cli.run import executors, options  # noqa: PLC0415 - the other commands need none of the engine
-    from planning.cli.run.keep import KeepError  # noqa: PLC0415 - as above
-    from planning.cli.run.session import NothingRun, Order, run_order  # noqa: PLC0415 - as above
-    from planning.tools.contract import check_timeout  # noqa: PLC0415 - as above
+    from planning.cli.run import executors, options
+    from planning.cli.run.keep import KeepError
+    from planning.cli.run.session import NothingRun, Order, run_order
+    from planning.tools.contract import check_timeout
 
     try:
         given = options.given(prompt, var or ())
@@ -188,8 +188,8 @@ def _checked(
     is_finished: bool,
 ) -> tuple[Workflow, Capabilities]:
     """The workflow and what it calls; its warnings are told, and with errors it ends here."""
-    from planning.workflow.capabilities import Capabilities  # noqa: PLC0415 - as above
-    from planning.workflow.validate import validate_workflow  # noqa: PLC0415 - as above
+    from planning.workflow.capabilities import Capabilities
+    from planning.workflow.validate import validate_workflow
 
     source = read_plan(plan)
     capabilities = read_capabilities(tools=tools, handlers=handlers, agents=agents)

@@ -50,7 +50,7 @@ def executor_of(name: str | None, max_parallel: int) -> Iterator[Executor | None
             finally:
                 threads.shutdown(wait=False, cancel_futures=True)
         case "processes":
-            from planning.workflow.executors import processes  # noqa: PLC0415 - only who asks for it pays for it
+            from planning.workflow.executors import processes
 
             workers = processes()
             try:
@@ -63,9 +63,9 @@ def executor_of(name: str | None, max_parallel: int) -> Iterator[Executor | None
 
 def _on_dask(address: str) -> Iterator[Executor]:
     try:
-        from distributed import Client  # noqa: PLC0415 - of an extra
+        from distributed import Client
 
-        from planning.workflow.executors import dask  # noqa: PLC0415 - as above
+        from planning.workflow.executors import dask
     except ImportError:
         raise ExecutorError(
             "--executor dask:// needs Dask; run pip install 'session-planning[distributed]'"

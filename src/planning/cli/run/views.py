@@ -46,9 +46,9 @@ def view_of(own: TextIO, progress: Progress, *, is_json: bool) -> Iterator[View]
     if is_json:
         yield _JsonView(own)
     elif own.isatty() and os.environ.get("TERM") != "dumb":
-        from rich.console import Console  # noqa: PLC0415 - only a terminal needs it, and pays for it
+        from rich.console import Console
 
-        from planning.cli.run.view_live_run import LiveView  # noqa: PLC0415 - it needs rich
+        from planning.cli.run.view_live_run import LiveView
 
         streams = [sys.stdout, *([sys.stderr] if sys.stderr is not None and sys.stderr.isatty() else [])]
         with LiveView(Console(file=own), progress, fd=own.fileno(), streams=streams) as live:

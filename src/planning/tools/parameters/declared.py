@@ -25,7 +25,7 @@ class DeferredModel(ParameterModel):
 
     @cached_property
     def _model(self) -> ParameterModel:
-        from planning.tools.parameters.typed import TypedModel  # noqa: PLC0415 - it needs pydantic
+        from planning.tools.parameters.typed import TypedModel
 
         return TypedModel(self.kind, rules=False)
 
@@ -62,12 +62,12 @@ def model_of(kind: Any, *, rules: bool = True) -> ParameterModel:
     if isinstance(kind, ParameterModel):
         return kind
     if isinstance(kind, Mapping):
-        from planning.tools.parameters.json_schema import SchemaModel  # noqa: PLC0415 - it needs jsonschema-rs
+        from planning.tools.parameters.json_schema import SchemaModel
 
         return SchemaModel(kind)
     if not rules and isinstance(kind, type) and is_dataclass(kind):
         return _deferred(kind)
-    from planning.tools.parameters.typed import TypedModel  # noqa: PLC0415 - it needs pydantic
+    from planning.tools.parameters.typed import TypedModel
 
     return TypedModel(kind, rules=rules)
 

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from planning.errors import Problem, ToolValidationError, show
 from planning.tools.errors import PASSING, QueryTypeUnsupported
+from planning.tools.parameters.model import FreeModel, ParameterModel
+from planning.tools.parameters.words import node_at, spell, withheld
+from planning.tools.tool import Tool, ToolSpec
 from planning.workflow.checks.names import named, plain
 from planning.workflow.checks.samples import KEEP, sample_of
 from planning.workflow.findings import Found, Path
 from planning.workflow.references import has_reference
 
 if TYPE_CHECKING:
-    from planning.tools.parameters.model import ParameterModel
-    from planning.tools.tool import Tool
     from planning.workflow.drafts import Draft
 
 __all__ = ["DEEP", "LITERAL", "REFERRING", "ToolInputs"]
@@ -88,8 +89,6 @@ class ToolInputs:
 
     def _read(self) -> ParameterModel | None:
         """The parameter model; None where there is none to check against."""
-        from planning.tools.parameters.model import FreeModel  # noqa: PLC0415 - it is not always needed
-
         self._is_read = True  # once: a tool whose type hints cannot be read is not read for each step
         model = self._tool.model
         self._model = None if isinstance(model, FreeModel) else model
@@ -146,8 +145,6 @@ class ToolInputs:
         key = (query, place)
         sample = self._samples.get(key)
         if sample is None:
-            from planning.tools.parameters.words import node_at  # noqa: PLC0415 - it is not always needed
-
             sample = sample_of(node_at(self._schema(query), place))
             if len(self._samples) < _MOST_SAMPLES:  # the places are the documents', and may be any
                 self._samples[key] = sample
@@ -157,8 +154,6 @@ class ToolInputs:
 
     def _number(self, query: str | None, place: Path, text: str) -> float | None:
         """The number that a text is, where the tool takes only a number; None anywhere else."""
-        from planning.tools.parameters.words import node_at  # noqa: PLC0415 - as above
-
         node = node_at(self._schema(query), place)
         options = [each.get("type") for key in ("anyOf", "oneOf") for each in node.get(key, ())]
         kinds = {each for each in options or [node.get("type")] if each != "null"}
@@ -170,8 +165,6 @@ class ToolInputs:
         """The warnings about numbers in quotes, but for those that are wrong as numbers, too."""
         base = (*draft.path, draft.inputs_field)
         wrong = {each.path for each in found}
-        from planning.tools.parameters.words import spell  # noqa: PLC0415 - as above
-
         told = [(spell(path), (*base, *path)) for path in quoted if (*base, *path) not in wrong]
         return [
             Found(
@@ -187,8 +180,6 @@ class ToolInputs:
 
     def _schema(self, query: str | None) -> dict[str, Any]:
         """The schema of the tool's parameters, for a type of query where it has such."""
-        from planning.tools.tool import ToolSpec  # noqa: PLC0415 - as above
-
         spec = self._tool.parameters
         if not isinstance(spec, ToolSpec) or query not in spec.input_schema:
             query = None
@@ -229,8 +220,6 @@ class ToolInputs:
     def _found(self, draft: Draft, schema: dict[str, Any], problem: Problem, path: Path, rest: str) -> Found:
         is_unknown = _is_unknown(problem, path, rest)
         if self._tool.returns_private_data:
-            from planning.tools.parameters.words import withheld  # noqa: PLC0415 - as above
-
             problem = withheld(problem, schema)
         what, _, hint = problem.message.partition("; ")
         wanted = _EXPECTED.fullmatch(what)
@@ -273,8 +262,6 @@ def _problems(model: ParameterModel, inputs: dict[str, Any]) -> list[Problem]:
 
 def _is_sure(schema: Mapping[str, Any], path: Path, inputs: Mapping[str, Any]) -> bool:
     """Whether a container is wrong whatever the references in it give: by its type or its length."""
-    from planning.tools.parameters.words import node_at  # noqa: PLC0415 - only a refusal needs it
-
     value: Any = inputs
     for part in path:
         value = value[part]

@@ -33,7 +33,7 @@ def dask(client: Client) -> DaskExecutor:
         ImportError: Dask is not installed.
     """
     try:
-        from distributed import Client  # noqa: PLC0415 - of an extra
+        from distributed import Client
     except ImportError:
         raise ImportError("steps on Dask need it: pip install 'session-planning[distributed]'") from None
     if not isinstance(client, Client):
@@ -45,7 +45,7 @@ def dask(client: Client) -> DaskExecutor:
 
 def _write(value: Any) -> bytes:
     """Pickle for a machine that may have only what is installed there: a script's functions travel whole."""
-    import cloudpickle  # noqa: PLC0415 - Dask brings it
+    import cloudpickle
 
     written: bytes = cloudpickle.dumps(value)
     return written
@@ -89,7 +89,7 @@ class DaskExecutor(Executor):
 
     def drop_claim(self, claim: DaskClaim) -> None:
         """Forget a claim whose job is over; takes a moment."""
-        from distributed import Event  # noqa: PLC0415 - of an extra
+        from distributed import Event
 
         Event(claim.name, client=self._client).clear()
 
@@ -106,7 +106,7 @@ class DaskClaim:
 
     def take(self) -> bool:
         """Whether this is the first worker to begin the job. Called where the job runs."""
-        from distributed import Event, get_client  # noqa: PLC0415 - of an extra
+        from distributed import Event, get_client
 
         # Dask runs a task again only after its worker was given up: nobody asks at the same moment.
         event = Event(self.name, client=get_client())
@@ -118,7 +118,7 @@ class DaskClaim:
 
 def _settle(done: Future[T], future: Future[T]) -> None:
     """Hand on what came of a task."""
-    from distributed import KilledWorker  # noqa: PLC0415 - of an extra
+    from distributed import KilledWorker
 
     try:
         outcome = done.result()

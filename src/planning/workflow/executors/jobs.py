@@ -234,7 +234,7 @@ def dumps(value: Any) -> bytes:
         return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
     except Exception:
         try:
-            import cloudpickle  # noqa: PLC0415 - of an extra, and not always needed
+            import cloudpickle
         except ImportError:
             cloudpickle = None
         if cloudpickle is None:

@@ -44,7 +44,7 @@ def validator(version: int, part: str | None = None) -> jsonschema_rs.Validator:
         version: 1 or 2.
         part: One of the schema's own definitions; the whole document when left out.
     """
-    import jsonschema_rs  # noqa: PLC0415 - loaded when the first plan is checked
+    import jsonschema_rs
 
     whole = schema(version)
     used = whole if part is None else {"$defs": whole["$defs"], "$ref": f"#/$defs/{part}"}

@@ -73,7 +73,7 @@ class DuckdbFile:
 
     def facts(self, samples: int, budget: float, seconds: float) -> dict[str, Any]:
         """Say what is in the file; as ``SqliteDatabase.facts``, and for each table its ``schema``."""
-        from .duckdb_facts import read_facts  # noqa: PLC0415 - only a schema needs it
+        from .duckdb_facts import read_facts
 
         with self.session(seconds):
             until = min(self._deadline, monotonic() + budget)
@@ -99,7 +99,7 @@ class DuckdbFile:
     def session(self, seconds: float) -> Iterator[None]:
         """Bound what happens within by a time, and tell what goes wrong as a ``Failure``."""
         try:
-            import duckdb  # noqa: PLC0415 - an extra
+            import duckdb
         except ImportError:
             raise Failure("library") from None
         self._deadline = monotonic() + seconds

@@ -97,10 +97,10 @@ class Desk:
 
     def _opened(self, dialect: str) -> File:
         if dialect == "sqlite":
-            from .sqlite_facts import SqliteDatabase  # noqa: PLC0415 - only what is needed is loaded
+            from .sqlite_facts import SqliteDatabase
 
             return SqliteDatabase(self._path)
-        from .duckdb_file import DuckdbFile  # noqa: PLC0415 - only what is needed is loaded
+        from .duckdb_file import DuckdbFile
 
         sys.path.extend(each for each in self._paths if each not in sys.path)
         return DuckdbFile(self._path)
@@ -152,7 +152,7 @@ def _end_with(parent: int) -> None:  # pragma: no cover - in a process of its ow
     """
     if os.name != "posix":
         return  # a pipe cannot be waited for there, and the id of the parent never changes
-    import select  # noqa: PLC0415 - not everywhere
+    import select
 
     pipe = select.poll()
     pipe.register(0, 0)  # no event is asked for: a hang-up is reported all the same, a request is not
@@ -166,7 +166,7 @@ def _await(desk: Desk) -> None:  # pragma: no cover - in a process of its own
     if os.name != "posix":
         desk.rest()  # a pipe cannot be waited for there
         return
-    import select  # noqa: PLC0415 - not everywhere
+    import select
 
     if not select.select([0], [], [], _IDLE)[0]:
         desk.rest()
@@ -175,7 +175,7 @@ def _await(desk: Desk) -> None:  # pragma: no cover - in a process of its own
 def _bound(dialect: str) -> None:  # pragma: no cover - in a process of its own
     """Take no more memory than is allowed, where a process can be bound so."""
     with suppress(ImportError, ValueError, OSError):
-        import resource  # noqa: PLC0415 - not everywhere
+        import resource
 
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
         limit = _ADDRESS_SPACE[dialect]
@@ -191,7 +191,7 @@ def _set_alarm(seconds: float) -> None:  # pragma: no cover - in a process of it
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
         signal.setitimer(signal.ITIMER_REAL, seconds)
         return
-    import faulthandler  # noqa: PLC0415 - only where there are no signals
+    import faulthandler
 
     if seconds:
         faulthandler.dump_traceback_later(seconds, exit=True)

@@ -16,6 +16,24 @@ CALLS = ["call", "acall"]
 NOW = Retry(attempts=3, wait_initial=0, wait_max=0, wait_jitter=0)
 
 
+class Answer(BaseTool):
+    """A tool named t whose ``execute`` returns an outcome."""
+
+    name = "t"
+    description = "Answer."
+
+    def __init__(self, outcome: Any) -> None:
+        self.outcome = outcome
+
+    async def execute(self, args: Any, context: dict[str, Any]) -> Any:
+        return self.outcome
+
+
+def made(function: Any, **options: Any) -> Tool:
+    """A tool named t."""
+    return Tool("t", "T.", function, **options)
+
+
 def returning(outcome: Any, **options: Any) -> Tool:
     """A tool named t that returns a value."""
     return Tool("t", "T.", lambda: outcome, **options)

@@ -112,17 +112,17 @@ def test_a_call_that_one_limit_of_a_server_refuses_counts_for_none(server: Serve
         assert all(key.startswith(b"LIMITS:session-planning/email_send/") for key in keys)
 
 
-def test_a_limit_that_stands_twice_counts_a_call_of_a_server_once(server: Server) -> None:
-    limiter = RateLimiter({"email_send": "2/minute; 2 per minute"}, storage=server.url)
-    limiter.hit("email_send")
-    limiter.hit("email_send")
-    refused(limiter)
-
-
-def test_of_two_refusals_of_a_server_the_longer_wait_is_told(server: Server) -> None:
-    limiter = RateLimiter({"email_send": "1/hour; 1/minute"}, storage=server.url)
-    limiter.hit("email_send")
-    assert refused(limiter).message.startswith("email_send is limited to 1 per 1 hour; ")
+@pytest.mark.parametrize(
+    ("rate", "calls", "told"),
+    [("2/minute; 2 per minute", 2, "2 per 1 minute"), ("1/hour; 1/minute", 1, "1 per 1 hour")],
+)
+def test_the_same_limit_counts_once_and_of_two_refusals_the_longer_wait_is_told(
+    server: Server, rate: str, calls: int, told: str
+) -> None:
+    limiter = RateLimiter({"email_send": rate}, storage=server.url)
+    for _ in range(calls):
+        limiter.hit("email_send")
+    assert refused(limiter).message.startswith(f"email_send is limited to {told}; ")
 
 
 def test_a_refusal_that_has_passed_meanwhile_asks_for_no_wait(

@@ -8,10 +8,12 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 import redis
+from tool_entries import in_threads
 
 from planning.tools.errors import RateLimitExceeded, StorageUnavailable
 from planning.tools.rate_limit import RateLimiter
@@ -175,11 +177,7 @@ def test_of_fifty_threads_ten_pass_a_server(server: Server, rate: str) -> None:
         else:
             outcomes.append("passed")
 
-    workers = [threading.Thread(target=call, args=(limiters[number % 5],)) for number in range(50)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    in_threads([partial(call, limiters[number % 5]) for number in range(50)])
     assert (outcomes.count("passed"), outcomes.count("refused")) == (10, 40)
 
 

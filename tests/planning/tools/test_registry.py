@@ -7,9 +7,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
+from tool_entries import in_threads
 
 from planning.tools import (
     BaseTool,
@@ -216,11 +218,7 @@ def test_threads_that_register_lose_no_tool() -> None:
         for each in range(50):
             kept.register_tool(Tool(f"{number}-{each}", "T.", add))
 
-    threads = [threading.Thread(target=fill, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads([partial(fill, number) for number in range(8)])
     assert len(kept) == len(kept.get_all_tools()) == len(kept.get_tool_descriptions()) == 400
 
 
@@ -245,11 +243,7 @@ def test_initializing_in_two_threads_at_once_is_the_same_as_once() -> None:
         except ValueError as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=start) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads([start] * 2)
     assert (errors, list(kept.get_all_tools())) == ([], ["add"])
 
 

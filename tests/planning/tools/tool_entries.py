@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -65,6 +66,15 @@ def through(
     name = tool.name if hasattr(tool, "name") else tool.__name__
     outcome: Any = getattr(toolbox, entry)(name, arguments)
     return asyncio.run(outcome) if asyncio.iscoroutine(outcome) else outcome  # type: ignore[no-any-return]  # by its entry
+
+
+def in_threads(functions: list[Callable[[], Any]]) -> None:
+    """Call each in a thread of its own, all at the same time, and wait for them."""
+    workers = [threading.Thread(target=function) for function in functions]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
 
 
 def safely(tool: BaseTool, arguments: Any = None, context: Any = None) -> dict[str, Any]:

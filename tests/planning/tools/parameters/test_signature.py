@@ -71,6 +71,11 @@ async def wrapper(*args: Any, **kwargs: Any) -> Any:
     return await coroutine(*args, **kwargs)
 
 
+@dataclass
+class Size:
+    size: int
+
+
 SIZE = {"properties": {"size": {"type": "integer"}}, "required": ["size"]}
 
 
@@ -87,6 +92,7 @@ SIZE = {"properties": {"size": {"type": "integer"}}, "required": ["size"]}
         (functools.partial(coroutine), 3),
         (functools.partial(Service.method, Service()), ("Service", 3)),
         (functools.partial(AsyncService()), ("awaited", 3)),
+        (Size, Size(3)),
     ],
 )
 def test_callables_of_all_kinds_tell_what_they_take(function: Any, result: object) -> None:
@@ -103,11 +109,6 @@ def test_what_a_partial_gives_by_name_need_not_be_sent() -> None:
         "required": [],
     }
     assert (called(partial), called(partial, size=4)) == ((3, []), (4, []))
-
-
-@dataclass
-class Size:
-    size: int
 
 
 def test_any_keyword_is_taken_where_the_function_takes_any() -> None:
@@ -168,6 +169,7 @@ def test_a_built_in_that_tells_nothing_takes_anything() -> None:
         "additionalProperties": True,
     }
     assert called(dict, size=1) == {"size": 1}
+    assert Tool("t", "d", max, parameters=Size).parameters_schema()["required"] == ["size"]
 
 
 class OwnContext(ToolContext):

@@ -71,6 +71,7 @@ def test_what_a_schema_asks_for_is_said_in_a_few_words(node: dict[str, Any], exp
         ({"maxItems": 0}, ["a", "b"], "x: expected at most 0 items, got 2 items"),
         ({"minProperties": 1}, {}, "x: expected at least 1 field, got an object"),
         ({"pattern": "^a"}, "b", "x: expected text that matches ^a, got other text"),
+        ({"uniqueItems": True}, [1, 1], "x: expected a value, got an array"),
         ({"enum": ["a", "b"]}, "dog", "x: 'dog' is unknown; send one of a, b"),
         ({"const": "cat"}, "dog", "x: 'dog' is unknown; send one of cat"),
         (

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tool_entries import NOW, through
+from tool_entries import made as tool
+from tool_entries import through
 
 from planning import PlanningToolsSection
 from planning.tools import BaseTool, StorageUnavailable, Tool, Toolbox, ToolRegistry, execute_tools
@@ -23,10 +24,6 @@ HELD = (
     "was not carried out: another task holds a transaction of this session open: "
     "never await inside one. Call it again."
 )
-
-
-def tool(function: Any, **options: Any) -> Tool:
-    return Tool("t", "T.", function, **options)
 
 
 async def forever() -> None:
@@ -133,18 +130,6 @@ def test_an_async_tool_can_be_called_from_plain_code_but_not_from_a_running_loop
 
     refused = "t is async: await acall, aexecute or ainvoke from code that runs in an event loop"
     assert asyncio.run(inside()) == (refused, refused, 2)
-
-
-def test_a_transient_failure_is_tried_again() -> None:
-    calls = []
-
-    async def third() -> int:
-        calls.append(1)
-        if len(calls) < 3:
-            raise StorageUnavailable("later")
-        return len(calls)
-
-    assert through("acall", tool(third, retry=NOW)).value == 3
 
 
 def test_calls_at_the_same_time_are_all_recorded_and_limited(session: Session) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pydantic
 import pytest
-from tool_entries import CALLS, SORRY, piped, raising, returning, safely, through
+from tool_entries import CALLS, SORRY, Answer, piped, raising, returning, safely, through
 
-from planning.tools import BaseTool, Tool, Toolbox, ToolError
+from planning.tools import Tool, ToolError
 from planning.tools.errors import ErrorKind, UserInputNeeded
 from planning.tools.ledger import ToolCall, tool_calls
 from session import Session, ToolFailed
@@ -108,15 +108,6 @@ def test_arguments_that_are_none_are_a_failed_result_and_the_next_call_works(
     assert (result.success, result.value, result.code) == (False, None, code)
     assert through(entry, add, '{"left": 1}', session).value == 2
     assert [call.outcome for call in tool_calls(session)] == ["success", code]
-
-
-@pytest.mark.parametrize(
-    ("text", "size"), [('{"left": "' + "x" * 10_000_000 + '"}', 10_000_012), ("x" * 1_000_001, 1_000_001)]
-)
-def test_arguments_that_are_too_long_are_not_read(text: str, size: int) -> None:
-    assert through("call", add, text).error == (
-        f"arguments of {size} characters, at most 1000000; send less at once"
-    )
 
 
 RETURN = "return text, numbers, booleans, None, lists, dicts or records of these"
@@ -252,17 +243,6 @@ def test_a_tool_error_without_words_for_a_person_is_told_with_its_message(
     assert (result.message, result.user_message) == (message, told)
 
 
-class Answer(BaseTool):
-    name = "t"
-    description = "Answer."
-
-    def __init__(self, outcome: Any) -> None:
-        self.outcome = outcome
-
-    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
-        return self.outcome  # type: ignore[no-any-return]  # what is tested
-
-
 @pytest.mark.parametrize(
     ("outcome", "cause"),
     [
@@ -334,7 +314,3 @@ def test_a_refusal_of_private_arguments_says_nothing_of_them(
     told += [str(event) + str(event.result.to_dict()) for event in session.select_all(ToolFailed)]
     assert all(S not in text for text in [*told, str(envelopes)])
     assert {result.success for result in results} == {False}
-
-
-def test_a_toolbox_without_a_session_refuses_as_one_with_it() -> None:
-    assert Toolbox([add]).call("add", "{").code == ErrorKind.PARAMETER

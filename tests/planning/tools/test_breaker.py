@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+from tool_entries import in_threads
 
 from planning.tools.errors import CircuitOpen
 from planning.tools.guard import CircuitBreaker
@@ -29,6 +30,9 @@ def fail(breaker: CircuitBreaker, times: int = 1) -> None:
         breaker.failed(breaker.admit("send_mail"))
 
 
+FAILED = [(0, "failed", "closed"), (0, "failed", "open")]
+
+
 def opened(clock: Clock, failures: int = 2, reset_after: float = 30.0) -> CircuitBreaker:
     breaker = CircuitBreaker(failures=failures, reset_after=reset_after, clock=clock)
     fail(breaker, failures)
@@ -42,25 +46,26 @@ def refused(breaker: CircuitBreaker) -> tuple[str, float]:
     return caught.value.message, caught.value.retry_after
 
 
-def test_a_breaker_starts_closed_and_opens_at_the_last_of_the_failures() -> None:
-    breaker = CircuitBreaker(failures=2)
-    states = [breaker.state]
-    for _ in range(2):
-        fail(breaker)
-        states.append(breaker.state)
-    assert states == ["closed", "closed", "open"]
-
-
-def test_a_success_starts_the_count_anew_and_a_released_call_leaves_it_as_it_is() -> None:
-    breaker = CircuitBreaker(failures=2)
-    for _ in range(3):
-        fail(breaker)
-        breaker.succeeded(breaker.admit("send_mail"))
-    fail(breaker)
-    breaker.released(breaker.admit("send_mail"))
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [(0, "failed", "closed"), (0, "failed", "open")],
+        [(0, "failed", "closed"), (0, "succeeded", "closed")] * 3 + [(0, "failed", "closed")],
+        [(0, "failed", "closed"), (0, "released", "closed"), (0, "failed", "open")],
+        [*FAILED, (30, "succeeded", "closed"), (0, "failed", "closed"), (0, "failed", "open")],
+        [*FAILED, (40, "failed", "open"), (30, "succeeded", "closed")],
+        [*FAILED, (30, "released", "open"), (0, "succeeded", "closed")],
+    ],
+    ids=["opens", "a success counts anew", "released", "probe succeeds", "probe fails", "probe released"],
+)
+def test_the_state_follows_from_how_calls_ended(calls: list[tuple[float, str, str]]) -> None:
+    clock = Clock()
+    breaker = CircuitBreaker(failures=2, reset_after=30.0, clock=clock)
     assert str(breaker.state) == "closed"
-    fail(breaker)
-    assert str(breaker.state) == "open"
+    for later, report, state in calls:
+        clock.now += later
+        getattr(breaker, report)(breaker.admit("send_mail"))
+        assert str(breaker.state) == state
 
 
 @pytest.mark.parametrize(
@@ -94,16 +99,6 @@ def test_one_probe_is_let_through_and_every_other_call_refused() -> None:
         )
 
 
-def test_a_probe_that_succeeds_closes_the_breaker_with_a_new_count() -> None:
-    clock = Clock()
-    breaker = opened(clock)
-    clock.now += 30
-    breaker.succeeded(breaker.admit("send_mail"))
-    assert str(breaker.state) == "closed"
-    fail(breaker)
-    assert str(breaker.state) == "closed"
-
-
 def test_a_probe_that_fails_opens_the_breaker_for_as_long_again() -> None:
     clock = Clock()
     breaker = opened(clock)
@@ -113,16 +108,6 @@ def test_a_probe_that_fails_opens_the_breaker_for_as_long_again() -> None:
         "send_mail failed 3 times in a row and is left alone; try again in 30 s, or go on without it",
         30.0,
     )
-
-
-def test_a_released_probe_is_given_to_the_next_call() -> None:
-    clock = Clock()
-    breaker = opened(clock)
-    clock.now += 30
-    breaker.released(breaker.admit("send_mail"))
-    assert str(breaker.state) == "open"
-    breaker.succeeded(breaker.admit("send_mail"))
-    assert str(breaker.state) == "closed"
 
 
 @pytest.mark.parametrize("report", ["succeeded", "failed", "released"])
@@ -170,44 +155,32 @@ def test_of_many_threads_one_is_the_probe() -> None:
             with suppress(CircuitOpen):
                 admitted.append(breaker.admit("send_mail"))
 
-        workers = [threading.Thread(target=call) for _ in range(threads)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+        in_threads([call] * threads)
         assert len(admitted) == 1
         breaker.failed(admitted[0])
 
 
 def test_threads_lose_no_failure() -> None:
     breaker = CircuitBreaker(failures=8 * 500)
-
-    workers = [threading.Thread(target=fail, args=(breaker, 500)) for _ in range(8)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    in_threads([lambda: fail(breaker, 500)] * 8)
     assert str(breaker.state) == "open"
 
 
+WHOLE = "a whole number of at least 1, such as 3"
+SECONDS = "seconds of more than 0, such as 30"
+
+
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("option", "wrong", "expected"),
     [
-        ({"failures": 0}, "failures must be a whole number of at least 1, such as 3, got 0"),
-        ({"failures": "5"}, "failures must be a whole number of at least 1, such as 3, got '5'"),
-        ({"reset_after": 0}, "reset_after must be seconds of more than 0, such as 30, got 0"),
-        ({"reset_after": -1.0}, "reset_after must be seconds of more than 0, such as 30, got -1.0"),
-        (
-            {"reset_after": float("nan")},
-            "reset_after must be seconds of more than 0, such as 30, got nan",
-        ),
-        ({"reset_after": None}, "reset_after must be seconds of more than 0, such as 30, got None"),
+        *(("failures", wrong, WHOLE) for wrong in (0, "5")),
+        *(("reset_after", wrong, SECONDS) for wrong in (0, -1.0, float("nan"), None)),
     ],
 )
-def test_a_wrong_breaker_says_what_to_write_instead(wrong: dict[str, Any], message: str) -> None:
+def test_a_wrong_breaker_says_what_to_write_instead(option: str, wrong: Any, expected: str) -> None:
     with pytest.raises(ValueError) as caught:
-        CircuitBreaker(**wrong)
-    assert str(caught.value) == message
+        CircuitBreaker(**{option: wrong})
+    assert str(caught.value) == f"{option} must be {expected}, got {wrong!r}"
 
 
 class NaiveCall:

@@ -8,22 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tool_entries import piped, raising, returning, safely
+from tool_entries import Answer, piped, raising, returning, safely
 
-from planning.tools import BaseTool, Tool, ToolError, ToolResult
+from planning.tools import Tool, ToolError, ToolResult
 from planning.tools.errors import ErrorKind
-
-
-class Answer(BaseTool):
-    name = "t"
-    description = "T."
-
-    def __init__(self, outcome: Any) -> None:
-        self.outcome = outcome
-
-    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
-        return self.outcome  # type: ignore[no-any-return]  # what is tested
-
 
 TEXTS = st.none() | st.text(max_size=5)
 TIMES = st.floats(0.001, 1)

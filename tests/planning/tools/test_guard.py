@@ -86,27 +86,24 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return waits
 
 
-@both
-def test_a_call_that_succeeds_is_made_once_and_stamina_hears_nothing(
-    run: Any, retried: list[RetryDetails]
-) -> None:
-    function = Flaky()
-    assert (run(at_once(), function), function.calls, retried) == ("done", 1, [])
+TRANSIENT = [StorageUnavailable("down"), ConnectionError(), ConnectionResetError(), TimeoutError()]
 
 
 @both
 @pytest.mark.parametrize(
-    "error", [StorageUnavailable("down"), ConnectionError(), ConnectionResetError(), TimeoutError()]
+    ("errors", "options"),
+    [
+        ([], {}),
+        *(([error, error], {}) for error in TRANSIENT),
+        ([KeyError("a"), ConnectionError()], {"on": (LookupError,)}),
+    ],
 )
-def test_a_transient_error_is_retried(run: Any, error: Exception) -> None:
-    function = Flaky(error, error)
-    assert (run(at_once(), function), function.calls) == ("done", 3)
-
-
-@both
-def test_what_on_names_is_retried_too(run: Any) -> None:
-    function = Flaky(KeyError("a"), ConnectionError())
-    assert (run(at_once(on=(LookupError,)), function), function.calls) == ("done", 3)
+def test_what_may_pass_and_what_on_names_is_tried_again_and_stamina_hears_of_each(
+    run: Any, errors: list[Exception], options: dict[str, Any], retried: list[RetryDetails]
+) -> None:
+    function = Flaky(*errors)
+    assert run(at_once(**options), function) == "done"
+    assert (function.calls, len(retried)) == (len(errors) + 1, len(errors))
 
 
 @both
@@ -149,35 +146,33 @@ def test_a_single_attempt_needs_no_stamina(run: Any, monkeypatch: pytest.MonkeyP
     assert function.calls == 1
 
 
-def test_a_retry_without_stamina_is_refused_where_it_is_declared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_retry_takes_keywords_only_and_needs_stamina_where_it_is_declared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    positional: Any = Retry
+    with pytest.raises(TypeError):
+        positional(3)
+    assert Retry(attempts=3) == Retry()
     monkeypatch.setitem(sys.modules, "stamina", None)
     with pytest.raises(ImportError) as caught:
         Retry()
     assert str(caught.value) == "retrying needs stamina: pip install 'session-planning[retry]'"
 
 
-def test_a_retry_takes_keywords_only() -> None:
-    positional: Any = Retry
-    with pytest.raises(TypeError):
-        positional(3)
-    assert Retry(attempts=3) == Retry()
-
-
 @both
-def test_the_waits_double_and_are_capped(run: Any, slept: list[float]) -> None:
-    function = Flaky(*[ConnectionError()] * 5)
-    assert run(Retry(attempts=6, wait_initial=0.5, wait_max=3, wait_jitter=0), function) == "done"
-    assert slept == [0.5, 1.0, 2.0, 3, 3]
-
-
-@both
-def test_each_wait_has_a_random_part_within_the_cap(
-    run: Any, slept: list[float], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("options", "waits"),
+    [
+        ({"attempts": 6, "wait_initial": 0.5, "wait_max": 3, "wait_jitter": 0}, [0.5, 1.0, 2.0, 3, 3]),
+        ({"attempts": 4, "wait_initial": 1, "wait_max": 4, "wait_jitter": 1}, [1.5, 2.5, 4]),
+    ],
+)
+def test_the_waits_double_have_a_random_part_and_are_capped(
+    run: Any, options: Any, waits: list[float], slept: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("random.uniform", lambda _low, high: high / 2)
-    function = Flaky(*[ConnectionError()] * 3)
-    assert run(Retry(attempts=4, wait_initial=1, wait_max=4, wait_jitter=1), function) == "done"
-    assert slept == [1.5, 2.5, 4]
+    function = Flaky(*[ConnectionError()] * len(waits))
+    assert (run(Retry(**options), function), slept) == ("done", waits)
 
 
 def test_the_attempts_are_made_however_long_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,12 +220,8 @@ def test_hooks_and_logs_hold_the_tools_name_and_the_errors_type_alone(
     ]
     for details in retried:
         error = details.caused_by
-        assert [error.__context__, error.__cause__, error.__traceback__, vars(error)] == [
-            None,
-            None,
-            None,
-            {},
-        ]
+        kept = [error.__context__, error.__cause__, error.__traceback__, vars(error)]
+        assert kept == [None, None, None, {}]
     assert PRIVATE not in f"{retried!r}{caplog.text}"
 
 
@@ -242,12 +233,8 @@ def test_the_log_of_a_retry_names_the_tool_and_holds_nothing_of_the_error(
     run(at_once(), Flaky(ConnectionError(PRIVATE)))
     (record,) = [record for record in caplog.records if record.name == "stamina"]
     fields = vars(record)
-    assert (fields["stamina.callable"], fields["stamina.args"], fields["stamina.kwargs"]) == (
-        "<context block>",
-        (),
-        {},
-    )
-    assert PRIVATE not in f"{caplog.text}{fields}"
+    told = [fields[f"stamina.{name}"] for name in ("callable", "args", "kwargs")]
+    assert (told, PRIVATE in f"{caplog.text}{fields}") == (["<context block>", (), {}], False)
 
 
 @both
@@ -324,26 +311,22 @@ def test_nothing_holds_the_error_once_it_is_handled() -> None:
         gc.enable()
 
 
+WHOLE = "a whole number of at least 1, such as 3"
+SECONDS = "seconds of 0 or more, such as 0.5"
+TYPES = "a tuple of types of exceptions, such as (OSError,)"
+
+
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("option", "wrong", "expected"),
     [
-        ({"attempts": 0}, "attempts must be a whole number of at least 1, such as 3, got 0"),
-        ({"attempts": True}, "attempts must be a whole number of at least 1, such as 3, got True"),
-        ({"attempts": 1.5}, "attempts must be a whole number of at least 1, such as 3, got 1.5"),
-        ({"wait_initial": -1}, "wait_initial must be seconds of 0 or more, such as 0.5, got -1"),
-        ({"wait_max": float("inf")}, "wait_max must be seconds of 0 or more, such as 0.5, got inf"),
-        ({"wait_jitter": float("nan")}, "wait_jitter must be seconds of 0 or more, such as 0.5, got nan"),
-        ({"wait_jitter": "1"}, "wait_jitter must be seconds of 0 or more, such as 0.5, got '1'"),
-        ({"on": KeyError}, f"on must be a tuple of types of exceptions, such as (OSError,), got {KeyError}"),
-        ({"on": (1,)}, "on must be a tuple of types of exceptions, such as (OSError,), got (1,)"),
-        (
-            {"on": (KeyboardInterrupt,)},
-            "on must be a tuple of types of exceptions, such as (OSError,), "
-            "got (<class 'KeyboardInterrupt'>,)",
-        ),
+        *(("attempts", wrong, WHOLE) for wrong in (0, True, 1.5)),
+        ("wait_initial", -1, SECONDS),
+        ("wait_max", float("inf"), SECONDS),
+        *(("wait_jitter", wrong, SECONDS) for wrong in (float("nan"), "1")),
+        *(("on", wrong, TYPES) for wrong in (KeyError, (1,), (KeyboardInterrupt,))),
     ],
 )
-def test_a_wrong_retry_says_what_to_write_instead(wrong: dict[str, Any], message: str) -> None:
+def test_a_wrong_retry_says_what_to_write_instead(option: str, wrong: Any, expected: str) -> None:
     with pytest.raises(ValueError) as caught:
-        Retry(**wrong)
-    assert str(caught.value) == message
+        Retry(**{option: wrong})
+    assert str(caught.value) == f"{option} must be {expected}, got {wrong!r}"

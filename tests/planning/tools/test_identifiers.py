@@ -68,6 +68,10 @@ def test_what_names_somebody_is_an_identifier(value: Any) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
+        None,
+        "",
+        "{}",
+        {"limit": 3},
         {"parameters": {"email": "x"}},
         {"parameters": '{"email": "x"}'},
         {"arguments": {"email": "x"}},
@@ -128,6 +132,11 @@ def test_parameters_that_name_nobody_are_no_identifier(value: Any) -> None:
     calls: list[Any] = []
     tool = Tool("t", "T.", calls.append, parameters=Who, requires_identifier=True)
     assert through("call", tool, {"email": value}).code == ErrorKind.NEEDS_USER_INPUT
-    with pytest.raises(UserInputNeeded):
-        through("invoke", tool, Who(value))
+    for entry in ("invoke", "ainvoke"):
+        for params in (Who(value), {"email": value}, None):
+            with pytest.raises(UserInputNeeded) as caught:
+                through(entry, tool, params)
+            assert caught.value.input_request == QUESTION
     assert calls == []
+    through("invoke", tool, Who("a@b"))
+    assert calls == [Who("a@b")]

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import pydantic
 import pytest
-from tool_entries import in_async, piped, through
+from tool_entries import in_async, piped, returning, through
 
 from planning.tools import BaseTool, Tool, Toolbox, ToolResult, ToolSpec
 from session import Session, SessionEvent, ToolInvoked, append
@@ -160,7 +160,7 @@ class Uncopied:
 @pytest.mark.parametrize("error", [ValueError("no"), Odd("no"), RecursionError()])
 def test_what_cannot_be_copied_is_kept_in_its_json_form(error: BaseException, session: Session) -> None:
     outcome = {"a": [Uncopied(error)], "b": {2: 3}}
-    result = Toolbox([Tool("t", "T.", lambda: outcome)], session=session).call("t")
+    result = through("call", returning(outcome), {}, session)
     assert (result.success, result.value) == (True, outcome)
     assert invoked(session).result.value == {"a": ["here"], "b": {"2": 3}}
 
@@ -172,15 +172,14 @@ class Unreadable(Uncopied):
 
 def test_what_can_neither_be_copied_nor_read_is_named_by_its_type(session: Session) -> None:
     own = ToolResult(True, "done", Unreadable(Odd("no")), elapsed=0.5)
-    result = Toolbox([Tool("t", "T.", lambda: own)], session=session).call("t")
-    assert result is own
+    assert through("call", returning(own), {}, session) is own
     assert invoked(session).result.value == "<Unreadable>"
 
 
 def test_a_value_that_holds_itself_is_copied(session: Session) -> None:
     outcome: dict[str, Any] = {"rows": []}
     outcome["rows"].append(outcome)
-    Toolbox([Tool("t", "T.", lambda: outcome)], session=session).call("t")
+    through("call", returning(outcome), {}, session)
     kept = invoked(session).result.value
     outcome["new"] = 1
     assert kept["rows"][0] is kept
@@ -188,7 +187,5 @@ def test_a_value_that_holds_itself_is_copied(session: Session) -> None:
 
 
 def test_what_nothing_can_change_is_not_copied(session: Session) -> None:
-    text = "x" * 100
-    toolbox = Toolbox([Tool("t", "T.", lambda: text)], session=session)
-    result = toolbox.call("t")
+    result = through("call", returning("x" * 100), {}, session)
     assert invoked(session).result is result

@@ -189,10 +189,5 @@ class Named:
 
 def test_a_lone_surrogate_is_in_no_message() -> None:
     box = Toolbox([Tool("call", "Call.", print, parameters=Named)])
-    broken = box.call("call", '{"name": "\\ud800"}')
-    assert broken.message == (
-        "Refused, nothing changed. arguments are not JSON: NaN, Infinity and broken Unicode are not allowed; "
-        "send one JSON object"
-    )
     result = box.call("call", {"name": "Ann \ud800"})
     assert result.message == "Refused, nothing changed. name: nobody is called Ann \\ud800"

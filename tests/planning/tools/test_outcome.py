@@ -18,10 +18,10 @@ from uuid import UUID
 import attrs
 import pydantic
 import pytest
-from tool_entries import NOW, in_async, piped, raising, returning, safely, through
+from tool_entries import NOW, Answer, in_async, piped, raising, returning, safely, through
 
-from planning.tools import BaseTool, Tool, Toolbox, ToolResult
-from planning.tools.errors import ErrorKind, UserInputNeeded
+from planning.tools import Tool, Toolbox, ToolResult
+from planning.tools.errors import ErrorKind, ToolError, UserInputNeeded
 from planning.tools.guard import CircuitBreaker
 from planning.tools.ledger import tool_calls
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
@@ -32,21 +32,8 @@ def call(outcome: Any, **options: Any) -> ToolResult:
     return through("call", returning(outcome, **options))
 
 
-class Own(BaseTool):
-    """Its ``execute`` returns an outcome."""
-
-    name = "t"
-    description = "T."
-
-    def __init__(self, outcome: Any) -> None:
-        self.outcome = outcome
-
-    async def execute(self, args: Any, context: dict[str, Any]) -> Any:
-        return self.outcome
-
-
 def executed(outcome: Any) -> ToolResult:
-    return through("call", Own(outcome))
+    return through("call", Answer(outcome))
 
 
 def told(result: ToolResult) -> tuple[Any, ...]:
@@ -254,14 +241,26 @@ def test_a_failure_that_passes_in_time_is_a_success() -> None:
     assert Tool("t", "T.", lambda: outcomes.pop(0), retry=NOW).execute()["result"] == "done"
 
 
+@pytest.mark.parametrize("entry", ["call", "acall"])
 @pytest.mark.parametrize(
-    ("code", "state"),
-    [("tool", "open"), ("storage", "open"), ("data_not_found", "closed"), ("parameter", "closed")],
+    ("outcome", "state"),
+    [
+        ({"success": False, "code": "tool"}, "open"),
+        ({"success": False, "code": "storage"}, "open"),
+        ({"success": False, "code": "data_not_found"}, "closed"),
+        ({"success": False, "code": "parameter"}, "closed"),
+        (ToolResult(False, "no"), "open"),
+        (ValueError, "open"),
+        ((each for each in [1]), "open"),
+    ],
 )
-def test_a_returned_failure_opens_a_breaker_where_its_exception_would(code: str, state: str) -> None:
+def test_a_returned_failure_opens_a_breaker_where_its_exception_would(
+    outcome: Any, state: str, entry: str
+) -> None:
     breaker = CircuitBreaker(failures=1)
-    call({"success": False, "code": code}, breaker=breaker)
-    assert breaker.state == state
+    made = returning(outcome, breaker=breaker)
+    assert (through(entry, made).success, breaker.state) == (False, state)
+    assert (through(entry, made).code == ErrorKind.CIRCUIT_OPEN) is (state == "open")
 
 
 VALUES: list[tuple[Any, str]] = [
@@ -312,21 +311,24 @@ def test_a_subclass_of_a_result_is_a_result() -> None:
 def test_a_code_that_a_tool_writes_as_text_is_a_code(code: Any, kind: ErrorKind) -> None:
     result = call(ToolResult(False, "no", code=code))
     assert result.code is kind
-    assert result.to_dict()["code"] == safely(Own(result))["code"] == kind.value
-    assert safely(Own(ToolResult(False, "no", code=code)))["code"] == kind.value
+    assert result.to_dict()["code"] == safely(Answer(result))["code"] == kind.value
+    assert safely(Answer(ToolResult(False, "no", code=code)))["code"] == kind.value
 
 
-def test_a_private_result_shows_nothing_but_how_it_ended() -> None:
-    for outcome in (
-        "4711",
-        ToolResult(True, "4711", "4711", elapsed=0.5),
-        {"success": False, "error": "4711"},
+@pytest.mark.parametrize("entry", ["call", "acall"])
+def test_a_private_result_shows_nothing_but_how_it_ended(entry: str) -> None:
+    private: dict[str, Any] = {"returns_private_data": True}
+    own = ToolResult(True, "4711", "4711", elapsed=0.5)
+    for tool in (
+        returning("4711", **private),
+        returning(own, **private),
+        returning({"success": False, "error": "4711"}, **private),
+        *(raising(error("4711"), **private) for error in (ValueError, ToolError, KeyError)),
     ):
-        result = call(outcome, returns_private_data=True)
+        result = through(entry, tool)
         shown = f"ToolResult(success={result.success!r}, code={result.code and result.code.value!r}"
         assert repr(result) == f"{shown}, elapsed={result.elapsed!r}, private)"
-        assert result.is_private
-        assert (result.cause is None) or type(outcome) is ToolResult
+        assert (result.is_private, result.cause) == (True, None)
     assert call("4711", returns_private_data=True).message == "4711"
 
 

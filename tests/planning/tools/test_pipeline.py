@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tool_entries import QUESTION, piped, raising, safely
+from tool_entries import piped, raising, safely
 
 from planning.tools import BaseTool, Tool, ToolContext, ToolError, ToolRegistry, execute_tools
 from planning.tools.ledger import tool_calls
@@ -153,18 +153,6 @@ def test_a_single_call_needs_no_list(calls: Any) -> None:
 def test_calls_that_are_none_have_an_entry_that_says_so(calls: Any) -> None:
     (told,) = run(calls).values()
     assert (told["success"], told["code"]) == (False, "parameter")
-
-
-def test_a_call_without_its_identifier_asks_the_user_and_is_not_made() -> None:
-    assert run([{"tool": "mail", "args": {"email": " "}}])["mail"] == {
-        "success": False,
-        "data": None,
-        "error": f"mail was not called: ask the user first. {QUESTION}",
-        "user_message": QUESTION,
-        "code": "needs_user_input",
-        "needs_user_input": True,
-        "input_request": QUESTION,
-    }
 
 
 def test_a_call_over_the_limit_is_refused(session: Session) -> None:

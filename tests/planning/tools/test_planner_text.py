@@ -252,32 +252,26 @@ def test_a_text_that_is_too_long_is_refused() -> None:
     assert refusal("x" * 10_000_000) == "10000000 characters, at most 1000000; send less"
 
 
-def test_a_plan_may_be_nested_a_hundred_levels_deep() -> None:
-    deep = '{"queries": [' + "[" * 100 + "]" * 100 + "]}"
-    deeper = '{"queries": [' + "[" * 101 + "]" * 101 + '], "intent": "a"}'
-    assert parse_planner_output(deep).problems == ()
-    assert refusal(deeper) == ("nested deeper than 102 levels at line 1, column 114; send flatter values")
+DEEP = "nested deeper than 102 levels at line 1, column {}; send flatter values"
+DIGITS = "a number that cannot be read at line 1, column 14; write a plain number, or text in quotes"
+CYCLE: list[Any] = []
+CYCLE.append(CYCLE)
 
 
-def test_a_text_that_is_nested_without_end_is_refused() -> None:
-    (problem,) = problems(('{"queries": ' * 10_000 + "1" + "}" * 10_000)[:MOST_CHARACTERS])
-    assert problem == "nested deeper than 102 levels at line 1, column 1225; send flatter values"
-    assert (
-        refusal('{"a":' * 150_000)
-        == "nested deeper than 102 levels at line 1, column 511; send flatter values"
-    )
-
-
-def test_a_cycle_is_refused() -> None:
-    cycle: list[Any] = []
-    cycle.append(cycle)
-    assert refusal({"queries": cycle}) == "queries[0]: it holds itself; send flatter values"
-
-
-def test_a_number_of_too_many_digits_is_refused() -> None:
-    assert refusal('{"queries": [' + "9" * 5_000 + "]}") == (
-        "a number that cannot be read at line 1, column 14; write a plain number, or text in quotes"
-    )
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"queries": [' + "[" * 101 + "]" * 101 + '], "intent": "a"}', DEEP.format(114)),
+        (('{"queries": ' * 10_000 + "1" + "}" * 10_000)[:MOST_CHARACTERS], DEEP.format(1225)),
+        ('{"a":' * 150_000, DEEP.format(511)),
+        ({"queries": CYCLE}, "queries[0]: it holds itself; send flatter values"),
+        ('{"queries": [' + "9" * 5_000 + "]}", DIGITS),
+    ],
+    ids=["a level too deep", "deep", "without end", "a cycle", "a long number"],
+)
+def test_what_is_too_deep_or_too_long_to_read_is_refused(text: object, expected: str) -> None:
+    assert refusal(text) == expected
+    assert parse_planner_output('{"queries": [' + "[" * 100 + "]" * 100 + "]}").problems == ()
 
 
 def test_an_object_whose_class_never_answers_is_read_by_what_it_holds() -> None:

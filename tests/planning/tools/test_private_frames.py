@@ -11,7 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from tool_entries import NOW, in_async, through
+from tool_entries import NOW, in_async
 
 from planning.tools import BaseTool, Tool, Toolbox, ToolError, ToolSpec
 from planning.tools.guard import CircuitBreaker, Retry
@@ -226,16 +226,3 @@ def test_the_walk_of_these_tests_finds_what_is_there() -> None:
         caught.value.__cause__ = caught.value.__context__ = None
         caught.value.args = ()
         assert leads_to(caught.value, secret)
-
-
-@pytest.mark.parametrize("entry", ["call", "acall"])
-@pytest.mark.parametrize("make", [ValueError, ToolError, KeyError])
-def test_a_failure_of_a_private_tool_is_itself_private(make: type[Exception], entry: str) -> None:
-    def raising() -> None:
-        raise make("4711")
-
-    result = through(entry, private(raising))
-    assert (result.success, result.is_private, result.cause) == (False, True, None)
-    assert repr(result) == (
-        f"ToolResult(success=False, code={str(result.code)!r}, elapsed={result.elapsed!r}, private)"
-    )

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tool_entries import in_threads
 
 from planning.tools.errors import RateLimitExceeded, StorageUnavailable
 from planning.tools.rate_limit import RateLimiter
@@ -45,29 +46,60 @@ def refused(limiter: RateLimiter, key: str = "email_send") -> tuple[str, float]:
     return caught.value.message, caught.value.retry_after
 
 
-def test_a_call_over_the_limit_is_refused_and_the_window_moves_with_each_call(clock: Clock) -> None:
-    limit = limiter("2/minute")
-    limit.hit("email_send")
-    clock.now += 40
-    limit.hit("email_send")
-    clock.now += 19.75
-    assert refused(limit) == (
-        "email_send is limited to 2 per 1 minute; try again in 1 s, or go on without it",
-        0.25,
-    )
-    clock.now += 0.5
-    limit.hit("email_send")
-    assert refused(limit)[1] == 39.75
+def over(rate: str, seconds: int) -> str:
+    return f"email_send is limited to {rate}; try again in {seconds} s, or go on without it"
 
 
-def test_a_refused_call_does_not_count(clock: Clock) -> None:
-    limit = limiter("1/minute")
-    limit.hit("email_send")
-    for _ in range(3):
-        clock.now += 15
-        refused(limit)
-    clock.now += 15.5
-    limit.hit("email_send")
+@pytest.mark.parametrize(
+    ("rate", "calls"),
+    [
+        # The window moves with each call.
+        (
+            "2/minute",
+            [
+                (0, None),
+                (40, None),
+                (19.75, (over("2 per 1 minute", 1), 0.25)),
+                (0.5, None),
+                (0, (over("2 per 1 minute", 40), 39.75)),
+            ],
+        ),
+        # A refused call does not count.
+        (
+            "1/minute",
+            [(0, None), *((15, (over("1 per 1 minute", left), left)) for left in (45, 30, 15)), (15.5, None)],
+        ),
+        # A call that one limit refuses counts for none.
+        (
+            "2/minute; 1/second",
+            [
+                (0, None),
+                *[(0, (over("1 per 1 second", 1), 1.0))] * 5,
+                (1.5, None),
+                (0, (over("2 per 1 minute", 59), 58.5)),
+            ],
+        ),
+        # Of several limits the one to wait longest for is told.
+        (
+            "2/minute; 2 per 3 hours, 1/second",
+            [(0, None), (1.5, None), (0, (over("2 per 3 hour", 10799), 10798.5))],
+        ),
+        # A limit that stands twice counts a call once.
+        ("2/minute; 2 per minute", [(0, None), (0, None), (0, (over("2 per 1 minute", 60), 60))]),
+        # A key without a rate has the default.
+        (None, [*[(0, None)] * 60, (0, (over("60 per 1 minute", 60), 60))]),
+    ],
+)
+def test_a_call_over_the_limit_is_refused_with_when_to_try_again(
+    rate: str | None, calls: list[tuple[float, tuple[str, float] | None]], clock: Clock
+) -> None:
+    limit = RateLimiter({"other": "1/day"} if rate is None else {"email_send": rate})
+    for later, refusal in calls:
+        clock.now += later
+        if refusal is None:
+            limit.hit("email_send")
+        else:
+            assert refused(limit) == refusal
 
 
 def test_keys_count_apart() -> None:
@@ -75,44 +107,6 @@ def test_keys_count_apart() -> None:
     for key in ["a", "a/b", "b", "ab", "", "/", "a%2Fb", "ü", "\udc80"]:
         limit.hit(key)
         refused(limit, key)
-
-
-def test_a_key_without_a_rate_has_the_default(clock: Clock) -> None:
-    limit = RateLimiter({"other": "1/day"})
-    for _ in range(60):
-        limit.hit("email_send")
-    assert refused(limit) == (
-        "email_send is limited to 60 per 1 minute; try again in 60 s, or go on without it",
-        60.0,
-    )
-
-
-def test_of_several_limits_the_one_to_wait_longest_for_is_told(clock: Clock) -> None:
-    limit = limiter("2/minute; 2 per 3 hours, 1/second")
-    limit.hit("email_send")
-    clock.now += 1.5
-    limit.hit("email_send")
-    assert refused(limit) == (
-        "email_send is limited to 2 per 3 hour; try again in 10799 s, or go on without it",
-        10798.5,
-    )
-
-
-def test_a_call_that_one_limit_refuses_counts_for_none(clock: Clock) -> None:
-    limit = limiter("2/minute; 1/second")
-    limit.hit("email_send")
-    for _ in range(5):
-        assert "1 per 1 second" in refused(limit)[0]
-    clock.now += 1.5
-    limit.hit("email_send")
-    assert "2 per 1 minute" in refused(limit)[0]
-
-
-def test_a_limit_that_stands_twice_counts_a_call_once(clock: Clock) -> None:
-    limit = limiter("2/minute; 2 per minute")
-    limit.hit("email_send")
-    limit.hit("email_send")
-    assert refused(limit)[1] == 60
 
 
 def test_async_code_has_the_same_limit(clock: Clock) -> None:
@@ -138,11 +132,7 @@ def test_of_fifty_threads_ten_pass() -> None:
             limit.hit("email_send")
             passed.append(1)
 
-    workers = [threading.Thread(target=call) for _ in range(50)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    in_threads([call] * 50)
     assert len(passed) == 10
 
 

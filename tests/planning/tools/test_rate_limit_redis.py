@@ -8,10 +8,12 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 import redis
+from tool_entries import in_threads
 
 from planning.tools.errors import RateLimitExceeded, StorageUnavailable
 from planning.tools.rate_limit import RateLimiter
@@ -112,17 +114,17 @@ def test_a_call_that_one_limit_of_a_server_refuses_counts_for_none(server: Serve
         assert all(key.startswith(b"LIMITS:session-planning/email_send/") for key in keys)
 
 
-def test_a_limit_that_stands_twice_counts_a_call_of_a_server_once(server: Server) -> None:
-    limiter = RateLimiter({"email_send": "2/minute; 2 per minute"}, storage=server.url)
-    limiter.hit("email_send")
-    limiter.hit("email_send")
-    refused(limiter)
-
-
-def test_of_two_refusals_of_a_server_the_longer_wait_is_told(server: Server) -> None:
-    limiter = RateLimiter({"email_send": "1/hour; 1/minute"}, storage=server.url)
-    limiter.hit("email_send")
-    assert refused(limiter).message.startswith("email_send is limited to 1 per 1 hour; ")
+@pytest.mark.parametrize(
+    ("rate", "calls", "told"),
+    [("2/minute; 2 per minute", 2, "2 per 1 minute"), ("1/hour; 1/minute", 1, "1 per 1 hour")],
+)
+def test_the_same_limit_counts_once_and_of_two_refusals_the_longer_wait_is_told(
+    server: Server, rate: str, calls: int, told: str
+) -> None:
+    limiter = RateLimiter({"email_send": rate}, storage=server.url)
+    for _ in range(calls):
+        limiter.hit("email_send")
+    assert refused(limiter).message.startswith(f"email_send is limited to {told}; ")
 
 
 def test_a_refusal_that_has_passed_meanwhile_asks_for_no_wait(
@@ -175,11 +177,7 @@ def test_of_fifty_threads_ten_pass_a_server(server: Server, rate: str) -> None:
         else:
             outcomes.append("passed")
 
-    workers = [threading.Thread(target=call, args=(limiters[number % 5],)) for number in range(50)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    in_threads([partial(call, limiters[number % 5]) for number in range(50)])
     assert (outcomes.count("passed"), outcomes.count("refused")) == (10, 40)
 
 

@@ -62,10 +62,6 @@ def test_a_result_becomes_plain_data(value: Any, plain: Any) -> None:
     assert json.loads(json.dumps(result.to_dict()))["value"] == plain
 
 
-def test_a_class_is_named_and_not_taken_apart() -> None:
-    assert ToolResult(True, "ok", Plan).to_dict()["value"] == "<class 'planning.model.Plan'>"
-
-
 class Word(str):
     """Text of a kind of its own."""
 
@@ -95,15 +91,12 @@ def test_what_holds_itself_or_is_nested_deep_is_cut() -> None:
     assert told == "..."
 
 
-def test_text_of_a_kind_of_its_own_is_text() -> None:
-    (told,) = ToolResult(True, "ok", [Word("x")]).to_dict()["value"]
-    assert (told, type(told)) == ("x", str)
-
-
-def test_what_cannot_be_read_is_named_by_its_type() -> None:
+def test_text_of_a_kind_of_its_own_is_text_and_what_cannot_be_read_is_named_by_its_type() -> None:
     stubborn: Any = Stubborn(ValueError())
-    assert ToolResult(True, "ok", [stubborn]).to_dict()["value"] == ["<Stubborn>"]
-    assert ToolResult(True, stubborn).message == "<Stubborn>"
+    told = ToolResult(True, stubborn, [Word("x"), stubborn, Plan])
+    value = told.to_dict()["value"]
+    assert (told.message, value) == ("<Stubborn>", ["x", "<Stubborn>", "<class 'planning.model.Plan'>"])
+    assert type(value[0]) is str
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])

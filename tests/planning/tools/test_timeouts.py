@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from tool_entries import CALLS, NOW, in_async, raising, through
+from tool_entries import made as tool
 
 from planning import PlanningToolsSection
 from planning.tools import StorageUnavailable, Tool, Toolbox
@@ -56,10 +57,6 @@ def hooked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     found: list[Any] = []
     monkeypatch.setattr("threading.excepthook", found.append)
     return found
-
-
-def tool(function: Any, **options: Any) -> Tool:
-    return Tool("t", "T.", function, **options)
 
 
 @pytest.mark.parametrize("whose", ["tool", "toolbox"])

@@ -81,7 +81,7 @@ def test_a_tool_can_be_called_as_its_function() -> None:
 
 TIMEOUT = "a timeout must be seconds of more than 0, at most 1000000, or None; got"
 KEY = "a tool's rate_limit_key must be the name of a group, or None, got"
-PRIVATE = "a tool with private data publishes its call alone"
+PRIVATE = "a tool with private data publishes its call alone: what it returns is in no event"
 
 
 @pytest.mark.parametrize(
@@ -96,6 +96,8 @@ PRIVATE = "a tool with private data publishes its call alone"
         ("t", {"rate_limit_key": ""}, f"{KEY} ''"),
         ("t", {"rate_limit_key": " "}, f"{KEY} ' '"),
         ("t", {"rate_limit_key": 5}, f"{KEY} 5"),
+        ("t", {"publishes": True}, "a tool's publishes must be one of call, value, own, got True"),
+        *(("t", {"returns_private_data": True, "publishes": event}, PRIVATE) for event in ("value", "own")),
         (
             "t",
             {"requires_identifier": True, "identifiers": ()},
@@ -117,18 +119,6 @@ def test_a_timeout_is_seconds_of_more_than_none(timeout: Any) -> None:
         with pytest.raises(ValueError) as caught:
             make()
         assert str(caught.value) == f"{TIMEOUT} {timeout!r}"
-
-
-@pytest.mark.parametrize("event", ["value", "own"])
-def test_a_tool_with_private_data_publishes_its_call_alone(event: Any) -> None:
-    with pytest.raises(ValueError, match=rf"^{PRIVATE}: what it returns is in no event$"):
-        Tool("t", "T.", divide, returns_private_data=True, publishes=event)
-
-
-def test_what_is_published_is_one_of_three() -> None:
-    wrong: Any = True
-    with pytest.raises(ValueError, match=r"^a tool's publishes must be one of call, value, own, got True$"):
-        Tool("t", "T.", divide, publishes=wrong)
 
 
 def test_identifiers_may_be_one_name() -> None:

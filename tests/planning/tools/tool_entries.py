@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,24 @@ SORRY = "I ran into a problem looking that up. Could you try again?"
 QUESTION = "Could you give me your identifier, email or registration id?"
 CALLS = ["call", "acall"]
 NOW = Retry(attempts=3, wait_initial=0, wait_max=0, wait_jitter=0)
+
+
+class Answer(BaseTool):
+    """A tool named t whose ``execute`` returns an outcome."""
+
+    name = "t"
+    description = "Answer."
+
+    def __init__(self, outcome: Any) -> None:
+        self.outcome = outcome
+
+    async def execute(self, args: Any, context: dict[str, Any]) -> Any:
+        return self.outcome
+
+
+def made(function: Any, **options: Any) -> Tool:
+    """A tool named t."""
+    return Tool("t", "T.", function, **options)
 
 
 def returning(outcome: Any, **options: Any) -> Tool:
@@ -47,6 +66,15 @@ def through(
     name = tool.name if hasattr(tool, "name") else tool.__name__
     outcome: Any = getattr(toolbox, entry)(name, arguments)
     return asyncio.run(outcome) if asyncio.iscoroutine(outcome) else outcome  # type: ignore[no-any-return]  # by its entry
+
+
+def in_threads(functions: list[Callable[[], Any]]) -> None:
+    """Call each in a thread of its own, all at the same time, and wait for them."""
+    workers = [threading.Thread(target=function) for function in functions]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
 
 
 def safely(tool: BaseTool, arguments: Any = None, context: Any = None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from planning.tools.parameters.coercion import coerced
 
 TEXT = {"type": "string"}
 WHOLE = {"type": "integer"}
+NULL = {"type": "null"}
 RECORD: dict[str, Any] = {
     "type": "object",
     "properties": {"title": TEXT, "size": WHOLE},
@@ -30,61 +31,34 @@ PAIR: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("schema", "data", "expected"),
     [
-        (WHOLE, 2.0, 2),
         (WHOLE, 2.5, 2.5),
         (WHOLE, True, True),
-        (WHOLE, "2", 2),
         ({"type": "number"}, 2.0, 2.0),
-        (RECORD, "a title", {"title": "a title"}),
-        (RECORD, '{"title": "a"}', {"title": "a"}),
         (RECORD, ' {"title": "a", "size": 2.0}', {"title": "a", "size": 2}),
         (RECORD, '{"title": ', '{"title": '),
         (RECORD, "[1]", {"title": "[1]"}),
         (RECORD, {"title": "a", "size": None}, {"title": "a"}),
-        (RECORD, {"title": None}, {"title": None}),
-        (RECORD, {"title": "a", "other": None}, {"title": "a", "other": None}),
+        (RECORD, {"title": None, "other": None}, {"title": None, "other": None}),
         ({**RECORD, "required": []}, "a title", "a title"),
         ({**RECORD, "required": ["size"]}, "1", "1"),
-        ({"type": "array", "items": WHOLE}, "[1.0, 2]", [1, 2]),
         ({"type": "array", "items": WHOLE}, (1.0, "x"), [1, "x"]),
         ({"type": "array", "items": WHOLE}, '{"a": 1}', '{"a": 1}'),
         ({"type": "array", "items": RECORD}, ["a", 1], [{"title": "a"}, 1]),
         ({"type": "array"}, "[1]", [1]),
         ({"type": "object"}, '{"a": 1}', {"a": 1}),
-        ({"anyOf": [RECORD, {"type": "null"}]}, "a", {"title": "a"}),
-        ({"anyOf": [RECORD, {"type": "null"}]}, None, None),
+        ({"type": "object", "additionalProperties": RECORD}, {"a": "x"}, {"a": {"title": "x"}}),
+        ({"type": "object", "properties": {"a": {"anyOf": [WHOLE, NULL]}}}, {"a": 2.0}, {"a": 2}),
+        ({"anyOf": [RECORD, NULL]}, "a", {"title": "a"}),
+        ({"anyOf": [RECORD, NULL]}, None, None),
         ({"anyOf": [TEXT, RECORD]}, '{"title": "a"}', '{"title": "a"}'),
         ({}, "[1]", "[1]"),
+        (PAIR, "[1.0, {}]", [1, {}]),
+        (PAIR, [1, "a", 2.0], [1, {"title": "a"}, 2.0]),
+        (PAIR, "pair", "pair"),
     ],
 )
 def test_data_is_taken_for_what_it_means(schema: dict[str, Any], data: object, expected: object) -> None:
-    taken = coerced(data, schema)
-    assert (taken, type(taken)) == (expected, type(expected))
-
-
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        ([1.0, "a"], [1, {"title": "a"}]),
-        ("[1, {}]", [1, {}]),
-        ([1], [1]),
-        ([1, "a", 2.0], [1, {"title": "a"}, 2.0]),
-        ("pair", "pair"),
-    ],
-)
-def test_the_places_of_a_tuple_are_taken_each_for_its_own(data: object, expected: object) -> None:
-    assert coerced(data, PAIR) == expected
-
-
-def test_a_whole_number_is_taken_for_one_where_it_is_optional_too() -> None:
-    taken = coerced(
-        {"size": 2.0}, {"type": "object", "properties": {"size": {"anyOf": [WHOLE, {"type": "null"}]}}}
-    )
-    assert (taken, type(taken["size"])) == ({"size": 2}, int)
-
-
-def test_the_values_of_a_map_are_taken_for_what_they_mean() -> None:
-    assert coerced({"a": "x"}, {"type": "object", "additionalProperties": RECORD}) == {"a": {"title": "x"}}
+    assert repr(coerced(data, schema)) == repr(expected)  # as text, for 2 and 2.0 are not the same here
 
 
 JSON = st.recursive(

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from five_ways import GOOD, WAYS, WRONG, Colour, decode, order, plain, problems
-from syrupy.assertion import SnapshotAssertion
 
 from planning import ToolValidationError
 
@@ -55,13 +54,6 @@ def test_all_that_is_missing_is_told_with_what_to_send(way: str) -> None:
         "tags: missing; send an array",
         "part: missing; send an object with title, size",
     ]
-
-
-def test_the_messages_are_stored(snapshot: SnapshotAssertion) -> None:
-    told = {
-        case: problems(WAYS["dataclass"], {**GOOD, **changes}) for case, (changes, _expected) in WRONG.items()
-    }
-    assert json.dumps({"nothing at all": problems(WAYS["dataclass"], {}), **told}, indent=2) == snapshot
 
 
 PART = {

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from typing import Literal
 
 import jsonschema
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningToolsSection, Toolbox
-from planning.tools.parameters.declared import model_of
 from session import Session, select_latest
 
 
@@ -41,49 +38,3 @@ def test_the_examples_are_a_run_that_gives_just_these_messages(session: Session)
         jsonschema.validate(dict(example.arguments), tool.parameters_schema())
         assert toolbox.call(tool.name, json.dumps(dict(example.arguments))).message == example.message
     assert select_latest(session, Plan) == Plan("Fix the login bug", "abandoned", ())
-
-
-@dataclass(frozen=True)
-class Inner:
-    """A docstring for programmers."""
-
-    word: str
-
-
-@dataclass(frozen=True)
-class Outer:
-    """A docstring for programmers."""
-
-    mode: Literal["slow", "fast"]
-    inner: Inner
-    several: list[Inner] = field(default_factory=list)
-    maybe: Inner | None = None
-    either: int | str = 0
-    count: int = field(default=1, metadata={"description": "How many"})
-
-
-def test_any_dataclass_has_a_schema() -> None:
-    inner = {
-        "type": "object",
-        "properties": {"word": {"type": "string"}},
-        "required": ["word"],
-        "additionalProperties": False,
-    }
-    assert model_of(Outer).schema() == {
-        "type": "object",
-        "properties": {
-            "mode": {"type": "string", "enum": ["slow", "fast"]},
-            "inner": inner,
-            "several": {"type": "array", "items": inner},
-            "maybe": {**inner, "type": ["object", "null"]},
-            "either": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
-            "count": {"type": "integer", "description": "How many"},
-        },
-        "required": ["mode", "inner"],
-        "additionalProperties": False,
-    }
-
-
-@dataclass
-class Endless:
-    again: Endless | None = None

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from dataclasses import dataclass
 from typing import Annotated, Any, NewType, Optional
 from unittest.mock import AsyncMock, MagicMock, create_autospec
 
 import pydantic
 import pytest
-from five_ways import problems
+from five_ways import decode, problems
 from typing_extensions import TypeAliasType
 
-from planning.tools import Tool, ToolContext, tool
+from planning.tools import Tool, ToolContext, ToolSpec, tool
 from planning.tools.parameters.signature import read_signature
 
 
@@ -70,8 +71,12 @@ async def wrapper(*args: Any, **kwargs: Any) -> Any:
     return await coroutine(*args, **kwargs)
 
 
+@dataclass
+class Size:
+    size: int
+
+
 SIZE = {"properties": {"size": {"type": "integer"}}, "required": ["size"]}
-OPTIONAL_SIZE = {"properties": {"size": {"type": "integer"}}, "required": []}
 
 
 @pytest.mark.parametrize(
@@ -87,13 +92,14 @@ OPTIONAL_SIZE = {"properties": {"size": {"type": "integer"}}, "required": []}
         (functools.partial(coroutine), 3),
         (functools.partial(Service.method, Service()), ("Service", 3)),
         (functools.partial(AsyncService()), ("awaited", 3)),
+        (Size, Size(3)),
     ],
 )
 def test_callables_of_all_kinds_tell_what_they_take(function: Any, result: object) -> None:
-    assert fields(function) == SIZE
-    assert called(function, size=3) == result
+    assert (fields(function), called(function, size=3)) == (SIZE, result)
     assert called(function, size="x") == "size: expected an integer, got a string"
     assert called(function, size=3, self=1) == "self: unknown field; the fields are size"
+    assert asyncio.run(Tool("t", "d", function).aexecute(size=3))["result"] == result
 
 
 def test_what_a_partial_gives_by_name_need_not_be_sent() -> None:
@@ -102,13 +108,11 @@ def test_what_a_partial_gives_by_name_need_not_be_sent() -> None:
         "properties": {"size": {"type": "integer"}, "items": {"type": "array", "items": {"type": "integer"}}},
         "required": [],
     }
-    assert called(partial) == (3, [])
-    assert called(partial, size=4) == (4, [])
+    assert (called(partial), called(partial, size=4)) == ((3, []), (4, []))
 
 
 def test_any_keyword_is_taken_where_the_function_takes_any() -> None:
-    schema = Tool("t", "d", many).parameters_schema()
-    assert schema == {
+    assert Tool("t", "d", many).parameters_schema() == {
         "type": "object",
         "properties": {"first": {"type": "integer"}},
         "required": ["first"],
@@ -118,19 +122,23 @@ def test_any_keyword_is_taken_where_the_function_takes_any() -> None:
     assert called(many, first="x", rest=2) == "first: expected an integer, got a string"
 
 
+def test_an_open_model_lets_its_own_unknown_fields_through_and_no_others() -> None:
+    def f(needed: int, maybe: Size | None = None, **more: Any) -> None: ...
+
+    model = tool(name="open")(f).model
+    assert (model.name, decode(model, {"needed": 1.0, "more": 2})) == ("open", {"needed": 1, "more": 2})
+    wrong = {"needed": 1, "maybe": {"size": 1, "more": 2}}
+    assert problems(model, wrong) == ["maybe.more: unknown field; the fields are size"]
+
+
 def test_a_parameter_without_a_hint_takes_anything() -> None:
     assert fields(untyped) == {"properties": {"first": {}, "second": {}, "third": {}}, "required": ["first"]}
     assert called(untyped, first=[1]) == ([1], {}, set())
-    assert fields(lambda first, second=1: (first, second)) == {
-        "properties": {"first": {}, "second": {}},
-        "required": ["first"],
-    }
 
 
 def test_a_mock_takes_anything() -> None:
     mock, async_mock = MagicMock(return_value=1), AsyncMock(return_value=2)
-    assert called(mock, size=3) == 1
-    assert called(async_mock, size=3) == 2
+    assert (called(mock, size=3), called(async_mock, size=3)) == (1, 2)
     mock.assert_called_once_with(size=3)
     async_mock.assert_awaited_once_with(size=3)
     assert called(create_autospec(by_keyword, return_value=4), size=3) == 4
@@ -161,39 +169,7 @@ def test_a_built_in_that_tells_nothing_takes_anything() -> None:
         "additionalProperties": True,
     }
     assert called(dict, size=1) == {"size": 1}
-
-
-def context_last(size: int, ctx: ToolContext) -> Any:
-    return size, type(ctx).__name__
-
-
-def context_first(whatever: ToolContext, size: int) -> Any:
-    return size, type(whatever).__name__
-
-
-def context_by_keyword(size: int, *, ctx: ToolContext) -> Any:
-    return size, type(ctx).__name__
-
-
-def context_optional(size: int, ctx: Optional[ToolContext] = None) -> Any:  # noqa: UP045 - as users write it
-    return size, type(ctx).__name__
-
-
-def context_or_none(size: int, ctx: ToolContext | None = None) -> Any:
-    return size, type(ctx).__name__
-
-
-def context_annotated(size: int, ctx: Annotated[ToolContext, "who calls"]) -> Any:
-    return size, type(ctx).__name__
-
-
-async def context_async(size: int, ctx: ToolContext) -> Any:
-    return size, type(ctx).__name__
-
-
-class ContextMethod:
-    def __call__(self, size: int, ctx: ToolContext) -> Any:
-        return size, type(ctx).__name__
+    assert Tool("t", "d", max, parameters=Size).parameters_schema()["required"] == ["size"]
 
 
 class OwnContext(ToolContext):
@@ -205,40 +181,39 @@ Renamed = NewType("Renamed", ToolContext)
 Declared = TypeAliasType("Declared", ToolContext | None)
 
 
-def context_alias(size: int, ctx: Alias) -> Any:
-    return size, type(ctx).__name__
-
-
-def context_alias_as_text(size: int, ctx: Alias | None = None) -> Any:
-    return size, type(ctx).__name__
-
-
-def context_renamed(size: int, ctx: Renamed) -> Any:
-    return size, type(ctx).__name__
-
-
-def context_declared(size: int, ctx: Declared = None) -> Any:
-    return size, type(ctx).__name__
-
-
-def context_of_ones_own(size: int, ctx: OwnContext) -> Any:
-    return size, type(ctx).__name__
-
-
 class Holder:
     def method(self, size: int, ctx: Alias) -> Any:
         return size, type(ctx).__name__
 
+    def __call__(self, size: int, ctx: ToolContext) -> Any:
+        return size, type(ctx).__name__
 
-ALIASES = [
-    context_alias,
-    context_alias_as_text,
-    context_renamed,
-    context_declared,
-    context_of_ones_own,
-    Holder().method,
-    functools.partial(context_alias),
-]
+
+def context_first(whatever: ToolContext, size: int) -> Any:
+    return size, type(whatever).__name__
+
+
+def context_by_keyword(size: int, *, ctx: ToolContext) -> Any:
+    return size, type(ctx).__name__
+
+
+def context_as_text(size: int, ctx: Alias | None = None) -> Any:
+    return size, type(ctx).__name__
+
+
+async def context_async(size: int, ctx: ToolContext) -> Any:
+    return size, type(ctx).__name__
+
+
+def hinted(hint: Any, *default: Any) -> Any:
+    """A function whose second parameter has a hint, and perhaps a default."""
+
+    def f(size: int, ctx: Any) -> Any:
+        return size, type(ctx).__name__
+
+    f.__annotations__["ctx"] = hint
+    f.__defaults__ = default
+    return f
 
 
 def unimported() -> Any:
@@ -251,21 +226,25 @@ def unimported() -> Any:
 @pytest.mark.parametrize(
     "function",
     [
-        context_last,
         context_first,
         context_by_keyword,
-        context_optional,
-        context_or_none,
-        context_annotated,
+        context_as_text,
         context_async,
-        ContextMethod(),
+        Holder(),
+        Holder().method,
         unimported(),
-        *ALIASES,
+        hinted(ToolContext),
+        hinted(Optional[ToolContext], None),  # noqa: UP045 - as users write it
+        hinted(ToolContext | None, None),
+        hinted(Annotated[ToolContext, "who calls"]),
+        hinted(Renamed),
+        hinted(Declared, None),
+        hinted(OwnContext),
+        functools.partial(hinted(Alias)),
     ],
 )
 def test_the_context_is_given_and_is_no_argument(function: Any) -> None:
-    assert fields(function) == SIZE
-    assert called(function, size=3) == (3, "ToolContext")
+    assert (fields(function), called(function, size=3)) == (SIZE, (3, "ToolContext"))
     assert called(function, size=3, ctx=1) == "ctx: unknown field; the fields are size"
 
 
@@ -300,11 +279,15 @@ def test_a_hint_that_names_nothing_is_told_with_what_to_do() -> None:
     )
 
 
-def test_the_hint_of_what_is_returned_need_not_be_readable() -> None:
+def test_a_hint_of_what_is_returned_or_may_be_left_out_need_not_be_readable() -> None:
     def lost(size: int) -> Nowhere:  # type: ignore[name-defined]  # noqa: F821 - what the test is about
         return size
 
+    def run(params: Size, other: Nowhere = None) -> object:  # type: ignore[name-defined]  # noqa: F821 - what the test is about
+        return other
+
     assert called(lost, size=3) == 3
+    assert Tool("t", "d", run, parameters=Size).execute(size=1)["result"] is None
 
 
 def test_what_annotated_says_of_a_parameter_comes_before_the_docstring() -> None:
@@ -334,9 +317,8 @@ def test_a_default_of_none_may_be_sent_as_null() -> None:
     def implicit(size: int = None) -> Any:  # type: ignore[assignment]  # noqa: RUF013 - as users write it
         return size
 
-    assert called(implicit, size=None) is None
-    assert called(implicit) is None
-    assert problems(tool(implicit).model, {"size": "x"}) == ["size: expected an integer, got a string"]
+    told = "size: expected an integer, got a string"
+    assert [called(implicit, size=None), called(implicit), called(implicit, size="x")] == [None, None, told]
 
 
 def test_names_that_mean_something_elsewhere_are_names() -> None:
@@ -346,31 +328,73 @@ def test_names_that_mean_something_elsewhere_are_names() -> None:
     assert called(odd, data=1, kind=2, __y=5) == (1, 2, 5, 3, 4)
 
 
+def two(params: Any, context: ToolContext) -> Any:
+    return params, type(context).__name__
+
+
+def other_default(params: Size, times: int = 2) -> Any:
+    return params, times
+
+
+def any_number(*args: Any) -> Any:
+    return len(args)
+
+
+async def awaited(params: Size, context: ToolContext) -> Any:
+    return params, type(context).__name__
+
+
 @pytest.mark.parametrize(
-    ("function", "positional", "expected"),
+    ("function", "result"),
     [
-        (by_keyword, 0, True),
-        (by_keyword, 1, False),
-        (many, 9, True),
-        (untyped, 3, True),
-        (untyped, 4, False),
-        (by_position, 2, True),
-        (MagicMock(), 9, True),
-        (max, 9, True),
+        (lambda params: params, Size(1)),
+        (two, (Size(1), "ToolContext")),
+        (lambda params, whatever: (params, type(whatever).__name__), (Size(1), "ToolContext")),
+        (lambda params, context=None: (params, type(context).__name__), (Size(1), "ToolContext")),
+        (hinted(ToolContext, ToolContext()), (Size(1), "ToolContext")),
+        (hinted(Optional[ToolContext], None), (Size(1), "ToolContext")),  # noqa: UP045 - as users write it
+        (other_default, (Size(1), 2)),
+        (any_number, 2),
+        (awaited, (Size(1), "ToolContext")),
+        (Service(), ("called", Size(1))),
+        (functools.partial(other_default, times=5), (Size(1), 5)),
+        (MagicMock(side_effect=any_number), 2),
+        (AsyncMock(side_effect=any_number), 2),
     ],
 )
-def test_how_many_arguments_fit_by_position_is_known(function: Any, positional: int, expected: bool) -> None:
-    assert read_signature(function).takes(positional) is expected
+def test_a_function_of_parameters_is_called_with_as_much_as_it_takes(function: Any, result: object) -> None:
+    envelope = Tool("t", "d", function, parameters=Size).execute(size=1)
+    assert (envelope["error"], envelope["result"]) == (None, result)
 
 
-def test_what_cannot_be_called_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("function", "result"),
+    [
+        (lambda query_type, params: (query_type, params), ("q", Size(1))),
+        (lambda query_type, params, context: (query_type, type(context).__name__), ("q", "ToolContext")),
+        (lambda query_type, params, limit=3: (query_type, params, limit), ("q", Size(1), 3)),
+        (any_number, 3),
+    ],
+)
+def test_a_function_of_queries_is_called_with_as_much_as_it_takes(function: Any, result: object) -> None:
+    spec = ToolSpec("t", {"q": Size}, "k", function=function)
+    envelope = spec.as_tool.execute(query_type="q", parameters={"size": 1})
+    assert (envelope["error"], envelope["result"]) == (None, result)
+
+
+FIRST = "the function of t must take its parameters as its first argument"
+
+
+def test_what_cannot_be_called_with_parameters_is_refused() -> None:
+    for wrong in (lambda: None, lambda *, params: None):
+        with pytest.raises(TypeError) as caught:
+            _ = Tool("t", "d", wrong, parameters=Size).model
+        assert str(caught.value) == FIRST
+    for more in (lambda params, context, more: None, lambda params, *, context: None):
+        with pytest.raises(TypeError):
+            _ = Tool("t", "d", more, parameters=Size).model
+    with pytest.raises(TypeError) as caught:
+        _ = ToolSpec("t", {"q": Size}, "k", function=lambda params: params).as_tool.model
+    assert str(caught.value) == "the function of t must take a query type and its parameters"
     with pytest.raises(TypeError, match=r"^a tool's function must be callable, got int$"):
         read_signature(3)  # type: ignore[arg-type]  # what the test is about
-
-
-def test_an_async_callable_is_known_for_one() -> None:
-    known = [
-        read_signature(each).is_async for each in (AsyncService(), coroutine, AsyncMock(), Service(), max)
-    ]
-    assert known == [True, True, True, False, False]
-    assert asyncio.run(Tool("t", "d", AsyncService()).aexecute(size=1))["result"] == ("awaited", 1)

@@ -1,0 +1,398 @@
+"""One field of any type, in a record of each kind: what it takes, and what is said of its mistakes."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import decimal
+import enum
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, TypedDict, TypeVar
+
+import attrs
+import pydantic
+import pytest
+import typing_extensions
+from five_ways import decode, plain, problems
+from pydantic import Field
+
+from planning.tools import tool
+from planning.tools.parameters.declared import model_of
+from planning.tools.parameters.model import ParameterModel
+
+T = TypeVar("T")
+
+
+def models(hint: Any) -> dict[str, ParameterModel]:
+    """A declaration with one field, x, in each of the five ways."""
+
+    def function(x: Any) -> Any: ...
+
+    function.__annotations__ = {"x": hint}
+    own = {} if hint in READ_BY_PYDANTIC else {"pydantic": pydantic.create_model("Made", x=(hint, ...))}
+    return {
+        **{way: model_of(kind) for way, kind in own.items()},
+        "dataclass": model_of(dataclasses.make_dataclass("Made", [("x", hint)])),
+        "attrs": model_of(attrs.make_class("Made", {"x": attrs.field(type=hint)})),
+        "TypedDict": model_of(typing_extensions.TypedDict("Made", {"x": hint})),  # type: ignore[operator]  # a type made on the spot
+        "function": tool(function).model,
+    }
+
+
+@dataclass
+class Inner:
+    size: int
+    word: str = ""
+
+
+class Model(pydantic.BaseModel):
+    size: int
+
+
+@pydantic.dataclasses.dataclass
+class Data:
+    size: int
+    word: str = Field(default="x", max_length=2)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A docstring for programmers, which no model reads."""
+
+    size: int
+
+
+@dataclass
+class Box(Generic[T]):
+    content: T
+
+
+@dataclass
+class Numbers(Box[int]):
+    more: int = 1
+
+
+class ModelBox(pydantic.BaseModel, Generic[T]):
+    content: T
+
+
+class Rooted(pydantic.RootModel[dict[str, int]]):
+    pass
+
+
+class Pair(NamedTuple):
+    left: int
+    right: str = "r"
+
+
+class Fixed(TypedDict):
+    around: Annotated[typing_extensions.ReadOnly[Inner], "What it holds"]
+
+
+Digits = TypedDict("Digits", {"1": Inner, "a-b": int})
+Named = NewType("Named", Inner)
+Alias = typing_extensions.TypeAliasType("Alias", list[Inner])
+Generically = typing_extensions.TypeAliasType("Generically", list[T], type_params=(T,))
+
+
+class Number(enum.IntEnum):
+    TWO = 2
+    ONE = 1
+
+
+class Letter(enum.StrEnum):
+    Z = "z"
+    A = "a"
+
+
+@dataclass
+class Cat:
+    type: Literal["cat"]
+    lives: int
+    name: str | None = None
+
+
+@dataclass
+class Dog:
+    type: Literal["dog"]
+    sound: str
+    name: str = ""
+
+
+class Kitten(pydantic.BaseModel):
+    type: Literal["cat"]
+    lives: int
+
+
+class Puppy(pydantic.BaseModel):
+    type: Literal["dog"]
+    sound: str
+
+
+def _which(value: Any) -> str:
+    return "c" if value.get("type") == "cat" else "?"
+
+
+Tagged = Annotated[Kitten | Puppy, Field(discriminator="type")]
+Chosen = Annotated[
+    Annotated[Kitten, pydantic.Tag("c")] | Annotated[Puppy, pydantic.Tag("d")], pydantic.Discriminator(_which)
+]
+# What stands in a model of pydantic is read by pydantic alone, which knows less of these.
+READ_BY_PYDANTIC = [Numbers, Fixed, list[Fixed], Cat | Dog]
+NO_UNICODE = "Input should be a valid string, unable to parse raw data as a unicode string"
+AN_INTEGER = "expected an integer, got a string"
+AN_OBJECT = "expected an object with size, word"
+UNKNOWN = "unknown field; the fields are"
+MISSING = "missing; send an integer"
+MIXED = [None, {"size": 1}, {"size": "x"}, {"sise": 1}]
+MAPPED = {"a": {"size": "x"}, "b": {"more": 1}}
+
+# The type of the field, what is sent for it, and each problem that this is.
+REFUSED: dict[str, list[tuple[Any, ...]]] = {
+    "a nested record": [
+        (Inner, {}, f"x.size: {MISSING}"),
+        (Inner, 3, f"x: {AN_OBJECT}, got a number"),
+        (Inner | None, {"size": "x", "more": 1}, f"x.size: {AN_INTEGER}", f"x.more: {UNKNOWN} size, word"),
+        (list[Inner] | None, 3, "x: expected an array, got a number"),
+        (list[Inner | None], MIXED,
+         f"x[2].size: {AN_INTEGER}", f"x[3].size: {MISSING}", "x[3].sise: unknown field; did you mean size?"),
+        (Inner | int, {"size": "x"}, f"x.size: {AN_INTEGER}"),
+        (Inner | int, {"zzz": 1}, f"x.size: {MISSING}", f"x.zzz: {UNKNOWN} size, word"),
+        (Inner | int, "x", f"x: {AN_OBJECT} or an integer, got a string"),
+        (dict[str, Inner], MAPPED,
+         f"x.a.size: {AN_INTEGER}", f"x.b.size: {MISSING}", f"x.b.more: {UNKNOWN} size, word"),
+        (dict[str, Inner], [], "x: expected an object, got an array"),
+        (Model, {"size": "x", "z": 1}, f"x.size: {AN_INTEGER}", f"x.z: {UNKNOWN} size"),
+        (Data | None, {"size": "x", "word": "xxx", "z": 1},
+         f"x.size: {AN_INTEGER}", "x.word: expected at most 2 characters, got 3 characters",
+         f"x.z: {UNKNOWN} size, word"),
+        (Fixed, {"around": {"size": 1, "z": 2}}, f"x.around.z: {UNKNOWN} size, word"),
+    ],
+    "a generic or renamed record": [
+        (Box[Inner], {"content": {"size": "x", "z": 1}},
+         f"x.content.size: {AN_INTEGER}", f"x.content.z: {UNKNOWN} size, word"),
+        (Box[int], {"content": 1, "more": 2}, f"x.more: {UNKNOWN} content"),
+        (list[Box[str]], [{"content": 1}], "x[0].content: expected a string, got a number"),
+        (Numbers, {"content": "x"}, f"x.content: {AN_INTEGER}"),
+        (ModelBox[int], {"content": "x"}, f"x.content: {AN_INTEGER}"),
+        (Named, {"size": 1, "z": 2}, f"x.z: {UNKNOWN} size, word"),
+        (Alias, [{"size": 1, "z": 2}], f"x[0].z: {UNKNOWN} size, word"),
+    ],
+    "a collection": [
+        (tuple[int, str], ["x", 1], f"x[0]: {AN_INTEGER}", "x[1]: expected a string, got a number"),
+        (tuple[int, str], [1], "x: expected at least 2 items, got 1 item"),
+        (tuple[int, str], [1, "a", 2], "x: expected at most 2 items, got 3 items"),
+        (tuple[int, Inner], [1, {"size": "x"}], f"x[1].size: {AN_INTEGER}"),
+        (set[int], ["x"], f"x[0]: {AN_INTEGER}"),
+        (Sequence[int], [1, "x"], f"x[1]: {AN_INTEGER}"),
+        (dict[str, int], {"a": "x", "b": 1}, f"x.a: {AN_INTEGER}"),
+        (dict[int, str], {"1": 5}, "x.1: expected a string, got a number"),
+        (dict[int, str], {"x": "y"},
+         "x.x: Input should be a valid integer, unable to parse string as an integer"),
+        (Pair, [], "x: expected at least 1 item, got 0 items"),
+    ],
+    "a name that looks like a number or a path": [
+        (dict[str, int], {"a.b": "x"}, f"x.a.b: {AN_INTEGER}"),
+        (dict[str, int], {"02": "x"}, f"x.02: {AN_INTEGER}"),
+        (dict[Number, Inner], {"2": {"size": "x", "z": 1}},
+         f"x.2.size: {AN_INTEGER}", f"x.2.z: {UNKNOWN} size, word"),
+        (dict[Number, Inner], {"3": {"size": 1}}, "x.3: Input should be 2 or 1"),
+        (Digits, {"1": {"size": "x", "z": 1}, "a-b": 2},
+         f"x.1.size: {AN_INTEGER}", f"x.1.z: {UNKNOWN} size, word"),
+    ],
+    "an option": [
+        (list[Literal["z", "a"]], ["a", "q"], "x[1]: 'q' is unknown; send one of z, a"),
+        (Literal["z", None], "q", "x: 'q' is unknown; send one of z"),
+        (Number, 3, "x: a value of type int is unknown; send one of 2, 1"),
+        (Letter | None, "q", "x: 'q' is unknown; send one of z, a"),
+        (Literal["b", "a"] | int, "c", "x: 'c' is unknown; send one of b, a"),
+        (Literal["b", "a"] | int, 1.5, "x: expected one of b, a or an integer, got a number"),
+    ],
+    "a format": [
+        (datetime.datetime, "x", "x: expected a date and time such as 2026-01-31T12:00:00Z, got a string"),
+        (datetime.time | None, "x", "x: expected a time such as 12:00:00, got a string"),
+        (datetime.timedelta, "x", "x: expected a duration such as PT15M, got a string"),
+        (uuid.UUID, "x", "x: expected a UUID, got a string"),
+        (decimal.Decimal, "x", 'x: expected a decimal number such as "1.50", got a string'),
+        (pydantic.HttpUrl, "x", "x: expected a URL of 1 to 2083 characters, got a string"),
+        (pydantic.SecretStr, 1, "x: expected a string, got a number"),
+    ],
+    "a limit": [
+        (Annotated[str, Field(pattern="^a")], "b", "x: expected text that matches ^a, got other text"),
+        (Annotated[str, Field(max_length=3)], "aaaa", "x: expected at most 3 characters, got 4 characters"),
+        (Annotated[list[int], Field(min_length=1)], [], "x: expected at least 1 item, got 0 items"),
+        (Annotated[list[int], Field(max_length=2)], [1, 2, 3], "x: expected at most 2 items, got 3 items"),
+        (list[Annotated[int, Field(ge=0)]], [-1], "x[0]: expected at least 0, got -1"),
+        (Annotated[int, Field(multiple_of=3)], 4, "x: expected a multiple of 3, got 4"),
+        (Annotated[float, Field(gt=0, lt=2)], 0, "x: expected more than 0.0, got 0"),
+        (Annotated[int, Field(lt=10)], 12, "x: expected less than 10, got 12"),
+        (Annotated[dict[str, int], Field(min_length=1)], {}, "x: expected at least 1 field, got an object"),
+        (Annotated[int, Field(ge=5)] | None, 1, "x: expected at least 5, got 1"),
+        (Annotated[int, Field(ge=1)] | None, "x", "x: expected an integer of at least 1, got a string"),
+    ],
+    "a union": [
+        (Cat | Dog, {}, "x.type: missing; send cat or dog"),
+        (Cat | Dog, {"type": "cow"}, "x.type: 'cow' is unknown; send one of cat, dog"),
+        (Cat | Dog, {"type": "cat"}, f"x.lives: {MISSING}"),
+        (Kitten, {"type": "dog", "lives": 1}, "x.type: 'dog' is unknown; send one of cat"),
+        (Tagged, {"type": "cat", "lives": "x"}, f"x.lives: {AN_INTEGER}"),
+        (Tagged, {"type": "cat", "lives": 9, "z": 1}, f"x.z: {UNKNOWN} type, lives, sound"),
+        (Tagged, 3, "x: expected an object with type, lives or an object with type, sound, got a number"),
+        (list[Tagged], [{"type": "dog"}, {}], "x[0].sound: missing; send a string",
+         "x[1].type: missing; send cat or dog"),
+        (Chosen, {},
+         "x: Input tag '?' found using _which() does not match any of the expected tags: 'c', 'd'"),
+        (Kitten | int, "x", "x: expected an object with type, lives or an integer, got a string"),
+        (list[int] | dict[str, int], ["x"], f"x[0]: {AN_INTEGER}"),
+        (list[int] | dict[str, int], {"a": "x"}, f"x.a: {AN_INTEGER}"),
+        (list[int] | dict[str, int], 3, "x: expected an array or an object, got a number"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_mistake_is_told_once_at_its_place_in_every_way_of_declaring_it(what: str) -> None:
+    for hint, sent, *expected in REFUSED[what]:
+        told = {way: problems(model, {"x": sent}) for way, model in models(hint).items()}
+        assert told == dict.fromkeys(told, expected), (hint, sent)
+
+
+TAKEN: dict[str, list[tuple[Any, Any, Any]]] = {
+    "a nested record": [
+        (list[Inner | None], [None, {"size": 1}], [None, Inner(1)]),
+        (Model | None, {"size": 2.0}, Model(size=2)),
+        (Data, {"size": 1}, Data(1)),
+        (list[Fixed], [{"around": {"size": 1}}], [{"around": Inner(1)}]),
+        (Digits, {"1": {"size": 1}, "a-b": 2}, {"1": Inner(1), "a-b": 2}),
+    ],
+    "a generic or renamed record": [
+        (Box[Inner], {"content": {"size": 1}}, Box(Inner(1))),
+        (Numbers, {"content": 2}, Numbers(2)),
+        (Named, {"size": 1}, Inner(1)),
+        (Generically[Inner], [{"size": 1}], [Inner(1)]),
+    ],
+    "a collection": [
+        (tuple[int, Inner], [1, {"size": 2}], (1, Inner(2))),
+        (tuple[int, ...], [1, 2.0], (1, 2)),
+        (set[int], [1, 2], {1, 2}),
+        (set[Point], [{"size": 1}, {"size": 1}], {Point(1)}),
+        (frozenset[str], ["a"], frozenset("a")),
+        (Sequence[int], [1], [1]),
+        (dict[int, str], {"1": "a"}, {1: "a"}),
+        (dict[str, int], {"a": 2.0}, {"a": 2}),
+        (dict[Number, Inner], {"2": {"size": 1}}, {Number.TWO: Inner(1)}),
+        (Pair, [2], Pair(2)),
+    ],
+    "an option or a union": [
+        (Number, 2.0, Number.TWO),
+        (Letter | None, "z", Letter.Z),
+        (Literal["b", "a"] | int, "a", "a"),
+        (int | None, 2.0, 2),
+        (Cat | Dog, '{"type": "cat", "lives": 2}', Cat("cat", 2)),
+        (Cat | Dog, {"type": "cat", "lives": 2.0, "name": None}, Cat("cat", 2)),
+        (Cat | Dog, {"type": "dog", "sound": "w", "name": None}, Dog("dog", "w")),
+        (list[Tagged], ['{"type": "dog", "sound": "w"}'], [Puppy(type="dog", sound="w")]),
+    ],
+}
+
+
+@pytest.mark.parametrize("what", TAKEN)
+def test_what_fits_is_decoded_to_its_type_in_every_way_of_declaring_it(what: str) -> None:
+    for hint, sent, expected in TAKEN[what]:
+        for model in models(hint).values():
+            value = decode(model, {"x": sent})
+            value = value["x"] if isinstance(value, dict) else value.x
+            assert (value, type(value)) == (expected, type(expected))
+
+
+RECORD = {
+    "type": "object",
+    "properties": {"size": {"type": "integer"}},
+    "required": ["size"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("hint", "published"),
+    [
+        (Literal["z", "a"], {"type": "string", "enum": ["z", "a"]}),
+        (list[Literal["z", "a"]], {"type": "array", "items": {"type": "string", "enum": ["z", "a"]}}),
+        (Number, {"type": "integer", "enum": [2, 1]}),
+        (Letter | None, {"anyOf": [{"type": "string", "enum": ["z", "a"]}, {"type": "null"}]}),
+        (Literal["b", 1, "a"], {"enum": ["b", 1, "a"]}),
+        (int | str, {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
+        (Point, RECORD),
+        (list[Point], {"type": "array", "items": RECORD}),
+        (Point | None, {**RECORD, "type": ["object", "null"]}),
+    ],
+)
+def test_a_type_is_published_as_it_is_declared(hint: Any, published: dict[str, Any]) -> None:
+    for model in models(hint).values():
+        assert model.schema()["properties"] == {"x": published}
+
+
+class Half(TypedDict, total=False):
+    needed: typing_extensions.Required[int]
+    left_out: str
+
+
+class Whole(Half):
+    more: typing_extensions.NotRequired[int]
+
+
+@dataclass
+class User:
+    name: str
+    is_admin: bool = dataclasses.field(init=False, default=False)
+
+
+@attrs.define
+class AttrsUser:
+    name: str
+    is_admin: bool = attrs.field(init=False, default=False)
+
+
+@attrs.define
+class Private:
+    _size: int = attrs.field(alias="renamed")
+
+
+Untyped = attrs.make_class("Untyped", {"size": attrs.field(default=1)})
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent", "expected"),
+    [
+        (Half, {}, [f"needed: {MISSING}"]),
+        (Whole, {"more": "x"}, [f"needed: {MISSING}", f"more: {AN_INTEGER}"]),
+        (Whole, {"needed": 1}, {"needed": 1}),
+        (User, {"name": "n", "is_admin": True}, [f"is_admin: {UNKNOWN} name"]),
+        (AttrsUser, {"name": "n", "is_admin": True}, [f"is_admin: {UNKNOWN} name"]),
+        (User, {"name": "n"}, {"name": "n", "is_admin": False}),
+        (AttrsUser, {"name": "n"}, {"name": "n", "is_admin": False}),
+        (Private, {"_size": 1}, {"_size": 1}),
+        (Private, {"renamed": 1}, [f"_size: {MISSING}", f"renamed: {UNKNOWN} _size"]),
+        (Untyped, {"other": 1}, [f"other: {UNKNOWN} size"]),
+        (Model, {"\ud800": 1}, [NO_UNICODE]),
+        (Rooted, {"a": "x"}, [f"a: {AN_INTEGER}"]),
+        (Rooted, {"a": 1}, {"root": {"a": 1}}),
+        (Data, {}, [f"size: {MISSING}"]),
+    ],
+)
+def test_the_fields_are_those_that_the_constructor_takes(kind: type, sent: object, expected: object) -> None:
+    assert (problems(kind, sent) or plain(decode(kind, sent))) == expected
+
+
+def test_an_attribute_without_a_type_takes_anything() -> None:
+    assert decode(Untyped, {"size": ["x"]}) == Untyped(["x"])
+
+
+@pytest.mark.parametrize("count", [49, 50, 5_000])
+def test_at_most_fifty_problems_are_told_and_then_that_there_are_more(count: int) -> None:
+    expected = [f"x[{place}]: {AN_INTEGER}" for place in range(min(count, 50))]
+    expected += ["more may be wrong; mend these first"] * (count >= 50)
+    told = {way: problems(model, {"x": ["x"] * count}) for way, model in models(list[int]).items()}
+    assert told == dict.fromkeys(told, expected)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -10,6 +10,8 @@ from typing import Any
 from planning.tools.parameters.model import Diagnose, FreeModel, ParameterModel
 
 __all__ = ["DeferredModel", "model_of"]
+
+Convert = Callable[[dict[str, Any], Diagnose | None], Any]
 
 
 class DeferredModel(ParameterModel):
@@ -39,9 +41,10 @@ class DeferredModel(ParameterModel):
         """See ``ParameterModel``."""
         return self._model.shape
 
-    def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> Any:
-        """See ``ParameterModel``."""
-        return self._model.convert(data, diagnose)
+    @cached_property
+    def convert(self) -> Convert:  # type: ignore[override]  # a method all the same, once it is looked up
+        """See ``ParameterModel``; from the first call on, the model's own."""
+        return self._model.convert
 
 
 def model_of(kind: Any, *, rules: bool = True) -> ParameterModel:

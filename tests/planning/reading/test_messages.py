@@ -172,6 +172,11 @@ AROUND = ("syntax_error", "there is other text around the JSON value", "send the
         ("<think>[2]</think>[1]", [1], []),
         ("[1] [2]", [1], [(*AROUND, (4, 5))]),
         (
+            '[1] {"a": 1}',
+            [1],
+            [("several_documents", "the text holds 2 different JSON values", "send one", (4, 5))],
+        ),
+        (
             "[@ [2]",
             [],
             [

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from planning.reading import ANYTHING, Document, answers_in, read_document
+from planning.reading.wanted import Wanted
 from planning.workflow.findings import Found, Path
 from planning.workflow.wire.form import PLAN
 
@@ -115,6 +116,146 @@ def test_a_fault_of_a_text_is_said_with_its_remedy(text: str, value: Any, found:
     document = read_document(text, PLAN)
     assert document.value == value
     assert told(document) == [found]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("```json\n[1]\n```", ("fenced", "the plan stood in a code fence", "send the plan without a fence")),
+        ("[1] // a", ("comment", "a comment was left out", "send plain JSON")),
+        ("[1, // a\n2, # b\n3]", ("comment", "2 comments were left out", "send plain JSON")),
+        (
+            "[1,]",
+            (
+                "trailing_comma",
+                "a comma before a closing bracket was left out",
+                "write no comma behind the last item",
+            ),
+        ),
+        (
+            "[[1,],]",
+            (
+                "trailing_comma",
+                "2 commas before a closing bracket were left out",
+                "write no comma behind the last item",
+            ),
+        ),
+        (
+            "[1], ",
+            (
+                "trailing_comma",
+                "a comma before a closing bracket was left out",
+                "write no comma behind the last item",
+            ),
+        ),
+        ("[[1]\n[2]]", ("missing_comma", "a missing comma was put in", "separate items by commas")),
+        ("['a']", ("single_quotes", "a text in single quotes was read", "write texts in double quotes")),
+        (
+            "['a', 'b']",
+            ("single_quotes", "2 texts in single quotes were read", "write texts in double quotes"),
+        ),
+        (
+            "{a: 1}",
+            ("bare_key", "a field name without quotes was read", "write field names in double quotes"),
+        ),
+        (
+            "{a: 1, b: 2}",
+            ("bare_key", "2 field names without quotes were read", "write field names in double quotes"),
+        ),
+        ("[None]", ("python_literal", "a Python literal was read", "write true, false and null")),
+        ("[None, True]", ("python_literal", "2 Python literals were read", "write true, false and null")),
+        (
+            "[.5]",
+            (
+                "number_form",
+                "a number in a form that JSON does not have was read",
+                "write numbers such as 1, 0.5 or 5.0",
+            ),
+        ),
+        (
+            "[.5, +1]",
+            (
+                "number_form",
+                "2 numbers in a form that JSON does not have were read",
+                "write numbers such as 1, 0.5 or 5.0",
+            ),
+        ),
+        (
+            '["\\x41"]',
+            (
+                "escape_form",
+                "an escape that JSON does not have was read",
+                "write \\u0041 for \\x41, and ' as it is",
+            ),
+        ),
+        (
+            '["\\x41", "\\x42"]',
+            (
+                "escape_form",
+                "2 escapes that JSON does not have were read",
+                "write \\u0041 for \\x41, and ' as it is",
+            ),
+        ),
+        (
+            "[1,\xa02]",
+            ("odd_space", "spaces that JSON does not have were read as spaces", "write plain spaces"),
+        ),
+        (
+            "[1,\xa02,\xa03]",
+            (
+                "odd_space",
+                "spaces that JSON does not have were read as spaces in 2 places",
+                "write plain spaces",
+            ),
+        ),
+        (
+            '["a\tb"]',
+            (
+                "raw_control",
+                "a control character in a text was kept",
+                "write a line break as \\n and a tab as \\t",
+            ),
+        ),
+        (
+            '["a\tb\tc"]',
+            (
+                "raw_control",
+                "2 control characters in texts were kept",
+                "write a line break as \\n and a tab as \\t",
+            ),
+        ),
+        (
+            '[{"a": [1}]',
+            (
+                "missing_bracket",
+                "a missing bracket was put in",
+                "check that nothing is missing, and close every bracket",
+            ),
+        ),
+        ("[1]]", ("extra_bracket", "a closing bracket too many was left out", "close every bracket once")),
+        ("[1]]]", ("extra_bracket", "2 closing brackets too many were left out", "close every bracket once")),
+        (
+            "[1]: 2",
+            (
+                "syntax_error",
+                "the text goes on behind the plan's last bracket",
+                "send one plan, as plain JSON",
+            ),
+        ),
+    ],
+)
+def test_each_repair_is_said_once_with_how_often_it_was_made(text: str, found: tuple[str, str, str]) -> None:
+    assert [(each.code, each.message, each.hint) for each in read_document(text, PLAN).found] == [found]
+
+
+def test_two_names_that_become_the_same_are_said() -> None:
+    found = [(each.code, each.path) for each in read_document({"a\ud800": 1, "a?": 2}, PLAN).found]
+    assert found == [("lone_surrogate", ()), ("duplicate_key", ("a?",))]
+
+
+def test_a_fence_that_never_ends_holds_the_answer_too() -> None:
+    wanted = Wanted("answer", names=("a",), is_fenced_first=True)
+    assert read_document('Here it is:\n```json\n{"a": 2}', wanted).value == {"a": 2}
 
 
 def test_a_text_that_is_nested_too_deep_is_read_down_to_the_last_level() -> None:

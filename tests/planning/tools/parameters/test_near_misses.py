@@ -93,3 +93,26 @@ def test_a_number_is_not_a_time(at: object) -> None:
     got = "a string" if isinstance(at, str) else "a number"
     told = f"at: expected a time such as 12:00:00, got {got}"
     assert refusal(Drawing, {"shape": {"kind": "default", "size": 1}, "at": at}) == told
+
+
+@dataclass
+class Unreadable:
+    at: Nowhere  # type: ignore[name-defined]  # noqa: F821 - that is what is tested
+
+
+def test_a_type_hint_that_cannot_be_read_is_refused_with_the_name_of_its_class() -> None:
+    with pytest.raises(TypeError) as refused:
+        model_of(Unreadable)
+    assert str(refused.value) == (
+        "Unreadable has a type hint that cannot be read: name 'Nowhere' is not defined; "
+        "import the name at the top of its module"
+    )
+
+
+def test_an_object_of_a_plain_json_schema_may_have_a_limit_of_fields() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"of": {"type": "object", "minProperties": 1, "maxProperties": 2}},
+    }
+    assert refusal(schema, {"of": dict.fromkeys("abc", 1)}) == "of: expected at most 2 fields, got an object"
+    assert refusal(schema, {"of": {}}) == "of: expected at least 1 field, got an object"

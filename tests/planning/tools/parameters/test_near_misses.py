@@ -116,3 +116,8 @@ def test_an_object_of_a_plain_json_schema_may_have_a_limit_of_fields() -> None:
     }
     assert refusal(schema, {"of": dict.fromkeys("abc", 1)}) == "of: expected at most 2 fields, got an object"
     assert refusal(schema, {"of": {}}) == "of: expected at least 1 field, got an object"
+
+
+def test_a_name_of_digits_is_told_from_another_of_the_same_number() -> None:
+    schema = {"type": "object", "additionalProperties": {"type": "integer"}}
+    assert refusal(schema, {"02": 1, "2": "x"}) == "2: expected an integer, got a string"

@@ -33,7 +33,7 @@ ROOT = Path(__file__).parent.parent
 HERE = Path(__file__).parent
 # Imported once, for all children; of the project nothing, as each child imports its own.
 _SHARED = (
-    *("pytest", "hypothesis.stateful", "syrupy", "sybil", "attrs", "pydantic", "jsonschema_rs", "msgspec"),
+    *("pytest", "hypothesis.stateful", "syrupy", "sybil", "attrs", "pydantic", "jsonschema_rs", "stamina"),
     *("jsonschema", "sqlite3", "asyncio"),
 )
 _ARGUMENTS = (

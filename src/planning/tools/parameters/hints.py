@@ -108,8 +108,8 @@ class Hints:
         said = {LIMITS[key]: value for key, value in field.metadata.items() if key in LIMITS}
         if "description" in field.metadata:
             said["description"] = field.metadata["description"]
-        if said:
-            hint = typing.Annotated[hint, _Said(said)]
+        # Even if empty, it keeps hints apart: typing takes NotRequired[int | str] for NotRequired[str | int].
+        hint = typing.Annotated[hint, _Said(said)]
         has_check = "check" in field.metadata
         if self._checks if has_check else self._limits and field.metadata.keys() & LIMITS:
             hint = typing.Annotated[hint, pydantic.AfterValidator(keeping(field.metadata))]
@@ -134,7 +134,7 @@ class _Record:
 
 @attrs.frozen(eq=False)
 class _Said:
-    """Adds what field metadata says to the published schema, and to nothing else."""
+    """Adds what field metadata says to the published schema, and to nothing else; equal to itself alone."""
 
     keywords: Mapping[str, Any]
 

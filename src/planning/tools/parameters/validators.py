@@ -104,7 +104,10 @@ def _strict(node: Any, foreign: list[Any], *, is_prepared: bool = False) -> Any:
     if kind == "typed-dict":
         made["extra_behavior"] = "forbid"
     check = _moment(kind) if kind in _MOMENTS else _same_type(made) if kind in _OPTIONS else None
-    return made if check is None else core_schema.no_info_before_validator_function(check, made)
+    if check is None:
+        return made
+    ref = made.pop("ref", None)  # what is used in two places is referred to with its check
+    return core_schema.no_info_before_validator_function(check, made, ref=ref)
 
 
 def _dataclass(record: type[Any], fields: Any) -> core_schema.CoreSchema:

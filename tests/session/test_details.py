@@ -1,0 +1,99 @@
+"""Small rules of sessions and snapshots that a slip in one character would break."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import make_dataclass
+from typing import Any, NewType
+
+import attrs
+import pytest
+from codec_records import snapshot_of, text_of
+from session_records import Note, Ping, note_session
+
+from session import Session, Snapshot, SnapshotError
+
+Number = NewType("Number", int)
+Unannotated = attrs.make_class("Unannotated", ["item"], frozen=True)
+LONG = "n" * 81
+
+
+def test_a_field_without_a_type_holds_anything() -> None:
+    kind: Any = Unannotated
+    snapshot = snapshot_of(kind({"a": [1, None]}))
+    assert Snapshot.from_json(snapshot.to_json(), types=[kind]) == snapshot
+
+
+@pytest.mark.parametrize(
+    ("data", "hint", "message"),
+    [
+        ("1", Number, ": expected int, got '1'"),
+        ({"n" * 80: "1"}, dict[str, int], f".{'n' * 80}: expected int, got '1'"),
+        ({LONG: "1"}, dict[str, int], f"['{LONG}']: expected int, got '1'"),
+        ({"\n": "1"}, dict[str, int], "['\\n']: expected int, got '1'"),
+    ],
+)
+def test_the_place_of_wrong_data_is_spelled_whole_and_on_one_line(data: Any, hint: Any, message: str) -> None:
+    kind = make_dataclass("It", [("item", hint)])
+    with pytest.raises(SnapshotError) as refused:
+        Snapshot.from_json(text_of(f"{kind.__module__}:It", {"item": data}), types=[kind])
+    assert str(refused.value) == f"It[0].item{message}"
+
+
+def test_a_slice_that_was_emptied_in_a_transaction_has_no_newest_item_there() -> None:
+    session = note_session()
+    session.register_reducer(Ping, lambda _slice, _event: (), Note)
+    session.dispatch(Note("committed"))
+    with session.transaction() as transaction:
+        transaction.publish(Ping())
+        assert transaction.latest(Note) is None
+        assert session.select_latest(Note) is None
+
+
+def test_an_event_that_waited_and_fails_is_logged_by_its_own_name(caplog: pytest.LogCaptureFixture) -> None:
+    session = Session()
+
+    def refuse(_slice: tuple[int, ...], _event: Ping) -> tuple[int, ...]:
+        raise ValueError("the secret")
+
+    session.register_reducer(Ping, refuse, int)
+
+    async def hold(entered: asyncio.Event, leave: asyncio.Event) -> None:
+        with session.transaction():
+            entered.set()
+            await leave.wait()
+
+    async def main() -> None:
+        entered, leave = asyncio.Event(), asyncio.Event()
+        holder = asyncio.create_task(hold(entered, leave))
+        await entered.wait()
+        session.publish_when_free(Ping())
+        leave.set()
+        await holder
+
+    asyncio.run(main())
+    (record,) = caplog.records
+    named = {name: vars(record)[name] for name in ("event", "error", "handler")}
+    assert named == {
+        "event": "Ping",
+        "error": "ValueError",
+        "handler": "session.transaction.Transaction.publish",
+    }
+
+
+@pytest.mark.parametrize("hint", [None, type(None)])
+def test_a_field_that_is_always_none_is_read(hint: Any) -> None:
+    kind = make_dataclass("It", [("item", hint)], frozen=True)
+    read = Snapshot.from_json(text_of(f"{kind.__module__}:It", {"item": None}), types=[kind])
+    assert read.select_all(kind) == (kind(None),)
+
+
+@pytest.mark.parametrize(
+    ("length", "told"),
+    [(118, f"'{'x' * 118}'"), (119, f"'{'x' * 119}..."), (1000, f"'{'x' * 119}...")],
+)
+def test_of_a_long_text_the_beginning_is_said(length: int, told: str) -> None:
+    kind = make_dataclass("It", [("item", int)])
+    with pytest.raises(SnapshotError) as refused:
+        Snapshot.from_json(text_of(f"{kind.__module__}:It", {"item": "x" * length}), types=[kind])
+    assert str(refused.value) == f"It[0].item: expected int, got {told}"

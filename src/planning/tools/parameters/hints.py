@@ -108,8 +108,8 @@ class Hints:
         said = {LIMITS[key]: value for key, value in field.metadata.items() if key in LIMITS}
         if "description" in field.metadata:
             said["description"] = field.metadata["description"]
-        # Even if empty, it keeps hints apart: typing takes NotRequired[int | str] for NotRequired[str | int].
-        hint = typing.Annotated[hint, _Said(said)]
+        if said:
+            hint = typing.Annotated[hint, _Said(said)]
         has_check = "check" in field.metadata
         if self._checks if has_check else self._limits and field.metadata.keys() & LIMITS:
             hint = typing.Annotated[hint, pydantic.AfterValidator(keeping(field.metadata))]

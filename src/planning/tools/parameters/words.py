@@ -16,7 +16,6 @@ __all__ = [
     "has_place",
     "in_order",
     "is_of_type",
-    "is_within",
     "missing",
     "node_at",
     "out_of_bounds",
@@ -193,11 +192,6 @@ def spell(path: Iterable[str | int]) -> str:
             name = ascii(part)[1:-1][:60]
             spelled += f".{name}" if spelled else name
     return spelled
-
-
-def is_within(inner: str, outer: str) -> bool:
-    """Whether a spelled path leads into another, and is not the same; all lead into that of the whole."""
-    return inner != outer and (not outer or inner.startswith((f"{outer}.", f"{outer}[")))
 
 
 def in_order(problems: Iterable[Problem], schema: Mapping[str, Any]) -> list[Problem]:

@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import sys
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -141,6 +142,8 @@ Chosen = Annotated[
 ]
 # What stands in a model of pydantic is read by pydantic alone, which knows less of these.
 READ_BY_PYDANTIC = [Numbers, Fixed, list[Fixed], Cat | Dog]
+if sys.version_info < (3, 12):  # there, its own models take no typing.TypedDict
+    READ_BY_PYDANTIC += [Digits]
 NO_UNICODE = "Input should be a valid string, unable to parse raw data as a unicode string"
 AN_INTEGER = "expected an integer, got a string"
 AN_OBJECT = "expected an object with size, word"

@@ -20,7 +20,7 @@ import typing_extensions
 from pydantic_core import core_schema
 
 from planning.tools.parameters.construct import LIMITS, Constructing, keeping, validating
-from planning.tools.parameters.signature import resolved
+from planning.tools.parameters.signature import refuse_field_default, resolved
 
 __all__ = ["Field", "Hints", "fields_of", "is_record"]
 
@@ -178,11 +178,13 @@ def _raw(kind: type[Any], hints: dict[str, Any]) -> Iterator[Field]:
             if field.init:
                 default = (field.default, field.default_factory)
                 required = default == (dataclasses.MISSING, dataclasses.MISSING)
+                refuse_field_default(kind.__name__, field.name, field.default)
                 yield Field(field.name, hints[field.name], required, field.metadata)
     elif attrs.has(kind):
         for attribute in attrs.fields(kind):
             if attribute.init:
                 hint = hints.get(attribute.name, Any)
+                refuse_field_default(kind.__name__, attribute.name, attribute.default)
                 yield Field(attribute.name, hint, attribute.default is attrs.NOTHING, attribute.metadata)
     else:
         for name, hint in hints.items():

@@ -11,7 +11,15 @@ from typing import Any
 
 import attrs
 
-__all__ = ["Signature", "behind", "is_of_type", "read_signature", "resolved", "signature_fields"]
+__all__ = [
+    "Signature",
+    "behind",
+    "is_of_type",
+    "read_signature",
+    "refuse_field_default",
+    "resolved",
+    "signature_fields",
+]
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
@@ -102,8 +110,22 @@ def signature_fields(
         if _is_optionally(hint, context_type):
             contexts.append(name)
             continue
+        refuse_field_default(_name(function), name, parameter.default)
         fields.append((name, hint, parameter.default is parameter.empty))
     return fields, tuple(contexts)
+
+
+def refuse_field_default(owner: str, name: str, default: object) -> None:
+    """Refuse ``pydantic.Field(...)`` as a default: only pydantic's own models read what it says.
+
+    Raises:
+        TypeError: It is one.
+    """
+    if type(default).__name__ == "FieldInfo" and type(default).__module__ == "pydantic.fields":
+        raise TypeError(
+            f"{owner} has pydantic.Field as the default of {name}; put it into the type: "
+            "Annotated[int, pydantic.Field(ge=1)] = 1"
+        )
 
 
 def is_of_type(function: Callable[..., Any], name: str, kind: type) -> bool:

@@ -140,7 +140,7 @@ class TypedModel(ParameterModel):
             problems = problems_of(first, data, self.shape)
         else:
             if not self._rules:
-                with suppress(*REFUSING):
+                with suppress(*REFUSING, CheckBroken):
                     return self._validate(repaired)
             value, problems = _validated(self._explaining, repaired, self.shape)
             if not problems:

@@ -167,6 +167,9 @@ def called(back: Callable[[], int]) -> None: ...
 def placed(a: int, /) -> None: ...
 
 
+def defaulted(a: int = pydantic.Field(1, ge=1)) -> None: ...
+
+
 class Thing:
     def method(self, a: int) -> int:
         return a
@@ -185,6 +188,11 @@ class Thing:
             "called cannot be described as JSON: Cannot generate a JsonSchema for "
             "core_schema.CallableSchema; use types that JSON has, or records of them",
         ),
+        (
+            defaulted,
+            "defaulted has pydantic.Field as the default of a; put it into the type: "
+            "Annotated[int, pydantic.Field(ge=1)] = 1",
+        ),
         (placed, "placed takes a by position only: arguments have names"),
         (
             Thing.method,
@@ -196,6 +204,26 @@ def test_what_cannot_be_a_tool_is_refused_where_it_is_declared(function: Any, me
     with pytest.raises(TypeError) as caught:
         tool(function)
     assert str(caught.value) == message
+
+
+@dataclass
+class DataclassDefault:
+    a: int = pydantic.Field(default=1, ge=1)
+
+
+@attrs.define
+class AttrsDefault:
+    a: int = pydantic.Field(default=1, ge=1)
+
+
+@pytest.mark.parametrize("kind", [DataclassDefault, AttrsDefault])
+def test_a_bound_in_a_default_is_refused_and_not_dropped(kind: type) -> None:
+    with pytest.raises(TypeError) as caught:
+        Tool("t", "T.", echo, parameters=kind)
+    assert str(caught.value) == (
+        f"{kind.__name__} has pydantic.Field as the default of a; put it into the type: "
+        "Annotated[int, pydantic.Field(ge=1)] = 1"
+    )
 
 
 def test_a_bound_method_is_a_tool() -> None:

@@ -175,17 +175,19 @@ def nearest(name: object, known: Iterable[str], at_least: float = _NEAR) -> str 
     words = _words(name)
     if not words:
         return None
-    matcher = difflib.SequenceMatcher(b=" ".join(words), autojunk=False)
-    own, closest, most = set(words), None, 0.0
+    own, spelled = set(words), " ".join(words)
+    letters, matcher = set(spelled), None
+    closest, most = None, 0.0
     for each in known:
         others = _words(each[: _LONGEST_NAME + 1])
-        matcher.set_seq1(" ".join(others))
-        if others and (own.issubset(others) or own.issuperset(others)):
-            closeness = (1 + matcher.ratio()) / 2
-        elif matcher.real_quick_ratio() < at_least or matcher.quick_ratio() < at_least:
+        other = " ".join(others)
+        shares_words = bool(others) and (own.issubset(others) or own.issuperset(others))
+        common = min(len(spelled), sum(map(letters.__contains__, other)))  # an upper bound
+        if not shares_words and 2 * common < at_least * (len(spelled) + len(other)):
             continue
-        else:
-            closeness = matcher.ratio()
+        matcher = matcher or difflib.SequenceMatcher(b=spelled, autojunk=False)
+        matcher.set_seq1(other)
+        closeness = (1 + matcher.ratio()) / 2 if shares_words else matcher.ratio()
         if closeness >= at_least and closeness > most:
             closest, most = each, closeness
     return closest

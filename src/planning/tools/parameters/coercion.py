@@ -30,8 +30,12 @@ def coerced(data: Any, schema: Mapping[str, Any]) -> Any:
         data: The arguments, or a part of them.
         schema: The schema of that part, without references.
     """
-    options = [option for key in ("anyOf", "oneOf") for option in schema.get(key, ())] or [schema]
-    if isinstance(data, str) and not any(option.get("type") == "string" for option in options):
+    if not schema:
+        return data
+    options = [*schema.get("anyOf", ()), *schema.get("oneOf", ())] or [schema]
+    if isinstance(data, str):
+        if any(option.get("type") == "string" for option in options):
+            return data
         data = _from_string(data, options)
         if isinstance(data, str) and _is_number_only(options):
             return _number(data, options)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Mapping
 from typing import Any, get_args
 
 import pydantic
@@ -44,7 +43,7 @@ _MOST_ERRORS = 1_000  # of a long array that is wrong throughout
 
 
 def problems_of(error: pydantic.ValidationError, data: object, schema: Mapping[str, Any]) -> list[Problem]:
-    """The problems that an error of pydantic lists, the first of them where there are many.
+    """The problems that an error of pydantic lists, at most 1,000 of them; some may appear twice.
 
     Args:
         error: The error.
@@ -54,33 +53,39 @@ def problems_of(error: pydantic.ValidationError, data: object, schema: Mapping[s
     errors = error.errors(include_url=False)[:_MOST_ERRORS]
     if any(each["type"] == "invalid_key" for each in errors):
         return [Problem(NO_JSON, tells=False)]
-    # A union lists what each member has against a value: those of another type have nothing to say of it
-    # where one of the right type has found something inside, or has other options.
-    places = [_place(each["loc"], data, schema) for each in errors]
-    outer = {place[:depth] for place in places for depth in range(len(place))}
-    outer |= {place for each, place in zip(errors, places, strict=True) if each["type"] in _TAG}
-    mistyped = {place for each, place in zip(errors, places, strict=True) if each["type"] in _WRONG_TYPE}
+    placed = [(each, _place(each["loc"], data, schema)) for each in errors]
+    if len(placed) > 1:
+        placed = _telling(placed, schema)
+    problems = list[Problem]()
+    for each, place in placed:
+        if each["type"] == "refused":
+            for name, message in each["ctx"]["refused"]:
+                problems.append(Problem(message, words.spell((*place, name) if name else place)))
+        else:
+            problems.append(_problem(each, place, data, schema))
+    return problems
+
+
+def _telling(placed: list[tuple[Any, Path]], schema: Mapping[str, Any]) -> list[tuple[Any, Path]]:
+    """The errors without those that only say that a value is not of another member of a union.
+
+    A union lists the errors of each of its members. Those of the wrong type are omitted where a member of the
+    right type has an error inside of the value, or has other options.
+    """
+    outer = {place[:depth] for _, place in placed for depth in range(len(place))}
+    outer |= {place for each, place in placed if each["type"] in _TAG}
+    mistyped = {place for each, place in placed if each["type"] in _WRONG_TYPE}
     fits = {
         place: words.is_of_type(words.node_at(schema, place), each["input"])
-        for each, place in zip(errors, places, strict=True)
+        for each, place in placed
         if each["type"] in _OPTIONS
     }
-    told = [
+    return [
         (each, place)
-        for each, place in zip(errors, places, strict=True)
+        for each, place in placed
         if not (each["type"] in _WRONG_TYPE and (place in outer or fits.get(place)))
         and not (each["type"] in _OPTIONS and place in mistyped and not fits[place])
     ]
-    problems = (problem for each, place in told for problem in _problems(each, place, data, schema))
-    return list(islice(dict.fromkeys(problems), words.MOST_PROBLEMS))
-
-
-def _problems(error: Any, path: Path, data: object, schema: Mapping[str, Any]) -> Iterator[Problem]:
-    if error["type"] != "refused":
-        yield _problem(error, path, data, schema)
-        return
-    for name, message in error["ctx"]["refused"]:
-        yield Problem(message, words.spell((*path, name) if name else path))
 
 
 def _problem(error: Any, path: Path, data: object, schema: Mapping[str, Any]) -> Problem:
@@ -94,16 +99,17 @@ def _problem(error: Any, path: Path, data: object, schema: Mapping[str, Any]) ->
         return words.missing(schema, path)
     if kind in _OPTIONS and location[-1:] != (_KEY,):
         return words.wrong_option(schema, path, value)
-    tag = (*path, str(context.get("discriminator")).strip("'"))
-    if kind in _TAG and words.node_at(schema, tag):
-        given = context.get("tag")
-        return words.missing(schema, tag) if given is None else words.wrong_option(schema, tag, given)
+    if kind in _TAG:
+        tag, given = (*path, context["discriminator"].strip("'")), context.get("tag")
+        if words.node_at(schema, tag):
+            return words.missing(schema, tag) if given is None else words.wrong_option(schema, tag, given)
     bound = _bound(error, path)
     if bound is not None:
         return bound
-    is_place = location[-1:] != (_KEY,) and bool(words.node_at(schema, path))
-    if kind in _WRONG_TYPE and is_place and not words.is_of_type(words.node_at(schema, path), value):
-        return words.wrong_type(schema, path, value)
+    if kind in _WRONG_TYPE and location[-1:] != (_KEY,):
+        node = words.node_at(schema, path)
+        if node and not words.is_of_type(node, value):
+            return words.wrong_type(schema, path, value)
     cause = context.get("error")
     return Problem(str(cause) if isinstance(cause, Exception) else error["msg"], words.spell(path))
 

@@ -196,16 +196,19 @@ def spell(path: Iterable[str | int]) -> str:
 
 def in_order(problems: Iterable[Problem], schema: Mapping[str, Any]) -> list[Problem]:
     """The problems in the order of the fields: unknown ones behind the known, and the whole call last."""
+    numbers = {name: number for number, name in enumerate(_names(schema))}
 
     def place(problem: Problem) -> list[tuple[int, int]]:
+        if problem.path in numbers:
+            return [(0, numbers[problem.path])]
         node, places = schema, list[tuple[int, int]]()
         for index, name in _PART.findall(problem.path):
-            part: str | int = int(index) if index else name
-            names = _names(node)
-            known = isinstance(part, int) or part in names
-            number = part if isinstance(part, int) else names.index(part) if known else 0
-            places.append((0 if known else 1, number))
-            node = _child(node, part) or {}
+            if index:
+                places.append((0, int(index)))
+            else:
+                names = _names(node)
+                places.append((0, names.index(name)) if name in names else (1, 0))
+            node = _child(node, int(index) if index else name) or {}
         return places or [(2, 0)]
 
     return sorted(problems, key=place)
@@ -221,8 +224,8 @@ def refusal(
         schema: The schema of the arguments.
         further: What a tool's own diagnosis adds.
     """
-    found = dict.fromkeys(islice(chain(problems, further), MOST_PROBLEMS))
-    listed = in_order(found, schema) if len(found) > 1 else list(found)
+    found = list(islice(dict.fromkeys(chain(problems, further)), MOST_PROBLEMS))
+    listed = in_order(found, schema) if len(found) > 1 else found
     if len(listed) == MOST_PROBLEMS:
         listed.append(Problem("more may be wrong; mend these first", tells=False))
     return ToolValidationError(listed)

@@ -56,7 +56,7 @@ def view(value: Any) -> Any:
         return value
     if kind is dict:
         is_plain = set(map(type, value)) <= {str} and all(map(str.isascii, value))
-        return value if is_plain else {writable(str(key)): item for key, item in value.items()}
+        return value if is_plain else {_name(key): item for key, item in value.items()}
     if issubclass(kind, Enum):
         return view(value.value)
     for base, read in _BASES.items():
@@ -66,3 +66,8 @@ def view(value: Any) -> Any:
         return view(plain(value))
     names = fields_of(value)
     return OPAQUE if names is None else view({name: getattr(value, name) for name in names})
+
+
+def _name(key: Any) -> str:
+    """A key as JSON has it: an enum under its own name, as ``plain`` records it."""
+    return writable(str(key if issubclass(type(key), (Enum, *TEXTS)) else view(key)))

@@ -62,7 +62,7 @@ def _validated(source: object, capabilities: Capabilities | None, *, is_finished
     if form.version is None:
         return _report(document, found, form, [], [])
     if len(form.steps) > MOST_STEPS:
-        told = f"the plan has {len(form.steps)} steps, at most {MOST_STEPS} are read"
+        told = f"the plan has {len(form.steps)} steps, the limit is {MOST_STEPS}"
         found.append(Found("too_long", told, "send a shorter plan", form.steps_path))
         return _report(document, found, form, [], [])
     shape = check_shape(form)
@@ -129,9 +129,9 @@ def _report(
     wrong = [each for each in found if CODES[each.code].severity is Severity.ERROR]
     if len(wrong) > MOST_ERRORS:
         more = len(wrong) - MOST_ERRORS
-        told = f"{more if more < MOST_ERRORS else 'many'} errors more than are written out"
+        told = f"there are {more if more < MOST_ERRORS else 'many'} more errors than are listed"
         found = [each for each in found if CODES[each.code].severity is Severity.WARNING]
-        found += [*wrong[:MOST_ERRORS], Found("too_many_errors", told, "mend the others first")]
+        found += [*wrong[:MOST_ERRORS], Found("too_many_errors", told, "fix the errors above first")]
     ids = {draft.number: draft.step_id for draft in drafts}
     placed = sorted(
         (_placed(each, document, form, ids) for each in found),

@@ -19,6 +19,6 @@ def condition_findings(draft: Draft) -> list[Found]:
         check_condition(condition)
     except ConditionInvalid as error:
         what, _, hint = str(error).partition("; ")
-        told = f"done_check is left out of account: {what}"
+        told = f"done_check ignored: {what}"
         return [found_at(draft, "bad_condition", told, hint, ("done_check",))]
     return []

@@ -66,7 +66,7 @@ class ReferenceChecks:
                     continue
                 elif overview.is_own(reference.step_id, draft):
                     told = f"step {show(draft.step_id)} refers to its own output"
-                    hint = "refer to a step that is done before it, or to ${user_prompt}"
+                    hint = "refer to a step that runs before it, or to ${user_prompt}"
                     yield found_at(draft, "self_reference", told, hint, path, within=within)
                 else:
                     yield from self._output(draft, reference, path, within)
@@ -84,15 +84,15 @@ class ReferenceChecks:
                 draft,
                 "unclosed_reference",
                 f"{shown} has no closing brace",
-                "write } behind the reference",
+                "write } after the reference",
                 path,
                 within=within,
             )
         if found.is_nested:
-            told = f"another reference begins within {shown}"
-            hint = "write } behind each reference; none can stand within another"
+            told = f"another reference starts inside {shown}"
+            hint = "close each reference with }; references cannot be nested"
         else:
-            told = f"{shown} is no reference"
+            told = f"{shown} is not a reference"
             inner = text[found.start + 2 : found.end - 1]
             key = (inner, draft.step_id)
             hint = self._forms.get(key, "")
@@ -151,7 +151,7 @@ class ReferenceChecks:
         hint = f"add {named(step_id)} to {field}"
         if is_turned:
             told = f"a reference to step {show(step_id)}, which itself depends on this step"
-            hint = "refer to a step that is done before this one, or turn the dependency round"
+            hint = "refer to a step that runs before this one, or reverse the dependency"
         return found_at(each.draft, "undeclared_dependency", told, hint, each.path, within=each.within)
 
 

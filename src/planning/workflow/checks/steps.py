@@ -9,7 +9,7 @@ from typing import Any
 from planning.errors import show
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.checks.conditions import condition_findings
-from planning.workflow.checks.dependencies import circle_findings, dependency_findings
+from planning.workflow.checks.dependencies import cycle_findings, dependency_findings
 from planning.workflow.checks.inputs import DEEP, LITERAL, REFERRING, ToolInputs
 from planning.workflow.checks.malformed import FOREIGN_MARK
 from planning.workflow.checks.names import named
@@ -78,7 +78,7 @@ class _Look:
         self._foreign = list[int]()  # those that may have some in another notation
         self._keys = dict[str, list[int]]()  # by expected_key, the steps that have it
         self._errors = 0
-        self._is_forward = False  # only where one depends on a later one can there be a circle
+        self._is_forward = False  # only where one depends on a later one can there be a cycle
 
     def at(self, at: int, draft: Draft) -> None:
         """Look at one step."""
@@ -155,7 +155,7 @@ class _Look:
         for at in self._depending:
             self._keep(dependency_findings(overview.drafts[at], overview))
         if self._is_forward:
-            self._keep(circle_findings(overview))
+            self._keep(cycle_findings(overview))
         if self._referring:
             references = ReferenceChecks(overview)
             for at in self._referring:
@@ -209,7 +209,7 @@ def _duplicates(overview: Overview) -> Iterator[Found]:
     for at in overview.twins:
         draft = overview.drafts[at]
         first = overview.drafts[overview.places[draft.step_id]].number + 1
-        told = f"step {draft.number + 1} has the id {show(draft.step_id)}, which step {first} has already"
+        told = f"step {draft.number + 1} has the same id as step {first}: {show(draft.step_id)}"
         yield found_at(draft, "duplicate_step_id", told, hint, ("step_id",))
 
 
@@ -218,7 +218,7 @@ def _calls_nothing(draft: Draft) -> Found:
     is_older = draft.depends_field == "dependencies"
     names = '"tool" or "agent"' if is_older else '"type" and "name", or "agent"'
     told = f"the step has {draft.inputs_field}, but calls nothing"
-    hint = f"add {names}, or leave {draft.inputs_field} out"
+    hint = f"add {names}, or remove {draft.inputs_field}"
     return found_at(draft, "calls_nothing", told, hint, (draft.inputs_field,), at_key=True)
 
 
@@ -234,7 +234,7 @@ def _shared_keys(overview: Overview, keys: Mapping[str, list[int]]) -> Iterator[
     for (one, other), is_ordered in zip(pairs, overview.graph.reaches(pairs) if pairs else (), strict=True):
         if not is_ordered:
             first, second = (overview.drafts[at] for at in sorted((one, other)))
-            told = f"expected_key is that of step {show(first.step_id)}, and either may run last"
+            told = f"step {show(first.step_id)} has the same expected_key, and either may run last"
             hint = "let one step depend on the other, or use another key"
             yield found_at(second, "shared_key", told, hint, ("expected_key",))
 

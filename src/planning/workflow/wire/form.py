@@ -82,7 +82,7 @@ def form_of(value: Any) -> Form:
         wrapper = _wrapper(value)
         if wrapper is None:
             break
-        told = f"the plan stood in the field {wrapper}; other fields beside it were passed over"
+        told = f"the plan was in the field {wrapper}; other fields were ignored"
         path = (*path, wrapper)
         found = found or (Found("wrapped_plan", told, "send the plan itself", path, at_key=True),)
         value = _given(value[wrapper])
@@ -97,7 +97,7 @@ def form_of(value: Any) -> Form:
         return attrs.evolve(_of_steps([value], path, found, is_newer=is_newer), is_single=True)
     steps = _list(value, "steps")
     if steps and not any(is_numbered(step) for step in steps):
-        told = "the object says no schema_version; version 2 was assumed"
+        told = "the object has no schema_version; version 2 was assumed"
         found += (Found("assumed_version", told, 'add "schema_version": 2', path),)
     if "steps" in value:
         found += _ignored(value, path)

@@ -61,8 +61,8 @@ def check_shape(form: Form) -> list[Found]:
         return []
     found = list(islice(_errors(form), MOST_ERRORS + 1))
     if len(found) > MOST_ERRORS:
-        told = "more is wrong than is written out"
-        found[MOST_ERRORS] = Found("too_many_errors", told, "mend the others first", form.path)
+        told = "there are more errors than are listed"
+        found[MOST_ERRORS] = Found("too_many_errors", told, "fix the errors above first", form.path)
     return found
 
 
@@ -139,15 +139,15 @@ def _worded(error: jsonschema_rs.ValidationError, prefix: Path, version: int) ->
     field = str(path[-1]) if path else ""
     if "dependentSchemas" in place:
         one, other = ("agent", "tool") if field == "tool" else ("agent", "type and name")
-        told = f"{field} stands beside agent; a step calls one thing"
+        told = f"{field} and agent exclude each other; a step calls one thing"
         yield Found("conflicting_fields", told, f"send {one}, or {other}", path, at_key=True)
         return
     match error.kind.name:
         case "required" if place[-1] == "dependentRequired":
             missing = str(details["property"])
             present = "name" if missing == "type" else "type"
-            told = f"{present} stands without {missing}"
-            yield Found("conflicting_fields", told, f"add {missing}, or leave {present} out", path)
+            told = f"{present} is given without {missing}"
+            yield Found("conflicting_fields", told, f"add {missing}, or remove {present}", path)
         case "required":
             missing = str(details["property"])
             wanted = _wanted(_properties(version, place)[missing])
@@ -155,7 +155,7 @@ def _worded(error: jsonschema_rs.ValidationError, prefix: Path, version: int) ->
         case "additionalProperties":
             known = list(_properties(version, place))
             for name in islice(details["unexpected"], MOST_ERRORS + 1):
-                told = f"{show(name)} is no field of {'a step' if _is_step(known) else 'a plan'}"
+                told = f"{show(name)} is not a field of {'a step' if _is_step(known) else 'a plan'}"
                 yield Found("unknown_field", told, _meant(name, known), (*path, name), at_key=True)
         case "enum" if not isinstance(error.instance, str):
             pass  # that it is no text is said
@@ -212,7 +212,7 @@ def _meant(name: str, known: list[str]) -> str:
         return _call(_CALLED[folded])
     meant = _MEANT.get(folded)
     near = meant if meant in known else nearest(name, known)
-    return _did_you_mean(near) if near else f"leave it out; the fields are {', '.join(known)}"
+    return _did_you_mean(near) if near else f"remove it; the fields are {', '.join(known)}"
 
 
 def _did_you_mean(name: str) -> str:
@@ -241,7 +241,7 @@ def _word(value: object) -> str:
 
 def _how(value: object, wanted: str, path: Path) -> str:
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        return f"send {wanted} itself, not a text that holds it"
+        return f"send {wanted} itself, not a string that contains it"
     is_id = wanted == "text" and not {"step_id", "depends_on"}.isdisjoint(path[-2:])
     if is_id and type(value) is int and abs(value) < _LARGE:
         return f'write it in quotes: "{value}"'

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import attrs
 
 from planning.reading import Found, Path
 from planning.workflow.codes import CODES, Category, Severity
 
-__all__ = ["Finding", "Found", "Path", "pointer_of"]
+__all__ = ["Finding", "Found", "Path", "plain", "pointer_of"]
+
+_FENCE = re.compile(r"`{3,}|~{3,}")
+_LONGEST = 500
 
 
 @attrs.frozen
@@ -50,3 +55,16 @@ class Finding:
 def pointer_of(path: Path) -> str:
     """A path as a JSON pointer (RFC 6901)."""
     return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in path)
+
+
+def plain(text: str, most: int = _LONGEST) -> str:
+    r"""A text on one line of ASCII that controls nothing where it is shown: a line break becomes ``\n``.
+
+    Args:
+        text: Any text.
+        most: The number of characters that are shown.
+    """
+    shown = text if len(text) <= most else text[: most - 3] + "..."
+    if not (shown.isascii() and shown.isprintable()):
+        shown = "".join(each if " " <= each <= "~" else ascii(each)[1:-1] for each in shown)
+    return _FENCE.sub(lambda fence: "".join(f"\\x{ord(each):02x}" for each in fence[0]), shown)

@@ -11,9 +11,9 @@ from planning.tools.errors import PASSING, QueryTypeUnsupported
 from planning.tools.parameters.model import FreeModel, ParameterModel
 from planning.tools.parameters.words import node_at, spell, withheld
 from planning.tools.tool import Tool, ToolSpec
-from planning.workflow.checks.names import named, plain
+from planning.workflow.checks.names import named
 from planning.workflow.checks.samples import KEEP, sample_of
-from planning.workflow.findings import Found, Path
+from planning.workflow.findings import Found, Path, plain
 from planning.workflow.references import has_reference
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ LITERAL, REFERRING, DEEP = range(3)
 _INDEX = re.compile(r"\[([0-9]{1,15})\]")
 _EXPECTED = re.compile(r"expected (.+), got [^,]+")
 _LONGEST_NAME = 60
+_LONGEST = 300
 _MOST_SAMPLES = 1_000
 _OUT: Any = object()
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,299}+)")
@@ -229,8 +230,8 @@ class ToolInputs:
         base = draft.path if draft.inputs is None else (*draft.path, draft.inputs_field)
         return Found(
             "bad_input",
-            plain(told),
-            plain(hint),
+            plain(told, _LONGEST),
+            plain(hint, _LONGEST),
             (*base, *path),
             at_key=is_unknown,
             step_index=draft.number,

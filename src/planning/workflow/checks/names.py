@@ -8,26 +8,17 @@ from itertools import islice
 
 from planning.errors import nearest, show
 
-__all__ = ["Speller", "named", "plain"]
+__all__ = ["Speller", "named"]
 
 _LISTED = 20
-_LONGEST = 300
 _MOST_COMPARED = 20_000
 _LONGEST_COMPARED = 100
 _NAME = re.compile(r"[!-~]{1,60}")
-_NOT_PLAIN = re.compile(r"[^ -~]")
 
 
 def named(name: str) -> str:
     """A name as it is to be written; one that could be misread is quoted, escaped and cut."""
     return name if _NAME.fullmatch(name) else show(name)
-
-
-def plain(text: str) -> str:
-    """A text in ASCII, on one line and not too long: for what a tool's own validators say."""
-    if len(text) > _LONGEST:
-        text = f"{text[: _LONGEST - 3]}..."
-    return _NOT_PLAIN.sub(lambda odd: odd[0].encode("unicode_escape").decode(), text)
 
 
 class Speller:

@@ -1,4 +1,4 @@
-"""What is wrong with a plan, or remarkable: one value for each place."""
+"""Errors and warnings about a plan: one value for each place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST = 500
 
 @attrs.frozen
 class Finding:
-    """One thing that is wrong with a plan, or remarkable about it.
+    """One error or warning about a plan.
 
     Attributes:
         code: What kind of finding it is: one of the catalogue, and stable.
@@ -48,7 +48,7 @@ class Finding:
 
     @property
     def severity(self) -> Severity:
-        """Whether it fails the plan."""
+        """Whether it makes the plan invalid."""
         return CODES[self.code].severity
 
 

@@ -25,16 +25,16 @@ def dependency_findings(draft: Draft, overview: Overview) -> Iterator[Found]:
             continue
         path = (field, at)
         if dependency in seen:
-            told = f"{show(dependency)} is already in {field}"
-            yield found_at(draft, "repeated_dependency", told, "remove this one", path)
+            message = f"{show(dependency)} is already in {field}"
+            yield found_at(draft, "repeated_dependency", message, "remove this one", path)
         elif dependency == draft.step_id:
             if not overview.is_own(dependency, draft):
                 continue
-            told = f"step {show(dependency)} depends on itself"
-            yield found_at(draft, "self_dependency", told, f"remove it from {field}", path)
+            message = f"step {show(dependency)} depends on itself"
+            yield found_at(draft, "self_dependency", message, f"remove it from {field}", path)
         elif overview.is_missing(dependency):
-            told = f"no step has the id {show(dependency)}"
-            yield found_at(draft, "unknown_dependency", told, overview.suggest(dependency, draft), path)
+            message = f"no step has the id {show(dependency)}"
+            yield found_at(draft, "unknown_dependency", message, overview.suggest(dependency, draft), path)
         seen.add(dependency)
 
 
@@ -44,10 +44,10 @@ def cycle_findings(overview: Overview) -> Iterator[Found]:
         first = cycle.index(min(cycle))
         steps = [overview.drafts[at] for at in (*cycle[first:], *cycle[:first])]
         draft, following = steps[0], steps[1].step_id
-        told = f"steps depend on each other in a cycle: {_path(steps)}"
+        message = f"steps depend on each other in a cycle: {_path(steps)}"
         hint = f"remove one of these dependencies from {draft.depends_field}"
         path = (draft.depends_field, draft.depends_on.index(following))
-        yield found_at(draft, "dependency_cycle", told, hint, path)
+        yield found_at(draft, "dependency_cycle", message, hint, path)
 
 
 def _path(cycle: list[Draft]) -> str:
@@ -57,5 +57,5 @@ def _path(cycle: list[Draft]) -> str:
     if len(cycle) > _LONGEST_CYCLE:
         middle = [f"... {len(cycle) - _HEAD - _TAIL:,} more ..."]
         names, tail = cycle[:_HEAD], cycle[-_TAIL:]
-    told = [named(str(step.step_id)) for step in (*names, *tail, cycle[0])]
-    return " -> ".join([*told[: len(names)], *middle, *told[len(names) :]])
+    shown = [named(str(step.step_id)) for step in (*names, *tail, cycle[0])]
+    return " -> ".join([*shown[: len(names)], *middle, *shown[len(names) :]])

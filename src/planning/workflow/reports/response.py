@@ -1,4 +1,4 @@
-"""The report as a handler's response: the errors by category, and a text for whoever asked for the plan."""
+"""The report as a handler's response: the errors by category, and a text for the user."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SECTIONS: Final = MappingProxyType({
     Category.DEPENDENCY: (
         "has_dependency_error",
         "Dependencies",
-        "The steps cannot be put in an order, because of what they depend on.",
+        "The steps cannot be ordered, because of their dependencies.",
     ),
     Category.REFERENCE: (
         "has_input_reference_error",

@@ -33,7 +33,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def listed(errors: int, warnings: int, *, more: str = "") -> str:
-    """How many errors and warnings there are, without what there is none of.
+    """How many errors and warnings there are, omitting a count of zero.
 
     Args:
         errors: How many errors.

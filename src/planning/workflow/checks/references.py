@@ -1,4 +1,4 @@
-"""Findings about references in a step's inputs: malformed, or to steps that are unknown or no dependency."""
+"""Findings about references in a step's inputs: malformed, or to steps that are unknown or not dependencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings about references in a step's inputs: malformed, or to steps that are unknown or not dependencies."""
+"""Findings about references in a step's inputs: malformed ones, unknown steps, missing dependencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values as a run keeps them and hands them on: copies, of a bounded size, that JSON can hold."""
+"""Values as a run keeps them and passes them on: copies of bounded size that JSON can hold."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Copier:
     def __init__(
         self, subject: str, too_large: str, *, is_strict: bool = False, most: int = MOST_BYTES
     ) -> None:
-        """Begin with nothing copied.
+        """Start with nothing copied.
 
         Args:
             subject: How a message begins that says what is wrong with a value.
@@ -135,7 +135,7 @@ class Copier:
             self._copy(value.value, depth)
             return value
         for base in (str, int, float):
-            if issubclass(kind, base):  # a class of its own may say anything
+            if issubclass(kind, base):  # a custom class may return anything
                 return getattr(base, f"__{base.__name__}__")(value) if self._is_strict else value
         if issubclass(kind, TEXTS):
             if issubclass(kind, PurePath):
@@ -173,7 +173,7 @@ class Copier:
             raise self._refused("an object with two keys that are the same text in JSON")
 
     def _mapping(self, value: Any, depth: int) -> Any:
-        if not issubclass(type(value), dict):  # a read-only view, or a class of its own
+        if not issubclass(type(value), dict):  # a read-only view, or a custom class
             return self._dict({key: value[key] for key in self._each(value)}, depth)
         found = dict(dict.items(value))
         copied = self._new(value)
@@ -182,7 +182,7 @@ class Copier:
         return copied
 
     def _each(self, items: Iterable[Any]) -> Iterable[Any]:
-        """The items of a class of its own, which may not end."""
+        """The items of a custom class, which may not end."""
         for each in items:
             self.spend(_SIZE)
             yield each

@@ -107,7 +107,7 @@ async def arun_workflow(
             the session has no such run. Or memory ran out: then the run can be resumed.
         TypeError: An argument is of another type.
         ValueError: ``max_parallel`` or ``timeout`` is out of range.
-        ImportError: A step has a ``done_check`` or retries, and the library for it is not installed.
+        ImportError: A step has retries, and the library for them is not installed.
     """
     _check(workflow, capabilities, session, user_prompt, inputs, executor, max_parallel, timeout)
     session = Session() if session is None else session

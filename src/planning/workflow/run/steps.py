@@ -16,7 +16,7 @@ from planning.tools.guard import Retry
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
 from planning.workflow.capabilities import Capabilities
-from planning.workflow.conditions import ConditionInvalid, is_done, require_conditions
+from planning.workflow.conditions import ConditionInvalid, is_done
 from planning.workflow.failures import StepError, StepFailed
 from planning.workflow.model import Workflow, WorkflowStatus, WorkflowStep
 from planning.workflow.references import StepIds
@@ -72,8 +72,6 @@ class Steps:
         self._session = session
         self._schedule = Schedule(workflow)
         self._steps = {step.step_id: step for step in workflow.steps}
-        if any(step.done_check is not None for step in workflow.steps):
-            require_conditions()
         if any(step.retries for step in workflow.steps):
             Retry()  # it says what to install
         self._callables = Callables(capabilities)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from planning.model import StepStatus
 from planning.workflow.run.memory import MemoryItem
-from planning.workflow.run.mirror import Mark, PlanMirror
+from planning.workflow.run.mirror import RunMirror, StepMark
 from planning.workflow.run.records import StepChanged, StepRecord, now
 from session import Session
 from session.events import SessionEvent
@@ -55,7 +55,7 @@ class Journal:
         failed: Told why it could not be written in its turn: the run cannot go on.
     """
 
-    def __init__(self, session: Session, mirror: PlanMirror) -> None:
+    def __init__(self, session: Session, mirror: RunMirror) -> None:
         """Begin one, for a run in the running event loop."""
         self.turns = 0
         self.failed: Callable[[BaseException], object] = _heard_by_nobody
@@ -104,7 +104,7 @@ class Journal:
         self._begun.clear()
         self.turns += 1
         session_id = self._session.session_id
-        marks = list[Mark]()
+        marks = list[StepMark]()
         with self._session.transaction() as transaction:
             for each in waiting:
                 if each is None:

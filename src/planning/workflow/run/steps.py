@@ -27,7 +27,7 @@ from planning.workflow.run.earlier import MAYBE, said_by, taken_over
 from planning.workflow.run.journal import Change, Journal
 from planning.workflow.run.known import Known
 from planning.workflow.run.memory import MemoryItem, MemoryView, extract_value
-from planning.workflow.run.mirror import PlanMirror
+from planning.workflow.run.mirror import RunMirror
 from planning.workflow.run.records import RunChanged, StepRecord, WorkflowRun, now, states_of
 from planning.workflow.run.resolve import Values
 from planning.workflow.run.result import WorkflowResult
@@ -77,7 +77,7 @@ class Steps:
         if any(step.retries for step in workflow.steps):
             Retry()  # it says what to install
         self._callables = Callables(capabilities)
-        self._mirror = PlanMirror(session, workflow, run.user_prompt)
+        self._mirror = RunMirror(session, workflow, run.user_prompt)
         self._journal = Journal(session, self._mirror)
         self._handed_out: set[str] = set()
         self._states: dict[str, StepRecord] = {}

@@ -81,6 +81,11 @@ class Capabilities:
             limiter = tools.limiter
         object.__setattr__(self, "limiter", limiter)  # frozen, and the registry is not kept
 
+    @property
+    def by_kind(self) -> Mapping[str, Mapping[str, Any] | None]:
+        """The three, by the word for what a step names: ``tool``, ``handler`` or ``agent``."""
+        return {"tool": self.tools, "handler": self.handlers, "agent": self.agents}
+
     @inputs.default
     def _inputs(self) -> Mapping[str, ToolInputs]:
         return {name: ToolInputs(name, tool) for name, tool in (self.tools or {}).items() if tool is not None}

@@ -69,7 +69,10 @@ def _validated(source: object, capabilities: Capabilities | None, *, is_finished
     unread = {each.path for each in document.found}
     found += [each for each in shape if not _follows(each, document, unread)]
     drafts = draft_steps(form)
-    checked = check_steps(drafts, capabilities)
+    if capabilities is None:
+        checked = check_steps(drafts)
+    else:
+        checked = check_steps(drafts, capabilities.by_kind, capabilities.inputs)
     if document.found or shape:
         checked = _causes(checked, shape, document, form, drafts)
     found += checked

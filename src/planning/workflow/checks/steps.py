@@ -7,7 +7,6 @@ from itertools import chain, islice, pairwise
 from typing import Any
 
 from planning.errors import show
-from planning.workflow.capabilities import Capabilities
 from planning.workflow.checks.conditions import condition_findings
 from planning.workflow.checks.dependencies import circle_findings, dependency_findings
 from planning.workflow.checks.inputs import DEEP, LITERAL, REFERRING, ToolInputs
@@ -29,7 +28,11 @@ _MOST_NAMED = 5
 _ARTICLES = {"tool": "a tool", "handler": "a handler", "agent": "an agent"}
 
 
-def check_steps(drafts: Sequence[Draft], capabilities: Capabilities | None) -> list[Found]:
+def check_steps(
+    drafts: Sequence[Draft],
+    known: Mapping[str, Collection[str] | None] | None = None,
+    inputs: Mapping[str, ToolInputs] | None = None,
+) -> list[Found]:
     """Find all that is wrong with steps, beyond what a schema says; never raises.
 
     A step that is right costs one look, without a path or a message made; one with anything odd about it
@@ -37,12 +40,14 @@ def check_steps(drafts: Sequence[Draft], capabilities: Capabilities | None) -> l
 
     Args:
         drafts: The steps.
-        capabilities: What exists; None where that is not known, and then no name is checked.
+        known: The names that exist, by ``tool``, ``handler`` and ``agent``. Names of a kind that is None
+            or missing are not checked.
+        inputs: By name of a tool, what inputs of it are checked against.
 
     Returns:
         The findings, in no particular order.
     """
-    look = _Look(Overview(drafts), capabilities)
+    look = _Look(Overview(drafts), known or {}, inputs or {})
     for at, draft in enumerate(drafts):
         look.at(at, draft)
     return look.findings()
@@ -64,14 +69,15 @@ class _Look:
         "_referring",
     )
 
-    def __init__(self, overview: Overview, capabilities: Capabilities | None) -> None:
+    def __init__(
+        self,
+        overview: Overview,
+        known: Mapping[str, Collection[str] | None],
+        inputs: Mapping[str, ToolInputs],
+    ) -> None:
         self._overview = overview
-        self._kinds: dict[str | None, Collection[str] | None] = {}
-        self._checked: Mapping[str, ToolInputs] = {}
-        if capabilities is not None:
-            known = (capabilities.tools, capabilities.handlers, capabilities.agents)
-            self._kinds = dict(zip(_ARTICLES, known, strict=True))
-            self._checked = capabilities.inputs
+        self._kinds: dict[str | None, Collection[str] | None] = {**known}
+        self._checked = inputs
         self._found = list[Found]()
         self._depending = dict[int, None]()  # the steps whose dependencies are odd
         self._referring = list[int]()  # those whose references are

@@ -76,7 +76,7 @@ class _Look:
         inputs: Mapping[str, ToolInputs],
     ) -> None:
         self._overview = overview
-        self._kinds: dict[str | None, Collection[str] | None] = {**known}
+        self._kinds: dict[str | None, Collection[str] | None] = dict(known.items())
         self._checked = inputs
         self._found = list[Found]()
         self._depending = dict[int, None]()  # the steps whose dependencies are odd

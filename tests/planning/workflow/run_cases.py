@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from planning import Plan
 from planning.tools import Tool
-from planning.workflow import Capabilities, StepChanged, StepRecord, Workflow, WorkflowStep
+from planning.workflow import Capabilities, Workflow, WorkflowStep
 from planning.workflow.failures import StepError
+from planning.workflow.run.records import StepChanged, StepRecord
 from session import Session
 
 json_values = st.recursive(

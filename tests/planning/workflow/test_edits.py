@@ -7,15 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from planning.workflow import (
-    Workflow,
-    WorkflowError,
-    WorkflowLocked,
-    WorkflowStep,
-    add_step,
-    remove_step,
-    replace_step,
-)
+from planning.workflow import Workflow, WorkflowError, WorkflowLocked, WorkflowStep
+from planning.workflow.edits import add_step, remove_step, replace_step
 
 A = WorkflowStep(step_id="a", description="First")
 B = WorkflowStep(step_id="b", description="Second", depends_on=("a",))

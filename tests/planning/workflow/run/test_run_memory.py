@@ -9,8 +9,9 @@ import pytest
 from run_cases import called, capable, changes, flow, heard, plan_notes, states, thought, told
 
 from planning.tools import ToolSpec
-from planning.workflow import Capabilities, MemoryItem, WorkflowResult, run_workflow
+from planning.workflow import Capabilities, WorkflowResult, run_workflow
 from planning.workflow.conditions import ConditionInvalid, is_done
+from planning.workflow.run.memory import MemoryItem
 from session import Session
 
 DATA = {"Revenue": {"2023": 5, "2024": None}, "rows": [{"id": 7}, {"id": 8}]}

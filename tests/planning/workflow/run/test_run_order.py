@@ -12,7 +12,8 @@ import pytest
 from run_cases import called, capable, flow, thought
 
 from planning.tools import ToolContext
-from planning.workflow import StepRecord, WorkflowError, WorkflowResult, arun_workflow, run_workflow
+from planning.workflow import WorkflowError, WorkflowResult, arun_workflow, run_workflow
+from planning.workflow.run.records import StepRecord
 from session import Session
 
 

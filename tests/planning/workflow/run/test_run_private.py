@@ -11,7 +11,9 @@ import pytest
 from run_cases import called, capable, flow, heard, plain_tool, plan_notes, states, told
 
 from planning import Plan
-from planning.workflow import Capabilities, MemoryItem, StepRecord, Workflow, WorkflowRun, run_workflow
+from planning.workflow import Capabilities, Workflow, run_workflow
+from planning.workflow.run.memory import MemoryItem
+from planning.workflow.run.records import StepRecord, WorkflowRun
 from session import Session, Snapshot
 from session.events import SessionEvent
 

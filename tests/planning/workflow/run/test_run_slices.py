@@ -11,16 +11,9 @@ import pytest
 from run_cases import called, capable, changes, flow, heard, plan_notes, plan_of, thought
 
 from planning import Plan
-from planning.workflow import (
-    MemoryItem,
-    RunChanged,
-    StepChanged,
-    StepRecord,
-    Workflow,
-    WorkflowRun,
-    arun_workflow,
-    run_workflow,
-)
+from planning.workflow import Workflow, arun_workflow, run_workflow
+from planning.workflow.run.memory import MemoryItem
+from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun
 from session import InProcessEventBus, Session, select_all, select_latest
 from session.events import SessionEvent, ToolInvoked
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from planning.reading import Document, read_document
 from planning.workflow.capabilities import Capabilities
-from planning.workflow.checks.steps import check_steps
+from planning.workflow.checks.steps import KINDS, check_steps
 from planning.workflow.codes import CODES, Severity
 from planning.workflow.drafts import Draft
 from planning.workflow.findings import Finding, Found, Path, pointer_of
@@ -72,7 +72,8 @@ def _validated(source: object, capabilities: Capabilities | None, *, is_finished
     if capabilities is None:
         checked = check_steps(drafts)
     else:
-        checked = check_steps(drafts, capabilities.by_kind, capabilities.inputs)
+        known = capabilities.tools, capabilities.handlers, capabilities.agents
+        checked = check_steps(drafts, dict(zip(KINDS, known, strict=True)), capabilities.inputs)
     if document.found or shape:
         checked = _causes(checked, shape, document, form, drafts)
     found += checked

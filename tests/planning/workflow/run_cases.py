@@ -101,11 +101,7 @@ def changes(records: Iterable[StepRecord]) -> list[tuple[str, str]]:
     return [(each.step_id, each.status) for each in records]
 
 
-MAYBE = told(
-    "it was stopped while it ran and may have taken effect, so it is not run again; look whether it did, "
-    "and go on without it",
-    "interrupted",
-)
+MAYBE = told("It was interrupted and may have taken effect. Check before you continue.", "interrupted")
 
 
 def tool_threads() -> list[str]:

@@ -33,9 +33,7 @@ def test_a_workflow_that_may_not_be_changed_refuses_every_edit(
     locked = replace(AB, can_modify=False)
     with pytest.raises(WorkflowLocked) as refused:
         edit(locked)
-    assert str(refused.value) == (
-        "the workflow may not be changed: its can_modify is False; make one of your own"
-    )
+    assert str(refused.value) == ("the workflow may not be changed: its can_modify is False; change a copy")
 
 
 @pytest.mark.parametrize(

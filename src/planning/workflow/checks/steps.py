@@ -19,13 +19,15 @@ from planning.workflow.drafts import Draft
 from planning.workflow.findings import Found
 from planning.workflow.references import MARK, find_plain, has_reference
 
-__all__ = ["check_steps"]
+__all__ = ["KINDS", "check_steps"]
 
 _CONTAINERS = (dict, list, tuple)
 _CALLS = frozenset({"type", "name", "agent", "tool"})
 _MOST_KEPT = 20_000
 _MOST_NAMED = 5
 _ARTICLES = {"tool": "a tool", "handler": "a handler", "agent": "an agent"}
+KINDS = tuple(_ARTICLES)
+"""What a step may name."""
 
 
 def check_steps(
@@ -40,7 +42,7 @@ def check_steps(
 
     Args:
         drafts: The steps.
-        known: The names that exist, by ``tool``, ``handler`` and ``agent``. Names of a kind that is None
+        known: The names that exist, by kind (see ``KINDS``). Names of a kind that is None
             or missing are not checked.
         inputs: By name of a tool, what inputs of it are checked against.
 

@@ -228,7 +228,9 @@ class Caller:
         self._begin(call)
         try:
             await self._written()
-        except Exception as error:  # noqa: BLE001 - a session may refuse a change in any way; the run raises it
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a session may refuse a change in any way; the run raises it
             raise Ended(error) from None
         call.is_trying = True
         try:

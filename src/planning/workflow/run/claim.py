@@ -19,9 +19,7 @@ from session.events import SessionId
 __all__ = ["MAYBE", "change_of_done", "claim", "compared", "done_and_lost", "live_runs", "lost_by_status"]
 
 MAYBE = StepError(
-    "it was stopped while it ran and may have taken effect, so it is not run again; look whether it did, "
-    "and go on without it",
-    code="interrupted",
+    "It was interrupted and may have taken effect. Check before you continue.", code="interrupted"
 )
 
 _WHAT_IT_DID = ("description", "type", "name", "agent", "inputs", "expected_key", "output_path")
@@ -35,7 +33,7 @@ class _LiveRuns:
 
 
 def live_runs(session: Session) -> dict[str, WorkflowRun]:
-    """The runs of a session that are going on, by id; whoever claimed a run removes it when it ends.
+    """The runs of a session that are going on, by id. The caller that claimed a run removes it when it ends.
 
     Call this inside a transaction of the session, so that all callers get the same dict.
     """

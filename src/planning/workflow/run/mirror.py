@@ -23,7 +23,7 @@ StepMark = tuple[str, StepStatus, str | None]
 _NAMELESS = "Run a workflow"
 _LISTED = 8
 _FOREIGN = "the session has another active plan, which is left alone; the plan does not show this run"
-_STOPPED = "the plan was replaced by someone else while the workflow ran; it shows the run no more"
+_STOPPED = "other code replaced the plan while the workflow ran; it no longer shows this run"
 
 
 class RunMirror:

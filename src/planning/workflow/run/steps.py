@@ -263,7 +263,7 @@ class Steps:
             if not is_done(step.done_check, self._known.memory, key):
                 return False
         except ConditionInvalid as error:
-            self._warnings.append(f"step {step.step_id}: its done_check was left out of account: {error}")
+            self._warnings.append(f"step {step.step_id}: done_check ignored: {error}")
             return False
         item = MemoryItem(type="step_skipped", key=key, step_id=step.step_id, created_at=now())
         self._known.remember(step, self._known.memory)

@@ -79,8 +79,8 @@ def test_what_needs_the_output_of_a_failure_that_is_passed_over_fails_for_itself
         called("c", "a"),
     )
     message = (
-        "'${a.output}' has no value: step a gave no output; let this step depend on it, or leave the "
-        "reference out"
+        "'${a.output}' has no value: step a gave no output; let this step depend on it, or remove "
+        "the reference"
     )
     assert dict(result.errors) == {"a": BROKEN, "b": told(message)}
     assert (result.status, dict(result.outputs)) == ("failed", {"c": "worked"})

@@ -18,7 +18,7 @@ from planning.workflow import Capabilities, WorkflowResult, arun_workflow, run_w
 from planning.workflow.run.records import StepChanged
 from session import Session
 
-REPLACED = "the plan was replaced by someone else while the workflow ran; it shows the run no more"
+REPLACED = "other code replaced the plan while the workflow ran; it no longer shows this run"
 
 
 def text(session: Session) -> str:

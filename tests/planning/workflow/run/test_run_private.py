@@ -120,7 +120,7 @@ def test_a_private_tool_is_tried_again_like_any_other(caplog: pytest.LogCaptureF
     assert (dict(result.outputs), dict(result.errors)) == ({"a": "back again"}, {})
 
 
-UNKEPT = "has no value: what step a gave is not known; let a store it under an expected_key"
+UNKEPT = "has no value: the output of step a is not known; store it under an expected_key"
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ class Steps:
                 if item is not None:
                     transaction.dispatch(item)
             self._mirror.mark(transaction, [mark for _, _, mark in waiting if mark is not None])
-            self._waiting = []
+        self._waiting = []
 
     async def written(self) -> None:
         """Wait until what waits now is written, together with what other steps change in the same turn."""
@@ -225,31 +225,34 @@ class Steps:
 
     async def run(self, step: WorkflowStep) -> None:
         """Run a step that is ready, and make ready what waits for it."""
+        is_called = False
         try:
-            if not self._is_skipped(step):
-                await self._carry_out(step)
+            is_called = not self._is_skipped(step) and await self._carry_out(step)
         except StepFailed as error:
             self._fail(step, error.error)
+        if not is_called:
+            await self.written()  # a call waits before it is made: no step keeps the event loop to itself
         self._advance()
 
-    async def _carry_out(self, step: WorkflowStep) -> None:
+    async def _carry_out(self, step: WorkflowStep) -> bool:
+        """Do what a step says, and say whether it made a call."""
         tool = self._callables.find(step)
         if tool is None:
             output = await self._known.take(step.description, f"step {show(step.step_id)[1:-1]}")
             self._complete(step, None, None, output, "Thought through")
-            await self.written()
-            return
+            return False
         inputs = await off_loop(partial(self._values.resolve, step.inputs)) if step.inputs else {}
         call = Call(step, tool, inputs or task_of(step, tool))
         try:
             outcome = await self._caller.call(call)
         except Interrupted:
             self._interrupted(step, tool, called=call.called)
-            return
+            return True
         if isinstance(outcome, ToolResult):
             self._complete(step, tool, call, outcome.value, "Done" if outcome.is_private else outcome.message)
         else:
             self._fail(step, outcome, attempt=call.attempt, called=call.called)
+        return True
 
     def _is_skipped(self, step: WorkflowStep) -> bool:
         """Whether a step's own condition says that there is nothing to do; then it is recorded as skipped."""

@@ -122,7 +122,17 @@ def test_plain_tools_run_at_the_same_time_in_threads_of_their_own() -> None:
     assert dict(result.outputs) == {"a": True, "b": True, "c": True}
 
 
-def test_a_tool_that_never_waits_keeps_nobody_else_from_running() -> None:
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"type": "tool", "name": "busy"},
+        {},
+        {"done_check": "True"},
+        {"type": "tool", "name": "nobody", "on_failure": "continue"},
+    ],
+    ids=["calls", "thinks", "is skipped", "fails"],
+)
+def test_a_step_that_never_waits_keeps_nobody_else_from_running(fields: dict[str, Any]) -> None:
     async def scene() -> str:
         ran = asyncio.Event()
 
@@ -133,7 +143,7 @@ def test_a_tool_that_never_waits_keeps_nobody_else_from_running() -> None:
             ran.set()
 
         steps = [
-            called(f"s{number}", *([f"s{number - 1}"] if number else []), tool="busy") for number in range(99)
+            thought(f"s{number}", *([f"s{number - 1}"] if number else []), **fields) for number in range(99)
         ]
         run = asyncio.create_task(arun_workflow(flow(*steps), capable(busy=busy)))
         await asyncio.sleep(0)

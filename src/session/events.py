@@ -76,7 +76,7 @@ def _copied(value: Any) -> Any:
 
 
 class _Undrawn:
-    """An id that is drawn when somebody first asks for it: drawing is the dearest part of an event."""
+    """An id that is drawn when it is first read: drawing it would be a fifth of a mark, a sixth of a step."""
 
     def draw(self) -> UUID:
         """The id, the same at every call and in every thread."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from planning.reading import Document, read_document
 from planning.workflow.capabilities import Capabilities
-from planning.workflow.checks.steps import check_steps
+from planning.workflow.checks.steps import KINDS, check_steps
 from planning.workflow.codes import CODES, Severity
 from planning.workflow.drafts import Draft
 from planning.workflow.findings import Finding, Found, Path, pointer_of
@@ -69,7 +69,11 @@ def _validated(source: object, capabilities: Capabilities | None, *, is_finished
     unread = {each.path for each in document.found}
     found += [each for each in shape if not _follows(each, document, unread)]
     drafts = draft_steps(form)
-    checked = check_steps(drafts, capabilities)
+    if capabilities is None:
+        checked = check_steps(drafts)
+    else:
+        known = capabilities.tools, capabilities.handlers, capabilities.agents
+        checked = check_steps(drafts, dict(zip(KINDS, known, strict=True)), capabilities.inputs)
     if document.found or shape:
         checked = _causes(checked, shape, document, form, drafts)
     found += checked

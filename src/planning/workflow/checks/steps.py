@@ -7,7 +7,6 @@ from itertools import chain, islice, pairwise
 from typing import Any
 
 from planning.errors import show
-from planning.workflow.capabilities import Capabilities
 from planning.workflow.checks.conditions import condition_findings
 from planning.workflow.checks.dependencies import cycle_findings, dependency_findings
 from planning.workflow.checks.inputs import DEEP, LITERAL, REFERRING, ToolInputs
@@ -20,16 +19,22 @@ from planning.workflow.drafts import Draft
 from planning.workflow.findings import Found
 from planning.workflow.references import MARK, find_plain, has_reference
 
-__all__ = ["check_steps"]
+__all__ = ["KINDS", "check_steps"]
 
 _CONTAINERS = (dict, list, tuple)
 _CALLS = frozenset({"type", "name", "agent", "tool"})
 _MOST_KEPT = 20_000
 _MOST_NAMED = 5
 _ARTICLES = {"tool": "a tool", "handler": "a handler", "agent": "an agent"}
+KINDS = tuple(_ARTICLES)
+"""What a step may name."""
 
 
-def check_steps(drafts: Sequence[Draft], capabilities: Capabilities | None) -> list[Found]:
+def check_steps(
+    drafts: Sequence[Draft],
+    known: Mapping[str, Collection[str] | None] | None = None,
+    inputs: Mapping[str, ToolInputs] | None = None,
+) -> list[Found]:
     """Find every problem in the steps that a schema cannot express; never raises.
 
     A correct step needs one quick look, which builds no path and no message; a suspicious one is checked
@@ -37,12 +42,14 @@ def check_steps(drafts: Sequence[Draft], capabilities: Capabilities | None) -> l
 
     Args:
         drafts: The steps.
-        capabilities: What exists; None where that is not known, and then no name is checked.
+        known: The names that exist, by kind (see ``KINDS``). Names of a kind that is None
+            or missing are not checked.
+        inputs: By name of a tool, what inputs of it are checked against.
 
     Returns:
         The findings, in no particular order.
     """
-    look = _Look(Overview(drafts), capabilities)
+    look = _Look(Overview(drafts), known or {}, inputs or {})
     for at, draft in enumerate(drafts):
         look.at(at, draft)
     return look.findings()
@@ -64,14 +71,15 @@ class _Look:
         "_referring",
     )
 
-    def __init__(self, overview: Overview, capabilities: Capabilities | None) -> None:
+    def __init__(
+        self,
+        overview: Overview,
+        known: Mapping[str, Collection[str] | None],
+        inputs: Mapping[str, ToolInputs],
+    ) -> None:
         self._overview = overview
-        self._kinds: dict[str | None, Collection[str] | None] = {}
-        self._checked: Mapping[str, ToolInputs] = {}
-        if capabilities is not None:
-            known = (capabilities.tools, capabilities.handlers, capabilities.agents)
-            self._kinds = dict(zip(_ARTICLES, known, strict=True))
-            self._checked = capabilities.inputs
+        self._kinds: dict[str | None, Collection[str] | None] = dict(known.items())
+        self._checked = inputs
         self._found = list[Found]()
         self._depending = dict[int, None]()  # the steps whose dependencies are odd
         self._referring = list[int]()  # those whose references are

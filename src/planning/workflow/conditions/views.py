@@ -7,9 +7,9 @@ from enum import Enum
 from typing import Any, Final
 
 from planning.errors import writable
-from planning.tools.result import plain
+from planning.tools.result import field_names, plain
 from planning.workflow.conditions.grammar import LARGEST
-from planning.workflow.values import TEXTS, fields_of, is_written
+from planning.workflow.values import TEXTS, is_written
 
 __all__ = ["OPAQUE", "view"]
 
@@ -64,7 +64,7 @@ def view(value: Any) -> Any:
             return view(read(value))
     if issubclass(kind, TEXTS) or is_written(kind):
         return view(plain(value))
-    names = fields_of(value)
+    names = field_names(value)
     return OPAQUE if names is None else view({name: getattr(value, name) for name in names})
 
 

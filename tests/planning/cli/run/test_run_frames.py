@@ -13,8 +13,8 @@ from syrupy.assertion import SnapshotAssertion
 from planning.cli.run.plain import seconds_text, stopping_text
 from planning.cli.run.progress import Progress
 from planning.cli.run.view_live_run import LiveView, final_frame, frame
-from planning.workflow import StepError, StepRecord, Workflow, WorkflowResult, WorkflowStep
-from planning.workflow.run.records import WorkflowRun
+from planning.workflow import StepError, Workflow, WorkflowResult, WorkflowStep
+from planning.workflow.run.records import StepRecord, WorkflowRun
 from session import Session
 
 ERROR = StepError("find failed [/]. Call it again, or go on without it.", cause="no luck\nat \x1b[2Jall")

@@ -16,7 +16,8 @@ from run_cases import called, capable, changes, flow, heard, plain_tool, plan_of
 from planning.tools import StorageUnavailable, Tool, ToolError, ToolResult
 from planning.tools.errors import RateLimitExceeded
 from planning.tools.guard import CircuitBreaker, Retry
-from planning.workflow import Capabilities, StepRecord, run_workflow
+from planning.workflow import Capabilities, run_workflow
+from planning.workflow.run.records import StepRecord
 from session import Session
 
 GIVEN_UP = "work took longer than 0.01 s and was given up; call it again, or go on without it"

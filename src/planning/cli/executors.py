@@ -1,4 +1,4 @@
-"""The executors that a run may be given by name, and their end."""
+"""The executors of a run, by name."""
 
 from __future__ import annotations
 
@@ -8,29 +8,25 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from planning.cli.printable import printable
-from planning.cli.run.options import OptionError
+from planning.cli.terminal import printable
+from planning.cli.usage import Refused, bad_option
 from planning.errors import show
 
-__all__ = ["ExecutorError", "check_executor_name", "executor_of"]
+__all__ = ["check_executor_name", "executor_of"]
 
 _DASK: Final = re.compile(r"dask://(?P<address>[^\s/]+:\d{1,5})/?")
 _CONNECT: Final = 5.0  # seconds
 _CLOSE: Final = 2.0
 
 
-class ExecutorError(Exception):
-    """An executor cannot be had; the text says why, on one line."""
-
-
 def check_executor_name(name: str | None) -> None:
-    """Refuse what names no executor.
+    """Refuse an unknown executor.
 
     Raises:
-        OptionError: It does not.
+        BadParameter: The name is not one of an executor.
     """
     if name not in {None, "threads", "processes"} and not _DASK.fullmatch(name or ""):
-        raise OptionError(f"{show(name)} is none of threads, processes, dask://HOST:PORT")
+        raise bad_option("--executor", f"unknown {show(name)}; use threads, processes or dask://HOST:PORT")
 
 
 @contextmanager
@@ -38,7 +34,7 @@ def executor_of(name: str | None, max_parallel: int) -> Iterator[Executor | None
     """The executor of a name, which is ended after the block, with whatever still runs there.
 
     Raises:
-        ExecutorError: It cannot be had.
+        Refused: It cannot be used.
     """
     match name:
         case None:
@@ -67,15 +63,15 @@ def _on_dask(address: str) -> Iterator[Executor]:
 
         from planning.workflow.executors import dask
     except ImportError:
-        raise ExecutorError(
-            "--executor dask:// needs Dask; run pip install 'session-planning[distributed]'"
+        raise Refused(
+            "--executor dask:// needs Dask; install it with pip install 'session-planning[distributed]'"
         ) from None
     try:
         client: Any = Client(f"tcp://{address}", timeout=_CONNECT, set_as_default=False)  # type: ignore[no-untyped-call] # it has type hints for some of what it does
     except Exception as error:  # noqa: BLE001 - it may fail in any way
-        told = f"it answers nothing within {_CONNECT:g} s" if isinstance(error, TimeoutError) else str(error)
-        raise ExecutorError(
-            f"--executor dask://{printable(address)} cannot be reached: {printable(' '.join(told.split()))}"
+        reason = f"no answer within {_CONNECT:g} s" if isinstance(error, TimeoutError) else str(error)
+        raise Refused(
+            f"cannot reach --executor dask://{printable(address)}: {printable(' '.join(reason.split()))}"
         ) from None
     try:
         yield dask(client)

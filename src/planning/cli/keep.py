@@ -1,4 +1,4 @@
-"""Keeping a run in a file, and going on with one that was kept."""
+"""Saving a run in a file, and resuming one from it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from planning.cli.printable import printable
-from planning.cli.source import SourceError, read_bytes
+from planning.cli.source import name_of, read_bytes
+from planning.cli.terminal import printable
+from planning.cli.usage import Refused
 from planning.errors import show
 from planning.model import Plan
 from planning.tools.result import plain
@@ -24,41 +25,48 @@ from planning.workflow.run.result import WorkflowResult
 from session import Session, Snapshot, SnapshotError
 
 __all__ = [
-    "KeepError",
+    "MOST_BYTES",
+    "TYPES",
     "check_target",
     "default_target",
     "kept_run",
     "past_result",
     "read_snapshot",
+    "snapshot_of",
     "write_snapshot",
 ]
 
-_TYPES = (WorkflowRun, StepRecord, MemoryItem, Plan)
-_MOST_OF_SNAPSHOT = 2_000_000_000
-
-
-class KeepError(Exception):
-    """A snapshot cannot be read, written, or gone on with; the text says why, on one line."""
+TYPES: Final = (WorkflowRun, StepRecord, MemoryItem, Plan)
+"""The slices of a run."""
+MOST_BYTES: Final = 2_000_000_000
+"""The bytes of the largest snapshot that is read."""
 
 
 def read_snapshot(path: str) -> Snapshot:
     """The snapshot in a file.
 
     Raises:
-        KeepError: There is none, or one that this release does not read.
+        Refused: It cannot be read.
+    """
+    return snapshot_of(read_bytes(path, "--resume", most=MOST_BYTES), path)
+
+
+def snapshot_of(data: bytes | str, path: str | None) -> Snapshot:
+    """The snapshot in the bytes of a file.
+
+    Raises:
+        Refused: This release cannot read it.
     """
     try:
-        return Snapshot.from_json(read_bytes(path, most=_MOST_OF_SNAPSHOT), types=_TYPES)
-    except SourceError as error:
-        raise KeepError(str(error)) from None
+        return Snapshot.from_json(data, types=TYPES)
     except (SnapshotError, UnicodeDecodeError) as error:
-        raise KeepError(f"{_shown(path)} is no snapshot of a run: {_line(error)}") from None
+        raise Refused(f"{name_of(path)} is not a snapshot of a run: {_line(error)}") from None
 
 
 def kept_run(
     snapshot: Snapshot, path: str, workflow: Workflow, prompt: str | None, given: Mapping[str, Any]
 ) -> WorkflowRun:
-    """The run in a snapshot, which must be one that this workflow can resume, with this prompt and values.
+    """The run in a snapshot, if this workflow can resume it with this prompt and these values.
 
     Args:
         snapshot: The snapshot.
@@ -68,46 +76,45 @@ def kept_run(
         given: The values that were given.
 
     Raises:
-        KeepError: It holds no run, or that of something else.
+        Refused: It holds no run, or another one.
     """
     run = snapshot.select_latest(WorkflowRun)
     if run is None:
-        raise KeepError(f"{_shown(path)} holds no run of a workflow")
+        raise Refused(f"{name_of(path)} holds no workflow run")
     change = change_of_done(run, states_of(run.run_id, snapshot.select_all(StepRecord)), workflow)
     if change is not None:
-        raise KeepError(
-            f"{_shown(path)} cannot be resumed: {change}; restore that step, or leave --resume out to start"
-            " over"
+        raise Refused(
+            f"{name_of(path)} cannot be resumed: {change}; restore that step, or omit --resume to start over"
         )
     if workflow.goal != run.workflow.goal:
-        raise KeepError(
-            f"{_shown(path)} is of a run with another goal: {_short(run.workflow.goal)}; restore the goal, or"
-            " leave --resume out to start over"
+        raise Refused(
+            f"{name_of(path)} holds a run with another goal: {_short(run.workflow.goal)}; restore the goal,"
+            " or omit --resume to start over"
         )
     if prompt is not None and prompt != run.user_prompt:
-        raise KeepError(
-            f"{_shown(path)} is of a run with another prompt: {_short(run.user_prompt)}; leave the prompt out"
-            " to go on with that, or leave --resume out to begin anew"
+        raise Refused(
+            f"{name_of(path)} holds a run with another prompt: {_short(run.user_prompt)}; omit the prompt to"
+            " resume with that, or omit --resume to start over"
         )
     for name, value in given.items():
         if name not in run.inputs or plain(run.inputs[name]) != plain(value):
-            was = f"has {_short(run.inputs[name])}" if name in run.inputs else "was not given it"
-            raise KeepError(
-                f"{_shown(path)} is of a run that {was} for {show(name)}; leave --var {printable(name)} out"
-                " to go on with that, or leave --resume out to begin anew"
+            was = f"with {_short(run.inputs[name])}" if name in run.inputs else "without a value"
+            raise Refused(
+                f"{name_of(path)} holds a run {was} for {show(name)}; omit --var {printable(name)} to resume"
+                " with that, or omit --resume to start over"
             )
     return run
 
 
 def past_result(session: Session, run: WorkflowRun) -> WorkflowResult:
-    """What came of a run that was completed before."""
+    """The result of an earlier run."""
     states = states_of(run.run_id, session.select_all(StepRecord))
     done = {step_id: record for step_id, record in states.items() if record.status == "completed"}
     errors: dict[str, StepError] = {
         step_id: record.error for step_id, record in states.items() if record.error is not None
     }
     return WorkflowResult(
-        status="completed",
+        status="completed" if run.status == "completed" else "failed",
         outputs={step_id: record.output for step_id, record in done.items() if not record.is_withheld},
         memory=memory_of(session.select_all(MemoryItem)),
         errors=errors,
@@ -118,22 +125,22 @@ def past_result(session: Session, run: WorkflowRun) -> WorkflowResult:
 
 
 def check_target(path: str) -> None:
-    """Refuse a file that cannot be written, before anything is run.
+    """Refuse a file that cannot be written, before anything runs.
 
     Raises:
-        KeepError: It is none, or in no folder.
+        Refused: It is something else than a file, or its folder does not exist.
     """
     target = Path(path)
     if target.exists() and not target.is_file():
-        raise KeepError(f"--save {_shown(path)} is no regular file; name another")
+        raise Refused(f"--save {name_of(path)} is not a regular file; name another")
     if not target.resolve().parent.is_dir():
-        raise KeepError(f"--save {_shown(path)} is in no folder that exists; make the folder first")
+        raise Refused(f"--save {name_of(path)} is in a folder that does not exist; create the folder first")
 
 
 def default_target(name: str) -> str:
-    """The file in the current folder that keeps a run, which replaces what was kept there before.
+    """The file in the current folder to save a run in; a run that is there already is replaced.
 
-    A file of that name that does not hold a run is left alone: then the name has a number.
+    A file of that name that holds something else is left alone: the name gets a number.
     """
     targets = (f"{name}.snapshot{'' if number == 1 else f'-{number}'}.json" for number in count(1))
     return next(target for target in targets if not os.path.lexists(target) or _holds_run(target))
@@ -142,7 +149,7 @@ def default_target(name: str) -> str:
 def _holds_run(path: str) -> bool:
     try:
         return read_snapshot(path).select_latest(WorkflowRun) is not None
-    except KeepError:
+    except Refused:
         return False
 
 
@@ -150,14 +157,14 @@ def write_snapshot(session: Session, path: str) -> None:
     """Write the state of a session to a file, which is replaced where it exists, whole or not at all.
 
     Raises:
-        KeepError: It cannot be written.
+        Refused: It cannot be written.
     """
     try:
         _write(session.snapshot().to_json() + "\n", Path(path).resolve())
     except SnapshotError as error:
-        raise KeepError(f"the snapshot cannot be written: {_line(error)}") from None
+        raise Refused(f"cannot write the snapshot: {_line(error)}") from None
     except OSError as error:
-        raise KeepError(f"the snapshot cannot be written: {error.strerror or _line(error)}") from None
+        raise Refused(f"cannot write the snapshot: {error.strerror or _line(error)}") from None
 
 
 def _write(text: str, target: Path) -> None:
@@ -172,10 +179,6 @@ def _write(text: str, target: Path) -> None:
         with suppress(OSError):
             Path(path).unlink()
         raise
-
-
-def _shown(path: str) -> str:
-    return f"'{printable(path)}'"
 
 
 def _short(value: object) -> str:

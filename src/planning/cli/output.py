@@ -1,4 +1,4 @@
-"""Where outputs go while a run goes on: the command's own, and what tools and their processes print."""
+"""Where output goes during a run: the command's own, and what tools and their processes print."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Final, TextIO
 
-__all__ = ["own_stdout", "telling_lines"]
+__all__ = ["own_stdout", "passing_lines"]
 
-_PATIENCE: Final = 0.1  # seconds after which a line without an end is told as it is
+_PATIENCE: Final = 0.1  # seconds after which a line without an end is passed on as it is
 _CHUNK: Final = 65_536
 
 
@@ -25,7 +25,7 @@ def own_stdout() -> Iterator[TextIO]:
     """
     stdout = sys.stdout
     number = _number(stdout)
-    if number is None:  # no file: the command is called from within a program
+    if number is None:  # not a file: the command is called from a program
         with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(sys.stderr or nowhere):  # noqa: PTH123 - no path to speak of
             yield stdout or nowhere
         return
@@ -41,7 +41,7 @@ def own_stdout() -> Iterator[TextIO]:
         finally:
             os.dup2(kept, number)
             os.close(kept)
-            with suppress(OSError):  # whoever wrote to it has flushed it, and knows
+            with suppress(OSError):  # the writer has flushed it, and knows
                 own.close()
 
 
@@ -63,18 +63,18 @@ def _number(stream: TextIO | None) -> int | None:
 
 
 @contextmanager
-def telling_lines(streams: Sequence[TextIO], told: Callable[[str], object]) -> Iterator[None]:
-    """Tell what is printed on streams meanwhile, line by line, from a thread.
+def passing_lines(streams: Sequence[TextIO], take: Callable[[str], object]) -> Iterator[None]:
+    """Pass on what is printed on streams meanwhile, line by line, from a thread.
 
     Args:
         streams: Open files, such as ``sys.stdout``.
-        told: Told each line, without its end.
+        take: Called with each line, without its end.
     """
     numbers = [number for stream in streams if (number := _number(stream)) is not None]
     reading, writing = os.pipe()
     kept = {number: os.dup(number) for number in numbers}
     over = threading.Event()
-    thread = threading.Thread(target=_tell, args=(reading, over, told), name="printed lines", daemon=True)
+    thread = threading.Thread(target=_pass_on, args=(reading, over, take), name="printed lines", daemon=True)
     try:
         for number in numbers:
             os.dup2(writing, number)
@@ -92,7 +92,7 @@ def telling_lines(streams: Sequence[TextIO], told: Callable[[str], object]) -> I
         os.close(reading)
 
 
-def _tell(reading: int, over: threading.Event, told: Callable[[str], object]) -> None:
+def _pass_on(reading: int, over: threading.Event, take: Callable[[str], object]) -> None:
     rest = b""
     while True:
         was_over = over.is_set()
@@ -101,11 +101,11 @@ def _tell(reading: int, over: threading.Event, told: Callable[[str], object]) ->
             if chunk:
                 *whole, rest = (rest + chunk).split(b"\n")
                 for line in whole:
-                    told(_text(line))
+                    take(_text(line))
                 continue
             was_over = True
         if rest:
-            told(_text(rest))
+            take(_text(rest))
             rest = b""
         if was_over:
             return

@@ -1,4 +1,4 @@
-"""Driving a run to its end, or to where signals stop it."""
+"""Driving a run to its end, or to where signals stop it; and ending a command at a termination signal."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from types import FrameType, MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from planning.workflow.run.result import WorkflowResult
+if TYPE_CHECKING:
+    from planning.workflow.run.result import WorkflowResult
 
-__all__ = ["EXIT_CODES", "Drive", "leave_if_held_up"]
+__all__ = ["EXIT_CODES", "Drive", "ending_when_told", "leave_if_held_up"]
 
 EXIT_CODES: Final = MappingProxyType({signal.SIGINT: 130, signal.SIGTERM: 143})
 """The signals that stop a run, and the exit code after each."""
 
-_SOON: Final = 0.2  # seconds; what stops within them need not be spoken of
-_SAME: Final = 0.1  # seconds; who signals a process and its group sends one signal twice
-_LAST_GRACE: Final = 0.5  # seconds that calls which are cancelled at once have to end
+_SOON: Final = 0.2  # seconds; a run that stops within them needs no message
+_SAME: Final = 0.1  # seconds; a signal to a process and to its group arrives twice
+_LAST_GRACE: Final = 0.5  # seconds that calls have to end once they are cancelled
 _IDLE: Final = 0.1  # seconds that a thread without work has to end
 
 
 class Drive:
-    """Runs a coroutine in an event loop of its own, and stops it when it is told to.
+    """Runs a coroutine in a new event loop, and stops it when a signal or ``stop`` asks for it.
 
-    The first signal cancels the coroutine, which ends its steps; the second cancels it again, and half a
-    second later nobody waits any more; nor after the third. A second signal that comes while a tool keeps
-    the event loop busy interrupts that tool.
+    The first signal cancels the coroutine, which ends its steps. The second cancels it again; half a second
+    later, or after the third, the drive stops waiting. A second signal that comes while a tool keeps the
+    event loop busy interrupts that tool.
 
     Attributes:
-        result: What the coroutine gave; None where it was stopped or failed.
+        result: The result of the coroutine; None if it was stopped or failed.
         error: Why it failed.
         signal: The first signal that came.
         ended_by: What a tool raised to end the program.
@@ -47,21 +48,21 @@ class Drive:
     def __init__(
         self, start: Callable[[], Coroutine[Any, Any, WorkflowResult]], stopping: Callable[[], object]
     ) -> None:
-        """Prepare.
+        """Nothing runs yet.
 
         Args:
             start: Makes the coroutine.
-            stopping: Called once when it was told to stop and has not done so soon, in a thread of its
-                own: a tool may keep the event loop busy.
+            stopping: Called once if the coroutine does not stop soon after the first request, in a thread:
+                a tool may keep the event loop busy.
         """
         self._start = start
-        self._messages: SimpleQueue[bool] = SimpleQueue()  # whether to tell, or to end
-        self._teller = threading.Thread(target=self._tell, args=(stopping,), name="stopping", daemon=True)
+        self._messages: SimpleQueue[bool] = SimpleQueue()  # True to call stopping, False to end the thread
+        self._notifier = threading.Thread(target=self._notify, args=(stopping,), name="stopping", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[WorkflowResult] | None = None
         self._last = -math.inf  # when the last signal came, in seconds
-        self._asked = 0  # how often it was told to stop
-        self._heard = 0  # how often the event loop has taken note of that
+        self._asked = 0  # how often it was asked to stop
+        self._heard = 0  # how often the event loop has acted on that
         self.result: WorkflowResult | None = None
         self.error: Exception | None = None
         self.signal: signal.Signals | None = None
@@ -69,13 +70,13 @@ class Drive:
         self.is_given_up = False
 
     def run(self) -> None:
-        """Run it to its end; ``result``, ``error`` and ``signal`` tell what came of it."""
-        self._teller.start()
+        """Run it to its end; then read ``result``, ``error`` and ``signal``."""
+        self._notifier.start()
         try:
             self._run()
         finally:
             self._messages.put(False)
-            self._teller.join()
+            self._notifier.join()
 
     def _run(self) -> None:
         self._loop = loop = asyncio.new_event_loop()
@@ -94,20 +95,20 @@ class Drive:
             self._close(loop)
 
     def stop(self) -> None:
-        """Tell it to stop; more than once, to do so at once. May be called from anywhere."""
+        """Ask it to stop; twice, to stop at once. May be called from anywhere."""
         self._asked += 1
         if self._asked == 1:
             self._messages.put(True)  # it takes no lock that a signal could find taken
         if self._loop is None:
             return
-        with suppress(RuntimeError):  # the loop is closed: it is over
+        with suppress(RuntimeError):  # the loop is closed: the run is over
             self._loop.call_soon_threadsafe(self._hear)
 
     @contextmanager
     def heeding_signals(self) -> Iterator[None]:
-        """Stop it on SIGINT and SIGTERM; what comes after its end is passed over until the block ends."""
+        """Stop it on SIGINT and SIGTERM; signals after its end are ignored until the block ends."""
         if threading.current_thread() is not threading.main_thread():
-            yield  # signals are another's
+            yield  # only the main thread may handle signals
             return
         before = {number: signal.signal(number, self._signalled) for number in EXIT_CODES}
         try:
@@ -118,7 +119,7 @@ class Drive:
 
     def _signalled(self, number: int, _frame: FrameType | None) -> None:
         if self._loop is None:
-            raise SystemExit(EXIT_CODES[signal.Signals(number)])  # nothing was begun
+            raise SystemExit(EXIT_CODES[signal.Signals(number)])  # nothing runs yet
         before, self._last = self._last, time.monotonic()
         if self.is_given_up or self._last - before < _SAME or (self._task is not None and self._task.done()):
             return
@@ -129,7 +130,7 @@ class Drive:
             raise KeyboardInterrupt
 
     def _hear(self) -> None:
-        """Act on having been told to stop; in the event loop."""
+        """Act on a request to stop, in the event loop."""
         task, loop = self._task, self._loop
         if task is None or loop is None or task.done():
             return
@@ -140,7 +141,7 @@ class Drive:
         elif self._heard > 2:
             self._give_up(loop)
 
-    def _tell(self, stopping: Callable[[], object]) -> None:
+    def _notify(self, stopping: Callable[[], object]) -> None:
         if not self._messages.get():
             return
         with suppress(Empty):
@@ -151,7 +152,7 @@ class Drive:
 
     def _give_up(self, loop: asyncio.AbstractEventLoop) -> None:
         self.is_given_up = True
-        loop.set_exception_handler(lambda *_: None)  # what is left of it is nobody's concern
+        loop.set_exception_handler(lambda *_: None)  # what is left may fail in silence
         loop.stop()
 
     def _settle(self, task: asyncio.Task[WorkflowResult]) -> None:
@@ -159,7 +160,7 @@ class Drive:
             self.result = task.result()
         except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
             return
-        except Exception as error:  # noqa: BLE001 - it is told where the drive was begun
+        except Exception as error:  # noqa: BLE001 - the caller reports it
             self.error = error
 
     def _close(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -178,7 +179,7 @@ class Drive:
 
 @contextmanager
 def _waking(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """Let signals wake an event loop: one that comes just before it begins to wait would not be heard."""
+    """Let signals wake an event loop: one that comes just before it starts to wait would be missed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -196,15 +197,32 @@ def _waking(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
         writing.close()
 
 
+@contextmanager
+def ending_when_told() -> Iterator[None]:
+    """End the block at a termination signal too, so that it can clean up."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(_number: int, _frame: FrameType | None) -> NoReturn:
+        raise SystemExit(EXIT_CODES[signal.SIGTERM])
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _holds_up(thread: threading.Thread) -> bool:
     return not thread.daemon or thread.name.startswith("tool ")
 
 
 @contextmanager
 def leave_if_held_up(code: Callable[[], int]) -> Iterator[None]:
-    """Leave the process after the block when threads of it are still at work.
+    """Leave the process after the block if threads that it started still run.
 
-    The interpreter would wait for threads of a pool however long they take, and let others print after
+    The interpreter would wait for the threads of a pool however long they take, and let others print after
     the end of the output.
 
     Args:
@@ -214,7 +232,7 @@ def leave_if_held_up(code: Callable[[], int]) -> Iterator[None]:
     yield
     left = [each for each in threading.enumerate() if each not in before and _holds_up(each)]
     for thread in left:
-        thread.join(_IDLE)  # one of a pool that has nothing to do ends at once
+        thread.join(_IDLE)  # an idle thread of a pool ends at once
     if any(thread.is_alive() for thread in left):
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError, AttributeError):

@@ -118,12 +118,13 @@ class Lines(Silent):
         self._color = color
         self._is_begun = False
         longest = max((len(step.step_id) for step in progress.steps), default=0)
-        self._widths = (min(_WIDEST_ID, longest), _RUN_STATE) if progress.steps else _PLAN_COLUMNS
+        is_run = progress.plan is None and longest > 0
+        self._widths = (min(_WIDEST_ID, longest), _RUN_STATE) if is_run else _PLAN_COLUMNS
 
     def start(self) -> None:
         """Print what runs, if that is known already."""
         progress = self._progress
-        if progress.steps:
+        if progress.steps and progress.plan is None:
             steps = count(len(progress.steps), "step")
             steps += f", {progress.before} done before" if progress.before else ""
             self._print(f"{one_line(progress.title)} ({steps})" if progress.title else steps)

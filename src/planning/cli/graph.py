@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Final
@@ -17,6 +17,7 @@ from planning.cli.terminal import MARKS, columns, count, is_ascii, is_terminal, 
 from planning.cli.usage import EXIT_CODES
 
 if TYPE_CHECKING:
+    from planning.workflow.drawing import State as WorkflowState
     from planning.workflow.drawing import TreeLine
     from planning.workflow.model import Workflow
 
@@ -37,7 +38,7 @@ The tree:
 
 {EXIT_CODES}"""
 # state -> how it is marked
-_MARK_OF: Final = MappingProxyType({
+_MARK_OF: Final[Mapping[WorkflowState, str]] = MappingProxyType({
     "completed": "done", "skipped": "skipped", "in_progress": "running", "failed": "failed",
     "pending": "pending",
 })  # fmt: skip
@@ -45,6 +46,7 @@ _ASCII_LEADS: Final = str.maketrans("├└│─↓", "|`|-v")
 _LEVELS: Final = 12
 _LEVEL: Final = 10  # in a terminal, the columns for each level of the tree
 _NARROWEST: Final = 20
+_STAYS: Final = "\u00a0"  # a blank at which no line is broken
 
 
 class GraphFormat(StrEnum):
@@ -152,12 +154,12 @@ class _Pen:
         text = count(len(workflow.steps), "step")
         states = Counter(map(state_of, workflow.steps))
         if set(states) - {"pending"}:
-            text += ": " + ", ".join(
-                f"{self._mark(_MARK_OF[state])} {states[state]:,} {state.replace('_', ' ')}"
-                for state in _MARK_OF
-                if states[state]
+            # A mark, its number and its words stay on one line.
+            counts = (
+                f"{self._mark(_MARK_OF[each])} {states[each]:,} {each}" for each in _MARK_OF if states[each]
             )
-        yield from self._wrapped(text)
+            text += ": " + ", ".join(each.replace("_", " ").replace(" ", _STAYS) for each in counts)
+        yield from (line.replace(_STAYS, " ") for line in self._wrapped(text))
         if workflow.steps:
             yield ""
 
@@ -234,11 +236,14 @@ def _pieces(text: str, room: int | None) -> Iterator[str]:
     from rich.cells import chop_cells
 
     row = ""
-    for word in text.split(" ") if room is not None and _width(text) > room else ():
+    if room is None or _width(text) <= room:
+        yield text
+        return
+    for word in text.split(" "):
         for part in chop_cells(word, room) or [""]:
             joined = f"{row} {part}" if row else part
             if _width(joined) > room:
                 yield row
                 joined = part
             row = joined
-    yield row or text
+    yield row

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -14,6 +14,8 @@ from planning.cli.terminal import as_json
 from planning.cli.usage import EXIT_CODES, Refused
 
 if TYPE_CHECKING:
+    from planning.model import Plan
+    from planning.workflow.run.result import WorkflowResult
     from session import Session
 
 __all__ = ["SHOW_HELP", "show"]
@@ -69,7 +71,7 @@ def show(
         _show_plan(plan)
 
 
-def _show_plan(plan: Any) -> None:
+def _show_plan(plan: Plan | None) -> None:
     from planning.cli.faces import face_of
     from planning.cli.progress import Progress
 
@@ -80,18 +82,16 @@ def _show_plan(plan: Any) -> None:
         face.end((), (), is_whole=True)
 
 
-def _show_run(result: Any, *, is_verbose: bool) -> None:
+def _show_run(result: WorkflowResult, *, is_verbose: bool) -> None:
     from planning.cli.faces import face_of
     from planning.cli.progress import Progress
     from planning.cli.running import report_lines
     from planning.workflow.run.records import StepRecord, WorkflowRun, states_of
 
-    session, workflow = result.session, result.workflow
-    run = session.select_latest(WorkflowRun)
+    workflow, run = result.workflow, result.session.select_all(WorkflowRun)[-1]
     progress = Progress.of_run(workflow)
-    changes = []
-    for record in states_of(run.run_id, session.select_all(StepRecord)).values():
-        changes += progress.take(record)
+    records = states_of(run.run_id, result.session.select_all(StepRecord)).values()
+    changes = [change for record in records for change in progress.take(record)]
     with face_of(sys.stdout, progress, is_json=False) as face:
         face.show(changes)
         face.end(*report_lines(workflow, progress, result, is_verbose=is_verbose), is_whole=False)

@@ -95,7 +95,7 @@ def console_of(stream: TextIO) -> Console:
     """A terminal to draw on."""
     from rich.console import Console
 
-    return Console(file=stream, no_color=not wants_color(stream))
+    return Console(file=stream, color_system="auto" if wants_color(stream) else None)
 
 
 def painted(text: str, style: str, *, color: bool) -> str:

@@ -45,9 +45,10 @@ def test_a_completed_run_is_a_line_for_each_change(folder: Path) -> None:
     assert ran("fine.json", *WITH, "--prompt", "larks") == (
         "exit code 0\n--- stdout\n"
         "Look into it (2 steps)\n"
-        "running   find  Call find\n"
-        'done      find  0.0 s  {"topic":"larks","pages":3}\n'
-        "done      left  Thought through\n"
+        "find  running   Call find\n"
+        'find  done      0.0 s  {"topic":"larks","pages":3}\n'
+        "left  done      Think of left\n"
+        "\n== Answer ==\nThink of left\n\n"
         "completed: 2 of 2 done, in 0.0 s\n"
     )
     assert list(folder.glob("*.snapshot*")) == []
@@ -79,7 +80,7 @@ def test_the_result_as_json_is_all_that_stands_on_standard_output(folder: Path) 
     }
     assert told == (
         "exit code 1\n--- stderr\n"
-        "planning: failed; to try again what failed:"
+        "planning: failed; to retry the failed steps, run:"
         " planning run failing.json --tools step_tools:tools --json --resume failing.snapshot.json\n"
     )
 
@@ -95,23 +96,27 @@ def test_an_executor_gives_the_same_result(executor: str) -> None:
         (
             step("flaky", retries=2),
             [],
-            "running   flaky  Call flaky\n"
-            "retrying  flaky  attempt 2\n"
-            "done      flaky  0.0 s  at last\n"
+            "flaky  running   Call flaky\n"
+            "flaky  retrying  attempt 2\n"
+            "flaky  done      0.0 s  at last\n"
+            "\n== Answer ==\nat last\n\n"
             "completed: 1 of 1 done, in 0.0 s\n",
             ["flaky", "flaky"],
         ),
         (
             step("find", inputs={"topic": "x"}, expected_key="found", done_check="found > 2"),
             ["--var", "found=3"],
-            "skipped   find  its done_check is true\ncompleted: 0 of 1 done, 1 skipped, in 0.0 s\n",
+            "find  skipped   its done_check is true\n"
+            "\n== Answer ==\n3\n\n"
+            "completed: 0 of 1 done, 1 skipped, in 0.0 s\n",
             [],
         ),
         (
             step("find", inputs={"topic": "x"}, status="completed", completed_at="2024-05-06T07:08:09+00:00"),
             [],
-            "running   find  Call find\n"
-            'done      find  0.0 s  {"topic":"x","pages":3}\n'
+            "find  running   Call find\n"
+            'find  done      0.0 s  {"topic":"x","pages":3}\n'
+            '\n== Answer ==\n{\n  "topic": "x",\n  "pages": 3\n}\n\n'
             "completed: 1 of 1 done, in 0.0 s\n",
             ["find"],
         ),
@@ -138,7 +143,7 @@ def test_a_plan_is_read_from_standard_input(folder: Path) -> None:
     shown = ran("-", *WITH, stdin=f"Here it is:\n```json\n{FAILING}\n```\n")
     assert shown.startswith("exit code 1\n")
     last = (
-        "planning: failed; to try again what failed, with the same plan on standard input:"
+        "planning: failed; to retry the failed steps, run with the same plan on standard input:"
         " planning run - --tools step_tools:tools --resume stdin.snapshot.json\n"
     )
     assert last in shown
@@ -150,25 +155,25 @@ def test_a_plan_is_read_from_standard_input(folder: Path) -> None:
     [
         (
             [],
-            "planning: step 'find' calls the tool 'find', and no tools are given; name an object that holds"
-            " them: --tools my_app:tools",
+            "planning: step 'find' calls the tool 'find', but no tools were given; name an object that"
+            " holds them: --tools my_app:tools",
         ),
         (
             ["--tools", "find"],
-            "planning: step 'find' calls the tool 'find', which is given by its name alone; name an object"
+            "planning: step 'find' calls the tool 'find', which was given by its name alone; name an object"
             " that holds it: --tools my_app:tools",
         ),
         (
             ["--tools", "nowhere:tools"],
-            "planning: --tools nowhere:tools: no module is named 'nowhere', here or among the installed",
+            "planning: --tools nowhere:tools: no module is named 'nowhere', in this folder or installed",
         ),
         (
             [*WITH, "--var", "year"],
-            "Error: Invalid value for '--var': 'year' is no NAME=VALUE; write --var year=2022",
+            "Error: Invalid value for '--var': 'year' is not NAME=VALUE; write --var year=2022",
         ),
         (
             [*WITH, "--var", "=1"],
-            "Error: Invalid value for '--var': '=1' is no NAME=VALUE; write --var year=2022",
+            "Error: Invalid value for '--var': '=1' is not NAME=VALUE; write --var year=2022",
         ),
         (
             [*WITH, "--var", "a=1", "--var", "a=1"],
@@ -181,20 +186,20 @@ def test_a_plan_is_read_from_standard_input(folder: Path) -> None:
         ),
         (
             [*WITH, "--executor", "dask://nowhere"],
-            "Error: Invalid value for '--executor': 'dask://nowhere' is none of threads, processes,"
-            " dask://HOST:PORT",
+            "Error: Invalid value for '--executor': unknown 'dask://nowhere'; use threads, processes"
+            " or dask://HOST:PORT",
         ),
         (
             [*WITH, "--timeout", "0"],
             "Error: Invalid value for '--timeout': a timeout must be seconds of more than 0, at most 1000000,"
             " or None; got 0.0",
         ),
-        ([*WITH, "--save", "."], "planning: --save '.' is no regular file; name another"),
+        ([*WITH, "--save", "."], "planning: --save '.' is not a regular file; name another"),
         (
             [*WITH, "--save", "no/where.json"],
-            "planning: --save 'no/where.json' is in no folder that exists; make the folder first",
+            "planning: --save 'no/where.json' is in a folder that does not exist; create the folder first",
         ),
-        ([*WITH, "--resume", "no.json"], "planning: 'no.json' cannot be read: No such file or directory"),
+        ([*WITH, "--resume", "no.json"], "planning: cannot read 'no.json': No such file or directory"),
     ],
     ids=lambda value: " ".join(value[-2:]) if isinstance(value, list) else "",
 )
@@ -205,7 +210,7 @@ def test_what_cannot_be_done_is_refused_before_anything_runs(arguments: list[str
 def test_an_executor_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert refused("fine.json", *WITH, "--executor", "dask://127.0.0.1:8786") == (
-        "planning: --executor dask:// needs Dask; run pip install 'session-planning[distributed]'"
+        "planning: --executor dask:// needs Dask; install it with pip install 'session-planning[distributed]'"
     )
 
 
@@ -220,9 +225,9 @@ def test_a_cluster_gives_the_same_result() -> None:
 
 
 def test_a_cluster_that_cannot_be_reached_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planning.cli.run.executors._CONNECT", 0.1)
+    monkeypatch.setattr("planning.cli.executors._CONNECT", 0.1)
     assert refused("fine.json", *WITH, "--executor", "dask://127.0.0.1:1") == (
-        "planning: --executor dask://127.0.0.1:1 cannot be reached:"
+        "planning: cannot reach --executor dask://127.0.0.1:1:"
         " Timed out trying to connect to tcp://127.0.0.1:1 after 0.1 s"
     )
 
@@ -264,12 +269,12 @@ def test_a_tool_that_ends_the_program_stops_the_run(name: str, call: str, folder
     assert ran("end.json", *WITH) == (
         "exit code 1\n--- stderr\n"
         f"planning: a tool ended the program with {call}, which stopped the run\n"
-        "planning: stopped; to go on: planning run end.json --tools step_tools:tools"
+        "planning: stopped; to resume, run: planning run end.json --tools step_tools:tools"
         " --resume end.snapshot.json\n"
         "--- stdout\n"
         "Look into it (1 step)\n"
-        f"running   {name}  Call {name}\n"
-        f"stopped   {name}  0.0 s  stopped before it was done\n"
+        f"{name}  running   Call {name}\n"
+        f"{name}  stopped   0.0 s  stopped before it was done\n"
         "stopped: 0 of 1 done, 1 stopped, in 0.0 s\n"
     )
 

@@ -43,14 +43,14 @@ def test_an_async_tool_is_cancelled_and_the_run_goes_on_later(
     assert running.ended() == code
     assert running.shown() == (
         "--- stderr\n"
-        "planning: stopped; to go on: planning run sleeper.json --tools step_tools:tools"
+        "planning: stopped; to resume, run: planning run sleeper.json --tools step_tools:tools"
         " --resume sleeper.snapshot.json\n"
         "--- stdout\n"
         "Look into it (3 steps)\n"
-        "running   find     Call find\n"
-        'done      find     0.0 s  {"topic":"larks","pages":3}\n'
-        "running   sleeper  Call sleeper\n"
-        "stopped   sleeper  0.0 s  stopped before it was done\n"
+        "find     running   Call find\n"
+        'find     done      0.0 s  {"topic":"larks","pages":3}\n'
+        "sleeper  running   Call sleeper\n"
+        "sleeper  stopped   0.0 s  stopped before it was done\n"
         "stopped: 1 of 3 done, 1 stopped, in 0.0 s\n"
     )
     (folder / "go").touch()
@@ -58,9 +58,10 @@ def test_an_async_tool_is_cancelled_and_the_run_goes_on_later(
     assert (done.returncode, done.stderr) == (0, "")
     assert timeless(done.stdout) == (
         "Look into it (3 steps, 1 done before)\n"
-        "running   sleeper  Call sleeper\n"
-        "done      sleeper  0.0 s  slept\n"
-        "done      last     Thought through\n"
+        "sleeper  running   Call sleeper\n"
+        "sleeper  done      0.0 s  slept\n"
+        "last     done      Think of last\n"
+        "\n== Answer ==\nThink of last\n\n"
         "completed: 3 of 3 done, in 0.0 s\n"
     )
     assert calls(folder) == ["find", "sleeper", "sleeper"]
@@ -75,12 +76,13 @@ def test_a_tool_that_cannot_be_cancelled_is_waited_for(executor: str | None, fol
     running.until_told(STOPPING)
     (folder / "go").touch()
     assert running.ended() == 130
-    assert "done      waiter  0.0 s  waited\nstopped: 2 of 3 done, in 0.0 s\n" in running.shown()
+    assert "waiter  done      0.0 s  waited\nstopped: 2 of 3 done, in 0.0 s\n" in running.shown()
     last = shown(folder, "waiter.json", "--tools", "step_tools:once", "--resume", "waiter.snapshot.json")
     assert (last.returncode, last.stderr) == (0, "")
     assert timeless(last.stdout) == (
         "Look into it (3 steps, 2 done before)\n"
-        "done      last    Thought through\n"
+        "last    done      Think of last\n"
+        "\n== Answer ==\nThink of last\n\n"
         "completed: 3 of 3 done, in 0.0 s\n"
     )
     assert calls(folder) == ["find", "waiter"]
@@ -149,7 +151,7 @@ def test_a_reader_that_goes_away_stops_the_run_and_nothing_is_lost(folder: Path)
     assert running.returncode == 1
     assert told == (
         "planning: cannot write the output: Broken pipe\n"
-        "planning: stopped; to go on: planning run waiter.json --tools step_tools:tools"
+        "planning: stopped; to resume, run: planning run waiter.json --tools step_tools:tools"
         " --resume waiter.snapshot.json\n"
     )
     last = shown(folder, "waiter.json", *WITH, "--json", "--resume", "waiter.snapshot.json")
@@ -176,7 +178,7 @@ def test_a_signal_that_comes_twice_at_once_is_one(folder: Path) -> None:
     running.until_told(STOPPING)
     (folder / "go").touch()
     assert running.ended() == 143
-    assert "done      waiter  0.0 s  waited\n" in running.shown()
+    assert "waiter  done      0.0 s  waited\n" in running.shown()
 
 
 def test_a_result_that_cannot_be_written_is_kept(folder: Path) -> None:
@@ -185,7 +187,7 @@ def test_a_result_that_cannot_be_written_is_kept(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (
         1,
         "planning: cannot write the output: No space left on device\n"
-        "planning: completed; to see the result: planning run fine.json --tools step_tools:tools --json"
+        "planning: completed; to see the result, run: planning run fine.json --tools step_tools:tools --json"
         " --resume fine.snapshot.json\n",
     )
     again = shown(folder, "fine.json", "--json", "--resume", "fine.snapshot.json")

@@ -50,9 +50,10 @@ def test_a_failed_run_goes_on_where_it_failed(folder: Path) -> None:
     assert timeless(run("run", "failing.json", *WITH, *RESUME)) == (
         "exit code 0\n--- stdout\n"
         "Look into it (4 steps, 2 done before)\n"
-        "running   fail   Call fail\n"
-        "done      fail   0.0 s  better now\n"
-        "done      right  Thought through\n"
+        "fail   running   Call fail\n"
+        "fail   done      0.0 s  better now\n"
+        "right  done      Think of right\n"
+        "\n== Answer ==\nleft:\nThink of left\nright:\nThink of right\n\n"
         "completed: 4 of 4 done, in 0.0 s\n"
     )
     assert calls(folder) == ["fail", "fail", "find"]
@@ -73,18 +74,18 @@ def test_the_prompt_and_the_values_are_those_of_the_snapshot(folder: Path) -> No
     [
         (
             ["--prompt", "owls"],
-            "'failing.snapshot.json' is of a run with another prompt: 'larks'; leave the prompt out to go on"
-            " with that, or leave --resume out to begin anew",
+            "'failing.snapshot.json' holds a run with another prompt: 'larks'; omit the prompt to resume"
+            " with that, or omit --resume to start over",
         ),
         (
             ["--var", "year=2023"],
-            "'failing.snapshot.json' is of a run that has 2022 for 'year'; leave --var year out to go on with"
-            " that, or leave --resume out to begin anew",
+            "'failing.snapshot.json' holds a run with 2022 for 'year'; omit --var year to resume with"
+            " that, or omit --resume to start over",
         ),
         (
             ["--var", "month=1"],
-            "'failing.snapshot.json' is of a run that was not given it for 'month'; leave --var month out to"
-            " go on with that, or leave --resume out to begin anew",
+            "'failing.snapshot.json' holds a run without a value for 'month'; omit --var month to"
+            " resume with that, or omit --resume to start over",
         ),
     ],
 )
@@ -110,7 +111,7 @@ FIRST = json.loads(FAILING)["steps"]
         ),
         (
             plan(*FIRST, goal="Else"),
-            "is of a run with another goal: 'Look into it'; restore the goal",
+            "holds a run with another goal: 'Look into it'; restore the goal",
         ),
     ],
     ids=["changed", "taken out", "goal"],
@@ -118,7 +119,7 @@ FIRST = json.loads(FAILING)["steps"]
 def test_a_plan_whose_completed_steps_changed_is_refused(document: str, reason: str, folder: Path) -> None:
     (folder / "other.json").write_text(document)
     assert told("other.json", *WITH, *RESUME) == (
-        f"'failing.snapshot.json' {reason}, or leave --resume out to start over"
+        f"'failing.snapshot.json' {reason}, or omit --resume to start over"
     )
     assert calls(folder) == ["fail", "find"]
 
@@ -130,9 +131,10 @@ def test_a_plan_whose_other_steps_were_mended_goes_on(folder: Path) -> None:
     assert timeless(run("run", "failing.json", *WITH, *RESUME)) == (
         "exit code 0\n--- stdout\n"
         "Look into it (5 steps, 2 done before)\n"
-        "done      new    Thought through\n"
-        "done      fail   Thought through\n"
-        "done      right  Thought through\n"
+        "new    done      Think of new\n"
+        "fail   done      Think of fail\n"
+        "right  done      Think of right\n"
+        "\n== Answer ==\nright:\nThink of right\nleft:\nThink of left\n\n"
         "completed: 5 of 5 done, in 0.0 s\n"
     )
     assert calls(folder) == ["fail", "find"]
@@ -150,13 +152,13 @@ def test_a_plan_whose_other_steps_were_mended_goes_on(folder: Path) -> None:
 def test_what_is_no_snapshot_is_refused(text: str, reason: str, folder: Path) -> None:
     (folder / "bad.json").write_text(text)
     assert told("fine.json", *WITH, "--resume", "bad.json") == (
-        f"'bad.json' is no snapshot of a run: {reason}"
+        f"'bad.json' is not a snapshot of a run: {reason}"
     )
 
 
 def test_a_snapshot_without_a_run_is_refused(folder: Path) -> None:
     (folder / "empty.json").write_text(Session().snapshot().to_json())
-    assert told("fine.json", *WITH, "--resume", "empty.json") == "'empty.json' holds no run of a workflow"
+    assert told("fine.json", *WITH, "--resume", "empty.json") == "'empty.json' holds no workflow run"
 
 
 def test_a_completed_run_is_kept_where_that_is_asked_for_and_shown_again(folder: Path) -> None:
@@ -165,7 +167,7 @@ def test_a_completed_run_is_kept_where_that_is_asked_for_and_shown_again(folder:
     assert [each.status for each in saved.select_all(WorkflowRun)] == ["completed"]
     first = run("run", "fine.json", *WITH, "--json", "--save", "again.json")
     shown = run("run", "fine.json", "--json", "--resume", "again.json")
-    nothing = "planning: 'again.json' is of a completed run: there is nothing left to do\n"
+    nothing = "planning: the run in 'again.json' is already complete\n"
     assert shown == first.replace("--- stdout\n", f"--- stderr\n{nothing}--- stdout\n")
     assert calls(folder) == ["find", "find"]
 
@@ -185,7 +187,7 @@ def test_a_run_is_kept_in_one_file_however_often_it_fails(folder: Path) -> None:
     for more in ((), RESUME, RESUME):
         shown = run("run", "failing.json", *WITH, *more)
         assert shown.splitlines()[2] == (
-            "planning: failed; to try again what failed: planning run failing.json --tools step_tools:tools"
+            "planning: failed; to retry the failed steps, run: planning run failing.json --tools step_tools:tools"
             " --resume failing.snapshot.json"
         )
         assert (folder / "failing.snapshot.json").read_text() != before
@@ -200,7 +202,7 @@ def test_a_run_that_was_resumed_is_kept_where_it_was_also_when_it_is_completed(f
     assert kept(folder) == ["my.snapshot.json completed"]
     shown = run("run", "failing.json", *WITH, "--resume", "my.snapshot.json")
     assert shown.startswith(
-        "exit code 0\n--- stderr\nplanning: 'my.snapshot.json' is of a completed run: there is nothing left"
+        "exit code 0\n--- stderr\nplanning: the run in 'my.snapshot.json' is already complete"
     )
     assert calls(folder) == ["fail", "fail", "find"]
 
@@ -219,7 +221,7 @@ def test_the_line_to_go_on_with_is_quoted_for_a_shell(folder: Path) -> None:
     options = ("--max-parallel", "2", "--timeout", "1.5", "--executor", "threads", "--save", "a b.json")
     shown = run("run", "it's mine.json", *WITH, *options)
     assert (
-        "planning: failed; to try again what failed: planning run 'it'\"'\"'s mine.json'"
+        "planning: failed; to retry the failed steps, run: planning run 'it'\"'\"'s mine.json'"
         " --tools step_tools:tools --executor threads --max-parallel 2 --timeout 1.5 --save 'a b.json'"
         " --resume 'a b.json'\n"
     ) in shown
@@ -236,12 +238,12 @@ def test_a_snapshot_that_cannot_be_written_fails_a_run_that_was_fine(
     (folder / "kept.json").write_text("before")
     shown = run("run", "fine.json", *WITH, "--save", "kept.json")
     assert shown.startswith(
-        "exit code 1\n--- stderr\nplanning: the snapshot cannot be written: No space left on device\n---"
+        "exit code 1\n--- stderr\nplanning: cannot write the snapshot: No space left on device\n---"
     )
     assert (folder / "kept.json").read_text() == "before"
     shown = run("run", "failing.json", *WITH)
     assert shown.startswith(
-        "exit code 1\n--- stderr\nplanning: the snapshot cannot be written: No space left on device; the run"
+        "exit code 1\n--- stderr\nplanning: cannot write the snapshot: No space left on device; the run"
         " cannot be resumed\n"
     )
     assert {path.name for path in folder.iterdir() if path.is_file()} == {
@@ -253,4 +255,4 @@ def test_a_step_that_is_done_needs_no_tool_any_more(folder: Path) -> None:
     (folder / "two.json").write_text(plan(step("find", inputs={"topic": "x"}), step("fail", "find")))
     run("run", "two.json", *WITH, "--save", "two.snapshot.json")
     line = told("two.json", "--tools", "find,fail", "--resume", "two.snapshot.json")
-    assert line.startswith("step 'fail' calls the tool 'fail', which is given by its name alone;")
+    assert line.startswith("step 'fail' calls the tool 'fail', which was given by its name alone;")

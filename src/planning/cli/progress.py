@@ -6,7 +6,6 @@ a view that redraws shows ``steps`` again. Nothing here reads or writes anything
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Lock
@@ -15,7 +14,7 @@ from typing import Final, Literal
 
 import attrs
 
-from planning.cli.terminal import count, seconds_text
+from planning.cli.terminal import brief, count, seconds_text
 from planning.model import Plan, PlanStep, StepStatus
 from planning.workflow.model import Workflow
 from planning.workflow.run.records import StepRecord
@@ -28,7 +27,6 @@ _OF_STATUS: Final = MappingProxyType[StepStatus, State]({
     "pending": "pending", "in_progress": "running", "done": "done", "blocked": "blocked",
 })  # fmt: skip
 _OVER: Final = ("done", "skipped", "failed", "blocked")
-_LONGEST_NOTE: Final = 100
 _CUT_SHORT: Final = "stopped before it was done"
 
 
@@ -380,24 +378,4 @@ def _note_of(record: StepRecord, state: State) -> str:
         return _CUT_SHORT
     if record.is_withheld:
         return "its output is private"
-    return _brief(record.output) if record.called else ""
-
-
-def _brief(value: object) -> str:
-    """The beginning of a value as JSON, or of a text; however large it is, only that is read."""
-    if isinstance(value, str):
-        text = value[: _LONGEST_NOTE + 1]
-    elif value is None:
-        return ""
-    else:
-        text = ""
-        try:
-            for part in json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).iterencode(
-                value
-            ):
-                text += part[: _LONGEST_NOTE + 1]
-                if len(text) > _LONGEST_NOTE:
-                    break
-        except (TypeError, ValueError, RecursionError):
-            return f"a value of type {type(value).__name__}"
-    return text if len(text) <= _LONGEST_NOTE else text[: _LONGEST_NOTE - 3] + "..."
+    return brief(record.output) if record.called else ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 import typer
 
 from planning.cli.source import Finished, PlanFile, read_bytes
-from planning.cli.usage import EXIT_CODES, bad_option
+from planning.cli.usage import EXIT_CODES, TOOLS_HELP, bad_option
 from planning.errors import show
 
 if TYPE_CHECKING:
@@ -28,12 +28,7 @@ Examples:
   planning run plan.json --tools my_app:tools --json > result.json
   planning run plan.json --tools my_app:tools --resume plan.snapshot.json
 
-\b
-Tools:
-  --tools module:object imports the module, which runs its code, and
-  takes the object: a registry, a toolbox, a mapping or a list, or a
-  function that returns one. Name only modules that you trust.
-
+{TOOLS_HELP}
 \b
 Values:
   --var year=2022 stores 2022 in the memory as "year", where a

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MARKS",
     "as_json",
+    "brief",
     "can_redraw",
     "columns",
     "console_of",
@@ -45,6 +46,7 @@ _SGR: Final = MappingProxyType({
     "bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36",
 })  # fmt: skip
 _MINUTE: Final = 60
+_LONGEST_BRIEF: Final = 100
 
 
 def printable(text: str) -> str:
@@ -141,3 +143,23 @@ def _plain(value: object) -> Any:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return f"x'{bytes(value).hex()}'"
     return str(value)
+
+
+def brief(value: object) -> str:
+    """The beginning of a value as JSON, or of a text; however large it is, only that is read."""
+    if isinstance(value, str):
+        text = value[: _LONGEST_BRIEF + 1]
+    elif value is None:
+        return ""
+    else:
+        text = ""
+        try:
+            for part in json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).iterencode(
+                value
+            ):
+                text += part[: _LONGEST_BRIEF + 1]
+                if len(text) > _LONGEST_BRIEF:
+                    break
+        except (TypeError, ValueError, RecursionError):
+            return f"a value of type {type(value).__name__}"
+    return text if len(text) <= _LONGEST_BRIEF else text[: _LONGEST_BRIEF - 3] + "..."

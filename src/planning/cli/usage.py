@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from planning.cli.terminal import printable
 from planning.errors import nearest
 
-__all__ = ["EXIT_CODES", "HELP_OPTIONS", "Command", "Group", "Refused", "bad_option"]
+__all__ = ["EXIT_CODES", "HELP_OPTIONS", "TOOLS_HELP", "Command", "Group", "Refused", "bad_option"]
 
 HELP_OPTIONS: Final = {"help_option_names": ["--help", "-h"]}
 
@@ -25,6 +25,13 @@ Exit codes, the same for all commands:
   2    nothing was done: wrong use, or input that cannot be read
   130  stopped by Ctrl-C
   143  stopped by a termination signal
+"""
+
+TOOLS_HELP: Final = """\b
+Tools:
+  --tools module:object imports the module, which runs its code, and
+  takes the object: a registry, a toolbox, a mapping or a list, or a
+  function that returns one. Name only modules that you trust.
 """
 
 

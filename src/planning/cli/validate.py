@@ -12,7 +12,7 @@ import typer
 
 from planning.cli.source import Finished, PlanFile, read_bytes
 from planning.cli.terminal import columns, printable, wants_color
-from planning.cli.usage import EXIT_CODES
+from planning.cli.usage import EXIT_CODES, TOOLS_HELP
 
 if TYPE_CHECKING:
     from planning.workflow.findings import Finding
@@ -29,12 +29,7 @@ Examples:
   my-agent --plan-only | planning validate --format prompt
   planning validate plans/nightly.json --format github
 
-\b
-Tools:
-  --tools module:object imports the module, which runs its code, and
-  takes the object: a registry, a toolbox, a mapping or a list, or a
-  function that returns one. Name only modules that you trust.
-
+{TOOLS_HELP}
 {EXIT_CODES}"""
 SCHEMA_HELP: Final = """\b
 Examples:

@@ -47,7 +47,7 @@ def test_a_signal_ends_it_and_leaves_nothing_behind(number: signal.Signals, code
         start_new_session=True,
     )
     assert running.stdout is not None
-    while not running.stdout.readline().startswith(b"S003  pending -> in_progress"):
+    while not running.stdout.readline().startswith(b"S003     pending -> in_progress"):
         assert running.poll() is None
     running.send_signal(number)
     _, errors = running.communicate(timeout=30)

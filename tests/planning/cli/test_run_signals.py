@@ -107,7 +107,7 @@ def test_a_second_signal_waits_for_nothing(name: str, executor: str | None, fold
     running.signal(SIGINT)
     assert running.ended() == 130
     told = running.shown()
-    assert f"stopped   {name} " in told
+    assert f"{name}  stopped " in told
     assert "Traceback" not in told
     assert told.split("--- stdout\n")[0].endswith(f" --resume {name}.snapshot.json\n")
     (folder / "mended").touch()
@@ -143,7 +143,7 @@ def test_a_reader_that_goes_away_stops_the_run_and_nothing_is_lost(folder: Path)
     assert running.stdout is not None
     assert running.stderr is not None
     with running, running.stderr as errors:
-        while not running.stdout.readline().startswith("running   waiter"):
+        while not running.stdout.readline().startswith("waiter  running"):
             pass
         running.stdout.close()
         (folder / "go").touch()

@@ -187,8 +187,8 @@ def test_a_run_is_kept_in_one_file_however_often_it_fails(folder: Path) -> None:
     for more in ((), RESUME, RESUME):
         shown = run("run", "failing.json", *WITH, *more)
         assert shown.splitlines()[2] == (
-            "planning: failed; to retry the failed steps, run: planning run failing.json --tools step_tools:tools"
-            " --resume failing.snapshot.json"
+            "planning: failed; to retry the failed steps, run: planning run failing.json"
+            " --tools step_tools:tools --resume failing.snapshot.json"
         )
         assert (folder / "failing.snapshot.json").read_text() != before
     assert kept(folder) == ["failing.snapshot.json failed"]

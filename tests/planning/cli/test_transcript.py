@@ -113,7 +113,7 @@ def test_calls_are_read_out_of_langchains_messages(form: str) -> None:
     *messages, old = langchain_messages()
     dumped = {
         "dict": lambda: messages_to_dict(messages),
-        "dumpd": lambda: [dumpd(each) for each in messages],
+        "dumpd": lambda: [dumpd(each) for each in messages],  # type: ignore[no-untyped-call] # it has none
         "model_dump": lambda: [each.model_dump() for each in messages],
     }[form]()
     calls = (Call("a", {"x": 1}), Call("b", "{"), Call("c", "{}"))

@@ -63,6 +63,7 @@ Examples:
 app = typer.Typer(
     cls=Group,
     no_args_is_help=True,
+    suggest_commands=False,
     context_settings=HELP_OPTIONS,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: no markup in it, none read into what a user typed

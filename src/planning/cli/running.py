@@ -263,6 +263,7 @@ def report_lines(
     *,
     is_verbose: bool,
     most: int | None = None,
+    is_stopped: bool = False,
 ) -> tuple[list[Line], list[Line]]:
     """The report of a run: the answer, which comes before its steps, and what comes after them.
 
@@ -272,10 +273,11 @@ def report_lines(
         result: The result; None where the run was stopped.
         is_verbose: Whether the whole output of every step is shown.
         most: How many errors and how many warnings are shown; None for all.
+        is_stopped: Whether the run was stopped, and has only the result of a part.
     """
     first: list[Line] = []
     last: list[Line] = []
-    status = "stopped" if result is None else result.status
+    status = "stopped" if result is None or is_stopped else result.status
     if result is not None:
         if status == "completed":
             first = [("Answer", HEADING), *_answer_lines(workflow, result)]

@@ -15,6 +15,7 @@ from planning.cli.usage import EXIT_CODES, Refused
 
 if TYPE_CHECKING:
     from planning.model import Plan
+    from planning.workflow.model import Workflow
     from planning.workflow.run.result import WorkflowResult
     from session import Session
 
@@ -52,7 +53,7 @@ def show(
 ) -> None:
     """Show a saved session: its plan, or its run with the answer.
 
-    A session that holds a run is shown as the run, because the plan mirrors it.
+    The plan of a session with a run is shown only where it differs: it mirrors the run otherwise.
     """
     session = _session_of(source)
     from planning.cli.keep import past_result
@@ -65,10 +66,20 @@ def show(
         shown = {"plan": plan and asdict(plan), "run": result and result.to_dict()}
         typer.echo(as_json(shown))
         return
+    if result is None or (plan is not None and not _mirrors(plan, result.workflow)):
+        _show_plan(plan)
     if result is not None:
         _show_run(result, is_verbose=verbose)
-    else:
-        _show_plan(plan)
+
+
+def _mirrors(plan: Plan, workflow: Workflow) -> bool:
+    """Whether a plan has the steps of a workflow; a description that ASCII cannot spell is any title."""
+    from planning.text import TITLE, fitted
+
+    pairs = zip(plan.steps, workflow.steps, strict=False)
+    return len(plan.steps) == len(workflow.steps) and all(
+        fitted(step.description, TITLE) in {"", shown.title} for shown, step in pairs
+    )
 
 
 def _show_plan(plan: Plan | None) -> None:
@@ -94,7 +105,9 @@ def _show_run(result: WorkflowResult, *, is_verbose: bool) -> None:
     changes = [change for record in records for change in progress.take(record)]
     with face_of(sys.stdout, progress, is_json=False) as face:
         face.show(changes)
-        face.end(*report_lines(workflow, progress, result, is_verbose=is_verbose), is_whole=False)
+        is_stopped = run.status not in {"completed", "failed"}
+        lines = report_lines(workflow, progress, result, is_verbose=is_verbose, is_stopped=is_stopped)
+        face.end(*lines, is_whole=False)
 
 
 def _session_of(source: str | None) -> Session:

@@ -73,6 +73,15 @@ class Command(TyperCommand):
 class Group(TyperGroup):
     """All commands."""
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command by its name."""
+        try:
+            return super().resolve_command(ctx, args)
+        except typer.TyperException as error:
+            near = nearest(args[0], self.commands)
+            error.message = error.message.rstrip(".") + ("" if near is None else f"; did you mean {near}?")
+            raise
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command; it ends as any program does whose reader is gone, once everything is cleaned up."""
         try:

@@ -77,6 +77,27 @@ def test_a_session_of_a_program_is_shown_without_its_other_slices(folder: Path) 
     assert json.loads(run("show", "session.json", "--json").split("--- stdout\n")[1])["run"] is None
 
 
+def test_a_plan_that_is_not_the_mirror_of_the_run_is_shown_before_it(folder: Path) -> None:
+    document = json.loads((folder / "fine.json").read_text())
+    (name,) = [each for each in document["slices"] if each.endswith(":Plan")]
+    document["slices"][name] = [{"objective": "Mine", "status": "active", "steps": []}]
+    (folder / "both.json").write_text(json.dumps(document))
+    alone = run("show", "fine.json").removeprefix("exit code 0\n--- stdout\n")
+    assert run("show", "both.json") == (
+        f"exit code 0\n--- stdout\n== Final plan ==\nMine (active, 0 of 0 done)\n{alone}"
+    )
+
+
+def test_a_stopped_run_says_so(folder: Path) -> None:
+    text = (
+        (folder / "failing.json")
+        .read_text()
+        .replace('"status": "failed", "started_at"', '"status": "in_progress", "started_at"')
+    )
+    (folder / "stopped.json").write_text(text)
+    assert run("show", "stopped.json").endswith("\nstopped: 2 of 4 done, 1 failed, 1 blocked\n")
+
+
 def test_a_terminal_gets_the_run_as_a_table(snapshot: SnapshotAssertion) -> None:
     text = written_in_terminal(80, "show", "fine.json", NO_COLOR="1")
     assert plain(text.rsplit(ERASED_LINE, 1)[-1]) == snapshot

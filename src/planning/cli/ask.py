@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from planning.cli.source import name_of, read_text
-from planning.cli.terminal import as_json, columns, count, is_ascii, lines_of, printable
+from planning.cli.terminal import HEADING, Line, as_json, columns, count, is_ascii, lines_of, printable
 from planning.cli.usage import EXIT_CODES, Refused, bad_option
 
 if TYPE_CHECKING:
     from planning.agent.sql.database import SqlDatabase
-    from planning.cli.faces import Line
     from session import Session
 
 __all__ = ["ASK_HELP", "answer_lines", "ask"]
@@ -215,7 +214,7 @@ def _generator(
 
 def _shown(question: str, states: Iterable[Mapping[str, Any]], session: Session, *, is_json: bool) -> bool:
     """Show the states of a question as they come, and the answer; returns whether there is one."""
-    from planning.cli.faces import HEADING, face_of
+    from planning.cli.faces import face_of
     from planning.cli.progress import Progress
     from planning.model import Plan
 
@@ -228,31 +227,28 @@ def _shown(question: str, states: Iterable[Mapping[str, Any]], session: Session,
             plan = session.select_latest(Plan)
             face.show(() if plan is None else progress.take(plan))
         width, ellipsis = columns(sys.stdout), "..." if is_ascii(sys.stdout) else "\N{HORIZONTAL ELLIPSIS}"
-        face.end((), answer_lines(state, HEADING, width, ellipsis), is_whole=False)
+        face.end((), answer_lines(state, width, ellipsis), is_whole=False)
     if is_json:
         typer.echo(as_json(state))
     return state.get("success") is True
 
 
-def answer_lines(
-    state: Mapping[str, Any], heading: str, width: int | None = None, ellipsis: str = "..."
-) -> list[Line]:
+def answer_lines(state: Mapping[str, Any], width: int | None = None, ellipsis: str = "...") -> list[Line]:
     """The answer to a question: the SQL, and the rows, or why there are none.
 
     Args:
         state: The final state of the graph.
-        heading: The style of a heading.
         width: The columns of the terminal; None where nothing is cut.
         ellipsis: What is shown for what was cut off.
     """
     lines: list[Line] = []
     if state.get("sql_query") is not None:
-        lines += [("SQL", heading), *((line, "cyan") for line in lines_of(state["sql_query"]))]
+        lines += [("SQL", HEADING), *((line, "cyan") for line in lines_of(state["sql_query"]))]
     if state.get("success") is True:
-        return [*lines, ("Rows", heading), *_row_lines(state.get("execution_result") or {}, width, ellipsis)]
+        return [*lines, ("Rows", HEADING), *_row_lines(state.get("execution_result") or {}, width, ellipsis)]
     what = "Question back" if state.get("needs_user_input") else "No answer"
     answer = str(state.get("answer") or "There is no answer.")
-    return [*lines, (what, heading), *((line, "") for line in lines_of(answer))]
+    return [*lines, (what, HEADING), *((line, "") for line in lines_of(answer))]
 
 
 def _row_lines(result: Mapping[str, Any], width: int | None, ellipsis: str) -> list[Line]:

@@ -10,7 +10,9 @@ import typer
 
 from planning.cli.progress import Change, Progress
 from planning.cli.terminal import (
+    HEADING,
     MARKS,
+    Line,
     can_redraw,
     count,
     lines_of,
@@ -21,13 +23,8 @@ from planning.cli.terminal import (
 )
 from planning.render import plan_text
 
-__all__ = ["HEADING", "Face", "Line", "Lines", "Silent", "face_of", "stopping_text"]
+__all__ = ["Face", "Lines", "Silent", "face_of"]
 
-Line = tuple[str, str]
-"""A line of a report, printable, and its style."""
-
-HEADING: Final = "heading"
-"""The style of a heading."""
 _PLAN_COLUMNS: Final = (7, 22)  # "refused", "in_progress -> blocked"
 _RUN_STATE: Final = 8  # "retrying"
 _WIDEST_ID: Final = 24
@@ -85,12 +82,6 @@ def face_of(
         yield lines
 
 
-def stopping_text(running: int) -> str:
-    """What to say when a run is about to stop, and so many steps still run."""
-    steps = f"{running} running step{'' if running == 1 else 's'}"
-    return f"stopping: waiting for {steps}; press Ctrl-C again to stop at once"
-
-
 class Silent:
     """Shows nothing: the command prints JSON at the end."""
 
@@ -102,8 +93,8 @@ class Silent:
 
     def stopping(self) -> None:
         """Say on standard error that the run is about to stop."""
-        if running := len(self._progress.running):
-            typer.echo(f"planning: {stopping_text(running)}", err=True)
+        if self._progress.running:
+            typer.echo(f"planning: {self._progress.stopping()}", err=True)
 
     def end(self, first: Sequence[Line], last: Sequence[Line], *, is_whole: bool) -> None:
         """Show nothing."""

@@ -14,10 +14,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from planning.cli.faces import HEADING, Line, stopping_text
 from planning.cli.output import passing_lines
 from planning.cli.progress import Change, Progress, Step
-from planning.cli.terminal import MARKS, lines_of, one_line, printable, seconds_text
+from planning.cli.terminal import HEADING, MARKS, Line, lines_of, one_line, printable, seconds_text
 
 __all__ = ["Live", "final_frame", "frame"]
 
@@ -121,7 +120,7 @@ class Live:
     def _draw(self) -> None:
         self._measure()
         with self._progress.lock:
-            status = stopping_text(len(self._progress.running)) if self._is_stopping else ""
+            status = self._progress.stopping() if self._is_stopping else ""
             drawn = frame(self._console, self._progress, status)
         self._live.update(drawn, refresh=True)
 

@@ -238,6 +238,11 @@ class Progress:
         parts += [f"{self.counts[state]} {state}" for state in others if self.counts[state]]
         return ", ".join(parts)
 
+    def stopping(self) -> str:
+        """What to say when a run is about to stop."""
+        steps = count(len(self.running), "running step")
+        return f"stopping: waiting for {steps}; press Ctrl-C again to stop at once"
+
     def calls(self) -> str:
         """How many planning calls there were, in words; empty where there were no calls at all."""
         number = self.carried_out + self.refused

@@ -15,8 +15,8 @@ from planning.cli.terminal import as_json, can_redraw
 from planning.cli.usage import EXIT_CODES, Refused
 
 if TYPE_CHECKING:
-    from planning.cli.faces import Line
     from planning.cli.progress import Event
+    from planning.cli.terminal import Line
     from planning.cli.transcript import Call
     from planning.prompt import PlanningToolsSection
 

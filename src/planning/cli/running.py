@@ -17,7 +17,7 @@ import typer
 
 from planning.cli.drive import EXIT_CODES, Drive, leave_if_held_up
 from planning.cli.executors import executor_of
-from planning.cli.faces import HEADING, Face, Line, face_of
+from planning.cli.faces import Face, face_of
 from planning.cli.keep import (
     check_target,
     default_target,
@@ -29,7 +29,7 @@ from planning.cli.keep import (
 from planning.cli.output import own_stdout
 from planning.cli.progress import Progress, Stopped
 from planning.cli.source import name_of
-from planning.cli.terminal import as_json, is_terminal, lines_of, one_line, printable
+from planning.cli.terminal import HEADING, Line, as_json, is_terminal, lines_of, one_line, printable
 from planning.cli.usage import Refused
 from planning.errors import show
 from planning.tools.result import plain

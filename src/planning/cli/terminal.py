@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
+    "HEADING",
     "MARKS",
+    "Line",
     "as_json",
     "brief",
     "can_redraw",
@@ -30,6 +32,12 @@ __all__ = [
     "seconds_text",
     "wants_color",
 ]
+
+Line = tuple[str, str]
+"""A line of a report, printable, and its style."""
+
+HEADING: Final = "heading"
+"""The style of a heading."""
 
 MARKS: Final[Mapping[str, tuple[str, str, str]]] = MappingProxyType({
     "pending": ("○", ".", "dim"),

@@ -63,6 +63,7 @@ class Command(TyperCommand):
             raise
         except typer.TyperException as error:
             error.message = error.message.replace("Got unexpected extra argument(s)", "Too many arguments")
+            # An unknown option: only the nearest name is offered, and none where none is near.
             if (option := vars(error).get("option_name")) is not None and "possibilities" in vars(error):
                 near = nearest(option, (name for param in self.params for name in param.opts))
                 hint = "" if near is None else f"; did you mean {near}?"

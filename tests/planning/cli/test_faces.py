@@ -25,7 +25,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningToolsSection, PlanStep
 from planning.cli.ask import answer_lines
-from planning.cli.faces import HEADING, Lines
+from planning.cli.faces import Lines
 from planning.cli.live import Live, final_frame, frame
 from planning.cli.progress import Progress, Refusal, Stopped
 from planning.cli.replay import events_of
@@ -282,7 +282,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", ANSWERS)
 @pytest.mark.parametrize("width", [40, None])
 def test_an_answer_fits_the_terminal(width: int | None, name: str, snapshot: SnapshotAssertion) -> None:
-    lines = [text for text, _ in answer_lines(ANSWERS[name], HEADING, width)]
+    lines = [text for text, _ in answer_lines(ANSWERS[name], width)]
     assert width is None or max(map(len, lines)) <= max(width, 60)
     assert all(line.isprintable() for line in lines)
     assert "".join(f"{line}\n" for line in lines) == snapshot

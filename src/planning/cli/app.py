@@ -66,7 +66,7 @@ Examples:
   planning validate plan.json --tools search,fetch
   planning graph plan.json
   planning run plan.json --tools my_app:tools
-  planning ask "Which orders are still open?"
+  planning ask --db shop.db --sql-from query.sql
   planning replay examples/triage.jsonl
   planning prompt --strategy par
   planning tools --format anthropic

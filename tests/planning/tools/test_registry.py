@@ -178,6 +178,10 @@ def test_initializing_registers_what_is_installed_once(monkeypatch: pytest.Monke
     assert kept.get_all_tools() == before
 
 
+def test_initializing_registers_nothing_that_an_application_did_not_install() -> None:
+    assert initialize_tools(registry=ToolRegistry()) == ()
+
+
 def test_initializing_without_a_registry_fills_the_default_one(own_default: ToolRegistry) -> None:
     assert [initialize_tools([HOP]), initialize_tools([HOP, Tool("hop", "Other.", add), SPEC])] == [
         ("hop",),

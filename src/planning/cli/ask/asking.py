@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import sqlite3
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn
 
@@ -22,7 +19,6 @@ from planning.cli.ask.statements import given_in_turn
 from planning.cli.ask.views import View, view_of
 from planning.cli.printable import printable
 from planning.errors import ToolError
-from planning.examples.shop import create_database, recorded_sql
 from planning.model import Plan
 from session import Session
 
@@ -41,10 +37,10 @@ class Order:
 
     Attributes:
         question: The question.
-        database: The path or URL of the database; None for the sample database.
-        model: The model that writes the SQL; None for none.
+        database: The path or URL of the database.
+        model: The model that writes the SQL; None with ``statements``.
         base_url: Where its server is; None for the official one.
-        statements: The SQL, where none is to be written.
+        statements: The SQL of each attempt, instead of a model.
         is_json: Whether only the final state is printed, as JSON.
         max_rows: How many rows are read at most.
         timeout: Seconds that a statement may take.
@@ -52,7 +48,7 @@ class Order:
     """
 
     question: str
-    database: str | None
+    database: str
     model: str | None
     base_url: str | None
     statements: tuple[str, ...]
@@ -83,7 +79,7 @@ def _prepared(order: Order, stack: ExitStack) -> tuple[SqlDatabase, Callable[...
     try:
         database = stack.enter_context(
             SqlDatabase(
-                _sample(stack) if order.database is None else order.database,
+                order.database,
                 timeout=order.timeout,
                 max_rows=order.max_rows,
                 samples=order.samples,
@@ -96,23 +92,9 @@ def _prepared(order: Order, stack: ExitStack) -> tuple[SqlDatabase, Callable[...
     return database, generate
 
 
-def _sample(stack: ExitStack) -> str:
-    """The path of a sample database of its own."""
-    try:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="planning-ask-"))
-        path = Path(folder) / "shop.db"
-        create_database(path)
-    except (OSError, sqlite3.Error) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise NothingAsked(f"the sample database cannot be made: {reason}; name one with --db") from None
-    return str(path)
-
-
 def _generator(order: Order, database: SqlDatabase, stack: ExitStack) -> Callable[..., Any]:
-    if order.statements:
-        return given_in_turn(order.statements)
     if order.model is None:
-        return recorded_sql
+        return given_in_turn(order.statements)
     return stack.enter_context(OpenAIChat(order.model, order.base_url, dialect=database.dialect))
 
 

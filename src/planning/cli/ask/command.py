@@ -13,8 +13,6 @@ __all__ = ["ASK_HELP", "ask"]
 # \b keeps a paragraph as it is written.
 ASK_HELP: Final = """\b
 Examples:
-  planning ask
-  planning ask "Which orders are still open?"
   planning ask "Who spent the most?" --db shop.db --model gpt-4.1
   planning ask "Who spent the most?" --db shop.db --model qwen3 \\
       --base-url http://127.0.0.1:8000/v1
@@ -24,10 +22,9 @@ Examples:
 Who writes the SQL:
   A model writes it, with --model, on any server of the
   chat-completions protocol. The key is read from OPENAI_API_KEY; a
-  server that is named with --base-url may need none. Or it stands in
-  the file of --sql-from: one statement, or several with a line of
-  three dashes between them, one for each attempt. Left out, recorded
-  answers are used, which go with the sample database: a small shop.
+  server that is named with --base-url may need none. Or it is in the
+  file of --sql-from: one statement, or several with a line of three
+  dashes between them, one for each attempt.
 
 \b
 What is safe:
@@ -47,6 +44,7 @@ Exit codes:
 _SAMPLES: Final = 3
 _MOST_ROWS: Final = 1_000
 _TIMEOUT: Final = 5.0
+_QUESTION_OF_SQL: Final = "What does this SQL return?"
 
 
 def ask(
@@ -54,7 +52,7 @@ def ask(
         str | None,
         typer.Argument(
             metavar="QUESTION",
-            help="What you want to know; left out, a recorded question about the sample database.",
+            help="What you want to know; may be omitted with --sql-from.",
             show_default=False,
         ),
     ] = None,
@@ -63,7 +61,7 @@ def ask(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="The database, SQLite or DuckDB; left out, the sample database.",
+            help="The database, SQLite or DuckDB.",
             show_default=False,
         ),
     ] = None,
@@ -99,7 +97,7 @@ def ask(
     A statement that turns out wrong, or returns nothing, goes back with what is wrong with it, and another
     one is written.
     """
-    _check(question, db=db, model=model, base_url=base_url, sql_from=sql_from)
+    database = _check(question, db=db, model=model, base_url=base_url, sql_from=sql_from)
     try:
         from planning.cli.ask.asking import NothingAsked, Order, ask_order
     except ImportError as error:
@@ -113,8 +111,8 @@ def ask(
     except NoSourceError:
         raise typer.BadParameter("give a file, or pipe one in", param_hint="'--sql-from'") from None
     order = Order(
-        question=question or _default_question(sql_from),
-        database=db,
+        question=question or _QUESTION_OF_SQL,
+        database=database,
         model=model,
         base_url=base_url,
         statements=statements,
@@ -133,8 +131,11 @@ def ask(
 
 def _check(
     question: str | None, *, db: str | None, model: str | None, base_url: str | None, sql_from: str | None
-) -> None:
+) -> str:
     """Refuse options that do not go together.
+
+    Returns:
+        The database.
 
     Raises:
         typer.BadParameter: They do not.
@@ -148,13 +149,13 @@ def _check(
         raise typer.BadParameter("give one of --model and --sql-from", param_hint="'--sql-from'")
     if base_url is not None and model is None:
         raise typer.BadParameter("it needs --model, the name of a model there", param_hint="'--base-url'")
-    if db is not None and model is None and sql_from is None:
-        raise typer.BadParameter(
-            "it needs --model or --sql-from: what is recorded is about the sample database",
-            param_hint="'--db'",
-        )
-    if question is None and db is not None and sql_from is None:
+    if db is None:
+        raise typer.BadParameter("name the database to ask: --db FILE", param_hint="'--db'")
+    if model is None and sql_from is None:
+        raise typer.BadParameter("it needs --model or --sql-from to get its SQL from", param_hint="'--db'")
+    if question is None and sql_from is None:
         raise typer.BadParameter("say what you want to know", param_hint="'QUESTION'")
+    return db
 
 
 def _is_text(text: str) -> bool:
@@ -163,12 +164,6 @@ def _is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _default_question(sql_from: str | None) -> str:
-    from planning.examples.shop import DEFAULT_QUESTION
-
-    return DEFAULT_QUESTION if sql_from is None else "What does this SQL return?"
 
 
 def _nothing_asked(error: Exception) -> typer.Exit:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from cli_runs import (
     ERASED_LINE,
+    ROOT,
     Clock,
     ascii_terminal,
     drawn,
@@ -17,6 +19,7 @@ from cli_runs import (
 )
 from syrupy.assertion import SnapshotAssertion
 
+from examples.shop import create_database
 from planning import Plan, PlanStep
 from planning.cli.ask.live import LiveView, answer, timed
 from planning.cli.ask.outcome import outcome_of
@@ -132,13 +135,24 @@ def test_a_view_that_is_left_early_stops_drawing() -> None:
     assert written(console) == before
 
 
-def test_in_a_terminal_the_plan_and_the_answer_are_left_standing(snapshot: SnapshotAssertion) -> None:
-    text = written_in_terminal(60, "ask", TERM="xterm-256color", NO_COLOR="1")
+@pytest.fixture
+def asked(tmp_path: Path) -> list[str]:
+    """A question to the shop, whose first statement is wrong."""
+    create_database(tmp_path / "shop.db")
+    statements = str(ROOT / "examples" / "shop" / "spent_most.sql")
+    question = "Which customers spent the most?"
+    return ["ask", question, "--db", str(tmp_path / "shop.db"), "--sql-from", statements]
+
+
+def test_in_a_terminal_the_plan_and_the_answer_are_left_standing(
+    asked: list[str], snapshot: SnapshotAssertion
+) -> None:
+    text = written_in_terminal(60, *asked, TERM="xterm-256color", NO_COLOR="1")
     assert plain(text.rsplit(ERASED_LINE, 1)[-1]) == snapshot
     assert "tried" in text
 
 
-def test_a_terminal_that_cannot_redraw_gets_lines() -> None:
-    text = written_in_terminal(60, "ask", TERM="dumb")
+def test_a_terminal_that_cannot_redraw_gets_lines(asked: list[str]) -> None:
+    text = written_in_terminal(60, *asked, TERM="dumb")
     assert "\x1b" not in text
     assert text.startswith("== Question ==\nWhich customers spent the most?\n\n== Plan ==\n")

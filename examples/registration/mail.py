@@ -17,8 +17,8 @@ from typing import Final, Literal
 
 import attrs
 
-from planning.examples.registration.desk import RegistrationDesk
-from planning.examples.registration.records import Registration
+from examples.registration.desk import RegistrationDesk
+from examples.registration.records import Registration
 
 __all__ = ["NOT_ON_FILE", "SENT", "UNREACHED", "Delivery", "Fate", "compose", "one_line"]
 

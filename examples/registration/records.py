@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import attrs
 
-from planning.examples.registration.desk import RegistrationDesk
+from examples.registration.desk import RegistrationDesk
 from planning.tools import StorageUnavailable
 
 __all__ = ["DOCUMENTS", "Document", "Registration", "create_database", "find_registrations"]

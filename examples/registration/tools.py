@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from planning.examples.registration.desk import RegistrationDesk
-from planning.examples.registration.mail import NOT_ON_FILE, UNREACHED, Delivery, Fate, one_line
-from planning.examples.registration.records import DOCUMENTS, Document, Registration, find_registrations
+from examples.registration.desk import RegistrationDesk
+from examples.registration.mail import NOT_ON_FILE, UNREACHED, Delivery, Fate, one_line
+from examples.registration.records import DOCUMENTS, Document, Registration, find_registrations
 from planning.tools import BaseTool, StorageUnavailable
 
 __all__ = ["LookupRegistration", "SendRegistrationEmail", "registration_tools"]

@@ -24,7 +24,7 @@ from planning.tools.ledger import tool_calls
 from planning.workflow import Capabilities, Workflow, dump_workflow, run_workflow, validate_workflow
 from session import Session
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 FILINGS = ROOT / "examples" / "filings"
 PLAN = FILINGS / "plan.json"
 YEAR_2022 = {"start_date": "2022-01-01", "end_date": "2022-12-31"}

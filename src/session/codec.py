@@ -128,7 +128,7 @@ def _encode_mapping(value: Mapping[Any, Any], place: Place) -> dict[str, Any]:
 class Reader:
     """Turns plain JSON values into values of hinted types.
 
-    One reader reads one document. It remembers what came of a value under a member of a union: unions
+    One reader reads one document. It remembers the result of a value under a member of a union: unions
     inside unions would otherwise be tried over and over, twice as often at each level.
     """
 
@@ -141,7 +141,7 @@ class Reader:
             types: Classes that it may name, beside those of the loaded modules.
 
         Raises:
-            SnapshotError: One of them is no class.
+            SnapshotError: One of them is not a class.
         """
         self._known: dict[str, type] = {}
         for kind in types:
@@ -258,7 +258,7 @@ class Reader:
         return found
 
     def _decode_key(self, text: str, hint: Any, place: Place) -> Any:
-        """A key as its hint has it: a text, or what the text says as JSON."""
+        """A key as its hint requires: the string itself, or its content as JSON."""
         if hint is str or hint is Any:
             return text
         try:

@@ -92,7 +92,7 @@ def replace_latest(_slice: tuple[S, ...], event: S, /) -> tuple[S, ...]:
 
 
 def upsert_by(key: Callable[[S], Hashable]) -> Callable[[tuple[S, ...], S], tuple[S, ...]]:
-    """Build a reducer that replaces the item with the event's key where it stands, or appends."""
+    """Build a reducer that replaces the item with the event's key in its place, or appends the event."""
 
     def upsert(slice_: tuple[S, ...], event: S, /) -> tuple[S, ...]:
         wanted = key(event)

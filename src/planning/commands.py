@@ -1,6 +1,6 @@
 """The commands: frozen requests for a change, one for each planning tool.
 
-Field metadata carries what a model is told about a field, the rule that its text must keep, and
+Field metadata holds the description of a field for the model, the rule for its text, and
 under ``repair`` what turns a value of the wrong shape into the one that is meant.
 """
 

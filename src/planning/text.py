@@ -124,7 +124,7 @@ class TextRule:
 
 
 def ascii_spelling(character: str) -> str | None:
-    """How a character is written in ASCII; empty when it shows nothing; None when there is no way."""
+    """How a character is written in ASCII; empty when it is invisible; None when it cannot be written."""
     import unicodedata  # noqa: PLC0415 - only a refusal needs its tables
 
     if character in _SPELLINGS:
@@ -188,4 +188,4 @@ DETAILS = TextRule(limit=512, multiline=True, blank_is_none=True)
 NOTE = TextRule(limit=512, multiline=True)
 STEP_ID = TextRule(limit=64)
 OUTCOME = TextRule(limit=200)
-"""How much of a step's outcome its note tells: a model may read the plan."""
+"""How much of a step's outcome its note shows: a model may read the plan."""

@@ -40,7 +40,7 @@ class Prompt:
             ns: A namespace, such as ``agents/background``.
             key: A key that is unique in it.
             sections: In the order in which they are read.
-            name: What people call the prompt; the key when left out.
+            name: The prompt's name for people; the key by default.
         """
         self.ns = ns
         self.key = key

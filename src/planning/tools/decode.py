@@ -75,8 +75,8 @@ def read_arguments(arguments: object) -> dict[str, Any]:
     return dict(data)
 
 
-def _refuse(message: str, *, tells: bool = False) -> NoReturn:
-    raise ToolValidationError(Problem(message, tells=tells))
+def _refuse(message: str, *, quotes: bool = False) -> NoReturn:
+    raise ToolValidationError(Problem(message, quotes=quotes))
 
 
 def _parse_text(text: str | bytes | bytearray) -> Any:
@@ -158,6 +158,6 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            _refuse(f"arguments give {show(name)} twice in one object; send each field once", tells=True)
+            _refuse(f"arguments give {show(name)} twice in one object; send each field once", quotes=True)
         found[name] = value
     return found

@@ -181,7 +181,7 @@ class CallPipeline:
             return arguments
         if type(arguments) is not dict and arguments is not None and not isinstance(arguments, Mapping):
             told = f"{tool.name} takes {tool.model.name}, got {type(arguments).__name__}"
-            raise ToolValidationError(Problem(told, tells=False))
+            raise ToolValidationError(Problem(told, quotes=False))
         return self._decode(tool, arguments)
 
     def _decode(self, tool: ToolContract, arguments: object) -> Any:

@@ -52,7 +52,7 @@ def problems_of(error: pydantic.ValidationError, data: object, schema: Mapping[s
     """
     errors = error.errors(include_url=False)[:_MOST_ERRORS]
     if any(each["type"] == "invalid_key" for each in errors):
-        return [Problem(NO_JSON, tells=False)]
+        return [Problem(NO_JSON, quotes=False)]
     placed = [(each, _place(each["loc"], data, schema)) for each in errors]
     if len(placed) > 1:
         placed = _telling(placed, schema)

@@ -81,7 +81,7 @@ _PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 def missing(schema: Mapping[str, Any], path: Path) -> Problem:
     """A required field is not there."""
     return Problem(
-        f"missing; send {expected(node_at(schema, path))}", spell(path), tells=not _is_known(schema, path)
+        f"missing; send {expected(node_at(schema, path))}", spell(path), quotes=not _is_known(schema, path)
     )
 
 
@@ -109,7 +109,7 @@ def unknown_field(
 def wrong_type(schema: Mapping[str, Any], path: Path, value: object) -> Problem:
     """A value is of another type than was asked for."""
     told = f"expected {expected(node_at(schema, path))}, got {type_word(value)}"
-    return Problem(told, spell(path), tells=not _is_known(schema, path))
+    return Problem(told, spell(path), quotes=not _is_known(schema, path))
 
 
 def wrong_option(schema: Mapping[str, Any], path: Path, value: object) -> Problem:
@@ -227,13 +227,13 @@ def refusal(
     found = list(islice(dict.fromkeys(chain(problems, further)), MOST_PROBLEMS))
     listed = in_order(found, schema) if len(found) > 1 else found
     if len(listed) == MOST_PROBLEMS:
-        listed.append(Problem("more may be wrong; mend these first", tells=False))
+        listed.append(Problem("more may be wrong; mend these first", quotes=False))
     return ToolValidationError(listed)
 
 
 def withheld(problem: Problem, schema: Mapping[str, Any]) -> Problem:
     """The problem without a word of what was sent: the schema's own words and names alone."""
-    if not problem.tells:
+    if not problem.quotes:
         return problem
     node, known = schema, list[str | int]()
     for index, name in _PART.findall(problem.path):
@@ -243,7 +243,7 @@ def withheld(problem: Problem, schema: Mapping[str, Any]) -> Problem:
             break
         node = child
         known.append(part)
-    return Problem(f"refused; send {expected(node)}", spell(known), tells=False)
+    return Problem(f"refused; send {expected(node)}", spell(known), quotes=False)
 
 
 def _option(value: object) -> str:

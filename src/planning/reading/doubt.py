@@ -35,7 +35,7 @@ class _Node:
 
 
 def could_belong_outside(text: str, start: int, end: int, known: Container[str] | None) -> int | None:
-    """The first member that could stand in the container around instead, which lacks a bracket.
+    """The first member that could belong to the enclosing container instead, which lacks a bracket.
 
     Args:
         text: The text.

@@ -1,4 +1,4 @@
-"""Finding the document in a text: bare, in a fence, behind thoughts, or within prose."""
+"""Finding the document in a text: bare, in a fence, after thoughts, or within prose."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FIELD_BEFORE = re.compile(r"""(?:^|[,{}\]\n])[ \t]*+(?:"[^"\n]*+"|'[^'\n]*+')\s
 
 
 def locate(text: str, wanted: Wanted, *, is_finished: bool = False) -> tuple[Reading | None, list[Found]]:
-    """Find the one document in a text: its reading, None where there is none; and what was wrong or repaired.
+    """Find the one document in a text: its reading or None, and the errors and repairs.
 
     Args:
         text: The text.
@@ -59,8 +59,8 @@ class _Locator:
         if last is not chosen:  # a draft that is whole is not the document that was cut behind it
             self.errors += [each for each in last.errors if each.code in {"truncated", "too_long"}]
         if others:
-            told = f"the text holds {len(others) + 1} different {noun}s"
-            self._error("several_documents", told, "send one", others[0].start)
+            message = f"the text holds {len(others) + 1} different {noun}s"
+            self._error("several_documents", message, "send one", others[0].start)
         self._look_ahead(chosen)
         self._look_behind(chosen, {each.start: each for each in readings})
         if "surrounding_text" in self.notes and _EMPTY.fullmatch(text, chosen.start, chosen.pos):
@@ -112,9 +112,9 @@ class _Locator:
             readings.append(reading)
             work += reading.work
             if len(readings) > _MOST_READINGS or work > MOST_WORK:
-                told = "too many lists and objects stand in the text, and it is not read further than here"
+                message = "the text has too many lists and objects; it was read up to here"
                 hint = f"send the {self.wanted.noun} alone"
-                stopped = Found("too_long", told, hint, span=(start, start + 1))
+                stopped = Found("too_long", message, hint, span=(start, start + 1))
                 reading.errors = [stopped]
                 break
             is_lost = reading.fault is not None and not self._is_wanted(reading)
@@ -148,13 +148,13 @@ class _Locator:
             return Found("no_json", "the text is empty", hint, span=(0, 1))
         try:
             if isinstance(json.loads(self.text), str):
-                hint = f"send the {noun} itself, not a text that holds it"
+                hint = f"send the {noun} itself, not a string that contains it"
         except (ValueError, RecursionError):
             pass
         return Found("no_json", f"the text holds no {noun}", hint, span=(0, 1))
 
     def _look_ahead(self, chosen: Reading) -> None:
-        """Note what stands before the document."""
+        """Note the text before the document."""
         before = self._before(chosen.start)
         ahead = self.text[:before].rstrip()
         if not ahead:
@@ -165,8 +165,8 @@ class _Locator:
             self._error("truncated", "the text breaks off in its thoughts", f"send the {noun}", end, end)
         is_open = any(ahead.count(opening) > ahead.count(closing) for opening, closing in ("[]", "{}"))
         if ahead[-1] in "[{" or (ahead[-1] == "," and is_open) or _FIELD_BEFORE.search(ahead[-_NEAR:]):
-            told, hint = f"the {noun}'s beginning cannot be read", f"send one {noun}, as plain JSON"
-            self._error("syntax_error", told, hint, len(ahead) - 1)
+            message, hint = f"the {noun}'s beginning cannot be read", f"send one {noun}, as plain JSON"
+            self._error("syntax_error", message, hint, len(ahead) - 1)
         first = before - len(self.text[:before].lstrip())
         self._note_text(first, self.text[self.begin : before])
 
@@ -201,7 +201,7 @@ class _Locator:
         return pos
 
     def _look_behind(self, chosen: Reading, readings: dict[int, Reading]) -> None:
-        """Note what stands behind the document: what ends it, then other text."""
+        """Note the text after the document: its end, then other text."""
         text, pos, extra = self.text, chosen.pos, list[int]()
         while (pos := self._pass_comments(pos, self.notes)) < len(text):
             char = text[pos]
@@ -223,38 +223,38 @@ class _Locator:
         is_json = following is not None and self._written(following) != self._written(chosen)
         if text[pos] in ',:"' or is_json:
             noun = self.wanted.noun
-            told = f"the text goes on behind the {noun}'s last bracket"
-            self._error("syntax_error", told, f"send one {noun}, as plain JSON", pos)
+            message = f"there is more text after the {noun}'s last bracket"
+            self._error("syntax_error", message, f"send one {noun}, as plain JSON", pos)
         elif "surrounding_text" not in self.notes:
             self._note_text(pos, text[pos:])
 
     def _note_text(self, pos: int, text: str) -> None:
-        """Note other text, or keep an error where none is allowed; thoughts and backticks are none then."""
+        """Note other text, or keep an error if it is not allowed; thoughts and backticks do not count."""
         if self.wanted.is_within_text:
             self.notes["surrounding_text"] = (pos, pos + 1, 1)
         elif text.strip("` \t\r\n"):
             noun = self.wanted.noun
             self._error(
-                "syntax_error", f"there is other text around the {noun}", f"send the {noun} alone", pos
+                "syntax_error", f"there is extra text around the {noun}", f"send the {noun} alone", pos
             )
 
     def _drop(self, extra: list[int], chosen: Reading) -> None:
-        """Leave out closing brackets behind the document; an error where one may be another one."""
+        """Ignore closing brackets after the document; an error if one may be meant for another place."""
         if any(each.code == "ambiguous_bracket" for each in self.errors):
             return
         text, known = self.text, self.wanted.fields or None
         alike = [pos for pos in extra if text[pos] == text[chosen.pos - 1]]
         if chosen.forced is not None:
-            told, start = "brackets are missing and too many", chosen.forced
+            message, start = "some brackets are missing and some are extra", chosen.forced
         elif alike and (
             chosen.pos - chosen.start > MOST_WEIGHED
             or could_be_another(text, chosen.start, chosen.pos, known)
         ):
-            told, start = "a closing bracket is too many, and which one is unknown", alike[0]
+            message, start = "there is an extra closing bracket, and it is unclear which", alike[0]
         else:
             for pos in extra:
                 count(self.notes, "extra_bracket", pos, pos + 1)
             return
-        self._error("ambiguous_bracket", told, "close every bracket once", start)
+        self._error("ambiguous_bracket", message, "close every bracket once", start)
         self.notes.pop("missing_bracket", None)
         self.notes.pop("extra_bracket", None)

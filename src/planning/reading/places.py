@@ -1,4 +1,4 @@
-"""Where in the original text a value stands: from a path to offsets and back, and to lines."""
+"""The place of a value in the original text: from a path to offsets and back, and to lines."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class _Children:
         parts: The name or the number of each.
         keys: The span of each name; that of the value for an item.
         values: The span of each value.
-        rest: Where the next one starts, or the closing bracket stands.
+        rest: Where the next one starts, or the closing bracket is.
     """
 
     __slots__ = ("index", "keys", "parts", "rest", "values")
@@ -151,7 +151,7 @@ class Places:
         self._root = start, len(text.rstrip())
 
     def span(self, path: Path, *, at_key: bool = False) -> Span:
-        """Where a value stands, or the name of its field.
+        """The place of a value, or of the name of its field.
 
         Args:
             path: Where it leads nowhere, or behind very many values, the last value on it counts.
@@ -167,7 +167,7 @@ class Places:
         return key if at_key else value
 
     def within(self, start: int, part: Span) -> Span:
-        """Where a part of a string stands.
+        """The place of a part of a string.
 
         Args:
             start: The offset of the string.
@@ -236,7 +236,7 @@ class Places:
         return ends
 
     def _children(self, start: int) -> _Children | None:
-        """What a container holds; None where there is none."""
+        """The content of a container, or None."""
         return self._members(start) if self._text[start] in "{[" else None
 
     def _members(self, start: int) -> _Children:

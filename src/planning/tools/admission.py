@@ -167,7 +167,7 @@ def with_identifier(tool: ToolContract, arguments: object) -> dict[str, Any]:
 
 
 def check_identifiers(tool: ToolContract, arguments: Mapping[str, Any]) -> None:
-    """Stop a call that says of nobody whom it is about.
+    """Reject a call without an identifier.
 
     Raises:
         UserInputNeeded: With the question for the user.

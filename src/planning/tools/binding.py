@@ -20,7 +20,7 @@ Run = Callable[[Any, ToolContext], Any]
 def bind(
     name: str, function: Callable[..., Any], parameters: Any, signature: Signature, *, rules: bool
 ) -> tuple[ParameterModel, Run]:
-    """Say what a tool's arguments are checked against, and how its function is called with them.
+    """Decide what a tool's arguments are checked against, and how its function is called.
 
     Args:
         name: The tool's name.

@@ -32,15 +32,15 @@ class ToolContext:
 
     @classmethod
     def of(cls, values: object, session: Session | None = None) -> ToolContext:
-        """The context that a caller gives as a mapping; names that are no text are left out.
+        """The context that a caller gives as a mapping; names that are not text are omitted.
 
         Raises:
-            ContextInvalid: It is no mapping.
+            ContextInvalid: It is not a mapping.
         """
         if not isinstance(values, Mapping):
             raise ContextInvalid(f"its context must be a dict, got {type(values).__name__}")
         try:
             return cls(session, {name: value for name, value in values.items() if isinstance(name, str)})
-        except Exception:  # noqa: BLE001 - a mapping of one's own may fail in any way
-            told = f"its context cannot be read, a {type(values).__name__}"
-        raise ContextInvalid(told)
+        except Exception:  # noqa: BLE001 - a custom mapping may fail in any way
+            message = f"its context cannot be read, a {type(values).__name__}"
+        raise ContextInvalid(message)

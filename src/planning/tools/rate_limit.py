@@ -58,11 +58,11 @@ class RateLimiter:
             default: The rate of every other key.
             storage: Where calls are counted: ``memory://`` in this process, ``redis://`` or
                 ``valkey://`` in a server (``rediss://`` and ``valkeys://`` with TLS). The options of
-                the redis client may stand behind the URL; without any, a server that does not answer
+                the redis client may follow the URL; without any, a server that does not answer
                 within 2 seconds counts as one that cannot be reached.
 
         Raises:
-            ValueError: A rate or the storage is none of these. The URL is not in the message: it may
+            ValueError: A rate or the storage is invalid. The URL is not in the message: it may
                 hold a password.
             ImportError: The limits library or, for a server, the redis client is not installed.
         """
@@ -124,7 +124,7 @@ class RateLimiter:
         else:
             from planning.tools.background import run_off_loop
 
-            # In a thread of its own: those of asyncio are few, and hold up the end of their loop.
+            # In a separate thread: asyncio has few, and they delay the end of their loop.
             await run_off_loop(lambda _stop: self.hit(key), key, None)
 
     def _take(self, name: str, limits: tuple[RateLimitItem, ...]) -> _Refusal | None:
@@ -146,7 +146,7 @@ def _backend(storage: object) -> _Backend:
         return _memory()
     if separator and scheme in _REDIS:
         return _redis(f"{_REDIS[scheme]}://{rest}")
-    raise ValueError(f"storage is none that is known; {_URLS}")
+    raise ValueError(f"unsupported storage URL; {_URLS}")
 
 
 @attrs.frozen

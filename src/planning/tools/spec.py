@@ -1,4 +1,4 @@
-"""Tools with query types: each type of query has parameters of its own, checked before the call."""
+"""Tools with query types: each type of query has its own parameters, checked before the call."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def check_parameters(model: ParameterModel, params: Mapping[str, Any]) -> None:
         problems = error.problems
     else:
         return
-    raise ParameterError.of(problems)  # outside of the handler: it stands for the other error
+    raise ParameterError.of(problems)  # outside of the handler: it replaces the other error
 
 
 def _as_dict(params: object) -> dict[str, Any]:
@@ -160,7 +160,7 @@ class QueryModel(ParameterModel):
         query_type = data.get("query_type")
         if not isinstance(query_type, str):
             types = ", ".join(self._spec.input_schema)
-            what = "missing" if "query_type" not in data else f"{show(query_type)} is none"
+            what = "missing" if "query_type" not in data else f"{show(query_type)} is not a query type"
             raise ToolValidationError([*problems, Problem(f"{what}; send one of {types}", "query_type")])
         model, parameters = self._spec.model(query_type), None
         try:

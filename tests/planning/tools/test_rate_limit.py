@@ -193,7 +193,7 @@ def test_a_wrong_rate_says_what_to_write_instead(wrong: Any, shown: str) -> None
     assert str(caught.value) == f"default {expected}"
 
 
-UNKNOWN = "storage is none that is known"
+UNKNOWN = "unsupported storage URL"
 UNREADABLE = "storage is no URL that the redis client takes"
 
 

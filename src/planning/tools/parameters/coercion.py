@@ -1,7 +1,7 @@
 """What models send beside the point, taken for what it means.
 
 A JSON text where an array or object belongs, a plain string where an object with one required string
-belongs, 2.0 where an integer belongs, null for a field that may be left out; and a number as text
+belongs, 2.0 where an integer belongs, null for an optional field; and a number as text
 where nothing but a number belongs.
 """
 
@@ -59,7 +59,7 @@ def _only(options: Options, *types: str) -> Mapping[str, Any] | None:
 
 
 def _has_tag(data: Mapping[str, Any], option: Mapping[str, Any]) -> bool:
-    """Whether no field tells that the data is meant for another option of a union."""
+    """Whether no field shows that the data is meant for another option of a union."""
     return not any(
         data[name] not in each.get("enum", [each["const"]] if "const" in each else [data[name]])
         for name, each in option.get("properties", {}).items()
@@ -101,7 +101,7 @@ def _coerced_array(data: Sequence[Any], schema: Mapping[str, Any]) -> list[Any]:
 
 
 def _from_string(text: str, options: Options) -> Any:
-    """What a text stands for where no text belongs: JSON of the right type, or an object's only field."""
+    """A string where another type belongs, read as JSON of that type or as an object's only field."""
     expected, kind = _OPENINGS.get(text.lstrip()[:1], (None, ""))
     if expected is not None and any(option.get("type") == kind for option in options):
         try:

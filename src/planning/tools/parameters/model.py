@@ -22,7 +22,7 @@ class ParameterModel(ABC):
 
     Attributes:
         name: What messages call it.
-        kind: Its type: an instance of it needs no decoding. None where there is no such type.
+        kind: Its type: an instance of it is not decoded. None if there is no such type.
     """
 
     name: str

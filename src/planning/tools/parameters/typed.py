@@ -33,7 +33,7 @@ class TypedModel(ParameterModel):
 
         Args:
             kind: The type.
-            rules: Whether the limits and checks in field metadata hold. Otherwise they are looked at only to
+            rules: Whether the limits and checks in field metadata hold. Otherwise they are read only to
                 say all that is wrong with arguments which are refused anyway.
 
         Raises:

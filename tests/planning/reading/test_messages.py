@@ -75,9 +75,17 @@ def told(document: Document) -> list[Told]:
             ),
         ),
         ("[NaN]", [None], ("not_a_number", "NaN is not a JSON value", "send a number or null", (1, 4))),
-        ("[nul]", ["nul"], ("unquoted_text", "'nul' has no quotes", "write strings in double quotes", (1, 4))),
+        (
+            "[nul]",
+            ["nul"],
+            ("unquoted_text", "'nul' has no quotes", "write strings in double quotes", (1, 4)),
+        ),
         ("[01]", [0], ("bad_number", "'01' is not a readable number", NUMBER, (1, 3))),
-        ('["\\q"]', ["\\q"], ("bad_escape", "a backslash before 'q' is not a JSON escape", BACKSLASH, (2, 4))),
+        (
+            '["\\q"]',
+            ["\\q"],
+            ("bad_escape", "a backslash before 'q' is not a JSON escape", BACKSLASH, (2, 4)),
+        ),
         (
             '["\\\n"]',
             ["\\\n"],

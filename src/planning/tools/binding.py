@@ -96,5 +96,5 @@ def _refuse_more(name: str, signature: Signature, given: int) -> None:
     if lacking:
         raise TypeError(
             f"the function of {name} also needs {', '.join(lacking)}: it is called with its parameters "
-            "and a context behind them, by position"
+            "and then a context, by position"
         )

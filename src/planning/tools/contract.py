@@ -153,10 +153,10 @@ class ToolContract:
         if self.requires_identifier and not self.identifiers:
             raise ValueError("a tool that requires an identifier must name the arguments that can be one")
         if self.retry is not None and self.retry.attempts > 1 and not self.idempotent:
-            raise ValueError("a tool that is not idempotent is never called twice: leave its retry out")
+            raise ValueError("a tool that is not idempotent is never called twice: remove its retry")
         if self.returns_private_data and self.publishes != "call":
             raise ValueError(
-                "a tool with private data publishes its call alone: what it returns is in no event"
+                "a tool with private data cannot publish its value: its result is in no event"
             )
         rules = self.diagnose is None
         signature = read_signature(self.function)

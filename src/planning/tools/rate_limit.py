@@ -183,7 +183,7 @@ def _redis(url: str) -> _Backend:
 
     pool = _pool(url)
     if pool is None:  # raised here and not in the handler: the client's text may hold a part of the URL
-        raise ValueError(f"storage is no URL that the redis client takes; {_URLS}")
+        raise ValueError(f"storage is not a URL that the redis client accepts; {_URLS}")
     limiter = MovingWindowRateLimiter(RedisStorage(url, connection_pool=pool))
     weakref.finalize(limiter, pool.disconnect)  # or its sockets wait for the garbage collector, open
     return _Backend(limiter, is_local=False, errors=(redis.RedisError, OSError))

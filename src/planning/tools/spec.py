@@ -36,7 +36,7 @@ def check_name(_declaration: object, field: attrs.Attribute[Any], value: object)
     if not isinstance(value, str):
         raise TypeError(f"a tool's {field.name} must be text, got {type(value).__name__}")
     if not value.strip():
-        raise ValueError("a tool needs a name: a model calls it by that")
+        raise ValueError("a tool needs a name, by which a model calls it")
     if not _NAME.fullmatch(value):
         raise ValueError(f"{show(value)} cannot be a tool's name: use 1 to 64 letters, digits, _ and -")
 
@@ -180,7 +180,7 @@ class QueryModel(ParameterModel):
             for each, definition in schema.pop("$defs", {}).items():
                 if definitions.setdefault(each, definition) != definition:
                     raise TypeError(
-                        f"{self.name} has two parameter types {each} that hold themselves: rename one"
+                        f"{self.name} has two parameter types {each} that contain themselves: rename one"
                     )
             options.append({**schema, "description": f"For {name}"} if len(types) > 1 else schema)
         parameters = options[0] if len(options) == 1 else {"anyOf": options}

@@ -194,7 +194,7 @@ def test_a_wrong_rate_says_what_to_write_instead(wrong: Any, shown: str) -> None
 
 
 UNKNOWN = "unsupported storage URL"
-UNREADABLE = "storage is no URL that the redis client takes"
+UNREADABLE = "storage is not a URL that the redis client accepts"
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ class MarkStep:
 
 @dataclass(slots=True, frozen=True)
 class MarkSteps:
-    """Several marks as one change: for programs that mark many steps; no tool of a model's sends it.
+    """Several marks as one change: for programs that mark many steps; a model cannot send it.
 
     With ``is_last`` the plan is completed afterwards, also when steps of it are blocked or it has none: the
     work that it shows is over.

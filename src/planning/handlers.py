@@ -146,7 +146,7 @@ def _is_normal_mark(command: MarkStep, plan: Plan | None) -> bool:
 
 
 def diagnose(command: type[Command], arguments: Mapping[str, Any], plan: Plan | None) -> list[Problem]:
-    """What the plan has against arguments that are not well-formed enough to become a command."""
+    """The plan's problems with arguments that are too malformed to become a command."""
     reason = refusal(plan, command)
     problems = [] if reason is None else [Problem(reason)]
     if isinstance(arguments.get("step_id"), str) and command in {UpdateStep, MarkStep}:

@@ -156,7 +156,7 @@ def carry_out(transaction: Transaction, name: str, handler: Handler, command: C)
     checked = handler(command, before)
     transaction.dispatch(checked)
     plan = transaction.latest(Plan)
-    # Reducers build a new plan for every command that a handler let through: the old one
+    # Reducers build a new plan forevery command that a handler let through: the old one
     # here means that another reducer replaced ours, and nothing was carried out.
     if plan is None or (plan is before) is not (handler is handlers.read_plan):
         raise ToolError(f"{name} was not carried out: the session's reducers did not take it")
@@ -166,7 +166,7 @@ def carry_out(transaction: Transaction, name: str, handler: Handler, command: C)
 def _in_transaction(
     session: Session, name: str, handler: Handler
 ) -> Callable[[Command, ToolContext], ToolResult]:
-    """A tool function that checks a command and carries it out as one."""
+    """A tool function that checks a command and carries it out in one transaction."""
     session_id = session.session_id
     reads = handler is handlers.read_plan
 

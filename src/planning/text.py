@@ -148,7 +148,7 @@ def fitted(text: str, rule: TextRule) -> str:
     """A text as a plan may hold it: in ASCII, on one line, and with ``...`` where it is cut to the limit.
 
     Returns:
-        The text; empty when nothing of it shows, or when a character of it has no ASCII spelling.
+        The text; empty if all of it is invisible, or if a character has no ASCII spelling.
     """
     if rule.keeps(text):
         return text

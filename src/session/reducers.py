@@ -54,7 +54,7 @@ class Append:
         check_limit("limit", self.limit)
 
     def __call__(self, slice_: tuple[S, ...], event: S, /) -> tuple[S, ...]:
-        """Return the slice and the event behind it."""
+        """Return the slice with the event appended."""
         grown = (*slice_, event if self.part is None else self.part(event))
         return grown if self.limit is None else grown[-self.limit :]
 

@@ -49,7 +49,7 @@ class Log:
     def push(self, entry: object, limit: int | None = None) -> Log:
         """This log and one more entry, of which the last ``limit`` stay.
 
-        The caller holds the session's lock: two pushes never meet.
+        The caller holds the session's lock: pushes never overlap.
         """
         buffer, start = self._buffer, self._start
         # Another log has grown past this one (a rollback, a transaction given up), the front of the

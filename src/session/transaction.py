@@ -98,7 +98,7 @@ class Store(ProcessLock):
         return twin
 
     def add_route(self, event_type: type, route: Route) -> None:
-        """Add a route behind those of its event type; one that is there already changes nothing.
+        """Add a route after those of its event type; adding it again changes nothing.
 
         Raises:
             TransactionError: This code is inside a transaction.
@@ -154,7 +154,7 @@ class Store(ProcessLock):
 
 
 class Transaction:
-    """Check and change as one: a context manager; see ``Session.transaction``.
+    """Check and change in one step: a context manager; see ``Session.transaction``.
 
     Everything dispatched inside becomes visible to others at once when the block ends, or not at
     all when it raises. Transactions nest: an inner one that raises takes back only its own part.

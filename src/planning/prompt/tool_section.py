@@ -110,7 +110,7 @@ class ToolAwarenessSection(Section[None]):
 def _listing(
     tools: Iterable[Describable | Declaration] | ToolRegistry,
 ) -> Callable[[], tuple[Describable, ...]]:
-    """What gives the tools at each rendering."""
+    """A function that returns the tools at each rendering."""
     if isinstance(tools, ToolRegistry):
         return lambda: tuple(tools)
     if isinstance(tools, Describable):

@@ -24,7 +24,7 @@ class Frame:
     Attributes:
         start: The offset of its opening bracket.
         closer: The bracket that closes it.
-        good: The offset behind the last thing in it that is complete.
+        good: The offset after the last complete item in it.
         last: The offsets of what is its last member, or its last item, when that is a container too.
     """
 

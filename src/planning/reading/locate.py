@@ -56,7 +56,7 @@ class _Locator:
         self.errors, self.notes = list(chosen.errors), dict(chosen.notes)
         others = [each for each in documents[1:] if self._written(each) != self._written(chosen)]
         last = readings[-1]
-        if last is not chosen:  # a draft that is whole is not the document that was cut behind it
+        if last is not chosen:  # a complete draft is not the document that was cut after it
             self.errors += [each for each in last.errors if each.code in {"truncated", "too_long"}]
         if others:
             message = f"the text holds {len(others) + 1} different {noun}s"

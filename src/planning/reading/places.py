@@ -99,7 +99,7 @@ class Edits:
 
         Args:
             offset: In the new text.
-            is_end: Whether it is the end of something: then what was put in behind does not count.
+            is_end: Whether it is the end of something: then an insertion after it does not count.
         """
         at = bisect_right(self._new, offset - is_end) - 1
         if self._moves[at]:
@@ -154,7 +154,7 @@ class Places:
         """The place of a value, or of the name of its field.
 
         Args:
-            path: Where it leads nowhere, or behind very many values, the last value on it counts.
+            path: If it leads nowhere, or past very many values, the last value on it counts.
             at_key: Whether the name is meant.
         """
         key = value = self._root
@@ -184,7 +184,7 @@ class Places:
         return units[part[0]], (units[part[1]] if part[1] < len(units) else self._end(start) - 1)
 
     def path(self, offset: int) -> Path:
-        """The path of the innermost value that starts at an offset or before it, and ends behind it."""
+        """The path of the innermost value that starts at an offset or before it, and ends after it."""
         path: list[str | int] = []
         start = self._root[0]
         while (children := self._children(start)) is not None:

@@ -81,7 +81,7 @@ def plain_value(given: object, wanted: Wanted) -> tuple[Any, list[Found]]:
 
 
 def _fields(value: Any, path: Path, found: list[Found], most: int) -> dict[str, Any]:
-    """What a mapping holds, by names that are texts."""
+    """The items of a mapping, by string names."""
     pairs: Iterable[tuple[Any, Any]]
     if issubclass(type(value), dict):
         pairs = islice(dict.items(value), most)

@@ -229,7 +229,7 @@ def _made(source: Source, found: list[Found], reading: Reading) -> Document:
         return Document(_ONCE.decode(edits.text), source, found, edits, broken)
     except _NotStrict:
         repeated = [_repeated(path, key, edits) for path, key in Places(edits.text).repeated()]
-        if not repeated:  # it is behind very many others
+        if not repeated:  # it comes after very many others
             message = "a field occurs twice in one object"
             span = (reading.start, reading.start + 1)
             repeated = [Found("duplicate_key", message, "send each field once", span=span)]

@@ -173,7 +173,7 @@ class Reading(Brackets):
         if char in ",}]":
             return False  # a comment was before it
         before = text[value_end - 1]
-        if before in "}]" and _BRACKET.search(text, pos) is None:  # prose behind the plan
+        if before in "}]" and _BRACKET.search(text, pos) is None:  # prose after the plan
             self._end(pos)
             return False
         is_apart = before in "}]" or re.search(r"[\n\r]", text[value_end:pos]) is not None

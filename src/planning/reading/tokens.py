@@ -94,5 +94,5 @@ CANDIDATE: Final = re.compile(
 FENCED: Final = re.compile(rf"{_FENCE}[^\n\r`~]*+[\n\r]{_ANY_SPACE}(?=[\[{{])")
 """A fence, up to the bracket that its text starts with."""
 PROSE: Final = re.compile(r"(?:\[[^{}\[\]\"':,]*+\]|\{[^{}\[\]\"':,]*+\})(?!\s*+$)")
-"""Words in brackets, with something behind them."""
+"""Words in brackets, followed by something."""
 FIRST_KEY: Final = re.compile(rf"{_ANY_SPACE}[\"']?({_NAME})[\"']?{_ANY_SPACE}:")

@@ -31,7 +31,7 @@ def count(notes: Notes, code: str, start: int, end: int) -> None:
 
 
 class Fault(Exception):
-    """Something behind which reading cannot simply go on.
+    """An error after which reading cannot simply continue.
 
     Attributes:
         found: The error.
@@ -211,7 +211,7 @@ class ValueReader:
         return end
 
     def odd_string(self, pos: int) -> int:
-        """Read a string in either quotes; gives the offset behind it.
+        """Read a string in either quotes; returns the offset after it.
 
         Raises:
             Fault: It does not end.

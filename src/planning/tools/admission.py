@@ -1,4 +1,4 @@
-"""What a call must pass before it runs: it says whom it is about, and its tool is not left alone."""
+"""The checks before a call runs: its identifier is given, its tool is not switched off, its rate holds."""
 
 from __future__ import annotations
 

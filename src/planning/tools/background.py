@@ -85,7 +85,7 @@ def run_in_thread(function: Callable[[Stop], T], name: str, seconds: float, spen
 async def run_off_loop(
     function: Callable[[Stop], T], name: str, seconds: float | None, spent: float = 0.0
 ) -> T:
-    """The same from async code, without holding up the event loop; None waits without a limit.
+    """The same from async code, without blocking the event loop; None waits without a limit.
 
     A task that is cancelled meanwhile stops waiting; the function runs on.
     """
@@ -113,7 +113,7 @@ async def run_off_loop(
 async def await_within(awaitable: Awaitable[T], name: str, seconds: float | None, spent: float = 0.0) -> T:
     """Await something no longer than so many seconds, of which some are spent; None waits without a limit.
 
-    What ends before it first waits for something needs no timer, which is the dearest part of a short call.
+    A coroutine that ends before it first waits needs no timer, the most expensive part of a short call.
 
     Raises:
         ToolTimeout: It took longer, and was cancelled.
@@ -174,7 +174,7 @@ async def _started(start: Callable[[], Awaitable[T]], kept: list[Callable[[], T]
     """Keep its outcome out of the task.
 
     An event loop in debug mode writes what a task returns to the log, and one that is asked for a strange
-    exception may wait for ever.
+    exception may wait forever.
     """
     try:
         outcome = await start()

@@ -61,7 +61,7 @@ class BaseTool(QueryResponses, ABC):
 
         Args:
             args: The arguments: a dict, or an instance of ``parameters``.
-            context: What the caller knows, such as ``trace_id`` and ``conversation_id``; ``session`` too,
+            context: Values from the caller, such as ``trace_id`` and ``conversation_id``; ``session`` too,
                 where there is one.
 
         Returns:

@@ -20,11 +20,11 @@ def _frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @attrs.frozen
 class ToolContext:
-    """What a tool is given beside its parameters.
+    """What a tool receives beside its parameters.
 
     Attributes:
         session: The session of the agent that calls; None outside any session.
-        values: What the caller knows of the call, such as ``trace_id`` and ``conversation_id``.
+        values: Values from the caller, such as ``trace_id`` and ``conversation_id``.
     """
 
     session: Session | None = None

@@ -85,7 +85,7 @@ class ToolContract:
         name: What the model calls it by: 1 to 64 letters, digits, ``_`` and ``-``.
         description: Its description for the model.
         function: What it does. With ``parameters`` it is called with the parameters, and with a
-            ``ToolContext`` behind them if it takes two arguments. Without, it is called with keyword
+            ``ToolContext`` after them if it takes two arguments. Without, it is called with keyword
             arguments, and what it takes is read from its signature; a parameter with the type
             ``ToolContext`` is given that. It may be a coroutine function. It returns a ``ToolResult``,
             or any value, which then becomes the result's ``value``. It may raise ``ToolError``.
@@ -155,9 +155,7 @@ class ToolContract:
         if self.retry is not None and self.retry.attempts > 1 and not self.idempotent:
             raise ValueError("a tool that is not idempotent is never called twice: remove its retry")
         if self.returns_private_data and self.publishes != "call":
-            raise ValueError(
-                "a tool with private data cannot publish its value: its result is in no event"
-            )
+            raise ValueError("a tool with private data cannot publish its value: its result is in no event")
         rules = self.diagnose is None
         signature = read_signature(self.function)
         model, run = bind(self.name, self.function, self.parameters, signature, rules=rules)

@@ -1,4 +1,4 @@
-"""What a docstring says of a function and of its parameters, in the three styles that are in use.
+"""A function's description and parameters from its docstring, in the three common styles.
 
 Google: https://google.github.io/styleguide/pyguide.html#383-functions-and-methods
 NumPy: https://numpydoc.readthedocs.io/en/latest/format.html

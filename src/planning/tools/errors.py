@@ -151,7 +151,7 @@ class RateLimitExceeded(_Stopped):
 
 
 class CircuitOpen(_Stopped):
-    """A tool failed so often that it is left alone for a while.
+    """A tool failed so often that it is not called for a while.
 
     Attributes:
         retry_after: In how many seconds it is tried again.

@@ -223,7 +223,7 @@ class CircuitBreaker:
         """Start closed.
 
         Args:
-            failures: After how many failures in a row the tool is left alone.
+            failures: After how many failures in a row the tool is not called for a while.
             reset_after: For how many seconds.
             clock: Returns the time in seconds, and never goes back.
 

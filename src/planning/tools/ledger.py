@@ -1,4 +1,4 @@
-"""The ledger: one line for every call, made or refused, read from the session's events."""
+"""The ledger: one line forevery call, made or refused, read from the session's events."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _MORE: Final = Problem("there may be more errors; fix these first")
 
 
 class _Refused(Exception):
-    """Something that cannot be taken, with its problems."""
+    """Output that cannot be used, with its problems."""
 
     def __init__(self, *problems: Problem) -> None:
         super().__init__()
@@ -143,7 +143,7 @@ def parse_planner_output(text: object, *, finished: bool = False) -> PlannerOutp
     """Read what a planner wrote; never raises.
 
     Args:
-        text: One JSON object, or an array of calls, as JSON or almost JSON: bare, fenced, behind thoughts or
+        text: One JSON object, or an array of calls, as JSON or almost JSON: bare, fenced, after thoughts or
             within prose, of at most ``MOST_CHARACTERS``; as text, as UTF-8, or parsed already. A fenced
             object goes before one in prose. Two different ones in the same place are not chosen from.
         finished: Whether the model ended the text by itself, which the provider's finish reason says. Then

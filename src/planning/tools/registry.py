@@ -112,9 +112,7 @@ class ToolRegistry:
         with self._lock:
             is_same = self._tools.get(made.name) is made or self._declared.get(made.name) is tool
             if made.name in self._tools and not replace and not is_same:
-                raise ValueError(
-                    f"a tool is named {made.name} already; pass replace=True to replace it"
-                )
+                raise ValueError(f"a tool is named {made.name} already; pass replace=True to replace it")
             self._declared[made.name] = tool
             self._tools[made.name] = made
             if isinstance(made.parameters, ToolSpec):

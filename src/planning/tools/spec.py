@@ -52,7 +52,7 @@ class QueryTypes:
         output_key: Under which key a workflow stores the output in its memory.
         description: What the tool is for.
         function: What answers: called with the query type and its parameters, and with a
-            ``ToolContext`` behind them if it takes three arguments; plain or async. Without one the
+            ``ToolContext`` after them if it takes three arguments; plain or async. Without one the
             declaration serves ``validate_call`` alone.
 
     Raises:

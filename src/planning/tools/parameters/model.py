@@ -12,7 +12,7 @@ from planning.errors import Problem
 __all__ = ["NO_JSON", "Diagnose", "FreeModel", "ParameterModel"]
 
 NO_JSON = "arguments must hold JSON values only: text, numbers, booleans, null, arrays, objects"
-"""For a mapping from Python that is not JSON: names that are not text, values that hold themselves."""
+"""For a mapping from Python that is not JSON: names that are not text, values that contain themselves."""
 
 Diagnose = Callable[[Mapping[str, Any]], Iterable[Problem]]
 

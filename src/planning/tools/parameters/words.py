@@ -1,4 +1,4 @@
-"""The words for what is wrong with arguments: the same for every kind of parameter model."""
+"""The words for what is wrong with arguments: the same forevery kind of parameter model."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def spell(path: Iterable[str | int]) -> str:
 
 
 def in_order(problems: Iterable[Problem], schema: Mapping[str, Any]) -> list[Problem]:
-    """The problems in the order of the fields: unknown ones behind the known, and the whole call last."""
+    """The problems in the order of the fields: unknown ones after the known, and the whole call last."""
     numbers = {name: number for number, name in enumerate(_names(schema))}
 
     def place(problem: Problem) -> list[tuple[int, int]]:

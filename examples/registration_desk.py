@@ -1,4 +1,4 @@
-"""A registration desk: what a planner writes for three requests, and what the user is told then."""
+"""A registration desk: what a planner writes for three requests, and the answers to the user."""
 
 import asyncio
 import sys
@@ -14,7 +14,7 @@ from planning.tools import ToolRegistry, execute_tools, parse_planner_output, sh
 try:
     from aiosmtpd.smtp import SMTP
 except ImportError:
-    raise SystemExit("this example runs a mail server of its own: pip install aiosmtpd") from None
+    raise SystemExit("this example runs its own mail server: pip install aiosmtpd") from None
 
 CONVERSATION = [
     (

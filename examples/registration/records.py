@@ -101,7 +101,7 @@ def _documents(connection: sqlite3.Connection, number: str) -> Mapping[str, str]
 
 
 def create_database(path: Path) -> None:
-    """Make a database with a few registrations of nobody, to try the tools on.
+    """Make a database with a few invented registrations, to try the tools on.
 
     Raises:
         FileExistsError: Something is there already.

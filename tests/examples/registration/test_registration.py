@@ -104,5 +104,5 @@ def test_the_example_says_what_it_lacks() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (
         1,
         "",
-        "this example runs a mail server of its own: pip install aiosmtpd\n",
+        "this example runs its own mail server: pip install aiosmtpd\n",
     )

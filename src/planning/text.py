@@ -96,7 +96,7 @@ class TextRule:
             if not self._allows(character):
                 seen.setdefault(character, position)
         unspelled = next(
-            (each for each in seen if not _is_control(each) and ascii_spelling(each) is None), None
+            (char for char in seen if not _is_control(char) and ascii_spelling(char) is None), None
         )
         if unspelled is not None:  # to replace the other characters one by one would not help
             yield (

@@ -71,7 +71,7 @@ def require_plain(kind: type) -> None:
     """
     if kind in {*_AS_IT_IS, *_AS_TEXT, tuple, list, dict, set, frozenset} or issubclass(kind, Enum):
         return
-    builder = next(each for each in kind.__mro__ if "__init__" in vars(each))
+    builder = next(base for base in kind.__mro__ if "__init__" in vars(base))
     is_built = not vars(builder).keys().isdisjoint({"__dataclass_fields__", "__attrs_attrs__"})
     if not is_built and not typing_extensions.is_typeddict(kind):
         raise SnapshotError(
@@ -340,13 +340,13 @@ def _fields(kind: Any) -> tuple[dict[str, _Field], AbstractSet[str]]:
         required = {name for name in hints if _is_required(hints[name], by_default=name in declared)}
         return {name: _Field(hint, name) for name, hint in hints.items()}, required
     fields = {
-        each.name: _Field(
-            hints.get(each.name, Any),
-            getattr(each, "alias", None) or each.name,
-            each.metadata.get("snapshot"),
+        field.name: _Field(
+            hints.get(field.name, Any),
+            getattr(field, "alias", None) or field.name,
+            field.metadata.get("snapshot"),
         )
-        for each in (attrs.fields(kind) if attrs.has(kind) else dataclasses.fields(kind))
-        if each.init
+        for field in (attrs.fields(kind) if attrs.has(kind) else dataclasses.fields(kind))
+        if field.init
     }
     return fields, fields.keys()
 

@@ -130,7 +130,7 @@ class Session:
         if self._parent is not None:
             with self._parent._store.lock:
                 siblings = self._parent._children
-                self._parent._children = tuple(each for each in siblings if each is not self)
+                self._parent._children = tuple(child for child in siblings if child is not self)
 
     # Reading
 

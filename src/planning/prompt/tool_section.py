@@ -170,7 +170,7 @@ def _type(node: Any, levels: int) -> str:
         return (" and " if word == "allOf" else " or ").join(dict.fromkeys(options)) or _ANYTHING
     kind = node.get("type", "object" if "properties" in node else _ANYTHING)
     if isinstance(kind, (list, tuple)):
-        return " or ".join(_type({**node, "type": each}, levels) for each in kind) or _ANYTHING
+        return " or ".join(_type({**node, "type": name}, levels) for name in kind) or _ANYTHING
     if kind == "object" and levels:
         return _object(node, levels - 1)
     if kind == "array" and levels and "items" in node:

@@ -145,7 +145,7 @@ class Brackets(ValueReader):
         if doubtful is None:
             self.note("missing_bracket", start, end)
             self.forced = start if self.forced is None else self.forced
-            self._in_doubt.update(each.start for each in (frame, *self.stack))
+            self._in_doubt.update(container.start for container in (frame, *self.stack))
         else:
             message = "a bracket is missing, and it is unclear what this belongs to"
             start, end = (doubtful, doubtful + 1) if frame.closer == "}" else (start, end)

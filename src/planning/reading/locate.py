@@ -49,20 +49,20 @@ class _Locator:
     def locate(self) -> tuple[Reading | None, list[Found]]:
         text, noun = self.text, self.wanted.noun
         readings = self._readings()
-        documents = [each for each in readings if self._is_wanted(each)] or readings[:1]
+        documents = [reading for reading in readings if self._is_wanted(reading)] or readings[:1]
         if not documents:
             return None, [self._nothing()]
         chosen = documents[0]
         self.errors, self.notes = list(chosen.errors), dict(chosen.notes)
-        others = [each for each in documents[1:] if self._written(each) != self._written(chosen)]
+        others = [reading for reading in documents[1:] if self._written(reading) != self._written(chosen)]
         last = readings[-1]
         if last is not chosen:  # a complete draft is not the document that was cut after it
-            self.errors += [each for each in last.errors if each.code in {"truncated", "too_long"}]
+            self.errors += [error for error in last.errors if error.code in {"truncated", "too_long"}]
         if others:
             message = f"the text holds {len(others) + 1} different {noun}s"
             self._error("several_documents", message, "send one", others[0].start)
         self._look_ahead(chosen)
-        self._look_behind(chosen, {each.start: each for each in readings})
+        self._look_behind(chosen, {reading.start: reading for reading in readings})
         if "surrounding_text" in self.notes and _EMPTY.fullmatch(text, chosen.start, chosen.pos):
             return None, [self._nothing()]
         return chosen, self.errors + self._remarks()
@@ -74,7 +74,7 @@ class _Locator:
         """One warning for each kind of repair, at its first place."""
         found = []
         for code, (start, end, times) in self.notes.items():
-            one, many, hint = (each.format(noun=self.wanted.noun, count=times) for each in REMARKS[code])
+            one, many, hint = (words.format(noun=self.wanted.noun, count=times) for words in REMARKS[code])
             found.append(Found(code, many if times > 1 and many else one, hint, span=(start, end)))
         return found
 
@@ -89,7 +89,7 @@ class _Locator:
         """Every value that may be the document, in order; none overlaps another."""
         start = self._pass_comments(self.begin, {})
         prose = tokens.PROSE.match(self.text, start)
-        is_prose = prose is not None and any(each.isalpha() for each in prose[0])
+        is_prose = prose is not None and any(character.isalpha() for character in prose[0])
         if self.text[start : start + 1] in ("[", "{") and not is_prose:
             first = Reading(self.text, start, self.wanted, is_finished=self.is_finished)
             return [first, *self._candidates(first.pos)]
@@ -217,7 +217,7 @@ class _Locator:
             pos += 1
         if extra:
             self._drop(extra, chosen)
-        if pos >= len(text) or any(each.code == "several_documents" for each in self.errors):
+        if pos >= len(text) or any(error.code == "several_documents" for error in self.errors):
             return
         following = readings.get(pos)
         is_json = following is not None and self._written(following) != self._written(chosen)
@@ -240,7 +240,7 @@ class _Locator:
 
     def _drop(self, extra: list[int], chosen: Reading) -> None:
         """Ignore closing brackets after the document; an error if one may be meant for another place."""
-        if any(each.code == "ambiguous_bracket" for each in self.errors):
+        if any(error.code == "ambiguous_bracket" for error in self.errors):
             return
         text, known = self.text, self.wanted.fields or None
         alike = [pos for pos in extra if text[pos] == text[chosen.pos - 1]]

@@ -60,7 +60,7 @@ class Document:
     @property
     def errors(self) -> list[Found]:
         """What was wrong; the rest of what was found was repaired."""
-        return [each for each in self.found if each.code not in REMARKS]
+        return [found for found in self.found if found.code not in REMARKS]
 
     def describe(self, found: Found) -> str:
         """A finding with its place and its hint, as one line that quotes no value: it may be private."""
@@ -104,11 +104,11 @@ class Document:
             noun: What messages call the document.
         """
         start = outer.original(0) - 1
-        message, _, hint = (each.format(noun=noun) for each in REMARKS["encoded_plan"])
+        message, _, hint = (words.format(noun=noun) for words in REMARKS["encoded_plan"])
         note = Found("encoded_plan", message, hint, span=(start, start + 1))
         document = Document(self.value, source, [*found, note], self._edits, self._broken, outer)
         document.found += [
-            each._replace(span=each.span and document._outwards(each.span)) for each in self.found
+            found._replace(span=found.span and document._outwards(found.span)) for found in self.found
         ]
         return document
 
@@ -270,7 +270,7 @@ _STRICT: Final = json.JSONDecoder(object_pairs_hook=_once, parse_float=_finite, 
 
 def _read_strictly(text: str, most_levels: int) -> Any:
     """The value of text that is only JSON; None if it must be read with care."""
-    if _OPENING.match(text) is None or any(each in text for each in _ESCAPED_SURROGATES):
+    if _OPENING.match(text) is None or any(escape in text for escape in _ESCAPED_SURROGATES):
         return None
     try:
         value = _STRICT.decode(text)
@@ -285,8 +285,8 @@ def _is_shallow(value: Any, most_levels: int) -> bool:
     """Whether nothing in it is nested too deep."""
     level = [value]
     for _ in range(most_levels):
-        inner = [each.values() if type(each) is dict else each for each in level]
-        level = [each for values in inner for each in values if type(each) is dict or type(each) is list]
+        inner = [container.values() if type(container) is dict else container for container in level]
+        level = [value for values in inner for value in values if type(value) is dict or type(value) is list]
         if not level:
             return True
     return False

@@ -269,14 +269,14 @@ class ValueReader:
 
 
 def _is_hex(text: str) -> bool:
-    return all(each in "0123456789abcdefABCDEF" for each in text)
+    return all(character in "0123456789abcdefABCDEF" for character in text)
 
 
 def _is_number(token: str) -> bool:
     """Whether this is a number of JSON that Python keeps."""
     if tokens.NUMBER.fullmatch(token) is None:
         return False
-    if any(each in token for each in ".eE"):
+    if any(character in token for character in ".eE"):
         return math.isfinite(float(token))
     return len(token) <= most_digits()
 

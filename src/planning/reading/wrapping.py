@@ -49,8 +49,8 @@ def answers_in(text: str, labels: Container[str]) -> list[str]:
     """
     text = text[thoughts_end(text) :].strip()
     blocks = [_content(block, labels) for block in _BLOCK.finditer(text)]
-    within = ((each[2].lower(), each[3].strip()) for each in _WITHIN_LINE.finditer(text))
-    blocks += [each for each in within if each[0] in labels]
+    within = ((match[2].lower(), match[3].strip()) for match in _WITHIN_LINE.finditer(text))
+    blocks += [block for block in within if block[0] in labels]
     bodies = [body for label, body in blocks if label in labels] or [body for _, body in blocks]
     if not blocks:
         code = _CODE.fullmatch(text)

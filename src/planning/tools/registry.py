@@ -165,7 +165,7 @@ class ToolRegistry:
         if spec is None:
             tool = self.find(tool_name)
             if tool is None:
-                raise _not_found(tool_name, [each.name for each in self])
+                raise _not_found(tool_name, [tool.name for tool in self])
             if query_type:
                 raise unsupported(query_type, tool.name, [])
             check_parameters(tool.model, params)
@@ -260,8 +260,8 @@ def _installed() -> list[tuple[Tool, Declaration]]:
             offered = point.load()
             if not isinstance(offered, _INSTANCES):  # a class, or a function that gives one or several
                 offered = offered()
-            several = [offered] if isinstance(offered, _INSTANCES) else list(offered)
-            found += [(as_tool(each), each) for each in several]
+            tools = [offered] if isinstance(offered, _INSTANCES) else list(offered)
+            found += [(as_tool(tool), tool) for tool in tools]
         except Exception as error:
             raise ImportError(f"the tools {point.value} cannot be loaded: {type(error).__name__}") from error
     return found

@@ -57,8 +57,8 @@ class Toolbox:
         """
         check_timeout(timeout)
         by_name: dict[str, Tool] = {}
-        for each in tools:
-            tool = as_tool(each)
+        for declaration in tools:
+            tool = as_tool(declaration)
             if by_name.setdefault(tool.name, tool) is not tool:
                 raise ValueError(f"two tools are named {tool.name}")
         self._tools = by_name

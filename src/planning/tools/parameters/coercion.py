@@ -43,7 +43,7 @@ def coerced(data: Any, schema: Mapping[str, Any]) -> Any:
         return int(data)
     if isinstance(data, dict):
         wanted = _only(options, "object") or _only(
-            [each for each in options if _has_tag(data, each)], "object"
+            [option for option in options if _has_tag(data, option)], "object"
         )
         return data if wanted is None else _coerced_object(data, wanted)
     if isinstance(data, (list, tuple)):
@@ -69,9 +69,9 @@ def _has_tag(data: Mapping[str, Any], option: Mapping[str, Any]) -> bool:
 
 def _wants_integer(options: Options, number: float) -> bool:
     types = {option.get("type") for option in options}
-    listed = [each for option in options for each in option.get("enum", ())]
+    listed = [value for option in options for value in option.get("enum", ())]
     return "number" not in types and (
-        "integer" in types or any(type(each) is int and each == number for each in listed)
+        "integer" in types or any(type(value) is int and value == number for value in listed)
     )
 
 
@@ -118,10 +118,10 @@ def _from_string(text: str, options: Options) -> Any:
 
 def _is_number_only(options: Options) -> bool:
     """Whether a number fits, and no text does."""
-    listed = [each for option in options for each in option.get("enum", [option.get("const")])]
+    listed = [value for option in options for value in option.get("enum", [option.get("const")])]
     types = {option.get("type") for option in options if "enum" not in option and "const" not in option}
-    has_number = bool(types & {"integer", "number"}) or any(type(each) in {int, float} for each in listed)
-    return has_number and None not in types and not any(isinstance(each, str) for each in listed)
+    has_number = bool(types & {"integer", "number"}) or any(type(value) in {int, float} for value in listed)
+    return has_number and None not in types and not any(isinstance(value, str) for value in listed)
 
 
 def _number(text: str, options: Options) -> int | float | str:

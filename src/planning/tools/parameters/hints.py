@@ -247,7 +247,7 @@ def _filled(hint: Any, variables: Mapping[Any, Any]) -> Any:
     if isinstance(hint, typing.TypeVar):
         return variables.get(hint, hint)
     own = getattr(hint, "__parameters__", ())
-    return hint[tuple(variables.get(each, each) for each in own)] if variables and own else hint
+    return hint[tuple(variables.get(argument, argument) for argument in own)] if variables and own else hint
 
 
 def _variables_of(kind: Any) -> dict[Any, Any]:

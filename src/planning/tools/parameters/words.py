@@ -114,8 +114,8 @@ def wrong_type(schema: Mapping[str, Any], path: Path, value: object) -> Problem:
 
 def wrong_option(schema: Mapping[str, Any], path: Path, value: object) -> Problem:
     """A value is not one of the options; if these could be misread, the message gives their types."""
-    options = [name for each in _options(node_at(schema, path)) for name in each.get("enum", ())]
-    options += [each["const"] for each in _options(node_at(schema, path)) if "const" in each]
+    options = [name for option in _options(node_at(schema, path)) for name in option.get("enum", ())]
+    options += [option["const"] for option in _options(node_at(schema, path)) if "const" in option]
     options = [option for option in options if option is not None] or options
     named, types = dict.fromkeys(map(_option, options)), dict.fromkeys(map(type_word, options))
     if type_word(value) in types or list(named) == options:
@@ -281,7 +281,7 @@ def _child(node: Mapping[str, Any], part: str | int) -> Mapping[str, Any] | None
     found = list[Mapping[str, Any]]()
     for option in _options(node):
         child = _own_child(option, part)
-        if isinstance(child, dict) and not any(child is each for each in found):
+        if isinstance(child, dict) and not any(child is node for node in found):
             found.append(child)
     return {"anyOf": found} if len(found) > 1 else next(iter(found), None)
 

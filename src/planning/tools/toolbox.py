@@ -47,8 +47,8 @@ class Toolbox:
             session: Where their calls are published. With None, only tools that are bound to a
                 session, such as the planning tools, publish in theirs.
             timeout: The seconds that a tool has which sets no timeout itself; None for no limit.
-            limiter: Counts the calls of tools with a ``rate_limit_key``; the default registry's when
-                left out.
+            limiter: Counts the calls of tools with a ``rate_limit_key``; the default registry's if
+                omitted.
 
         Raises:
             ValueError: Two tools have the same name, or the timeout is invalid.

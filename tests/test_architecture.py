@@ -72,6 +72,7 @@ def test_the_wheel_holds_both_packages_with_their_types() -> None:
     for package in PACKAGES:
         inside = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src" / package).rglob("*.py")}
         assert inside <= installed
+    assert not any("examples" in Path(path).parts for path in installed)
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -30,7 +30,7 @@ PLAN = Path(__file__).with_name("plan.json")
 
 
 def main(folder: Path) -> None:
-    """Make the file, check the plan, run it twice in one session, and print what came of it."""
+    """Make the file, check the plan, run it twice in one session, and print the outcome."""
     create_database(folder / "filings.db")
     capabilities = Capabilities(filings_tools(folder / "filings.db"), handlers, agents)
     report = validate_workflow(PLAN.read_bytes(), capabilities)

@@ -40,7 +40,7 @@ Mark = tuple[int, StepStatus, str | None]
 
 
 def register_plan(session: Session) -> None:
-    """Register the plan's reducers with a session; once or more often is the same."""
+    """Register the plan's reducers with a session; repeated calls change nothing."""
     session.register_reducer(Plan, replace_latest)
     for command, reducer in REDUCERS.items():
         session.register_reducer(command, reducer, Plan)
@@ -122,7 +122,7 @@ def planning_tools(session: Session) -> tuple[Tool, ...]:
 
 
 def _foreign(session: Session, name: str, context: ToolContext) -> list[Problem]:
-    """What a call in the name of another session than the tool's own is refused with."""
+    """The refusal of a call with the context of another session."""
     if context.session is None or context.session is session:
         return []
     remedy = "use the tools of this session's PlanningToolsSection"
@@ -132,7 +132,7 @@ def _foreign(session: Session, name: str, context: ToolContext) -> list[Problem]
 def _diagnosis(
     session: Session, name: str, command: type[Command]
 ) -> Callable[[Mapping[str, Any], ToolContext], list[Problem]]:
-    """What the plan has against arguments that cannot be decoded; a stranger hears nothing of it."""
+    """The plan's problems with arguments that cannot be decoded; not for another session's call."""
 
     def diagnose(arguments: Mapping[str, Any], context: ToolContext) -> list[Problem]:
         plan = session.select_latest(Plan)
@@ -146,12 +146,12 @@ def carry_out(transaction: Transaction, name: str, handler: Handler, command: C)
 
     Args:
         transaction: The session's.
-        name: Who asks, for the message.
-        handler: The command's.
+        name: The tool's name, for the message.
+        handler: The command's handler.
         command: The command.
 
     Returns:
-        The command as it was carried out, and the plan that it left.
+        The command as it was carried out, and the resulting plan.
 
     Raises:
         ToolValidationError: It is refused; nothing has changed.
@@ -161,8 +161,8 @@ def carry_out(transaction: Transaction, name: str, handler: Handler, command: C)
     checked = handler(command, before)
     transaction.dispatch(checked)
     plan = transaction.latest(Plan)
-    # Reducers build a new plan for every command that a handler let through: the old one
-    # here means that something else answers for the plan, and nothing was carried out.
+    # Reducers build a new plan forevery command that a handler let through: the old one
+    # here means that another reducer replaced ours, and nothing was carried out.
     if plan is None or (plan is before) is not (handler is handlers.read_plan):
         raise ToolError(f"{name} was not carried out: the session's reducers did not take it")
     return checked, plan
@@ -171,7 +171,7 @@ def carry_out(transaction: Transaction, name: str, handler: Handler, command: C)
 def _in_transaction(
     session: Session, name: str, handler: Handler
 ) -> Callable[[Command, ToolContext], ToolResult]:
-    """A tool function that checks a command and carries it out as one."""
+    """A tool function that checks a command and carries it out in one transaction."""
     session_id = session.session_id
     reads = handler is handlers.read_plan
 

@@ -38,11 +38,11 @@ class HandlerFailure:
 
 
 class PublishResult(NamedTuple):
-    """What became of one published event.
+    """The result of publishing one event.
 
     Attributes:
         event: The event.
-        handlers: The subscribers that were told, in order.
+        handlers: The subscribers that were called, in order.
         failures: Those of them that raised, in order.
     """
 
@@ -75,7 +75,7 @@ class EventBus(Protocol):
         ...
 
     def publish(self, event: object) -> PublishResult:
-        """Tell the subscribers, in order; a failing one does not stop the others."""
+        """Call the subscribers, in order; one that fails does not stop the others."""
         ...
 
 
@@ -95,8 +95,8 @@ class InProcessEventBus:
         """Call ``handler`` with every event of ``event_type`` or of a subclass of it.
 
         Raises:
-            TypeError: ``event_type`` is no class, or ``handler`` cannot be called or is a coroutine
-                function: nobody would await it. Schedule the work from a plain function instead.
+            TypeError: ``event_type`` is not a class, or ``handler`` cannot be called or is a coroutine
+                function, which would never be awaited. Schedule the work from a plain function instead.
         """
         if not isinstance(event_type, type):
             raise TypeError(f"event_type must be a class, got {shown(event_type)}")
@@ -106,7 +106,7 @@ class InProcessEventBus:
             self._subscriptions = (*self._subscriptions, (event_type, handler))
 
     def unsubscribe(self, event_type: type[E], handler: Callable[[E], object]) -> bool:
-        """Take one subscription back.
+        """Cancel one subscription.
 
         Returns:
             Whether there was one.
@@ -122,11 +122,11 @@ class InProcessEventBus:
             return True
 
     def publish(self, event: object) -> PublishResult:
-        """Tell the subscribers, in order; a failing one does not stop the others.
+        """Call the subscribers, in order; one that fails does not stop the others.
 
         Returns:
-            Who was told, and who raised what. A failure is logged too, with the subscriber's name and
-            without its text: that could carry what the event carries.
+            The subscribers that were called, and their failures. A failure is logged too, with the
+            subscriber's name and without its text, which could contain what the event contains.
 
         Raises:
             IdentityError: A session event has no ``session_id``: no session would reduce it.
@@ -139,7 +139,7 @@ class InProcessEventBus:
         for handler in handlers:
             try:
                 handler(event)
-            except Exception as error:  # noqa: BLE001 - the contract: one failure stops nobody else
+            except Exception as error:  # noqa: BLE001 - the contract: one failure does not stop the others
                 failures += (HandlerFailure(handler, error),)
                 log_failure(__name__, "subscriber_failed", event, error, handler)
         return PublishResult(event, handlers, failures)
@@ -188,7 +188,7 @@ def name_of(handler: Handler) -> str:
 
 
 def log_failure(place: str, what: str, event: object, error: Exception, handler: Handler) -> None:
-    """Log a failure by names alone: a text or a traceback could carry what the event carries."""
+    """Log a failure by names alone: its text or traceback could contain what the event contains."""
     import logging  # noqa: PLC0415 - only a failure needs it
 
     names = {"event": type(event).__name__, "error": type(error).__name__, "handler": name_of(handler)}

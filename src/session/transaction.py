@@ -60,8 +60,8 @@ class Store(ProcessLock):
     """
 
     __slots__ = (
-        "_registered", "deferred", "history", "open", "routes", "session_id", "slices", "telling", "untold",
-        "views",
+        "_registered", "deferred", "delivering", "history", "open", "routes", "session_id", "slices",
+        "undelivered", "views",
     )  # fmt: skip
 
     def __init__(self, session_id: SessionId, history: int | None) -> None:
@@ -70,25 +70,25 @@ class Store(ProcessLock):
         self.history = history
         self.slices: Slices = {}
         self.open: Transaction | None = None
-        self.untold: deque[SessionEvent] = deque()  # committed; the bus has yet to hear of them
+        self.undelivered: deque[SessionEvent] = deque()  # committed, not yet on the bus
         self.deferred: deque[SessionEvent] = deque()  # to be published when the open transaction is over
-        self.telling: int | None = None  # the thread that tells the bus
+        self.delivering: int | None = None  # the thread that delivers
         self.views: dict[type, View] = {}
         self._registered: dict[type, tuple[Route, ...]] = {}
         self.routes: dict[type, tuple[Route, ...]] = {}
 
     def forget_other_threads(self) -> None:
-        """Forget their open transaction, and what they had yet to tell the bus; called in a forked child."""
+        """Forget their open transaction and undelivered events; called in a forked child."""
         here = get_ident()  # in a child that is the thread that forked
         if self.open is not None and not self.open.is_of(here):
             self.open = None
             self.deferred = deque()
-        if self.telling != here:
-            self.telling = None
-            self.untold = deque()
+        if self.delivering != here:
+            self.delivering = None
+            self.undelivered = deque()
 
     def copy(self, session_id: SessionId) -> Store:
-        """A store with the same routes and committed slices, and a lock of its own."""
+        """A store with the same routes and committed slices, and its own lock."""
         twin = Store(session_id, self.history)
         with self.lock:
             twin._registered = dict(self._registered)
@@ -98,7 +98,7 @@ class Store(ProcessLock):
         return twin
 
     def add_route(self, event_type: type, route: Route) -> None:
-        """Add a route behind those of its event type; one that is there already changes nothing.
+        """Add a route after those of its event type; adding it again changes nothing.
 
         Raises:
             TransactionError: This code is inside a transaction.
@@ -154,15 +154,15 @@ class Store(ProcessLock):
 
 
 class Transaction:
-    """Check and change as one: a context manager; see ``Session.transaction``.
+    """Check and change in one step: a context manager; see ``Session.transaction``.
 
     Everything dispatched inside becomes visible to others at once when the block ends, or not at
     all when it raises. Transactions nest: an inner one that raises takes back only its own part.
     """
 
     __slots__ = (
-        "_deliver", "_dispatched", "_entered", "_is_own", "_lock", "_outer", "_reducing", "_store", "_task",
-        "_thread", "_told", "published", "slices",
+        "_deliver", "_dispatched", "_entered", "_events", "_is_own", "_lock", "_outer", "_reducing",
+        "_store", "_task", "_thread", "published", "slices",
     )  # fmt: skip
 
     slices: Slices
@@ -192,7 +192,7 @@ class Transaction:
         self._lock = lock
         self._entered = True
         self._outer = outer
-        self._told: tuple[SessionEvent, ...] = ()
+        self._events: tuple[SessionEvent, ...] = ()
         self._dispatched = None if outer is None else outer._dispatched
         self._reducing = False
         self._is_own = False  # the slices are another's until the first change
@@ -206,7 +206,7 @@ class Transaction:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Commit and tell the bus, or forget everything; then let the lock go."""
+        """Commit and deliver, or discard everything; then release the lock."""
         store, outer = self._store, self._outer
         store.open = outer
         self._entered = False
@@ -216,11 +216,11 @@ class Transaction:
                     outer.slices = self.slices
                     outer._is_own = outer._is_own or self._is_own
                     outer._dispatched = self._dispatched
-                    outer._told += self._told
+                    outer._events += self._events
                 else:
                     store.slices = self.slices
-                    if self._told:
-                        self._tell()
+                    if self._events:
+                        self._deliver_all()
             if outer is None and store.deferred:
                 self._publish_deferred()
         finally:
@@ -288,10 +288,10 @@ class Transaction:
         self._dispatched = event
 
     def publish(self, event: SessionEvent) -> None:
-        """Reduce the event now, and tell the bus once the transaction is committed.
+        """Reduce the event now, and publish it on the bus once the transaction is committed.
 
         The value of a ``ToolInvoked`` or ``PromptExecuted`` is reduced too, unless it was the last thing
-        dispatched here: a tool that had to see what its command makes has done it already. An event
+        dispatched here: a tool that needed the result of its command has done it already. An event
         without a ``session_id`` is addressed to this session.
 
         Raises:
@@ -300,10 +300,10 @@ class Transaction:
         if event.session_id is None:
             event = addressed(event, self._store.session_id)
         self.reduce(event)
-        self._told += (event,)
+        self._events += (event,)
 
     def reduce(self, event: SessionEvent) -> None:
-        """Reduce an event and its value, as one, and tell nobody.
+        """Reduce an event and its value together, without publishing it.
 
         Raises:
             The same as ``dispatch``.
@@ -333,25 +333,25 @@ class Transaction:
         self.slices, self._is_own = slices, False
         self._dispatched = None
 
-    def _tell(self) -> None:
-        """Deliver what is committed, in that order, also what subscribers commit meanwhile."""
+    def _deliver_all(self) -> None:
+        """Deliver the committed events in order, and those that subscribers commit meanwhile."""
         store = self._store
-        untold = store.untold
-        untold.extend(self._told)
-        if store.telling is not None:
-            return  # a subscriber committed this: whoever tells it of its event goes on with these
-        store.telling = get_ident()
+        undelivered = store.undelivered
+        undelivered.extend(self._events)
+        if store.delivering is not None:
+            return  # a subscriber committed this: the delivery that is under way continues with these
+        store.delivering = get_ident()
         try:
-            while untold:
-                event = untold.popleft()
+            while undelivered:
+                event = undelivered.popleft()
                 published = self._deliver(event)
-                if event is self._told[-1]:
+                if event is self._events[-1]:
                     self.published = published
         finally:
-            store.telling = None
+            store.delivering = None
 
     def _publish_deferred(self) -> None:
-        """Publish what came up for this session while its transaction was open and another task's."""
+        """Publish the events that arrived while another task held this session's transaction."""
         deferred = self._store.deferred
         while deferred:
             event = deferred.popleft()

@@ -43,7 +43,7 @@ Examples:
   planning graph plan.json
   planning run plan.json --tools my_app:tools
   planning show plan.snapshot.json
-  planning ask "Which orders are still open?"
+  planning ask --db shop.db --sql-from query.sql
   planning replay examples/triage.jsonl
   planning prompt --strategy par
   planning tools --format anthropic

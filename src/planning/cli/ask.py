@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -26,8 +25,6 @@ __all__ = ["ASK_HELP", "answer_lines", "ask"]
 # \b keeps a paragraph as it is written.
 ASK_HELP: Final = f"""\b
 Examples:
-  planning ask
-  planning ask "Which orders are still open?"
   planning ask "Who spent the most?" --db shop.db --model gpt-4.1
   planning ask "Who spent the most?" --db shop.db --model qwen3 \\
       --base-url http://127.0.0.1:8000/v1
@@ -39,8 +36,7 @@ Who writes the SQL:
   does. The key is read from OPENAI_API_KEY; a server that --base-url
   names may need none. With --sql-from, the SQL is in a file: one
   statement, or one for each attempt, with lines of three dashes
-  between them. With neither, recorded answers are used, which belong
-  to the sample database: a small shop.
+  between them.
 
 \b
 What is safe:
@@ -62,7 +58,7 @@ def ask(
         str | None,
         typer.Argument(
             metavar="QUESTION",
-            help="What you want to know; without it, a recorded question about the sample database.",
+            help="What you want to know; may be omitted with --sql-from.",
             show_default=False,
         ),
     ] = None,
@@ -71,7 +67,7 @@ def ask(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="The database, SQLite or DuckDB; without it, the sample database.",
+            help="The database, SQLite or DuckDB.",
             show_default=False,
         ),
     ] = None,
@@ -105,7 +101,7 @@ def ask(
     A statement that is wrong, or that returns nothing, goes back with the reason, and another one is
     written.
     """
-    _check(question, db=db, model=model, base_url=base_url, sql_from=sql_from)
+    path = _check(question, db=db, model=model, base_url=base_url, sql_from=sql_from)
     statements = () if sql_from is None else _read_statements(sql_from)
     try:
         from planning.agent.graph import build_text_to_sql_graph
@@ -118,7 +114,6 @@ def ask(
 
     session = Session()
     with ending_when_told(), ExitStack() as stack:
-        path = _sample(stack) if db is None else db
         try:
             database = stack.enter_context(
                 SqlDatabase(path, timeout=timeout, max_rows=max_rows, samples=0 if no_samples else _SAMPLES)
@@ -128,7 +123,7 @@ def ask(
         except (ToolError, ValueError, ImportError) as error:
             raise Refused(printable(" ".join(str(error).split()))) from None
         graph = build_text_to_sql_graph(database, generate, session=session)
-        asked = question or _default_question(sql_from)
+        asked = question or _SQL_ALONE
         states = graph.stream({"resolved_query": asked}, stream_mode="values")
         is_answered = _shown(asked, states, session, is_json=as_json_)
     if not is_answered:
@@ -137,8 +132,11 @@ def ask(
 
 def _check(
     question: str | None, *, db: str | None, model: str | None, base_url: str | None, sql_from: str | None
-) -> None:
+) -> str:
     """Refuse options that do not go together.
+
+    Returns:
+        The path of the database.
 
     Raises:
         BadParameter: They do not.
@@ -148,24 +146,19 @@ def _check(
             raise bad_option(name, "it is blank; write something, or omit it")
         if name != "--db" and any("\ud800" <= each <= "\udfff" for each in text or ""):
             raise bad_option(name, "it is not UTF-8 text")
-    if db is not None and "://" not in db and not Path(db).exists():
+    if db is None:
+        raise bad_option("--db", "name the database to ask: --db FILE")
+    if "://" not in db and not Path(db).exists():
         raise Refused(f"there is no database at {printable(db)}; check the path")
     if model is not None and sql_from is not None:
         raise bad_option("--sql-from", "give either --model or --sql-from, not both")
     if base_url is not None and model is None:
         raise bad_option("--base-url", "it needs --model, the name of a model there")
-    if db is not None and model is None and sql_from is None:
-        raise bad_option(
-            "--db", "it needs --model or --sql-from: the recorded answers are about the sample database"
-        )
-    if question is None and db is not None and sql_from is None:
+    if model is None and sql_from is None:
+        raise bad_option("--db", "say where its SQL comes from: --model NAME or --sql-from FILE")
+    if question is None and sql_from is None:
         raise bad_option("QUESTION", "say what you want to know")
-
-
-def _default_question(sql_from: str | None) -> str:
-    from planning.examples.shop import DEFAULT_QUESTION
-
-    return DEFAULT_QUESTION if sql_from is None else _SQL_ALONE
+    return db
 
 
 def _read_statements(path: str) -> tuple[str, ...]:
@@ -177,22 +170,6 @@ def _read_statements(path: str) -> tuple[str, ...]:
     return statements
 
 
-def _sample(stack: ExitStack) -> str:
-    """The path of a new sample database, which goes with the stack."""
-    import sqlite3
-
-    from planning.examples.shop import create_database
-
-    try:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="planning-ask-"))
-        path = Path(folder) / "shop.db"
-        create_database(path)
-    except (OSError, sqlite3.Error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise Refused(f"cannot make the sample database: {reason}; name a database with --db") from None
-    return str(path)
-
-
 def _generator(
     model: str | None,
     base_url: str | None,
@@ -200,13 +177,9 @@ def _generator(
     database: SqlDatabase,
     stack: ExitStack,
 ) -> Callable[..., Any]:
-    """What writes the SQL: the file, one statement at each attempt; a model; or the recorded answers."""
-    if statements:
-        return lambda attempts: statements[min(len(attempts), len(statements) - 1)]
+    """What writes the SQL: the file, one statement at each attempt, or a model."""
     if model is None:
-        from planning.examples.shop import recorded_sql
-
-        return recorded_sql
+        return lambda attempts: statements[min(len(attempts), len(statements) - 1)]
     from planning.agent.chat import OpenAIChat
 
     return stack.enter_context(OpenAIChat(model, base_url, dialect=database.dialect))

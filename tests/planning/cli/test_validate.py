@@ -269,7 +269,7 @@ def test_a_plan_without_its_last_bracket_was_cut_unless_the_model_ended_it() -> 
     assert shown == (
         "exit code 0\n--- stdout\n"
         "The plan was accepted, with 1 warning:\n"
-        "- line 9, column 4: a missing bracket was put in; check that nothing is missing, and close every"
+        "- line 9, column 4: a missing bracket was added; check that nothing is missing, and close every"
         " bracket\n"
     )
 

@@ -138,7 +138,7 @@ def test_a_breaker_that_opens_is_not_got_round_by_trying_again() -> None:
 def test_a_tool_that_must_not_run_twice_takes_no_retry() -> None:
     with pytest.raises(ValueError) as refused:
         Tool("pay", "", lambda: None, retry=Retry(), idempotent=False)
-    assert str(refused.value) == "a tool that is not idempotent is never called twice: leave its retry out"
+    assert str(refused.value) == "a tool that is not idempotent is never called twice: remove its retry"
 
 
 # Timeouts

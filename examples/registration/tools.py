@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from planning.examples.registration.desk import RegistrationDesk
-from planning.examples.registration.mail import NOT_ON_FILE, UNREACHED, Delivery, Fate, one_line
-from planning.examples.registration.records import DOCUMENTS, Document, Registration, find_registrations
+from examples.registration.desk import RegistrationDesk
+from examples.registration.mail import NOT_ON_FILE, UNREACHED, Delivery, Fate, one_line
+from examples.registration.records import DOCUMENTS, Document, Registration, find_registrations
 from planning.tools import BaseTool, StorageUnavailable
 
 __all__ = ["LookupRegistration", "SendRegistrationEmail", "registration_tools"]
@@ -145,7 +145,7 @@ class SendRegistrationEmail(_DeskTool):
                 async with asyncio.timeout(desk.timeout_s):
                     await asyncio.to_thread(delivery.run)
         finally:
-            fates = delivery.give_up()  # also where the task is cancelled: nothing goes out behind its back
+            fates = delivery.give_up()  # also where the task is cancelled: nothing is sent after it
         return _account(fates)
 
 
@@ -159,7 +159,7 @@ def _failure(error: str, user_message: str, data: Any = None, *, code: str = "to
 
 
 def _which(matches: Sequence[Registration], lead: str) -> dict[str, Any]:
-    """Ask which one is meant, with hints that give nothing away to whoever does not know the answer."""
+    """Ask which one is meant, with hints that reveal nothing to a user who does not know the answer."""
     hints = [
         {"conference": one_line(each.conference), "id_ends_with": _end(each.id)}
         for each in matches[:_MOST_HINTS]
@@ -183,25 +183,25 @@ def _end(number: str) -> str:
 
 
 def _account(fates: Mapping[str, Fate]) -> dict[str, Any]:
-    """What came of the documents, as the tool's outcome.
+    """The outcome of the documents, as the tool's result.
 
     Raises:
         StorageUnavailable: The mail server could not be reached, and nothing was sent.
     """
-    told: dict[str, list[str]] = {
+    by_fate: dict[str, list[str]] = {
         state: [kind for kind, fate in fates.items() if fate.state == state]
         for state in ("sent", "failed", "unconfirmed")
     }
     reasons = {kind: fate.reason for kind, fate in fates.items() if fate.reason}
-    data = {**told, "reasons": reasons}
-    sent, unconfirmed = _and(told["sent"]), _and(told["unconfirmed"])
+    data = {**by_fate, "reasons": reasons}
+    sent, unconfirmed = _and(by_fate["sent"]), _and(by_fate["unconfirmed"])
     said = [f"I sent your {sent} to the email address of your registration."] if sent else []
     if not reasons:
         return {"success": True, "data": data, "error": None, "user_message": said[0]}
     if UNREACHED in fates.values() and {*fates.values()} <= {UNREACHED, NOT_ON_FILE}:
         raise StorageUnavailable("the mail server cannot be reached now; nothing was sent, try again later")
-    for reason in dict.fromkeys(reasons[kind] for kind in told["failed"]):
-        alike = [kind for kind in told["failed"] if reasons[kind] == reason]
+    for reason in dict.fromkeys(reasons[kind] for kind in by_fate["failed"]):
+        alike = [kind for kind in by_fate["failed"] if reasons[kind] == reason]
         said.append(f"I could not send your {_and(alike)}: {reason}.")
     if unconfirmed:
         said.append(f"I cannot tell whether your {unconfirmed} went out; please look into your mailbox.")

@@ -4,9 +4,9 @@
 return private data, and neither logs anything.
 """
 
-from planning.examples.registration.desk import RegistrationDesk
-from planning.examples.registration.records import create_database
-from planning.examples.registration.tools import (
+from examples.registration.desk import RegistrationDesk
+from examples.registration.records import create_database
+from examples.registration.tools import (
     LookupRegistration,
     SendRegistrationEmail,
     registration_tools,

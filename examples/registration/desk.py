@@ -55,7 +55,7 @@ class RegistrationDesk:
         timeout_s: The seconds that the database has, and that the mail server has for all mails of a call.
 
     Raises:
-        ValueError: A value is none of these.
+        ValueError: A value is invalid.
     """
 
     database: Path = attrs.field(converter=Path)
@@ -66,7 +66,7 @@ class RegistrationDesk:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> RegistrationDesk:
-        """The desk that ``REGISTRATION_DATABASE``, ``REGISTRATION_SMTP`` and ``REGISTRATION_SENDER`` tell of.
+        """The desk of ``REGISTRATION_DATABASE``, ``REGISTRATION_SMTP`` and ``REGISTRATION_SENDER``.
 
         The first is a path and must be set. The second is ``host:port``; an IPv6 host has brackets.
 

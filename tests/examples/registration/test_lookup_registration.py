@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from registration_runs import change, lookup, results
 
-from planning.examples.registration import LookupRegistration, RegistrationDesk, create_database
+from examples.registration import LookupRegistration, RegistrationDesk, create_database
 from planning.tools import StorageUnavailable
 
 ADA = {

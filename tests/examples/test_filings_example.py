@@ -24,7 +24,7 @@ from planning.tools.ledger import tool_calls
 from planning.workflow import Capabilities, Workflow, dump_workflow, run_workflow, validate_workflow
 from session import Session
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 FILINGS = ROOT / "examples" / "filings"
 PLAN = FILINGS / "plan.json"
 YEAR_2022 = {"start_date": "2022-01-01", "end_date": "2022-12-31"}
@@ -143,7 +143,7 @@ def test_a_company_is_told_by_its_ticker(database: Path) -> None:
             "Refused, nothing changed. 2 problems:\n"
             "- parameters.metrics[0]: 'Profit' is unknown; "
             "send one of Revenue, NetIncome, ResearchAndDevelopment\n"
-            "- parameters.start_date: '2022-1-1' is no date; write YYYY-MM-DD, such as 2022-12-31",
+            "- parameters.start_date: '2022-1-1' is not a date; write YYYY-MM-DD, such as 2022-12-31",
         ),
         (
             "financial_facts",

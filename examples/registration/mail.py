@@ -1,4 +1,4 @@
-"""Mailing documents, one mail each, with an honest account of what came of every one."""
+"""Mailing documents, one mail each, with an honest report of the outcome of each."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from typing import Final, Literal
 
 import attrs
 
-from planning.examples.registration.desk import RegistrationDesk
-from planning.examples.registration.records import Registration
+from examples.registration.desk import RegistrationDesk
+from examples.registration.records import Registration
 
 __all__ = ["NOT_ON_FILE", "SENT", "UNREACHED", "Delivery", "Fate", "compose", "one_line"]
 
@@ -30,7 +30,7 @@ _NO_NAME: Final = str.maketrans(dict.fromkeys('()<>[]:;@\\,."', " "))
 
 @attrs.frozen
 class Fate:
-    """What came of a document.
+    """The outcome of a document.
 
     Attributes:
         state: Whether it went out; ``unconfirmed`` when the server broke off before it said so.
@@ -142,7 +142,7 @@ class Delivery:
         server = smtplib.SMTP(local_hostname=_domain(self._desk), timeout=left)
         with self._lock:
             self._server = server
-        with suppress(OSError, UnicodeError):  # the latter for a host that is no name
+        with suppress(OSError, UnicodeError):  # the latter for a host that is not a name
             code, _ = server.connect(self._desk.smtp_host, self._desk.smtp_port)
             if code == 220:
                 server.ehlo_or_helo_if_needed()
@@ -155,7 +155,7 @@ def compose(desk: RegistrationDesk, registration: Registration, kind: str) -> Em
     """The mail with one document.
 
     Raises:
-        ValueError: The address on file is none that can be mailed to; or IndexError or MessageError.
+        ValueError: The address on file cannot be mailed to; or IndexError or MessageError.
     """
     conference = one_line(registration.conference)
     name = " ".join(one_line(registration.name).translate(_NO_NAME).split())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,8 +14,10 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from planning.examples.shop import DEFAULT_QUESTION, QUESTIONS, create_database, recorded_sql
+from examples.shop import DEFAULT_QUESTION, QUESTIONS, create_database, recorded_sql
+from planning.agent import SqlDatabase, build_text_to_sql_graph
 
+SHOP = Path(__file__).parents[3] / "examples" / "shop"
 TRIED = [{"sql": "SELECT 1", "error": "no"}]
 
 
@@ -91,6 +95,34 @@ def written(question: str, attempts: Any = ()) -> str:
     sql = recorded_sql(question, "", attempts)
     assert isinstance(sql, str)
     return sql
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_agent_answers_every_recorded_question(question: str, tmp_path: Path) -> None:
+    create_database(tmp_path / "shop.db")
+    with SqlDatabase(tmp_path / "shop.db") as database:
+        final = build_text_to_sql_graph(database, recorded_sql).invoke({"resolved_query": question})
+    assert (final["success"], final["error"]) == (True, None)
+
+
+def test_the_file_of_statements_holds_both_that_are_recorded_for_the_first_question() -> None:
+    statements = (SHOP / "spent_most.sql").read_text().strip().split("\n---\n")
+    assert statements == [written(DEFAULT_QUESTION), written(DEFAULT_QUESTION, TRIED)]
+
+
+def test_the_program_makes_the_database(tmp_path: Path) -> None:
+    file = tmp_path / "made.db"
+    assert made_by(file) == (0, "")
+    create_database(tmp_path / "shop.db")
+    assert file.read_bytes() == (tmp_path / "shop.db").read_bytes()
+    assert made_by(file) == (1, f"cannot make {file}: File exists; name another file\n")
+    assert made_by() == (1, "usage: python data.py FILE\n")
+
+
+def made_by(*arguments: Path) -> tuple[int, str]:
+    program = [sys.executable, str(SHOP / "data.py"), *map(str, arguments)]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
 
 
 def test_the_first_statement_is_as_good_as_the_last_but_for_two(shop: sqlite3.Connection) -> None:

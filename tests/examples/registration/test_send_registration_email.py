@@ -17,7 +17,7 @@ from registration_runs import (
     text_of,
 )
 
-from planning.examples.registration import create_database
+from examples.registration import create_database
 from planning.tools.rate_limit import RateLimiter
 
 ALL = ["badge", "invoice", "confirmation"]

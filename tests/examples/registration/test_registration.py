@@ -12,12 +12,12 @@ import pytest
 from registration_runs import MailServer, lookup, mailed, sending
 from syrupy.assertion import SnapshotAssertion
 
-from planning.examples.registration import create_database, registration_tools
+from examples.registration import create_database, registration_tools
 from planning.tools import ToolRegistry, get_tool, get_tool_descriptions, initialize_tools
 from planning.tools.ledger import tool_calls
 from session import InProcessEventBus, Session, SessionEvent
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 PROGRAM = str(ROOT / "examples" / "registration_desk.py")
 
 
@@ -27,20 +27,20 @@ def _own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("planning.tools.registry._DEFAULT", ToolRegistry())
 
 
-# The two tests that the tools were specified with, as they stand there.
+# The two tests that the tools were specified with; here the application names the tools.
 
 
 @pytest.mark.usefixtures("_own_registry")
 def test_tool_registry() -> None:
     """Tools should be retrievable by name."""
-    initialize_tools()
+    initialize_tools(registration_tools())
     assert get_tool("lookup_registration") is not None
 
 
 @pytest.mark.usefixtures("_own_registry")
 def test_planner_tool_descriptions() -> None:
     """Tool descriptions should be formatted for the planner prompt."""
-    initialize_tools()
+    initialize_tools(registration_tools())
     descriptions = get_tool_descriptions()
     assert len(descriptions) >= 2
     assert all("name" in d for d in descriptions)
@@ -104,5 +104,5 @@ def test_the_example_says_what_it_lacks() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (
         1,
         "",
-        "this example runs a mail server of its own: pip install aiosmtpd\n",
+        "this example runs its own mail server: pip install aiosmtpd\n",
     )

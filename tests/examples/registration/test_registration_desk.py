@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from planning.examples.registration import (
+from examples.registration import (
     LookupRegistration,
     RegistrationDesk,
     SendRegistrationEmail,

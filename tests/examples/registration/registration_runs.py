@@ -17,7 +17,7 @@ from typing import Any
 
 from aiosmtpd.smtp import SMTP, Envelope
 
-from planning.examples.registration import RegistrationDesk, registration_tools
+from examples.registration import RegistrationDesk, registration_tools
 from planning.tools import ToolRegistry, execute_tools
 from planning.tools.rate_limit import RateLimiter
 from session import Session

@@ -19,7 +19,7 @@ from registration_runs import (
     sending,
 )
 
-from planning.examples.registration import RegistrationDesk, SendRegistrationEmail, create_database
+from examples.registration import RegistrationDesk, SendRegistrationEmail, create_database
 from planning.tools import StorageUnavailable
 
 OUT_OF_REACH = {

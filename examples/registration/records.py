@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import attrs
 
-from planning.examples.registration.desk import RegistrationDesk
+from examples.registration.desk import RegistrationDesk
 from planning.tools import StorageUnavailable
 
 __all__ = ["DOCUMENTS", "Document", "Registration", "create_database", "find_registrations"]
@@ -101,7 +101,7 @@ def _documents(connection: sqlite3.Connection, number: str) -> Mapping[str, str]
 
 
 def create_database(path: Path) -> None:
-    """Make a database with a few registrations of nobody, to try the tools on.
+    """Make a database with a few invented registrations, to try the tools on.
 
     Raises:
         FileExistsError: Something is there already.

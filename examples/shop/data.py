@@ -1,9 +1,13 @@
-"""The shop's database: invented, and the same each time."""
+"""The shop's database: invented, and the same each time.
+
+``python examples/shop/data.py FILE`` makes it.
+"""
 
 from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -115,3 +119,12 @@ def _items() -> Iterator[tuple[int, int, int]]:
     for number in range(1, _ORDERS + 1):
         for place in range(1 + number % 3):
             yield number, (number * 5 + place * 3) % kinds + 1, 1 + (number + place) % 4
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        raise SystemExit("usage: python data.py FILE")
+    try:
+        create_database(sys.argv[1])
+    except OSError as error:
+        raise SystemExit(f"cannot make {sys.argv[1]}: {error.strerror}; name another file") from None

@@ -146,14 +146,14 @@ def _check(
             raise bad_option(name, "it is blank; write something, or omit it")
         if name != "--db" and any("\ud800" <= each <= "\udfff" for each in text or ""):
             raise bad_option(name, "it is not UTF-8 text")
-    if db is None:
-        raise bad_option("--db", "name the database to ask: --db FILE")
-    if "://" not in db and not Path(db).exists():
-        raise Refused(f"there is no database at {printable(db)}; check the path")
     if model is not None and sql_from is not None:
         raise bad_option("--sql-from", "give either --model or --sql-from, not both")
     if base_url is not None and model is None:
         raise bad_option("--base-url", "it needs --model, the name of a model there")
+    if db is None:
+        raise bad_option("--db", "name the database to ask: --db FILE")
+    if "://" not in db and not Path(db).exists():
+        raise Refused(f"there is no database at {printable(db)}; check the path")
     if model is None and sql_from is None:
         raise bad_option("--db", "say where its SQL comes from: --model NAME or --sql-from FILE")
     if question is None and sql_from is None:

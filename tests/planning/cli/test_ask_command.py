@@ -11,13 +11,16 @@ from typing import Any
 
 import pytest
 from chat_server import ChatServer, failure, reply, says
-from cli_runs import run
+from cli_runs import ROOT, run
 from syrupy.assertion import SnapshotAssertion
 
-from planning.examples.shop import DEFAULT_QUESTION, QUESTIONS, create_database
+from examples.shop import create_database
 
 KEY = "sk-very-secret-1234"
 COUNT = "SELECT count(*) AS customers FROM customers"
+SPENT = "Which customers spent the most?"
+OPEN = "SELECT id, ordered_on FROM orders WHERE status = '{}' ORDER BY id"
+OSLO = "SELECT customers.name FROM customers JOIN cities ON cities.id = city_id WHERE cities.name = 'Oslo'"
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +31,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     create_database("shop.db")
     Path("count.sql").write_text(COUNT)
+    Path("spent.sql").write_text((ROOT / "examples" / "shop" / "spent_most.sql").read_text())
     return tmp_path
+
+
+def ask(*arguments: str, stdin: str | bytes | None = None) -> str:
+    """What a run shows that asks the shop."""
+    return run("ask", *arguments, "--db", "shop.db", stdin=stdin)
 
 
 def timeless(text: str) -> str:
@@ -55,34 +64,29 @@ def told(*arguments: str, stdin: str | bytes | None = None) -> str:
 @pytest.mark.parametrize(
     "arguments",
     [
-        pytest.param([], id="repaired"),
-        pytest.param(["which orders are still OPEN"], id="reflected"),
-        pytest.param(["Which customers live in Oslo?"], id="no rows"),
-        pytest.param(["Who am I?"], id="asks back"),
-        pytest.param(["--sql-from", "count.sql", "--db", "shop.db"], id="SQL from a file"),
+        pytest.param([SPENT, "--sql-from", "spent.sql"], id="repaired"),
+        pytest.param(["which orders are still OPEN", "--sql-from", "open.sql"], id="reflected"),
+        pytest.param(["Which customers live in Oslo?", "--sql-from", "oslo.sql"], id="no rows"),
+        pytest.param(["--sql-from", "count.sql"], id="SQL from a file"),
         pytest.param(["--sql-from", "wrong.sql"], id="SQL that stays wrong"),
     ],
 )
 def test_a_question_of_the_shop_is_shown_whole(arguments: list[str], snapshot: SnapshotAssertion) -> None:
     Path("wrong.sql").write_text("DELETE FROM customers")
-    assert run("ask", *arguments) == snapshot
+    Path("open.sql").write_text(f"{OPEN.format('Open')}\n---\n{OPEN.format('open')}")
+    Path("oslo.sql").write_text(OSLO)
+    assert ask(*arguments) == snapshot
 
 
 def test_json_is_the_final_state_and_nothing_else(snapshot: SnapshotAssertion) -> None:
-    shown = run("ask", "--json")
+    shown = ask(SPENT, "--sql-from", "spent.sql", "--json")
     assert timeless(shown) == snapshot
-    assert final(shown)["resolved_query"] == DEFAULT_QUESTION
-    assert final(run("ask", "Who am I?", "--json"))["needs_user_input"] is True
-
-
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_every_recorded_question_is_answered(question: str) -> None:
-    state = final(run("ask", question, "--json"))
-    assert (state["success"], state["error"]) == (True, None)
+    assert final(shown)["resolved_query"] == SPENT
 
 
 def test_the_samples_can_be_left_out_of_the_schema() -> None:
-    with_samples, without = final(run("ask", "--json")), final(run("ask", "--json", "--no-samples"))
+    options = ["--sql-from", "count.sql", "--json"]
+    with_samples, without = final(ask(*options)), final(ask(*options, "--no-samples"))
     assert "'Ada Lund'" in with_samples["schema"]
     assert "'Ada Lund'" not in without["schema"]
 
@@ -91,7 +95,7 @@ def test_the_samples_can_be_left_out_of_the_schema() -> None:
 
 
 def test_sql_can_be_piped_in_for_a_question() -> None:
-    shown = run("ask", "How many customers?", "--sql-from", "-", "--json", stdin=f"\ufeff{COUNT};\n")
+    shown = ask("How many customers?", "--sql-from", "-", "--json", stdin=f"\ufeff{COUNT};\n")
     state = final(shown)
     assert (state["resolved_query"], state["execution_result"]["data"]) == ("How many customers?", [[10]])
 
@@ -99,14 +103,14 @@ def test_sql_can_be_piped_in_for_a_question() -> None:
 def test_each_attempt_has_a_statement_of_its_own() -> None:
     lines = ["SELECT nmae FROM customers\r", " ---\t\r", "", "---", COUNT, "---", ""]
     Path("many.sql").write_text("\n".join(lines))
-    state = final(run("ask", "--sql-from", "many.sql", "--json"))
+    state = final(ask("--sql-from", "many.sql", "--json"))
     assert [each["sql"] for each in state["attempts"]] == ["SELECT nmae FROM customers"]
     assert (state["sql_query"], state["success"]) == (COUNT, True)
 
 
 def test_values_of_all_kinds_are_strict_json() -> None:
     Path("kinds.sql").write_text("SELECT NULL AS a, 9e999 AS a, x'00ff' AS b, 'NULL' AS c, char(27) AS d")
-    state = final(run("ask", "--sql-from", "kinds.sql", "--json"))
+    state = final(ask("--sql-from", "kinds.sql", "--json"))
     result = state["execution_result"]
     assert result["columns"] == ["a", "a", "b", "c", "d"]
     assert result["data"][0][0] is None
@@ -117,7 +121,7 @@ def test_values_of_all_kinds_are_strict_json() -> None:
 
 def test_no_more_rows_are_read_than_were_asked_for() -> None:
     Path("all.sql").write_text("SELECT id, status FROM orders")
-    assert run("ask", "--sql-from", "all.sql", "--max-rows", "2").endswith(
+    assert ask("--sql-from", "all.sql", "--max-rows", "2").endswith(
         "== Rows ==\n"
         "id  status\n"
         "--  -------\n"
@@ -132,7 +136,7 @@ def test_a_statement_has_no_more_time_than_it_is_given() -> None:
     Path("slow.sql").write_text(
         "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
     )
-    shown = run("ask", "--sql-from", "slow.sql", "--timeout", "0.3")
+    shown = ask("--sql-from", "slow.sql", "--timeout", "0.3")
     assert shown.startswith("exit code 1\n")
     assert "0.3 s" in shown.splitlines()[-1]
 
@@ -159,19 +163,19 @@ def test_a_model_writes_the_sql(monkeypatch: pytest.MonkeyPatch) -> None:
     assert KEY not in shown
 
 
-def test_a_model_can_be_asked_about_the_sample_database_and_is_heard_when_it_asks_back() -> None:
+def test_a_model_is_heard_when_it_asks_back(snapshot: SnapshotAssertion) -> None:
     text = '{"needs_user_input": true, "input_request": "Which year\\u001b[2J?"}'
-    with ChatServer(says(text)) as server:
-        shown = run("ask", "--model", "local", "--base-url", server.url)
-    assert DEFAULT_QUESTION in server.requests[0]["body"]["messages"][1]["content"]
-    assert shown.startswith("exit code 1\n")
-    assert shown.endswith("== Question back ==\nWhich year\\x1b[2J?\n")
+    with ChatServer(says(text), says(text)) as server:
+        options = [SPENT, "--model", "local", "--base-url", server.url]
+        assert ask(*options) == snapshot
+        assert final(ask(*options, "--json"))["needs_user_input"] is True
+    assert SPENT in server.requests[0]["body"]["messages"][1]["content"]
 
 
 def test_a_model_that_cannot_be_asked_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with ChatServer(reply(failure(f"Bad key {KEY}"), 401)) as server:
-        shown = run("ask", "How many customers?", "--model", "local", "--base-url", server.url)
+        shown = ask("How many customers?", "--model", "local", "--base-url", server.url)
     assert shown.startswith("exit code 1\n--- stdout\n")
     assert KEY not in shown
     assert "refused the API key (401); set OPENAI_API_KEY to one it knows" in shown.splitlines()[-1]
@@ -179,6 +183,9 @@ def test_a_model_that_cannot_be_asked_is_no_answer(monkeypatch: pytest.MonkeyPat
 
 # Nothing is asked
 
+SHOP = ["--db", "shop.db"]
+FROM_FILE = [*SHOP, "--sql-from", "count.sql"]
+FROM_MODEL = ["How many?", *SHOP, "--model", "m"]
 TIMEOUT = "planning: timeout must be seconds from 0.001 to 3,600, got "
 TIMEOUTS = {"nan": "nan", "0": "0.0", "-1": "-1.0", "inf": "inf", "1e9": "1000000000.0"}
 
@@ -188,9 +195,10 @@ TIMEOUTS = {"nan": "nan", "0": "0.0", "-1": "-1.0", "inf": "inf", "1e9": "100000
     [
         (
             ["How many?", "--db", "shop.db"],
-            "Error: Invalid value for '--db': it needs --model or --sql-from: the recorded answers are about"
-            " the sample database",
+            "Error: Invalid value for '--db': say where its SQL comes from: --model NAME or --sql-from FILE",
         ),
+        ([], "Error: Invalid value for '--db': name the database to ask: --db FILE"),
+        (["How many?"], "Error: Invalid value for '--db': name the database to ask: --db FILE"),
         (
             ["--db", "shop.db", "--model", "m"],
             "Error: Invalid value for 'QUESTION': say what you want to know",
@@ -210,11 +218,17 @@ TIMEOUTS = {"nan": "nan", "0": "0.0", "-1": "-1.0", "inf": "inf", "1e9": "100000
             ["--max-rows", "0"],
             "Error: Invalid value for '--max-rows': '0' is too small; give at least 1",
         ),
-        *((["--timeout", each], TIMEOUT + got) for each, got in TIMEOUTS.items()),
-        (["--sql-from", "-"], "planning: standard input holds no SQL; write a SELECT"),
-        (["--sql-from", "none.sql"], "planning: cannot read 'none.sql': No such file or directory"),
-        (["--sql-from", "shop.db"], "planning: cannot read 'shop.db': it is not UTF-8 text"),
-        (["--sql-from", "blank.sql"], "planning: 'blank.sql' holds no SQL; write a SELECT"),
+        *(([*FROM_FILE, "--timeout", each], TIMEOUT + got) for each, got in TIMEOUTS.items()),
+        ([*SHOP, "--sql-from", "-"], "planning: standard input holds no SQL; write a SELECT"),
+        (
+            [*SHOP, "--sql-from", "none.sql"],
+            "planning: cannot read 'none.sql': No such file or directory",
+        ),
+        (
+            [*SHOP, "--sql-from", "shop.db"],
+            "planning: cannot read 'shop.db': it is not UTF-8 text",
+        ),
+        ([*SHOP, "--sql-from", "blank.sql"], "planning: 'blank.sql' holds no SQL; write a SELECT"),
         (
             ["--db", "/dev/zero", "--sql-from", "count.sql"],
             "planning: /dev/zero cannot be read (it is no file); check the file and the disk it is on",
@@ -224,12 +238,12 @@ TIMEOUTS = {"nan": "nan", "0": "0.0", "-1": "-1.0", "inf": "inf", "1e9": "100000
             "planning: there is no database at none.db; check the path",
         ),
         (
-            ["--model", "m"],
+            FROM_MODEL,
             "planning: there is no API key; set OPENAI_API_KEY, or give the base_url of a server without"
             " keys",
         ),
         (
-            ["--model", "m", "--base-url", "localhost"],
+            [*FROM_MODEL, "--base-url", "localhost"],
             "planning: base_url must be the address of a server, such as http://127.0.0.1:8000/v1",
         ),
     ],
@@ -272,10 +286,10 @@ def test_a_locked_database_is_told_in_one_line() -> None:
 @pytest.mark.parametrize(
     ("missing", "options", "line"),
     [
-        ("langgraph", [], "pip install 'session-planning[agent]'\n"),
+        ("langgraph", FROM_FILE, "pip install 'session-planning[agent]'\n"),
         (
             "openai",
-            ["--model", "m", "--base-url", "http://127.0.0.1:1"],
+            [*FROM_MODEL, "--base-url", "http://127.0.0.1:1"],
             "planning: asking a model needs the openai client: pip install 'session-planning[openai]'\n",
         ),
     ],

@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 from cli_runs import run
 
+from examples.shop import create_database
+
 pytestmark = pytest.mark.slow
 
-COMMAND = [sys.executable, "-m", "planning", "ask"]
+COMMAND = [sys.executable, "-m", "planning", "ask", "--db", "shop.db"]
+COUNT = ["--sql-from", "count.sql"]
 SLOW = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
 
 
@@ -23,14 +26,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    create_database("shop.db")
     (tmp_path / "slow.sql").write_text(SLOW)
+    (tmp_path / "count.sql").write_text("SELECT count(*) AS customers FROM customers")
     return tmp_path
 
 
 def test_the_command_runs_as_a_process_as_it_does_within_one() -> None:
-    done = subprocess.run(COMMAND, capture_output=True, text=True, check=False)
+    done = subprocess.run([*COMMAND, *COUNT], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert f"exit code 0\n--- stdout\n{done.stdout}" == run("ask")
+    assert f"exit code 0\n--- stdout\n{done.stdout}" == run("ask", "--db", "shop.db", *COUNT)
     assert list(Path("temporary").iterdir()) == []
 
 
@@ -77,22 +82,10 @@ def test_a_reader_that_goes_away_ends_it_quietly_and_leaves_nothing_behind(folde
 def test_an_output_that_cannot_be_written_is_said(options: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [*COMMAND, *options], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            [*COMMAND, *COUNT, *options], stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert (done.returncode, done.stderr) == (
         1,
         "planning: cannot write the output: No space left on device\n",
     )
     assert list(Path("temporary").iterdir()) == []
-
-
-def test_a_sample_database_that_cannot_be_made_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planning.examples.shop.create_database", _no_room)
-    assert run("ask") == (
-        "exit code 2\n--- stderr\n"
-        "planning: cannot make the sample database: No space left on device; name a database with --db\n"
-    )
-
-
-def _no_room(_path: Path) -> None:
-    raise OSError(28, "No space left on device")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from cli_runs import (
     ERASED_LINE,
+    ROOT,
     TRIAGE,
     Clock,
     ascii_terminal,
@@ -23,6 +24,7 @@ from rich.console import Console
 from run_folders import FAILING, TOOLS, plan, step, thought, timeless
 from syrupy.assertion import SnapshotAssertion
 
+from examples.shop import create_database
 from planning import Plan, PlanningToolsSection, PlanStep
 from planning.cli.ask import answer_lines
 from planning.cli.faces import Lines
@@ -32,8 +34,8 @@ from planning.cli.replay import events_of
 from planning.cli.running import report_lines
 from planning.cli.terminal import lines_of, one_line, printable, seconds_text
 from planning.cli.transcript import parse_transcript
-from planning.workflow import StepError, StepRecord, Workflow, WorkflowResult, WorkflowStep
-from planning.workflow.run.records import WorkflowRun
+from planning.workflow import StepError, Workflow, WorkflowResult, WorkflowStep
+from planning.workflow.run.records import StepRecord, WorkflowRun
 from session import Session
 
 BUSY = Plan(
@@ -291,11 +293,20 @@ def test_an_answer_fits_the_terminal(width: int | None, name: str, snapshot: Sna
 # In a real terminal
 
 
+@pytest.fixture
+def asking(tmp_path: Path) -> list[str]:
+    """How to ask the shop for its best customers."""
+    create_database(tmp_path / "shop.db")
+    sql = ROOT / "examples" / "shop" / "spent_most.sql"
+    question = "Which customers spent the most?"
+    return ["ask", question, "--db", str(tmp_path / "shop.db"), "--sql-from", str(sql)]
+
+
 @pytest.mark.parametrize("columns", [40, 80, 120])
 def test_a_question_in_a_terminal_leaves_the_plan_and_the_answer(
-    columns: int, snapshot: SnapshotAssertion
+    columns: int, asking: list[str], snapshot: SnapshotAssertion
 ) -> None:
-    text = written_in_terminal(columns, "ask", TERM="xterm-256color", NO_COLOR="1")
+    text = written_in_terminal(columns, *asking, TERM="xterm-256color", NO_COLOR="1")
     assert plain(text.rsplit(ERASED_LINE, 1)[-1]) == snapshot
     assert "no such column" in text
 
@@ -326,8 +337,8 @@ def test_a_failed_run_in_a_terminal_says_why_and_how_to_resume(
     assert timeless(plain(text.rsplit(ERASED_LINE, 1)[-1])) == snapshot
 
 
-def test_a_terminal_that_cannot_redraw_gets_lines() -> None:
-    text = written_in_terminal(60, "ask", TERM="dumb")
+def test_a_terminal_that_cannot_redraw_gets_lines(asking: list[str]) -> None:
+    text = written_in_terminal(60, *asking, TERM="dumb")
     assert "\x1b" not in text
     assert text.startswith("plan     set, 4 steps            Which customers spent the most?\n")
 
@@ -340,8 +351,10 @@ def test_a_terminal_that_cannot_redraw_gets_lines() -> None:
     ],
     ids=["FORCE_COLOR", "NO_COLOR wins"],
 )
-def test_colours_can_be_forced_and_forbidden(environment: dict[str, str], mark: str) -> None:
-    text = in_terminal(200, "ask", **environment)
+def test_colours_can_be_forced_and_forbidden(
+    environment: dict[str, str], mark: str, asking: list[str]
+) -> None:
+    text = in_terminal(200, *asking, **environment)
     assert text.splitlines()[2] == f"S002     {mark}  Write the SQL"
 
 

@@ -14,7 +14,8 @@ from planning.cli.faces import Lines
 from planning.cli.progress import Called, Change, Progress, Refusal, Step, Stopped
 from planning.cli.replay import events_of
 from planning.cli.transcript import Call
-from planning.workflow import StepError, StepRecord, Workflow, WorkflowStep
+from planning.workflow import StepError, Workflow, WorkflowStep
+from planning.workflow.run.records import StepRecord
 from session import Session
 
 FLOW = Workflow(

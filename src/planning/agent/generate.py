@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 
 from planning.agent.calling import named, named_tool
-from planning.agent.sql.schema import dialect_name, dialect_of
+from planning.agent.sql.worker.dialects import DIALECTS, title_of
 from planning.errors import LONGEST_MESSAGE, ToolError, show
 from planning.reading import Unreadable, answers_in, read_json
 from planning.tools.result import safe_text
@@ -46,7 +46,7 @@ _ALIASES: Final = {
 }
 ASKS: Final = "Could you say more exactly what you would like to know?"
 
-_SQL_WORDS: Final = frozenset({"sql", "sqlite", "duckdb", "postgresql", "postgres", "mysql"})
+_SQL_WORDS: Final = frozenset({"sql", *DIALECTS})
 _SQL_KEYS: Final = ("sql", "sql_query", "query")
 
 _SYSTEM: Final = """\
@@ -115,8 +115,8 @@ def prompt_messages(
         ``{"role", "content"}`` each; the user and the assistant take turns.
     """
     schema = schema if isinstance(schema, str) else safe_text(schema)
-    name = dialect_name(dialect) if dialect else dialect_of(schema)
-    turns = [{"role": "system", "content": _SYSTEM.format(dialect=f"{name} " if name else "")}]
+    title = title_of(dialect) if dialect else _title_in(schema)
+    turns = [{"role": "system", "content": _SYSTEM.format(dialect=f"{title} " if title else "")}]
     asked = f"\n</schema>\n\nQuestion: {_cut(question, _LONGEST_QUESTION)}"
     turns.append({"role": "user", "content": asked})
     for attempt in attempts[-_MOST_ATTEMPTS:]:
@@ -131,6 +131,12 @@ def prompt_messages(
     shown = _cut(_SCHEMA_END.sub("< ", schema.strip("\n")), room)
     turns[1]["content"] = f"<schema>\n{shown}{turns[1]['content']}"
     return turns
+
+
+def _title_in(schema: str) -> str | None:
+    """The database that a schema of ``SqlDatabase`` begins with; None for any other text."""
+    first = schema.partition(",")[0]
+    return first if first in {each.title for each in DIALECTS.values()} else None
 
 
 def _cut(text: object, most: int) -> str:

@@ -19,6 +19,8 @@ except ModuleNotFoundError as missing:
     ) from None
 
 from planning.agent.answer import complete
+from planning.agent.databases.base import Database, is_database
+from planning.agent.databases.files import SqlDatabase
 from planning.agent.decide import after_reflection, entry, route
 from planning.agent.generate import Generator, generator_tool
 from planning.agent.nodes import (
@@ -32,9 +34,7 @@ from planning.agent.nodes import (
 )
 from planning.agent.planner_nodes import ExecuteCalls, ExecuteQueries, PlanQueries, Respond
 from planning.agent.progress import show_planner_progress, show_progress
-from planning.agent.reflect import Reflect, judge_tool
-from planning.agent.sql.database import SqlDatabase
-from planning.agent.sql.tools import Database, is_database, look_tool
+from planning.agent.reflect import Reflect, judge_tool, look_tool
 from planning.agent.state import MOST_ITERATIONS, AgentState, PlannerState, fresh_answer
 from planning.tools.contract import check_timeout
 from planning.tools.declare import Declaration
@@ -170,7 +170,7 @@ def build_text_to_sql_graph(
         ),
     }
     if reflect:
-        look = look_tool(database) if isinstance(database, SqlDatabase) else None
+        look = look_tool(database.missing_values) if isinstance(database, SqlDatabase) else None
         reflecting = Reflect(judge, max_iterations, look)
         nodes["reflect"] = _calling(reflecting, "reflect", session, show_progress)
     ways = ["generate_sql", "execute_tools", "complete", *(["reflect"] if reflect else [])]

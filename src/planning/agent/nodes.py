@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 from planning.agent import generate
 from planning.agent.calling import is_in_loop
+from planning.agent.databases.base import Database, is_database
+from planning.agent.databases.tools import database_tools
 from planning.agent.decide import decide_next_action
 from planning.agent.generate import Asked, Written, read_answer
-from planning.agent.sql.database import SqlDatabase
-from planning.agent.sql.tools import Database, database_tools, is_database
 from planning.agent.state import MOST_ITERATIONS, AgentState, first_answer, fresh_answer
 from planning.errors import ToolError
 from planning.tools.context import ToolContext
@@ -251,9 +251,7 @@ def _for_people(result: ToolResult) -> str:
 
 
 def _by_name(tools: AgentTools) -> Mapping[str, Tool]:
-    if isinstance(tools, SqlDatabase):
-        tools = tools.tools()
-    elif is_database(tools):
+    if is_database(tools):
         tools = database_tools(tools)
     if isinstance(tools, Toolbox):
         return tools.tools

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from planning.agent.calling import named, named_tool
@@ -11,7 +11,7 @@ from planning.agent.state import MOST_ITERATIONS, AgentState
 from planning.tools.result import ToolResult, safe_text
 from planning.tools.tool import Tool
 
-__all__ = ["Reflect", "doubts", "judge_tool", "refusal", "restored", "rows_of"]
+__all__ = ["Reflect", "doubts", "judge_tool", "look_tool", "refusal", "restored", "rows_of"]
 
 _OFFERED: Final = ("question", "sql", "result", "schema", "state")
 _FEWEST: Final = 2
@@ -117,6 +117,15 @@ def judge_tool(judge: Any, timeout: float | None) -> Tool:
     """
     return named_tool(
         "reflect", "Judge the result of a statement.", named("reflect", judge, _OFFERED), timeout
+    )
+
+
+def look_tool(missing_values: Callable[[str], list[str]]) -> Tool:
+    """A search for the strings in a statement that no row holds, as a tool of the graph."""
+    return Tool(
+        "missing_values",
+        "Find the strings that a query compares with columns which do not hold them.",
+        missing_values,
     )
 
 

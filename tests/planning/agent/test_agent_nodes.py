@@ -10,8 +10,8 @@ import pytest
 from agent_samples import COUNT, QUESTION, SCHEMA, ShopTools, failing, rows
 
 from planning import Toolbox
-from planning.agent import aexecute_tools_node, execute_tools_node
-from planning.agent.nodes import ExecuteTools, run
+from planning.agent import execute_tools_node
+from planning.agent.nodes import ExecuteTools, aexecute_tools_node, run
 from planning.tools import (
     DataNotFound,
     StorageUnavailable,

@@ -9,13 +9,13 @@ from typing import Any, Final
 import attrs
 
 from planning.agent.sql.casts import as_timestamp
-from planning.agent.sql.duckdb_errors import translated
 from planning.agent.sql.foreign import foreign
 from planning.agent.sql.guard import NO_BRACKETS, tokenize
 from planning.agent.sql.schema import identifier, printable
 from planning.agent.sql.structure import COMPARING, Item, groups, is_word, structure
 from planning.agent.sql.uses import Use, tables_used
-from planning.errors import nearest
+from planning.agent.sql.worker.dialects import title_of
+from planning.errors import cut, nearest
 
 __all__ = ["diagnose"]
 
@@ -58,20 +58,18 @@ _PLAIN: Final = (
 
 
 def diagnose(text: str, sql: str, dialect: str, names: Names, probe: Probe) -> str:
-    """Put what a database says of a statement into words that help to correct it.
+    """Explain the error of a database in words that help to correct the statement.
 
     Args:
-        text: What it says.
+        text: The error, in the words of SQLite or the database's own.
         sql: The statement.
         dialect: ``sqlite`` or ``duckdb``.
-        names: Gives the tables and columns that there are, as ``worker`` finds them; None when it cannot.
-        probe: Gives what the database says of another statement, which is not run.
+        names: Reads the tables and columns, as a worker process does; None if it cannot.
+        probe: The error of the database for another statement, which is not run.
 
     Returns:
         One line: what is wrong, and what to do.
     """
-    if dialect == "duckdb":
-        text = translated(text)
     for beginning, told in _PLAIN:
         if text.startswith(beginning):
             return told
@@ -272,8 +270,7 @@ def _no_function(case: _Case) -> str:
     found = next(foreign(case.sql, case.dialect, {case.word.upper()}), None)
     if found is not None:
         return f"{told}; {found.remedy}"
-    name = "SQLite" if case.dialect == "sqlite" else "DuckDB"
-    return f"{told}; {name} has none of that name; use one that it has"
+    return f"{told}; {title_of(case.dialect)} has none of that name; use one that it has"
 
 
 def _no_types(case: _Case) -> str:
@@ -354,5 +351,4 @@ def _listed(names: list[str]) -> str:
 
 
 def _line(text: str, longest: int) -> str:
-    line = printable(" ".join(text.split()))
-    return line if len(line) <= longest else line[: longest - 3] + "..."
+    return cut(printable(" ".join(text.split())), longest)

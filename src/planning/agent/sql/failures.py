@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from planning.agent.sql.guard import ONLY_READING
+from planning.agent.sql.worker.dialects import FILE_KINDS
 from planning.tools import ErrorKind
 
 __all__ = ["explain", "late"]
@@ -81,5 +82,8 @@ def explain(kind: str, text: str, path: str, seconds: float) -> tuple[str, Error
     if kind in _QUERY:
         return _QUERY[kind].format(text=text), ErrorKind.PARAMETER
     return _STORAGE[kind].format(
-        path=shown, text=text or "no reason given", name="SQLite or DuckDB", seconds=seconds
+        path=shown,
+        text=text or "no reason given",
+        name=FILE_KINDS,
+        seconds=seconds,
     ), ErrorKind.STORAGE

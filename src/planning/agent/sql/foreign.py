@@ -25,6 +25,7 @@ from planning.agent.sql.structure import (
     split,
     structure,
 )
+from planning.agent.sql.worker.dialects import title_of
 
 __all__ = ["Foreign", "foreign"]
 
@@ -38,7 +39,6 @@ _SHOWN: Final = {
     "WITHIN": "WITHIN GROUP",
 }
 _LITERALS: Final = ("DATE", "TIMESTAMP")
-_NAMES: Final = {"sqlite": "SQLite", "duckdb": "DuckDB"}
 _LACKING: Final = {  # what SQLite has nothing for that is as short
     "DATEADD": "dates are moved by date(..., '+1 day')",
     "DATEDIFF": "julianday(...) - julianday(...) gives days",
@@ -144,7 +144,7 @@ class _Reader:
         return self._told(name, items[place], items[place], remedy) if remedy else None
 
     def _told(self, name: str, first: Item, last: Item, remedy: str) -> Foreign:
-        told = f"{_NAMES[self._dialect]} has no {_SHOWN.get(name, name)}: {remedy}"
+        told = f"{title_of(self._dialect)} has no {_SHOWN.get(name, name)}: {remedy}"
         return Foreign(name, first.start, last.end, remedy, told)
 
     @staticmethod

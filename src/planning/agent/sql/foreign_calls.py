@@ -110,15 +110,15 @@ def call_written(call: Call) -> str | None:
     """What to write for a call; None where it is fine, or nothing can be written for it."""
     if not all(call.given):
         return None
-    special = _SPECIAL[call.dialect].get(call.name)
+    special = _SPECIAL.get(call.dialect, {}).get(call.name)
     if special is not None:
         return special(call)
-    template = _WRITTEN[call.dialect].get((call.name, len(call.given)))
+    template = _WRITTEN.get(call.dialect, {}).get((call.name, len(call.given)))
     return None if template is None else template.format(*map(call.text, call.given))
 
 
 def now_written(dialect: str) -> str:
-    """The time that it is."""
+    """The current time."""
     return _WRITTEN[dialect]["GETDATE", 0]
 
 

@@ -27,7 +27,7 @@ from database_files import (
     written,
 )
 
-from planning.agent.sql import SqlDatabase
+from planning.agent import SqlDatabase
 from planning.tools import StorageUnavailable
 
 LIMIT = 1.0

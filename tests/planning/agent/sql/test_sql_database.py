@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from readonly_files import COUNTING, ENDLESS, make, settle, workers
 
-from planning.agent.sql import SqlDatabase
+from planning.agent import SqlDatabase
 from planning.agent.sql.process import WorkerLate
 from planning.tools import StorageUnavailable
 from planning.tools.errors import ToolTimeout

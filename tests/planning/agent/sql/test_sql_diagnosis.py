@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from readonly_files import make
 
-from planning.agent.sql import SqlDatabase
-from planning.agent.sql.diagnosis import diagnose
-from planning.agent.sql.traps import trap
+from planning.agent import SqlDatabase
+from planning.agent.databases import duckdb, sqlite
+from planning.agent.databases.base import Engine
 from planning.agent.sql.values import missing_values
 from planning.tools import StorageUnavailable
 
@@ -121,7 +121,8 @@ SYNTAX = "syntax error, near {}; correct the SQL there or just before"
     ],
 )
 def test_what_a_database_says_is_told_in_our_words(dialect: str, text: str, sql: str, told: str) -> None:
-    assert diagnose(text, sql, dialect, lambda: None, lambda _: "") == told
+    engine: Engine = sqlite if dialect == "sqlite" else duckdb
+    assert engine.explain(text, sql, lambda: None, lambda _: "") == told
 
 
 def test_a_look_for_values_that_fails_says_nothing() -> None:
@@ -143,9 +144,9 @@ def steps(sql: str) -> int:
 
     sys.setprofile(counting)
     try:
-        trap(sql, "sqlite", list)
+        sqlite.wrong_answer(sql, list)
         for text in ('near "(": syntax error', "no such column: day", "no such function: DATEDIFF"):
-            diagnose(text, sql, "sqlite", lambda: {"tables": []}, lambda _: "")
+            sqlite.explain(text, sql, lambda: {"tables": []}, lambda _: "")
     finally:
         sys.setprofile(None)
     return count

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from planning.agent.sql import SqlDatabase
+from planning.agent import SqlDatabase
 from planning.agent.sql.results import table_text, validate_results
 from planning.tools import ToolContext
 from planning.tools.pipeline import CallPipeline as CallPath

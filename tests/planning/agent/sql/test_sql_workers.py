@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 from readonly_files import COUNTING, ENDLESS, descriptors, until, workers
 
-from planning.agent.sql import SqlDatabase, process
+from planning.agent import SqlDatabase
+from planning.agent.sql import process
 from planning.agent.sql.failures import explain
 from planning.agent.sql.process import WorkerDied, WorkerLate, Workers, WorkerUnavailable
 from planning.agent.sql.worker import chunks
@@ -156,7 +157,7 @@ def test_many_limits_leave_nothing_behind(shop_path: Path, started: Callable[[],
 
 def test_an_interpreter_that_ends_takes_its_workers_along(shop_path: Path) -> None:
     code = (
-        "import sys\nfrom planning.agent.sql import SqlDatabase\n"
+        "import sys\nfrom planning.agent import SqlDatabase\n"
         "database = SqlDatabase(sys.argv[1]); database.execute('SELECT 1')\n"
         "print(database._workers._pool._idle[0]._process.pid)\n"
     )

@@ -14,9 +14,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from .chunks import Send, stream
+from .dialects import DIALECTS
 from .duckdb_values import converter
 from .failure import HALF, WORN, Failure
-from .stamp import LOGS, stamp
+from .stamp import stamp
 
 if TYPE_CHECKING:
     import duckdb
@@ -123,7 +124,7 @@ class DuckdbFile:
     def _prepare(self, connect: Callable[..., duckdb.DuckDBPyConnection]) -> None:
         """A connection to the file that is there now: it may have been replaced since the last time."""
         try:
-            now = stamp(self.path, LOGS["duckdb"])
+            now = stamp(self.path, DIALECTS["duckdb"].log)
         except FileNotFoundError:
             self.close()
             raise Failure("missing") from None

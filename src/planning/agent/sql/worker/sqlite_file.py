@@ -20,9 +20,10 @@ from time import monotonic
 from typing import Any, Final
 
 from .chunks import AGAIN, Send, stream
+from .dialects import DIALECTS
 from .failure import HALF, Failure
 from .sqlite_strict import PRINTF, StrictPrintf, strict_names
-from .stamp import IDENTITY, LOG_SIZE, LOGS, stamp
+from .stamp import IDENTITY, LOG_SIZE, stamp
 
 __all__ = ["SqliteFile"]
 
@@ -189,7 +190,7 @@ class SqliteFile:
 
     def _look(self) -> tuple[int, ...]:
         try:
-            found = stamp(self.path, LOGS["sqlite"])
+            found = stamp(self.path, DIALECTS["sqlite"].log)
             return (*found, *self._header(found))
         except FileNotFoundError:
             self.close()

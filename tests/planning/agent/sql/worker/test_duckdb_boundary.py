@@ -16,7 +16,7 @@ import pytest
 from readonly_files import descriptors, state, until
 from syrupy.assertion import SnapshotAssertion
 
-from planning.agent.sql import SqlDatabase
+from planning.agent import SqlDatabase
 from planning.agent.sql.worker import duckdb_file
 from planning.agent.sql.worker.duckdb_file import DuckdbFile
 from planning.agent.sql.worker.duckdb_values import converter, plain

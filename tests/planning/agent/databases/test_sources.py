@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from readonly_files import make
 
-from planning.agent.sql import SqlDatabase
-from planning.agent.sql.source import locate
+from planning.agent import SqlDatabase
+from planning.agent.databases.source import locate
 
 WANTED = "give the path of a SQLite or DuckDB file, or sqlite:///PATH, or duckdb:///PATH"
 

@@ -60,5 +60,5 @@ class Engine(Protocol):
     def explain(self, text: str, sql: str, names: Names, probe: Probe) -> str:
         """An error of the database in words that help to correct the statement."""
 
-    def wrong_answer(self, sql: str, tables: Tables) -> str | None:
+    def wrong_answer(self, sql: str, tables: Tables, /) -> str | None:
         """Why the answer to a statement that ran is not what was asked, and what to write; None if it is."""

@@ -52,7 +52,7 @@ def explain(text: str, sql: str, names: Names, probe: Probe) -> str:
     return diagnose(_translated(text), sql, _NAME, names, probe)
 
 
-def wrong_answer(sql: str, tables: Tables) -> str | None:  # noqa: ARG001 - as every engine
+def wrong_answer(sql: str, _tables: Tables) -> str | None:
     """Why an answer is not what was asked; see ``Engine.wrong_answer``."""
     return trap(sql, _NAME)
 

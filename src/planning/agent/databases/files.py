@@ -337,13 +337,13 @@ class _Unanswered(Exception):
         self.text = text
 
 
-def _checked(name: str, value: object, kinds: tuple[type, ...], least: float, most: float) -> Any:
+def _checked(name: str, value: Any, kinds: tuple[type, ...], least: float, most: float) -> Any:
     """A number in its range.
 
     Raises:
         ValueError: It is not a number, or out of the range.
     """
-    if type(value) not in kinds or not least <= value <= most:  # type: ignore[operator]  # a number by now
+    if type(value) not in kinds or not least <= value <= most:
         what = "a whole number" if kinds == (int,) else "seconds"
         raise ValueError(f"{name} must be {what} from {least:,} to {most:,}, got {value!r}")
     return value

@@ -39,16 +39,16 @@ def locate(source: object) -> tuple[str | None, str]:
     elif found and scheme.replace("+", "").isalnum():
         dialect = scheme.lower()
         if dialect not in _NAMES:
-            raise ValueError(f"{scheme}:// is no database that can be read here; {_WANTED}")
+            raise ValueError(f"unsupported database URL {scheme}://; {_WANTED}")
         if "?" in rest:
-            raise ValueError(f"{scheme}:// takes no options; leave out what follows the question mark")
+            raise ValueError(f"{scheme}:// takes no options; remove the part after the question mark")
         path = rest.removeprefix("/")
         if not rest.startswith("/") or not path:
             raise ValueError(
                 f"a file's URL has three slashes, {scheme}:///PATH, four before an absolute path"
             )
     if path.strip().startswith(":memory:"):
-        raise ValueError(f"a database in memory is seen by nobody else; {_WANTED}")
+        raise ValueError(f"a database in memory cannot be read by another process; {_WANTED}")
     return dialect or _BY_ENDING.get(Path(path).suffix.lower()), path
 
 
@@ -57,11 +57,11 @@ def _file_uri(text: str) -> str:
     path = text.removeprefix("file:").partition("#")[0]
     path, _, options = path.partition("?")
     if options not in {"", "mode=ro"}:
-        raise ValueError("file: takes no options but mode=ro; leave out what follows the question mark")
+        raise ValueError("file: takes no options but mode=ro; remove the part after the question mark")
     if path.startswith("//"):
         host, _, path = path[2:].partition("/")
         if host not in {"", "localhost"}:
-            raise ValueError(f"file: is a file of this machine; {_WANTED}")
+            raise ValueError(f"file: must name a file of this machine; {_WANTED}")
         path = "/" + path
     path = unquote(path)
     if not path.strip("/"):

@@ -59,13 +59,12 @@ def _traps(items: Sequence[Item], sql: str, dialect: str) -> Iterator[str]:
             yield from _cast(item.text, after, sql)
             if item.text in _GIVING_TEXT and _is_compared_with_number(items, place):
                 call = _written(sql, items[place : place + 2])
-                yield (
-                    f"{call} is a text, and never equal to a number; write CAST({call} AS INTEGER) for {call}"
-                )
+                instead = f"CAST({call} AS INTEGER)"
+                yield f"{call} is a string, and never equal to a number; write {instead} for {call}"
 
 
 def _cast(name: str, call: Group, sql: str) -> Iterator[str]:
-    """CAST to what SQLite has no type for: it reads the number at the beginning of the text."""
+    """CAST to a type that SQLite does not have: it takes the number at the beginning of the string."""
     sides = split(call.items, "AS") if name == "CAST" else []
     if len(sides) != 2 or not sides[0] or len(sides[1]) != 1:
         return
@@ -76,7 +75,7 @@ def _cast(name: str, call: Group, sql: str) -> Iterator[str]:
 
 
 def _format(items: Sequence[Item], call: Group, sql: str, dialect: str) -> Iterator[str]:
-    """FORMAT(value, template), as SQL Server and MySQL have it: here the template comes first."""
+    """FORMAT(value, template) of SQL Server and MySQL: here the template comes first."""
     given = split(call.items, ",")
     template = given[1][0] if len(given) == 2 and len(given[1]) == 1 else None
     if template is not None and name_of(given[0]) and template.kind in {"text", "number"}:
@@ -102,7 +101,7 @@ def _is_compared_with_number(items: Sequence[Item], place: int) -> bool:
 
 
 def _goes_on(items: Sequence[Item]) -> bool:
-    """Whether an operator follows, so that what was read is only part of a value."""
+    """Whether an operator follows, so that the items are only a part of a value."""
     return bool(items) and items[0].kind == "sign" and items[0].text not in {",", *COMPARING}
 
 

@@ -88,7 +88,7 @@ def test_rows_that_are_large_take_no_more_memory_than_a_process_may(shop: Shop, 
     ).stdout
     error, _, megabytes = told.partition("|")
     assert error in {
-        "the query needs more memory than it may take; ask for less, with WHERE, LIMIT or an aggregate",
+        "the query needs more memory than it may use; ask for less, with WHERE, LIMIT or an aggregate",
         "a value in it is too large for an answer; ask for its length, or a part of it with substr",
         "None",
     }

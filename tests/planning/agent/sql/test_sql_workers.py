@@ -78,7 +78,7 @@ def test_a_worker_that_breaks_down_at_work_blames_the_statement(shop_path: Path)
         (worker,) = pool_of(database)
         sender = subprocess.Popen(["/bin/sh", "-c", f"sleep 0.1; kill -SEGV {worker._process.pid}"])
         given = database.execute(ENDLESS)
-        told = "the database broke down on it (signal 11); write the query in another way"
+        told = "the database failed on it (signal 11); write the query in another way"
         assert (given["code"], given["error"]) == ("parameter", told)
         assert sender.wait() == 0
 

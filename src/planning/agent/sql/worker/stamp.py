@@ -28,14 +28,14 @@ def stamp(path: str, log: str) -> tuple[int, ...]:
         OSError: It does not exist, or is not a file.
     """
     found = os.lstat(path)
-    if S_ISLNK(found.st_mode):  # the databases follow links too, and have their logs at the end of them
+    if S_ISLNK(found.st_mode):  # the databases follow links, and keep their logs at the target
         path = os.path.realpath(path)
         found = os.stat(path)  # noqa: PTH116 - pathlib is not loaded in a worker
-    if not S_ISREG(found.st_mode):  # a pipe would be waited for until somebody writes into it
-        raise IsADirectoryError if S_ISDIR(found.st_mode) else OSError(0, "it is no file")
-    told = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    if not S_ISREG(found.st_mode):  # reading a pipe would wait for a writer
+        raise IsADirectoryError if S_ISDIR(found.st_mode) else OSError(0, "it is not a file")
+    known = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
     try:
         changes = os.stat(path + log)  # noqa: PTH116 - as above
     except FileNotFoundError:
-        return (*told, 0, 0)
-    return (*told, changes.st_size, changes.st_mtime_ns if changes.st_size else 0)
+        return (*known, 0, 0)
+    return (*known, changes.st_size, changes.st_mtime_ns if changes.st_size else 0)

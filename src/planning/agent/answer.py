@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from planning.agent.reflect import refusal, rows_of
 from planning.agent.state import AgentState, restored
+from planning.errors import cut
 from planning.tools.result import safe_text
 
 __all__ = ["complete"]
@@ -75,8 +76,7 @@ def _problem(state: Mapping[str, Any]) -> str | None:
 
 
 def _short(text: Any) -> Any:
-    is_long = isinstance(text, str) and len(text) > _LONGEST
-    return f"{text[: _LONGEST - 3]}..." if is_long else text
+    return cut(text, _LONGEST) if isinstance(text, str) else text
 
 
 def _decisions(state: Mapping[str, Any]) -> str:

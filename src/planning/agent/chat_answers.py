@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import attrs
 
-from planning.tools.errors import ToolError
+from planning.errors import ToolError, cut, printable
 
 __all__ = ["LARGEST", "NO_KEY", "Answer", "Answers", "is_timeout", "retry_after", "text_of", "words_of"]
 
@@ -143,9 +143,7 @@ def is_timeout(error: BaseException | None) -> bool:
 
 
 def _one_line(text: str) -> str:
-    words = " ".join(text.split())
-    shown = "".join(each if each.isprintable() else "?" for each in words)
-    return shown if len(shown) <= _LONGEST_WORDS else f"{shown[: _LONGEST_WORDS - 3]}..."
+    return cut(printable(" ".join(text.split())), _LONGEST_WORDS)
 
 
 def retry_after(headers: Mapping[str, str]) -> float:

@@ -177,7 +177,7 @@ BUSY = reply(failure("Slow down"), 429, retry_after_ms="1", retry_after="7")
             reply(failure(f"Context of 9 tokens\nis\x1b[2J too long for {KEY}"), 400),
             ToolError,
             "the model's server HOST refused the request (400); change what it names: Context of 9 tokens"
-            " is?[2J too long for ***",
+            " is\\x1b[2J too long for ***",
         ),
         (
             reply({"error": "long " * 100}, 422),

@@ -26,6 +26,7 @@ from planning.agent.sql.schema import schema_text
 from planning.agent.sql.values import missing_values
 from planning.agent.sql.worker.dialects import DIALECTS, FILES
 from planning.agent.sql.worker.stamp import WRITTEN, stamp
+from planning.errors import cut
 from planning.tools import ErrorKind, StorageUnavailable, Tool, ToolError
 from planning.tools.errors import ToolTimeout
 
@@ -362,7 +363,7 @@ def _failed(error: str, code: ErrorKind, started: float) -> dict[str, Any]:
         "columns": [],
         "row_count": 0,
         "truncated": False,
-        "error": error if len(error) <= _LONGEST_ERROR else f"{error[: _LONGEST_ERROR - 3]}...",
+        "error": cut(error, _LONGEST_ERROR),
         "elapsed": perf_counter() - started,
         "code": str(code),
     }

@@ -6,6 +6,7 @@ from typing import Final
 
 from planning.agent.sql.guard import ONLY_READING
 from planning.agent.sql.worker.dialects import FILE_KINDS
+from planning.errors import printable
 from planning.tools import ErrorKind
 
 __all__ = ["explain", "late"]
@@ -80,11 +81,10 @@ def explain(kind: str, text: str, path: str, seconds: float) -> tuple[str, Error
             message = f"the database failed on it (signal {number}); write the query in another way"
             return message, ErrorKind.PARAMETER
         kind, text = ("killed", "") if number > 0 else ("unavailable", f"it ended with status {text}")
-    shown = path if path.isprintable() else ascii(path)
     if kind in _QUERY:
         return _QUERY[kind].format(text=text), ErrorKind.PARAMETER
     return _STORAGE[kind].format(
-        path=shown,
+        path=printable(path),
         text=text or "no reason given",
         name=FILE_KINDS,
         seconds=seconds,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from planning.errors import LONGEST_MESSAGE
+from planning.errors import LONGEST_MESSAGE, cut, printable
 
 __all__ = ["table_text", "validate_results"]
 
@@ -14,7 +14,6 @@ _MOST_COLUMNS: Final = 100
 _NOTES: Final = 200  # characters kept for the notes below the rows
 _LONGEST_ERROR: Final = 4_000
 _LONGEST: Final = 100
-_ESCAPES: Final = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "|": "\\|"}
 
 
 def validate_results(results: object) -> dict[str, Any]:
@@ -107,12 +106,7 @@ def _cell(value: object) -> str:
 
 
 def _cell_text(value: object) -> str:
-    text = value if isinstance(value, str) else str(value)
-    if len(text) > _LONGEST:
-        text = text[: _LONGEST - 3] + "..."
-    if text.isprintable() and "|" not in text:
-        return text
-    return "".join(_ESCAPES.get(each) or (each if each.isprintable() else ascii(each)[1:-1]) for each in text)
+    return printable(cut(value if isinstance(value, str) else str(value), _LONGEST)).replace("|", "\\|")
 
 
 def _short(value: object) -> str:

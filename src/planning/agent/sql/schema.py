@@ -11,9 +11,9 @@ from typing import Any, Final
 from planning.agent.sql.keywords import KEYWORDS
 from planning.agent.sql.worker.dialects import title_of
 from planning.agent.sql.worker.samples import MOST_COUNTED
-from planning.errors import LONGEST_MESSAGE, cut
+from planning.errors import LONGEST_MESSAGE, cut, printable
 
-__all__ = ["identifier", "literal", "printable", "schema_text"]
+__all__ = ["identifier", "literal", "schema_text"]
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _LONGEST: Final = 40
@@ -157,10 +157,3 @@ def literal(text: str) -> str:
 
 def _list(names: Iterable[str]) -> str:
     return f"({', '.join(map(identifier, names))})"
-
-
-def printable(text: str) -> str:
-    """Text on one line, with escapes for characters that cannot be shown."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)

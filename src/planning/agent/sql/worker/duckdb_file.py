@@ -22,7 +22,7 @@ from .stamp import stamp
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["DuckdbFile"]
+__all__ = ["DuckdbFile", "open_file"]
 
 _CONFIG: Final = {
     "temp_directory": "",
@@ -160,6 +160,11 @@ class DuckdbFile:
         if "configuration has been locked" in text:
             return Failure("refused", "changing settings")
         return Failure("sql", text)
+
+
+def open_file(path: str) -> DuckdbFile:
+    """Open a file for a worker process."""
+    return DuckdbFile(path)
 
 
 def _start(timer: Timer) -> None:

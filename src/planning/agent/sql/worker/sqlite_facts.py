@@ -11,7 +11,7 @@ from .failure import Failure
 from .samples import MOST_COUNTED, Samples
 from .sqlite_file import SqliteFile, quoted
 
-__all__ = ["SqliteDatabase"]
+__all__ = ["SqliteDatabase", "open_file"]
 
 _TABLES: Final = """
     SELECT name, type, rootpage = 0 AND type = 'table', sql FROM sqlite_master
@@ -186,6 +186,11 @@ class SqliteDatabase(SqliteFile):
     def _count(self, table: dict[str, Any]) -> None:
         query = f"SELECT count(*) FROM (SELECT 1 FROM {quoted(table['name'])} LIMIT {MOST_COUNTED + 1})"  # noqa: S608 - as above
         (table["rows"],) = self.connection.execute(query).fetchone()
+
+
+def open_file(path: str) -> SqliteDatabase:
+    """Open a file for a worker process."""
+    return SqliteDatabase(path)
 
 
 def _module(sql: str) -> str:

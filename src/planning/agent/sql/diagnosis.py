@@ -23,7 +23,7 @@ Names = Callable[[], Mapping[str, Any] | None]
 Probe = Callable[[str], str]
 
 _LONGEST: Final = 300
-_NEAR: Final = 0.65  # invoices is no slip of notes
+_NEAR: Final = 0.65  # invoices is not a misspelling of notes
 _LISTED: Final = 20
 _PLACES: Final = 20
 _UNITED: Final = re.compile(r"\b(?:UNION|ALL|INTERSECT|EXCEPT)\s*\(", re.IGNORECASE)

@@ -73,7 +73,7 @@ class DuckdbFile:
             return names, stream(cursor.fetchmany, most_rows, send, converter(map(str, _types(columns))))
 
     def facts(self, samples: int, budget: float, seconds: float) -> dict[str, Any]:
-        """Say what is in the file; as ``SqliteDatabase.facts``, and for each table its ``schema``."""
+        """Read the tables of the file, as ``SqliteDatabase.facts`` does, each with its ``schema``."""
         from .duckdb_facts import read_facts
 
         with self.session(seconds):

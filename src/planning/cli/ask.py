@@ -104,8 +104,8 @@ def ask(
     path = _check(question, db=db, model=model, base_url=base_url, sql_from=sql_from)
     statements = () if sql_from is None else _read_statements(sql_from)
     try:
-        from planning.agent.graph import build_text_to_sql_graph
         from planning.agent.databases.files import SqlDatabase
+        from planning.agent.graph import build_text_to_sql_graph
     except ImportError as error:
         raise Refused(str(error)) from None
     from planning.cli.drive import ending_when_told

@@ -317,8 +317,8 @@ def test_samples_are_different_values_of_the_first_rows() -> None:
     assert samples.values == [[1, 2], [5, 6.5], ["a" * 200, "b"]]
 
 
-def test_an_unprintable_path_is_told_in_ascii() -> None:
-    assert explain("missing", "", "a\nb", 1.0)[0] == "there is no database at 'a\\nb'; check the path"
+def test_an_unprintable_path_is_shown_with_escapes() -> None:
+    assert explain("missing", "", "a\nb", 1.0)[0] == "there is no database at a\\nb; check the path"
     assert explain("unreadable", "", "a", 1.0)[0] == (
         "a cannot be read (no reason given); check the file and the disk it is on"
     )

@@ -50,13 +50,6 @@ def is_database(value: object) -> TypeIs[Database]:
 class Engine(Protocol):
     """What is special about one kind of file: the module of this package that its dialect names."""
 
-    def check(self, sql: object) -> str:
-        """The one statement in a text, without what ends it.
-
-        Raises:
-            Refused: It must not be run.
-        """
-
     def explain(self, text: str, sql: str, names: Names, probe: Probe) -> str:
         """An error of the database in words that help to correct the statement."""
 

@@ -1,4 +1,4 @@
-"""DuckDB: what it refuses, and its errors in the words of SQLite, which are then explained."""
+"""DuckDB: its errors, in the words of SQLite and then explained."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import re
 from typing import Final
 
 from planning.agent.databases.base import Names, Probe, Tables
-from planning.agent.sql import guard
 from planning.agent.sql.diagnosis import diagnose
 from planning.agent.sql.traps import trap
 
-__all__ = ["check", "explain", "wrong_answer"]
+__all__ = ["explain", "wrong_answer"]
 
 _NAME: Final = "duckdb"
 _SAME: Final = (
@@ -40,11 +39,6 @@ _SAME: Final = (
         "no function of types: =({0})",
     ),
 )
-
-
-def check(sql: object) -> str:
-    """The one statement in a text; see ``Engine.check``."""
-    return guard.check(sql, _NAME)
 
 
 def explain(text: str, sql: str, names: Names, probe: Probe) -> str:

@@ -167,8 +167,8 @@ class SqlDatabase:
         started, left = perf_counter(), _Budget(self.timeout)
         try:
             dialect = self._dialect_within(left)
-            engine, seconds = _engine(dialect), left.seconds
-            statement = engine.check(sql)
+            seconds = left.seconds
+            statement = guard.check(sql, dialect)
             left = _Budget(seconds)  # the check does not count against the statement
             (columns, truncated), rows = self._ask(
                 "run", dialect, statement, self.max_rows, seconds=left.seconds
@@ -180,7 +180,7 @@ class SqlDatabase:
         if not columns:  # such as a comment that is not closed
             return _failed(guard.EMPTY, ErrorKind.PARAMETER, started)
         looking = _Budget(min(self.timeout, _EXPLAINING))
-        problem = engine.wrong_answer(statement, lambda: self._tables_within(looking))
+        problem = _engine(dialect).wrong_answer(statement, lambda: self._tables_within(looking))
         if problem is not None:
             return _failed(problem, ErrorKind.PARAMETER, started)
         return {

@@ -16,6 +16,7 @@ __all__ = [
     "cut",
     "listed",
     "nearest",
+    "printable",
     "show",
     "unknown_option",
     "writable",
@@ -45,6 +46,13 @@ _MEANT = {synonym: status for status, words in _SYNONYMS.items() for synonym in 
 def writable(text: str) -> str:
     """The text with lone surrogates escaped: no client can write them."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def printable(text: str) -> str:
+    """The text on one line, with escapes for characters that cannot be shown."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 @attrs.frozen

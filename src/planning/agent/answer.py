@@ -1,12 +1,13 @@
-"""The end of a question: whether it was answered, and what a person may be told."""
+"""The end of a question: whether it was answered, and the answer for the user."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from planning.agent.reflect import refusal, restored, rows_of
-from planning.agent.state import AgentState
+from planning.agent.reflect import refusal, rows_of
+from planning.agent.state import AgentState, restored
+from planning.errors import cut
 from planning.tools.result import safe_text
 
 __all__ = ["complete"]
@@ -14,18 +15,18 @@ __all__ = ["complete"]
 _LONGEST_CELL: Final = 200
 _LONGEST: Final = 10_000
 _NO_ROWS: Final = "execute_sql returned no rows under data"
-_NO_RESULT: Final = "nothing was found out in {}; allow more with max_iterations"
+_NO_RESULT: Final = "no answer after {}; allow more with max_iterations"
 
 
 def complete(state: Mapping[str, Any]) -> AgentState:
-    """Finish: success only where a statement ran and its results were not refused.
+    """Finish: it is a success only if a statement ran and its results were not refused.
 
-    When a later attempt came to nothing, the result that was put aside for it is the answer.
+    If a later attempt failed, the result that was kept before it is the answer.
     """
     taken: AgentState = {}
     kept = (state.get("reflection") or {}).get("kept")
     if state.get("execution_result") is None and isinstance(kept, Mapping):
-        # What a later attempt came to says nothing of this result.
+        # The error of a later attempt does not concern this result.
         taken = {**restored(state), "error": None, "user_message": None}
         state = {**state, **taken}
     problem = _problem(state)
@@ -39,13 +40,13 @@ def complete(state: Mapping[str, Any]) -> AgentState:
             "user_message": None,
         }
     if problem is None:
-        told = _told(state["execution_result"])
+        answer = _summary(state["execution_result"])
         return {
             **taken,
             "is_complete": True,
             "next_action": "complete",
             "success": True,
-            "answer": told,
+            "answer": answer,
             "error": None,
             "user_message": None,
             "needs_user_input": False,
@@ -62,7 +63,7 @@ def complete(state: Mapping[str, Any]) -> AgentState:
 
 
 def _problem(state: Mapping[str, Any]) -> str | None:
-    """Why there is no answer; None where there is one."""
+    """Why there is no answer; None if there is one."""
     result, verdict = state.get("execution_result"), state.get("validation_result")
     if result is None:
         return state.get("error") or _NO_RESULT.format(_decisions(state))
@@ -70,33 +71,33 @@ def _problem(state: Mapping[str, Any]) -> str | None:
         error = result.get("error") if isinstance(result, Mapping) else None
         return state.get("error") or safe_text(error or "the statement has no result")
     if result and "data" not in result:
-        return _NO_ROWS  # they may be under another name: nothing was found out
+        return _NO_ROWS  # they may be under another name
     return "; ".join(refusal(verdict)) or None
 
 
 def _short(text: Any) -> Any:
-    is_long = isinstance(text, str) and len(text) > _LONGEST
-    return f"{text[: _LONGEST - 3]}..." if is_long else text
+    return cut(text, _LONGEST) if isinstance(text, str) else text
 
 
 def _decisions(state: Mapping[str, Any]) -> str:
-    """How often something was decided: the last time only that there is no time left."""
+    """The number of decisions, without the last one, which only ended the run."""
     made, most = state.get("iteration") or 0, state.get("max_iterations")
     count = made if most is None else min(made, most)
     return "1 decision" if count == 1 else f"{count} decisions"
 
 
-def _told(result: Mapping[str, Any]) -> str:
+def _summary(result: Mapping[str, Any]) -> str:
+    """The result in a sentence: the value itself if it is a single one."""
     rows = rows_of(result)
     columns: Sequence[str] = result.get("columns") or ()
     count = len(rows)
     if not count:
-        return "No rows: nothing in the database fits."
+        return "No rows: nothing in the database matches."
     if count == 1 and len(rows[0]) == 1 and columns:
         [cell] = rows[0]
         texts = safe_text(columns[0]), "NULL" if cell is None else safe_text(cell)
         return ": ".join(
             text if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]}..." for text in texts
         )
-    told = "1 row" if count == 1 else f"{count:,} rows"
-    return f"The first {told}; there are more." if result.get("truncated") else f"{told}."
+    counted = "1 row" if count == 1 else f"{count:,} rows"
+    return f"The first {counted}; there are more." if result.get("truncated") else f"{counted}."

@@ -1,4 +1,4 @@
-"""Calling what somebody hands over, with what it names among its parameters."""
+"""Calls of the callables that users pass in, with the values that their parameters name."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _VARIABLE = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 @attrs.frozen
 class Named:
-    """A function, and what it takes of what is there.
+    """A function, and which of the offered values it takes.
 
     Attributes:
         function: The function.
         is_async: Whether it is a coroutine function.
-        positional: What it is given by place.
-        keywords: What it is given by name: the parameter, and what it gets.
+        positional: The values that it gets by position.
+        keywords: The values that it gets by name: the parameter, and the value's name.
     """
 
     function: Callable[..., Any]
@@ -43,7 +43,7 @@ class Named:
     keywords: tuple[tuple[str, str], ...]
 
     def __call__(self, offered: Mapping[str, Any]) -> Any:
-        """Call it; a coroutine function returns what is to be awaited."""
+        """Call it; a coroutine function returns an awaitable."""
         positional = [offered[name] for name in self.positional]
         return self.function(*positional, **{name: offered[what] for name, what in self.keywords})
 
@@ -55,21 +55,20 @@ def named(
     *,
     aliases: Mapping[str, str] | None = None,
 ) -> Named:
-    """Find out how to call a function that somebody handed over.
+    """Match the parameters of a user's function to the values that are offered.
 
-    A parameter with a name that is offered gets that. Of the others, those without a default get in their
-    order what no parameter has named; but a single one without any such name gets the last of what is
-    offered, which is the whole of it. ``**kwargs`` gets everything else, and ``*args`` alone everything, in
-    order.
+    A parameter whose name is offered gets that value. The other parameters without a default get the
+    remaining values in order; but a single parameter that matches no name gets the last value, which is the
+    whole of it. ``**kwargs`` gets everything else, and ``*args`` alone everything, in order.
 
     Args:
-        what: What the function is, for messages.
-        function: The function, or any object that can be called.
-        offered: The names of what it can be given, the most wanted first, the whole last.
-        aliases: Other names of the same.
+        what: The name of the function in messages.
+        function: The function, or any callable object.
+        offered: The names of the values, the most wanted first, the whole last.
+        aliases: Other names of the values.
 
     Raises:
-        TypeError: It cannot be called, or takes more than there is.
+        TypeError: It is not callable, or has parameters that match no value.
     """
     if not callable(function):
         raise TypeError(f"{what} must be callable, got {type(function).__name__}")
@@ -83,14 +82,14 @@ def named(
         left = left[-1:]
     if len(strange) > len(left) or any(parameters[name].kind not in _POSITIONAL for name in strange):
         raise TypeError(
-            f"{what} takes {', '.join(strange)}, and nobody knows what that is; name its parameters after"
-            f" what it can be given: {', '.join(offered)}"
+            f"{what} has unknown parameters: {', '.join(strange)}; name them after what it can take:"
+            f" {', '.join(offered)}"
         )
     given |= zip(strange, left, strict=False)
     if signature.is_open:
         given |= {name: name for name in offered if name not in given.values() and name not in parameters}
     by_place = [name for name in parameters if parameters[name].kind is Parameter.POSITIONAL_ONLY]
-    # Behind one that keeps its default, nothing can be given by place.
+    # After a parameter that keeps its default, nothing can be given by position.
     positional = tuple(given[name] for name in takewhile(given.__contains__, by_place))
     if _takes_any_place(signature) and not parameters and not given:
         positional = tuple(offered)
@@ -107,7 +106,7 @@ def _takes_any_place(signature: Signature) -> bool:
 
 
 def is_in_loop() -> bool:
-    """Whether this thread runs an event loop, which plain code would have to wait for."""
+    """Whether this thread runs an event loop, which synchronous code would block."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -116,14 +115,14 @@ def is_in_loop() -> bool:
 
 
 def in_own_loop(start: Callable[[], Awaitable[T]], name: str) -> T:
-    """Run a coroutine to its end from plain code: in a thread of its own where this one runs an event loop.
+    """Run a coroutine from synchronous code: in another thread if this one runs an event loop.
 
     Args:
-        start: Gives what is to be awaited.
+        start: Returns the awaitable.
         name: The thread's name.
 
     Raises:
-        BaseException: What it raised.
+        BaseException: Whatever the coroutine raises.
     """
     if not is_in_loop():
         return run_coroutine(start, name)
@@ -131,11 +130,11 @@ def in_own_loop(start: Callable[[], Awaitable[T]], name: str) -> T:
 
 
 def named_tool(name: str, description: str, function: Named, timeout: float | None) -> Tool:
-    """What somebody handed over as a tool that takes what it may be given."""
+    """A user's function as a tool that takes the offered values."""
 
     def run(params: dict[str, Any]) -> Any:
         outcome = function(params)
-        # A plain function may hand over what is to be awaited.
+        # A synchronous function may return an awaitable.
         return in_own_loop(partial(_awaited, outcome), name) if inspect.isawaitable(outcome) else outcome
 
     async def arun(params: dict[str, Any]) -> Any:

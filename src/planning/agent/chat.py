@@ -1,4 +1,4 @@
-"""A model as the writer of SQL: any server of the chat-completions protocol, through the official client."""
+"""A model that writes SQL, on any server of the chat-completions protocol, through the official client."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _GRACE: Final = 1.0  # seconds for closing the connection after the deadline
 class OpenAIChat:
     """Writes SQL with a model behind a server of the chat-completions protocol.
 
-    It is a ``generate_sql`` for ``build_text_to_sql_graph``, and may be called from several threads at once.
+    Pass it to ``build_text_to_sql_graph`` as ``generate_sql``. It is safe to call from many threads at once.
     """
 
     def __init__(
@@ -47,21 +47,21 @@ class OpenAIChat:
         max_retries: int = 2,
         dialect: str | None = None,
     ) -> None:
-        """Prepare; nothing is sent yet.
+        """Check the settings; nothing is sent yet.
 
         Args:
-            model: The model's name, as the server knows it.
-            base_url: Where the server is, such as ``http://127.0.0.1:8000/v1``; ``OPENAI_BASE_URL``, or else
-                the official one, when left out.
-            api_key: What the server knows the caller by; ``OPENAI_API_KEY`` when left out. A server that is
-                named needs none.
-            timeout: Seconds until there must be an answer: all retries, and the waits between them, included.
-            max_retries: How often a request is sent again that the server could not take just then.
-            dialect: The SQL to write; that of the graph's database when omitted.
+            model: The model's name on the server.
+            base_url: The address of the server, such as ``http://127.0.0.1:8000/v1``; by default
+                ``OPENAI_BASE_URL``, or else the official server.
+            api_key: The API key; by default ``OPENAI_API_KEY``. Servers other than the official one may need
+                none.
+            timeout: The seconds for a whole answer, with all retries and the waits between them.
+            max_retries: How often a request is repeated after a temporary failure of the server.
+            dialect: The SQL to write; by default that of the graph's database.
 
         Raises:
-            ValueError: An argument is none of these.
-            ToolError: There is no API key, or it cannot be one.
+            ValueError: An argument has the wrong form.
+            ToolError: There is no API key, or it has characters that no key has.
             ImportError: The ``openai`` client is not installed.
         """
         self._server = _server(base_url or os.environ.get("OPENAI_BASE_URL"))
@@ -101,44 +101,44 @@ class OpenAIChat:
         attempts: Sequence[Mapping[str, Any]] = (),
         dialect: str | None = None,
     ) -> str:
-        """Ask for the SQL that answers a question.
+        """Ask the model for the SQL that answers a question.
 
         Args:
-            question: What a person wants to know.
-            schema: What the database holds, as text.
-            attempts: What was tried and did not do: ``{"sql", "error"}`` each, the SQL may be None.
-            dialect: The SQL that the database takes, such as ``sqlite``; the one given to this object goes
-                before it.
+            question: The question.
+            schema: The schema as text.
+            attempts: The failed attempts: ``{"sql", "error"}`` each, the SQL may be None.
+            dialect: The SQL that the database takes, such as ``sqlite``; the ``dialect`` of this object takes
+                precedence.
 
         Returns:
-            The model's answer: a statement, bare or fenced, or the JSON with which it asks back.
+            The model's answer: a statement, bare or fenced, or JSON with a question to the user.
 
         Raises:
-            ToolError: There is none; see ``complete``.
+            ToolError: There is no answer; see ``complete``.
         """
         return self.complete(prompt_messages(question, schema, attempts, self._dialect or dialect))
 
     def complete(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """Ask the model to go on with a conversation.
+        """Ask the model for the next message of a conversation.
 
         Args:
             messages: ``{"role", "content"}`` each.
 
         Returns:
-            What it says.
+            Its text.
 
         Raises:
             StorageUnavailable: The server cannot be reached, or fails.
             ToolTimeout: It did not answer in time.
             RateLimitExceeded: It takes no more requests for now.
-            ToolError: It refused the request or the key, or gave no answer that could be used. No message
-                holds the key.
+            ToolError: It refused the request or the key, or its answer cannot be used. No message contains
+                the key.
         """
         if self._is_closed:
             raise ToolError("this OpenAIChat is closed; make a new one")
         sent = [_sendable(each) for each in messages]
         try:
-            # A thread, as a name that cannot be resolved may hold it longer than the deadline.
+            # In a thread, because looking up a host name may take longer than the deadline.
             answer = run_in_thread(
                 lambda _stop: run_coroutine(partial(self._answer, sent), "OpenAIChat"),
                 "OpenAIChat",
@@ -147,7 +147,7 @@ class OpenAIChat:
         except ToolTimeout:
             answer = self._late()
         if isinstance(answer, ToolError):
-            raise answer  # here and not above: the client's error holds the request, with the key
+            raise answer  # not within the except block: the client's error holds the request, with the key
         if not 200 <= answer.status < 300:
             raise self._refusal(answer)
         return text_of(answer.text, self._name, self._key)
@@ -155,7 +155,7 @@ class OpenAIChat:
     # Asking
 
     async def _answer(self, messages: list[dict[str, str]]) -> Answer | ToolError:
-        """The server's answer, whatever its status, or why there is none within the time."""
+        """The server's answer with any status, or why there is none in time."""
         heard = Answers()
         openai = self._openai
         try:
@@ -176,7 +176,7 @@ class OpenAIChat:
                 create: Any = client.chat.completions.with_streaming_response.create  # it types every role
                 async with create(model=self._model, messages=messages):
                     pass
-        except Exception as error:  # noqa: BLE001 - whatever the client, or what it stands on, fails with
+        except Exception as error:  # noqa: BLE001 - the client and the libraries below it raise many types
             failure = self._failure(error, has_begun=heard.has_begun)
         else:
             failure = self._failure(None, has_begun=True)
@@ -201,7 +201,7 @@ class OpenAIChat:
         )
 
     def _failure(self, error: Exception | None, *, has_begun: bool) -> ToolError:
-        """Why there is no answer, or only the beginning of one, from an error of the client."""
+        """Why there is no complete answer, from an error of the client."""
         if isinstance(error, self._openai.APITimeoutError) or is_timeout(error):
             return self._late()
         if has_begun:
@@ -211,7 +211,7 @@ class OpenAIChat:
         )
 
     def _refusal(self, answer: Answer) -> ToolError:
-        """The error for an answer with the status of one."""
+        """The error for an answer with an error status."""
         status, error = answer.status, answer.error
         words = words_of(error, self._key)
         said = f": {words}" if words else ""
@@ -219,7 +219,7 @@ class OpenAIChat:
             return ToolError(
                 f"{self._name} sends requests to another address ({status}); give that address as base_url"
             )
-        if status in {401, 403}:  # its words may hold the key, or what is left of it
+        if status in {401, 403}:  # its text may contain the key or a part of it
             return ToolError(
                 f"{self._name} refused the API key ({status}); set OPENAI_API_KEY to one it knows"
             )
@@ -248,14 +248,15 @@ class OpenAIChat:
 
 def _filled(name: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{name} must be a text that is not blank, got {value!r}")
+        raise ValueError(f"{name} must be a string that is not blank, got {value!r}")
     return value
 
 
-def _seconds(value: object) -> float:
-    if type(value) not in {int, float} or not 0 < value < math.inf:  # type: ignore[operator]  # a number by now
+def _seconds(value: Any) -> float:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not 0 < value < math.inf:
         raise ValueError(f"timeout must be seconds of more than 0, such as 60, got {value!r}")
-    return float(value)  # type: ignore[arg-type]  # as above
+    return float(value)
 
 
 def _server(base_url: str | None) -> str:
@@ -265,7 +266,7 @@ def _server(base_url: str | None) -> str:
     url = _filled("base_url", base_url).strip()
     try:
         parts = urlsplit(url)
-        _ = parts.port  # it is read when it is asked for
+        _ = parts.port  # raises if it is not a number
         is_address = parts.scheme in {"http", "https"} and bool(parts.hostname)
     except ValueError:
         is_address = False
@@ -278,7 +279,7 @@ def _key(api_key: str | None, server: str) -> str:
     """The key to send.
 
     Raises:
-        ToolError: There is none, or it cannot be one; it is not told.
+        ToolError: There is none, or it has characters that no key has. The message does not contain it.
     """
     key = (api_key or os.environ.get("OPENAI_API_KEY") or "").strip()
     if not key and server == _OFFICIAL:
@@ -291,5 +292,5 @@ def _key(api_key: str | None, server: str) -> str:
 
 
 def _sendable(message: Mapping[str, str]) -> dict[str, str]:
-    """A message without halves of characters: a database may hold them, and no request can."""
+    """A message without lone surrogates, which a database may hold but a request cannot."""
     return {name: text.encode(errors="replace").decode() for name, text in message.items()}

@@ -1,4 +1,4 @@
-"""What a server of the chat-completions protocol answers: read as it comes, and what it says."""
+"""Answers of a server of the chat-completions protocol: read as they arrive, and their text."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import attrs
 
-from planning.tools.errors import ToolError
+from planning.errors import ToolError, cut, printable
 
 __all__ = ["LARGEST", "NO_KEY", "Answer", "Answers", "is_timeout", "retry_after", "text_of", "words_of"]
 
-NO_KEY: Final = "none"  # the client wants a key, and a server that knows no keys ignores it
+NO_KEY: Final = "none"  # the client requires a key; a server without keys ignores it
 LARGEST: Final = 8_000_000  # bytes of an answer
-_LARGEST_ERROR: Final = 100_000  # bytes of one that are read for its words
+_LARGEST_ERROR: Final = 100_000  # bytes of an error that are read for its message
 _PACKED: Final = frozenset({"gzip", "deflate"})
 _LONGEST_WORDS: Final = 300
 
@@ -37,7 +37,7 @@ class Answer:
 
     @property
     def error(self) -> object:
-        """What it says of an error: the protocol's object, or else the beginning of its text."""
+        """The error in it: the protocol's object, or else the beginning of its text."""
         try:
             said: object = json.loads(self.text) if len(self.text) <= _LARGEST_ERROR else None
         except (ValueError, RecursionError):
@@ -46,12 +46,12 @@ class Answer:
 
 
 class Answers:
-    """Reads what the server sends as it comes: the client would read any error to its end and unpack it.
+    """Reads answers as they arrive, up to a bound: the client would read and unpack any error in full.
 
     Attributes:
-        last: The answer to the last request; None until all of it is there.
-        has_begun: Whether the server has begun to answer that.
-        is_too_long: Whether its answer is longer than any may be.
+        last: The answer to the last request; None until it is complete.
+        has_begun: Whether the server has begun to answer it.
+        is_too_long: Whether the answer exceeds the largest size.
     """
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Answers:
         self.has_begun = self.is_too_long = False
 
     async def begin(self, _request: object) -> None:
-        """Forget the answer to an earlier try."""
+        """Forget the answer to an earlier attempt."""
         self.last, self.has_begun, self.is_too_long = None, False, False
 
     async def read(self, response: Any) -> None:
@@ -77,7 +77,7 @@ class Answers:
 
 
 def _unpacked(body: bytes) -> bytes:
-    """What was packed although it was asked for as it is; no more of it than shows that it is too much."""
+    """The unpacked body, up to the largest size: some servers compress it although that was not accepted."""
     try:
         return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(body, LARGEST + 1)
     except zlib.error:
@@ -88,7 +88,7 @@ def text_of(body: bytes, server: str, key: str) -> str:
     """The text in the server's answer.
 
     Raises:
-        ToolError: There is none.
+        ToolError: There is no text.
     """
     try:
         answer = json.loads(body)
@@ -125,7 +125,7 @@ def _text(choice: Mapping[str, Any], message: Mapping[str, Any], server: str) ->
 
 
 def words_of(body: object, key: str) -> str:
-    """What a server says of an error, on one line, without the key."""
+    """The message of an error on one line, without the key."""
     found = body.get("error", body) if isinstance(body, Mapping) else body
     found = found.get("message") if isinstance(found, Mapping) else found
     if not isinstance(found, str) or found.lstrip().startswith("<"):  # a page for a browser
@@ -134,7 +134,7 @@ def words_of(body: object, key: str) -> str:
 
 
 def is_timeout(error: BaseException | None) -> bool:
-    """Whether an error goes back to one: what reads an answer wraps it, in types of its own."""
+    """Whether an error was caused by a timeout: the libraries wrap it in their own types."""
     while error is not None:
         if isinstance(error, TimeoutError):
             return True
@@ -143,9 +143,7 @@ def is_timeout(error: BaseException | None) -> bool:
 
 
 def _one_line(text: str) -> str:
-    words = " ".join(text.split())
-    shown = "".join(each if each.isprintable() else "?" for each in words)
-    return shown if len(shown) <= _LONGEST_WORDS else f"{shown[: _LONGEST_WORDS - 3]}..."
+    return cut(printable(" ".join(text.split())), _LONGEST_WORDS)
 
 
 def retry_after(headers: Mapping[str, str]) -> float:

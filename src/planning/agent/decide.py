@@ -1,4 +1,4 @@
-"""What to do next: a pure function of the state."""
+"""The next action: a pure function of the state."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ ACTIONS: Final[tuple[tuple[str, Action], ...]] = (
     ("execution_result", "execute_sql"),
     ("validation_result", "validate_results"),
 )
-"""What the state must hold before the question is answered, in order, and the action that gets it."""
+"""The keys that the state needs before the question is answered, in order, and the action for each."""
 
 
 def decide_next_action(state: Mapping[str, Any]) -> AgentState:
-    """Decide what is to be done next. It reads the state and nothing else, and changes nothing.
+    """Decide what to do next. It only reads the state.
 
     Args:
-        state: An ``AgentState``. A key that is missing counts as None, and only None counts as not there:
-            an empty schema is a schema. Without ``max_iterations``, ``MOST_ITERATIONS`` are allowed.
+        state: An ``AgentState``. A missing key counts as None, and only None counts as missing: an empty
+            schema is a schema. Without ``max_iterations``, ``MOST_ITERATIONS`` are allowed.
 
     Returns:
-        An update: ``iteration``, one more than before, and ``next_action``: what gets the first of schema,
-        SQL, results and verdict that is not there, or "complete", with ``is_complete``, when all are there
-        or ``iteration`` is more than ``max_iterations``.
+        An update: ``iteration``, one more than before, and ``next_action``: the action for the first of
+        schema, SQL, results and verdict that is missing; or "complete", with ``is_complete``, if none is
+        missing or ``iteration`` is more than ``max_iterations``.
     """
     iteration = (state.get("iteration") or 0) + 1
     most = state.get("max_iterations")
@@ -40,20 +40,20 @@ def decide_next_action(state: Mapping[str, Any]) -> AgentState:
 
 
 def entry(state: Mapping[str, Any]) -> str:
-    """Where a question begins: "plan", or "begin" where one that was broken off has left its work behind."""
+    """Where a question begins: "plan", or "begin" if an interrupted question left its work in the state."""
     return "begin" if state.get("asked_query") is not None and state.get("answer") is None else "plan"
 
 
 def route(state: Mapping[str, Any], *, reflects: bool = False) -> str:
-    """The node that carries a decision out.
+    """The node for the next action.
 
     Args:
         state: An ``AgentState`` with ``next_action``.
-        reflects: Whether there is a node that thinks about results before the end.
+        reflects: Whether the graph has a node that reviews the results.
 
     Returns:
-        "generate_sql", "execute_tools", "complete", or "reflect" where results were validated and nobody has
-        thought about them yet.
+        "generate_sql", "execute_tools", "complete", or "reflect" if results were validated and not yet
+        reviewed.
     """
     action = state.get("next_action")
     if action == "complete":
@@ -63,7 +63,7 @@ def route(state: Mapping[str, Any], *, reflects: bool = False) -> str:
 
 
 def after_reflection(state: Mapping[str, Any]) -> str:
-    """Where to go after the results were thought about: "plan" for another statement, or "complete"."""
+    """The node after the review of the results: "plan" for another statement, or "complete"."""
     return "plan" if _verdict(state) == "again" else "complete"
 
 

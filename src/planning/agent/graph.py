@@ -1,4 +1,4 @@
-"""The graphs: LangGraph runs what the nodes do. The only module that knows LangGraph."""
+"""The graphs of the agents. The only module that imports LangGraph."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ except ModuleNotFoundError as missing:
     ) from None
 
 from planning.agent.answer import complete
+from planning.agent.databases.base import Database, is_database
+from planning.agent.databases.files import SqlDatabase
 from planning.agent.decide import after_reflection, entry, route
 from planning.agent.generate import Generator, generator_tool
 from planning.agent.nodes import (
@@ -32,9 +34,7 @@ from planning.agent.nodes import (
 )
 from planning.agent.planner_nodes import ExecuteCalls, ExecuteQueries, PlanQueries, Respond
 from planning.agent.progress import show_planner_progress, show_progress
-from planning.agent.reflect import Reflect, judge_tool
-from planning.agent.sql.database import SqlDatabase
-from planning.agent.sql.tools import Database, is_database, look_tool
+from planning.agent.reflect import Reflect, judge_tool, look_tool
 from planning.agent.state import MOST_ITERATIONS, AgentState, PlannerState, fresh_answer
 from planning.tools.contract import check_timeout
 from planning.tools.declare import Declaration
@@ -51,11 +51,11 @@ Update = Any
 Show = Callable[[Session, str, State, Update], None]
 
 _MOST_STEPS: Final = 10_000
-"""A bound that is never met: the graphs end by their own count. LangGraph's own may be as low as 25."""
+"""LangGraph's bound, which may be 25 by default; the graphs end by their own count long before this one."""
 
 
 class _Node(Runnable[Any, Any]):
-    """A node for LangGraph, in both its manners: a plain function that is awaited would get a thread."""
+    """A node for LangGraph, sync and async: LangGraph would run a sync function in a thread if awaited."""
 
     def __init__(
         self,
@@ -114,29 +114,28 @@ def build_text_to_sql_graph(
 
     ``graph.invoke({"resolved_query": question})`` returns the final ``AgentState``; ``ainvoke``,
     ``stream`` and ``astream`` work as with any graph of LangGraph, and so does using it as a node of
-    another. A question begins afresh whatever an earlier one has left in the state, from a checkpointer or
-    handed in; ``graph.invoke(None, config)`` goes on with one that was broken off.
+    another. A new question ignores what an earlier one left in the state; ``graph.invoke(None, config)``
+    resumes an interrupted one.
 
     Args:
-        database: What is asked: a ``SqlDatabase``, or the path or URL of one; any other ``Database``, which
-            has ``dialect``, ``get_schema`` and ``execute``; or your own tools with the names ``get_schema``,
-            ``execute_sql`` and ``validate_results``.
-        generate_sql: Writes the SQL; see ``Generator``. What is wrong with a statement goes back to it.
-        session: Where calls are published and the progress shows as a Plan. For a single run, a session
-            in ``config["configurable"]["session"]`` goes before it.
-        max_iterations: How often is decided what to do next, where the state does not say: that bounds
-            everything.
-        clarify: A function of question and schema that returns what to ask the user, or None. Without one
-            (None or False) only an empty question is asked back.
-        reflect: Whether another statement is written, once, when a result is empty or holds nothing; or a
-            judge: any callable, sync or async, which is called with what it names of ``question``,
-            ``sql``, ``result``, ``schema``, ``state`` and returns what is wrong, or None.
-        timeout: The seconds that the generator and the judge have for a call; None for no limit.
+        database: A ``SqlDatabase``, or the path or URL of one; any other ``Database``, which has ``dialect``,
+            ``get_schema`` and ``execute``; or your own tools with the names ``get_schema``, ``execute_sql``
+            and ``validate_results``.
+        generate_sql: Writes the SQL; see ``Generator``. It gets the error of a statement that failed.
+        session: Where calls are published and the progress shows as a Plan. A session in
+            ``config["configurable"]["session"]`` takes precedence for a single run.
+        max_iterations: The most decisions for a question, if the state does not say. It bounds the work.
+        clarify: A function of question and schema that returns a question to the user, or None. Without one
+            (None or False) the graph asks the user back only if the question is empty, or the generator asks.
+        reflect: Whether to ask, once, for another statement if a result is empty or all NULL; or a judge:
+            any callable, sync or async, with parameters out of ``question``, ``sql``, ``result``, ``schema``
+            and ``state``, which returns what is wrong, or None.
+        timeout: The seconds for a call of the generator or the judge; None for no limit.
         checkpointer: Where LangGraph keeps the states of threads.
 
     Raises:
-        TypeError: A callable cannot be called with what there is.
-        ValueError: ``max_iterations`` or ``timeout`` is none.
+        TypeError: A callable has parameters that match no value.
+        ValueError: ``max_iterations`` or ``timeout`` is out of range.
     """
     check_timeout(timeout)
     if type(max_iterations) is not int or max_iterations < 1:
@@ -170,12 +169,12 @@ def build_text_to_sql_graph(
         ),
     }
     if reflect:
-        look = look_tool(database) if isinstance(database, SqlDatabase) else None
+        look = look_tool(database.missing_values) if isinstance(database, SqlDatabase) else None
         reflecting = Reflect(judge, max_iterations, look)
         nodes["reflect"] = _calling(reflecting, "reflect", session, show_progress)
     ways = ["generate_sql", "execute_tools", "complete", *(["reflect"] if reflect else [])]
     builder = _builder(AgentState, nodes)
-    # A run that is resumed does not come this way: it goes on where it was.
+    # A resumed run does not pass here: it continues where it was.
     _branch(builder, START, entry, ("begin", "plan"))
     builder.add_edge("begin", "plan")
     _branch(builder, "plan", partial(route, reflects=bool(reflect)), ways)
@@ -197,31 +196,31 @@ def build_planner_graph(
     timeout: float | None = 60.0,
     checkpointer: Checkpointer = None,
 ) -> Compiled:
-    """Build the graph that asks a planner what a request needs, does that, and has the user answered.
+    """Build the graph that asks a planner what a request needs, does that, and answers the user.
 
-    Tool calls are carried out first; a question to the user, or else queries, go straight on. A tool that
-    lacks the identifier it needs is not called: its question is put to the user.
+    Tool calls come first, then a question to the user, then queries. A tool that lacks the identifier that it
+    needs is not called: its question goes to the user.
     ``graph.invoke({"resolved_query": request})`` returns the final ``PlannerState``.
 
     Args:
         registry: The tools.
-        planner: Any callable, sync or async. It is called with what it names of ``question``, ``prompt``
-            (which tells of the tools and of the JSON to answer with), ``tools`` (their names and
-            descriptions) and ``state``, or with the state alone, and returns what
-            ``parse_planner_output`` reads: a model's text, or a mapping.
-        respond: Any callable, sync or async. It is called with what it names of ``question``,
-            ``tool_results``, ``query_results``, ``needs_user_input``, ``input_request``, ``intent``,
-            ``error`` and ``state``, or with the state alone, and returns the ``response``.
-        execute_queries: Any callable, sync or async, which is called with what it names of ``queries``,
-            ``question`` and ``state``, and returns the ``query_results``.
-        session: Where calls are published and the progress shows as a Plan. For a single run, a session
-            in ``config["configurable"]["session"]`` goes before it.
-        timeout: The seconds that each of the callables has; None for no limit. Tools have their own.
+        planner: Any callable, sync or async. Its parameters may be ``question``, ``prompt`` (the tools, and
+            the JSON to answer with), ``tools`` (their names and descriptions) and ``state``; a single
+            parameter of another name gets the state. It returns what ``parse_planner_output`` reads: a
+            model's text, or a mapping.
+        respond: Any callable, sync or async. Its parameters may be ``question``, ``tool_results``,
+            ``query_results``, ``needs_user_input``, ``input_request``, ``intent``, ``error`` and ``state``;
+            a single parameter of another name gets the state. It returns the ``response``.
+        execute_queries: Any callable, sync or async. Its parameters may be ``queries``, ``question`` and
+            ``state``. It returns the ``query_results``.
+        session: Where calls are published and the progress shows as a Plan. A session in
+            ``config["configurable"]["session"]`` takes precedence for a single run.
+        timeout: The seconds for a call of each callable; None for no limit. Tools have their own.
         checkpointer: Where LangGraph keeps the states of threads.
 
     Raises:
-        TypeError: A callable cannot be called with what there is, or a tool is none.
-        ValueError: ``timeout`` is none, or two tools have the same name.
+        TypeError: A callable's signature does not match, or an item is not a tool.
+        ValueError: ``timeout`` is out of range, or two tools have the same name.
     """
     check_timeout(timeout)
     tools = registry if isinstance(registry, ToolRegistry) else ToolRegistry(registry)

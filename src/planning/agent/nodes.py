@@ -1,8 +1,7 @@
-"""What the nodes of the graph do: each takes the state and gives an update of it, and none raises.
+"""The nodes of the SQL graph: each takes the state and returns an update of it, and none raises.
 
-They call tools, the generator and the judge on the one path of every call, so that timeouts, events and the
-ledger are the same as everywhere. A node that calls says first what, then what becomes of the result:
-so that one text serves plain and async callers.
+They call tools, the generator and the judge through the same pipeline as every tool call, with its timeouts,
+events and ledger. A node is split in two, before and after its call, so that sync and async callers share it.
 """
 
 from __future__ import annotations
@@ -10,21 +9,20 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from planning.agent import generate
 from planning.agent.calling import is_in_loop
+from planning.agent.databases.base import Database, is_database
+from planning.agent.databases.tools import database_tools
 from planning.agent.decide import decide_next_action
 from planning.agent.generate import Asked, Written, read_answer
-from planning.agent.sql.database import SqlDatabase
-from planning.agent.sql.tools import Database, database_tools, is_database
-from planning.agent.state import MOST_ITERATIONS, AgentState, first_answer, fresh_answer
+from planning.agent.state import MOST_ITERATIONS, AgentState, first_answer, fresh_answer, restored
 from planning.errors import ToolError
-from planning.tools.context import ToolContext
+from planning.tools.context import ToolContext, context_values
 from planning.tools.declare import Declaration, as_tool
 from planning.tools.envelopes import execution_envelope
 from planning.tools.errors import SORRY, ErrorKind, nearest_tool
-from planning.tools.execute import context_values
 from planning.tools.pipeline import CallPipeline
 from planning.tools.registry import ToolRegistry
 from planning.tools.result import ToolResult
@@ -56,14 +54,14 @@ AgentTools: TypeAlias = Database | Toolbox | ToolRegistry | Mapping[str, Declara
 _WHAT: Final = "What would you like to know?"
 _AGAIN: Final = "the same SQL as before, which failed: "
 _PIECES: Final = re.compile(r"""'[^']*'|"[^"]*"|[^\s'"]+|['"]""")
-"""What a statement consists of, but for the spaces between."""
+"""The parts of a statement, without the spaces between them."""
 _TRIES_OF_THE_SAME: Final = 2
-_NOTHING: Final = "{} returned nothing; return what it is called for"
+_NOTHING: Final = "{} returned nothing; it must return a result"
 _UNWRITTEN: Final = "the SQL could not be written"
 
 
 class Call(NamedTuple):
-    """What a node calls."""
+    """The call of a node: a tool and its arguments."""
 
     tool: Tool
     arguments: dict[str, Any]
@@ -73,58 +71,58 @@ Limiter = Callable[[], "RateLimiter"]
 
 
 class Node(Protocol):
-    """What a node does around its call.
+    """A node: the part before its call, and the part after it.
 
     Attributes:
-        limiter: Gives what counts the calls of tools with a ``rate_limit_key``; None for the default
-            registry's.
+        limiter: Returns the rate limiter for tools with a ``rate_limit_key``; None for that of the default
+            registry.
     """
 
     limiter: Limiter | None
 
     def prepare(self, state: State) -> Call | Any:
-        """What to call, or the update where nothing is called."""
+        """The call, or the update if nothing is to be called."""
 
-    def finish(self, state: State, result: ToolResult) -> Any:
-        """The update that the result means."""
+    def finish(self, state: State, result: ToolResult, /) -> Any:
+        """The update for a result."""
 
 
 def run(node: Node, state: State, session: Session | None = None) -> Any:
-    """Run a node."""
+    """Run a node from synchronous code."""
     call = node.prepare(state)
     if not isinstance(call, Call):
         return call
     if call.tool.is_async and is_in_loop():
         return node.finish(state, _unawaited(call.tool))
-    return node.finish(state, _path(node, state, session).call(call.tool, call.arguments))
+    return node.finish(state, _pipeline(node, state, session).call(call.tool, call.arguments))
 
 
 def _unawaited(tool: Tool) -> ToolResult:
-    told = (
+    message = (
         f"{tool.name} is async; from code that runs in an event loop, await graph.ainvoke(...) instead of"
         " graph.invoke(...)"
     )
-    return ToolResult(False, told, error=told, user_message=SORRY, code=ErrorKind.TOOL)
+    return ToolResult(False, message, error=message, user_message=SORRY, code=ErrorKind.TOOL)
 
 
 async def arun(node: Node, state: State, session: Session | None = None) -> Any:
-    """The same from async code."""
+    """Run a node from async code."""
     call = node.prepare(state)
     if not isinstance(call, Call):
         return call
-    return node.finish(state, await _path(node, state, session).acall(call.tool, call.arguments))
+    return node.finish(state, await _pipeline(node, state, session).acall(call.tool, call.arguments))
 
 
-def _path(node: Node, state: State, session: Session | None) -> CallPipeline:
+def _pipeline(node: Node, state: State, session: Session | None) -> CallPipeline:
     return CallPipeline(ToolContext(session, context_values(state)), limiter=node.limiter)
 
 
 def plan(state: State, max_iterations: int = MOST_ITERATIONS) -> AgentState:
-    """Decide what is next; a question that is new to the state begins afresh.
+    """Decide the next action; a new question starts over.
 
     Args:
         state: An ``AgentState``.
-        max_iterations: How often is decided at most where the state does not say.
+        max_iterations: The most decisions if the state does not say.
     """
     question = state.get("resolved_query")
     asked = state.get("asked_query")
@@ -132,7 +130,7 @@ def plan(state: State, max_iterations: int = MOST_ITERATIONS) -> AgentState:
     if state.get("answer") is not None or (asked is not None and asked != question):
         update = fresh_answer()
     elif state.get("is_complete") and asked is not None:
-        return {"next_action": "complete"}  # a node has seen that there is no use in going on
+        return {"next_action": "complete"}  # a node has ended the question
     elif asked is None:
         update = first_answer(state)
     if state.get("max_iterations") is None:
@@ -163,7 +161,7 @@ _ARGUMENTS: Final[Mapping[str, Callable[[State], dict[str, Any]]]] = {
         "results": state.get("execution_result"),
     },
 }
-_KEYS: Final[Mapping[str, str]] = {
+_KEYS: Final[Mapping[str, Literal["schema", "execution_result", "validation_result"]]] = {
     "get_schema": "schema",
     "execute_sql": "execution_result",
     "validate_results": "validation_result",
@@ -177,11 +175,11 @@ _NOT_OF_THE_SQL: Final = frozenset(
         ErrorKind.BAD_CONTEXT,
     }
 )
-"""What no other statement would mend."""
+"""Failures that another statement would not change."""
 
 
 class ExecuteTools:
-    """Runs the tool that the decision names, and keeps what it returns under its key in the state."""
+    """Runs the tool that ``next_action`` names, and puts its result into the state."""
 
     def __init__(self, tools: AgentTools) -> None:
         """Take the tools ``get_schema``, ``execute_sql`` and ``validate_results``."""
@@ -190,7 +188,7 @@ class ExecuteTools:
         self.limiter = _limiter_of(tools)
 
     def prepare(self, state: State) -> Call | AgentState:
-        """The call of the tool; nothing for an action that no tool does."""
+        """The call of the tool; an empty update for an action without a tool."""
         action = state.get("next_action")
         arguments = _ARGUMENTS.get(action) if isinstance(action, str) else None
         if action is None or arguments is None:
@@ -202,7 +200,7 @@ class ExecuteTools:
         return Call(tool, self._taken(tool, arguments(state)))
 
     def _taken(self, tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Those of the arguments that a tool takes: one's own get_schema may take none."""
+        """The arguments that a tool takes: a custom get_schema may take none."""
         taken = self._parameters.get(tool.name)
         if taken is None:
             schema = tool.parameters_schema()
@@ -211,7 +209,7 @@ class ExecuteTools:
         return {name: value for name, value in arguments.items() if name in taken}
 
     def finish(self, state: State, result: ToolResult) -> AgentState:
-        """What the tool returned, or why it failed; a statement that failed has to be written anew."""
+        """The result of the tool, or why it failed; a statement that failed leaves ``sql_query``."""
         action = str(state.get("next_action"))
         envelope = execution_envelope(action, result)
         if result.success and result.value is None:
@@ -219,7 +217,8 @@ class ExecuteTools:
             envelope |= {"success": False, "error": result.error}
         if result.success:
             update: AgentState = {"tool_calls": [envelope], "error": None, "user_message": None}
-            return {**update, _KEYS[action]: result.value}  # type: ignore[misc]  # a key of the state
+            update[_KEYS[action]] = result.value
+            return update
         error = str(envelope["error"])
         update = _failed(action, error, envelope)
         update["user_message"] = _for_people(result)
@@ -234,7 +233,7 @@ class ExecuteTools:
             }
         calls = state.get("tool_calls") or ()
         if calls and calls[-1].get("tool") == action and calls[-1].get("error") == error:
-            update["is_complete"] = True  # a failure that repeats itself
+            update["is_complete"] = True  # the same failure again
         return update
 
 
@@ -245,15 +244,13 @@ def _failed(action: str, error: str, envelope: dict[str, Any]) -> AgentState:
 
 
 def _for_people(result: ToolResult) -> str:
-    """What a person may be told of a failure: an error's own words, unless it was raised for developers."""
-    told = str(result.error or result.message)
-    return told if result.cause in {None, told} else SORRY
+    """A failure in words for the user; an apology if the error is meant for developers."""
+    message = str(result.error or result.message)
+    return message if result.cause in {None, message} else SORRY
 
 
 def _by_name(tools: AgentTools) -> Mapping[str, Tool]:
-    if isinstance(tools, SqlDatabase):
-        tools = tools.tools()
-    elif is_database(tools):
+    if is_database(tools):
         tools = database_tools(tools)
     if isinstance(tools, Toolbox):
         return tools.tools
@@ -269,19 +266,18 @@ def _limiter_of(tools: AgentTools) -> Limiter | None:
 
 
 def execute_tools_node(state: State, tools: AgentTools, *, session: Session | None = None) -> AgentState:
-    """Run the tool that ``next_action`` names, with what the state holds; never raises.
+    """Run the tool that ``next_action`` names with arguments from the state; never raises.
 
     Args:
         state: An ``AgentState`` with ``next_action``.
         tools: Where ``get_schema``, ``execute_sql`` and ``validate_results`` are: a ``SqlDatabase`` or
             another ``Database``, or your own tools under these names.
-        session: Where the call is published and recorded; nowhere when left out.
+        session: Where the call is published and recorded; nowhere when omitted.
 
     Returns:
-        An update: the call in ``tool_calls``, and what it returned under ``schema``, ``execution_result`` or
-        ``validation_result``, without the error there was. Or why it failed, as ``error``: then a statement
-        that turned out wrong is in ``attempts`` and no longer in ``sql_query``. Nothing where no tool does
-        the action.
+        An update: the call in ``tool_calls``, its result under ``schema``, ``execution_result`` or
+        ``validation_result``, and ``error`` None. If it failed, ``error`` says why, and a statement that was
+        wrong moves from ``sql_query`` to ``attempts``. Empty for an action without a tool.
     """
     update: AgentState = run(ExecuteTools(tools), state, session)
     return update
@@ -290,7 +286,7 @@ def execute_tools_node(state: State, tools: AgentTools, *, session: Session | No
 async def aexecute_tools_node(
     state: State, tools: AgentTools, *, session: Session | None = None
 ) -> AgentState:
-    """The same from async code."""
+    """``execute_tools_node`` for async code."""
     update: AgentState = await arun(ExecuteTools(tools), state, session)
     return update
 
@@ -301,15 +297,15 @@ Clarify = Callable[[str, str], str | None]
 
 
 class GenerateSql:
-    """Has the SQL written, or asks the user back."""
+    """Asks the generator for the SQL, or the user for more."""
 
     def __init__(self, tool: Tool, clarify: Clarify | None, dialect: str | None = None) -> None:
-        """Set what is called.
+        """Choose the generator.
 
         Args:
             tool: The generator.
-            clarify: Called first with the question and the schema: what to ask the user, or None.
-            dialect: The SQL that the database takes; None where that is not known.
+            clarify: Called first with the question and the schema; returns a question to the user, or None.
+            dialect: The SQL that the database takes; None if it is unknown.
         """
         self._tool = tool
         self._clarify = clarify
@@ -317,7 +313,7 @@ class GenerateSql:
         self.limiter: Limiter | None = None
 
     def prepare(self, state: State) -> Call | AgentState:
-        """The call of the generator; what to ask the user, where ``clarify`` has a question."""
+        """The call of the generator; a question to the user if ``clarify`` has one."""
         given = generate.offered(state)
         if self._clarify is not None and not given["attempts"]:
             request = _clarified(self._clarify, given["question"], given["schema"])
@@ -333,8 +329,9 @@ class GenerateSql:
         if result.needs_user_input:
             return _asked(str(result.input_request))
         if not result.success:
-            told = _for_people(result)
-            return _unwritten(state, str(result.cause or told), _UNWRITTEN if told == SORRY else told)
+            message = _for_people(result)
+            shown = _UNWRITTEN if message == SORRY else message
+            return _unwritten(state, str(result.cause or message), shown)
         try:
             answer = read_answer(result.value)
         except ToolError as failure:
@@ -343,26 +340,27 @@ class GenerateSql:
 
 
 def _clarified(clarify: Clarify, question: str, schema: object) -> str | None:
-    """What to ask the user; nothing where that cannot be found out."""
+    """The question of ``clarify`` to the user; None if it has none or fails."""
     if not isinstance(schema, str):
         return None
     try:
         request: object = clarify(question, schema)
-    except Exception as error:  # noqa: BLE001 - somebody's function may fail in any way, and nothing hangs on it
+    except Exception as error:  # noqa: BLE001 - a user's function may raise anything, and the question can go on without it
         logger.warning("clarify_failed", extra={"error": type(error).__name__})
         return None
     return request if isinstance(request, str) and request.strip() else None
 
 
-def _unwritten(state: State, error: str, told: str) -> AgentState:
+def _unwritten(state: State, error: str, message: str) -> AgentState:
+    """An update for a generator that wrote no statement: the error for developers, the message for users."""
     attempts = state.get("attempts") or ()
     update: AgentState = {
         "error": f"Tool generate_sql: {error}",
-        "user_message": told,
-        "attempts": [{"sql": None, "error": told}],
+        "user_message": message,
+        "attempts": [{"sql": None, "error": message}],
     }
-    if attempts and attempts[-1] == {"sql": None, "error": told}:
-        update["is_complete"] = True  # a failure that repeats itself
+    if attempts and attempts[-1] == {"sql": None, "error": message}:
+        update["is_complete"] = True  # the same failure again
     return update
 
 
@@ -376,23 +374,18 @@ def _written(state: State, answer: Written) -> AgentState:
         return {"sql_query": answer.sql}
     kept = reflection.get("kept")
     if isinstance(kept, Mapping) and _same(kept["sql_query"], answer.sql):
-        # The generator stands by its statement: its result is the answer after all.
-        return {
-            "sql_query": kept["sql_query"],
-            "execution_result": kept["execution_result"],
-            "validation_result": kept["validation_result"],
-            "reflection": {**reflection, "verdict": "kept", "kept": None},
-        }
+        # The generator repeats its statement: its first result is the answer.
+        return restored(state)
     error = attempts[-1]["error"]
-    told = error if error.startswith(_AGAIN) else _AGAIN + error
+    repeated = error if error.startswith(_AGAIN) else _AGAIN + error
     update: AgentState = {
         "error": f"Tool execute_sql: {error.removeprefix(_AGAIN)}",
         "user_message": state.get("user_message") or error.removeprefix(_AGAIN),
-        "attempts": [{"sql": answer.sql, "error": told}],
+        "attempts": [{"sql": answer.sql, "error": repeated}],
     }
     last = attempts[-_TRIES_OF_THE_SAME:]
     if len(last) == _TRIES_OF_THE_SAME and all(_same(each["sql"], answer.sql) for each in last):
-        update["is_complete"] = True  # a failure that repeats itself
+        update["is_complete"] = True  # the same failure again
     return update
 
 

@@ -1,4 +1,4 @@
-"""The nodes of the graph that asks a planner: what it wrote becomes tool calls, a question or queries."""
+"""The nodes of the planner's graph: its answer becomes tool calls, a question to the user, or queries."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _OF_RESPOND: Final = (
     "state",
 )
 _ALIASES: Final = {"query": "question", "resolved_query": "question", "tool_descriptions": "tools"}
-_NO_SEARCH: Final = "there is nothing that could search; pass execute_queries to build_planner_graph"
+_NO_SEARCH: Final = "no search is set up; pass execute_queries to build_planner_graph"
 
 
 class PlanQueries:
-    """Asks the planner, and reads what it wrote."""
+    """Asks the planner, and reads its answer."""
 
     limiter: Limiter | None = None
 
@@ -45,7 +45,7 @@ class PlanQueries:
         """Take a planner.
 
         Raises:
-            TypeError: It cannot be called with what there is.
+            TypeError: It has parameters that match no value.
         """
         function = named("planner", planner, _OF_PLANNER, aliases=_ALIASES)
         self._tool = named_tool("planner", "Decide what a request needs.", function, timeout)
@@ -66,8 +66,8 @@ class PlanQueries:
         }
         return Call(self._tool, given)
 
-    def finish(self, state: State, result: ToolResult) -> PlannerState:  # noqa: ARG002 - as every node
-        """What it asks for; nothing, with the reason, where it failed or cannot be understood."""
+    def finish(self, _state: State, result: ToolResult) -> PlannerState:
+        """The calls or queries it asks for; none, with the reason, if it failed or cannot be understood."""
         output = parse_planner_output(result.value) if result.success else _nothing_of(result)
         problems = [
             problem.message if not problem.path else f"{problem.path}: {problem.message}"
@@ -89,23 +89,23 @@ class PlanQueries:
 
 
 def _nothing_of(result: ToolResult) -> PlannerOutput:
-    """What a planner that failed asks for: at most, the user."""
+    """The output of a planner that failed: at most a question to the user."""
     return PlannerOutput(needs_user_input=result.needs_user_input, input_request=result.input_request)
 
 
 class ExecuteCalls:
-    """Carries out the planner's tool calls."""
+    """Runs the planner's tool calls."""
 
     def __init__(self, registry: ToolRegistry) -> None:
         """Take the tools."""
         self._registry = registry
 
     def run(self, state: State, session: Session | None) -> PlannerState:
-        """Carry them out, in order."""
+        """Run them from synchronous code."""
         return _results(in_own_loop(partial(self._executed, state, session), "execute_tools"))
 
     async def arun(self, state: State, session: Session | None) -> PlannerState:
-        """The same from async code."""
+        """Run them from async code."""
         return _results(await self._executed(state, session))
 
     async def _executed(self, state: State, session: Session | None) -> dict[str, dict[str, Any]]:
@@ -123,15 +123,15 @@ def _results(executed: dict[str, dict[str, Any]]) -> PlannerState:
 
 
 class ExecuteQueries:
-    """Hands the planner's queries to whatever searches."""
+    """Passes the planner's queries to ``execute_queries``."""
 
     limiter: Limiter | None = None
 
     def __init__(self, execute_queries: Any, timeout: float | None) -> None:
-        """Take what searches; None for nothing.
+        """Take the callable that searches, or None.
 
         Raises:
-            TypeError: It cannot be called with what there is.
+            TypeError: It has parameters that match no value.
         """
         self._tool: Tool | None = None
         if execute_queries is not None:
@@ -148,23 +148,23 @@ class ExecuteQueries:
         question = state.get("resolved_query") or ""
         return Call(self._tool, {"queries": queries, "question": question, "state": dict(state)})
 
-    def finish(self, state: State, result: ToolResult) -> PlannerState:  # noqa: ARG002 - as every node
-        """What was found, or why nothing was."""
+    def finish(self, _state: State, result: ToolResult) -> PlannerState:
+        """The results, or why there are none."""
         if result.success:
             return {"query_results": [] if result.value is None else result.value}
         return {"error": f"Tool execute_queries: {result.error or result.message}"}
 
 
 class Respond:
-    """Has the user answered."""
+    """Answers the user."""
 
     limiter: Limiter | None = None
 
     def __init__(self, respond: Any, timeout: float | None) -> None:
-        """Take what writes the answer.
+        """Take the callable that writes the answer.
 
         Raises:
-            TypeError: It cannot be called with what there is.
+            TypeError: It has parameters that match no value.
         """
         function = named("respond", respond, _OF_RESPOND, aliases=_ALIASES)
         self._tool = named_tool("respond", "Answer the user.", function, timeout)
@@ -175,8 +175,8 @@ class Respond:
         given |= {"question": state.get("resolved_query") or "", "state": dict(state)}
         return Call(self._tool, given)
 
-    def finish(self, state: State, result: ToolResult) -> PlannerState:  # noqa: ARG002 - as every node
-        """The answer; words of regret where none could be written."""
+    def finish(self, _state: State, result: ToolResult) -> PlannerState:
+        """The answer; an apology if the callable failed."""
         if not result.success:
             return {"response": SORRY, "error": f"Tool respond: {result.error or result.message}"}
         value = result.value

@@ -1,17 +1,17 @@
-"""Thinking about results: whether they look as if the statement did not mean what was asked."""
+"""The review of results: whether they look as if the statement did not mean what was asked."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from planning.agent.calling import named, named_tool
 from planning.agent.nodes import Call, Limiter, State
-from planning.agent.state import MOST_ITERATIONS, AgentState
+from planning.agent.state import ANSWER_KEYS, MOST_ITERATIONS, AgentState, restored
 from planning.tools.result import ToolResult, safe_text
 from planning.tools.tool import Tool
 
-__all__ = ["Reflect", "doubts", "judge_tool", "refusal", "restored", "rows_of"]
+__all__ = ["Reflect", "doubts", "judge_tool", "look_tool", "refusal", "rows_of"]
 
 _OFFERED: Final = ("question", "sql", "result", "schema", "state")
 _FEWEST: Final = 2
@@ -20,34 +20,33 @@ _NO_ROWS: Final = "it ran and returned no rows"
 _COUNTED_NOTHING: Final = "it ran, and its only row holds nothing but 0 or NULL"
 _MOST_NAMES: Final = 12
 _MOST_TEXTS, _LONGEST_TEXT = 20, 1_000
-_NONE: Final = "it gave no result"
+_NONE: Final = "it returned no result"
 _ROOM: Final = 3
 """How many decisions another statement takes: it is written, run and checked."""
-_KEPT: Final = ("sql_query", "execution_result", "validation_result")
 
 
 class Reflect:
-    """Thinks about the results, and has another statement written where they look wrong."""
+    """Reviews the results, and asks for another statement if they look wrong."""
 
     limiter: Limiter | None = None
 
     def __init__(
         self, judge: Tool | None, max_iterations: int = MOST_ITERATIONS, look: Tool | None = None
     ) -> None:
-        """Say who judges.
+        """Choose how results are reviewed.
 
         Args:
-            judge: Asked about each result; without one, the shape of the results is looked at, once.
-            max_iterations: How often is decided at most where the state does not say.
-            look: Asked without a judge when there are no rows, or one of nothing but 0 and NULL: finds out
-                which values of the statement are nowhere in the database.
+            judge: Reviews each result; without one, the shape of the results is checked once.
+            max_iterations: The most decisions if the state does not say.
+            look: Without a judge, finds the values of the statement that no row holds, if there are no
+                rows or a single one with nothing but 0 and NULL.
         """
         self._judge = judge
         self._most = max_iterations
         self._look = look
 
     def prepare(self, state: State) -> Call | AgentState:
-        """The call of the judge or of what looks into the database, or what the shape of the results says."""
+        """The call of the judge or of the search for values, or a verdict by the shape of the results."""
         result = state.get("execution_result")
         if not isinstance(result, Mapping):
             return self._weighed(state, [_NONE], again=False)
@@ -59,13 +58,13 @@ class Reflect:
         return self._weighed(state, refused or doubts(result), again=is_first)
 
     def finish(self, state: State, result: ToolResult) -> AgentState:
-        """What the judge says; one that fails says nothing against the results."""
+        """The verdict of the judge; if it fails, the results count as not judged."""
         said = result.value
         if self._judge is None:
-            found = _texts(said) if result.success and said else []
+            missing = _texts(said) if result.success and said else []
             executed = state["execution_result"]
-            told = _COUNTED_NOTHING if rows_of(executed) else _NO_ROWS
-            reasons = [f"{told}: {'; '.join(found)}"] if found else doubts(executed)
+            problem = _COUNTED_NOTHING if rows_of(executed) else _NO_ROWS
+            reasons = [f"{problem}: {'; '.join(missing)}"] if missing else doubts(executed)
             return self._weighed(state, reasons, again=True)
         if not result.success:
             return {"reflection": {"verdict": "not judged", "reasons": [str(result.error or result.message)]}}
@@ -84,7 +83,7 @@ class Reflect:
             if is_worse:
                 return restored(state)
             return {"reflection": {"verdict": "doubtful", "reasons": reasons}}
-        best = kept if is_worse else {key: state.get(key) for key in _KEPT}
+        best = kept if is_worse else {key: state.get(key) for key in ANSWER_KEYS}
         return {
             "reflection": {"verdict": "again", "reasons": reasons, "kept": best},
             "attempts": [{"sql": state.get("sql_query"), "error": "; ".join(reasons)}],
@@ -95,40 +94,40 @@ class Reflect:
         }
 
 
-def restored(state: State) -> AgentState:
-    """An update that takes the result again which was put aside for a better one."""
-    reflection = state["reflection"]
-    kept: Any = {key: reflection["kept"].get(key) for key in _KEPT}
-    update: AgentState = kept
-    return {**update, "reflection": {**reflection, "verdict": "kept", "kept": None}}
-
-
 def judge_tool(judge: Any, timeout: float | None) -> Tool:
     """A judge of results as a tool.
 
     Args:
-        judge: Any callable, sync or async; it is called with what it names among its parameters:
-            ``question``, ``sql``, ``result``, ``schema``, ``state``. It returns None when the result is
-            fine, or what is wrong with it.
-        timeout: The seconds that it has.
+        judge: Any callable, sync or async; its parameters may be ``question``, ``sql``, ``result``,
+            ``schema`` and ``state``. It returns None if the result is fine, or what is wrong with it.
+        timeout: The seconds for a call.
 
     Raises:
-        TypeError: It cannot be called with what there is.
+        TypeError: It has other parameters.
     """
     return named_tool(
         "reflect", "Judge the result of a statement.", named("reflect", judge, _OFFERED), timeout
     )
 
 
+def look_tool(missing_values: Callable[[str], list[str]]) -> Tool:
+    """A search for the strings in a statement that no row holds, as a tool of the graph."""
+    return Tool(
+        "missing_values",
+        "Find the strings that a query compares with columns which do not hold them.",
+        missing_values,
+    )
+
+
 def doubts(result: Mapping[str, Any]) -> list[str]:
-    """What looks wrong with the result of a statement that ran: by its shape alone.
+    """What looks wrong with the result of a statement that ran, by its shape alone.
 
     Args:
         result: As ``SqlDatabase.execute`` returns it.
 
     Returns:
-        What to tell the generator: that there are no rows, or that a column, or all of them, hold nothing.
-        Empty when nothing looks wrong.
+        Reasons for the generator: there are no rows, or a column or all columns are NULL. Empty if nothing
+        looks wrong.
     """
     rows = rows_of(result)
     columns: Sequence[str] = result.get("columns") or ()
@@ -153,7 +152,7 @@ def doubts(result: Mapping[str, Any]) -> list[str]:
 
 
 def refusal(verdict: object) -> list[str]:
-    """What a check of the results refused them for; empty where it did not."""
+    """Why a check of the results refused them; empty if it did not."""
     if verdict is False:
         return [_REFUSED]
     if not isinstance(verdict, Mapping) or verdict.get("is_valid", True) is True:
@@ -162,7 +161,7 @@ def refusal(verdict: object) -> list[str]:
 
 
 def rows_of(result: Mapping[str, Any]) -> list[Sequence[Any]]:
-    """The rows of a result, each as the list of its values, in whichever form a tool returned them."""
+    """The rows of a result, each as a list of values, in whatever form a tool returned them."""
     data = result.get("data")
     if not isinstance(data, (list, tuple)):
         return []
@@ -180,7 +179,7 @@ def _holds_nothing(result: Mapping[str, Any]) -> bool:
 
 
 def _worth(known: Mapping[str, Any]) -> int:
-    """How much a result holds: the more, the better it may be the answer."""
+    """How good a result is, from 0: of two results, the better one is the answer."""
     result = known.get("execution_result")
     if not isinstance(result, Mapping) or refusal(known.get("validation_result")):
         return 0
@@ -191,16 +190,16 @@ def _worth(known: Mapping[str, Any]) -> int:
 
 
 def _texts(said: Any) -> list[str]:
-    """One text or several, not too many nor too long, without those that say nothing."""
-    several = said if isinstance(said, (list, tuple)) else [said]
+    """The reasons that a judge gave, one or a list, bounded in number and length, without empty ones."""
+    reasons = said if isinstance(said, (list, tuple)) else [said]
     texts = [
-        "" if each is None else safe_text(each).strip()[:_LONGEST_TEXT] for each in several[:_MOST_TEXTS]
+        "" if each is None else safe_text(each).strip()[:_LONGEST_TEXT] for each in reasons[:_MOST_TEXTS]
     ]
     return [text for text in texts if text]
 
 
 def _offered(state: State) -> dict[str, Any]:
-    """What a judge may be given."""
+    """The values that a judge may take."""
     return {
         "question": state.get("resolved_query") or "",
         "sql": state.get("sql_query") or "",

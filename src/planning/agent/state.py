@@ -1,6 +1,6 @@
-"""The states of the graphs: what a node reads, and what it writes.
+"""The states of the graphs.
 
-Values are those that JSON knows, and whatever a database holds: a checkpointer can store them.
+They hold JSON values and the values of databases, so that any checkpointer can store them.
 """
 
 from __future__ import annotations
@@ -12,25 +12,27 @@ __all__ = [
     "Action",
     "AgentState",
     "Attempt",
+    "ANSWER_KEYS",
     "MOST_ITERATIONS",
     "PlannerState",
     "collected",
     "first_answer",
     "fresh_answer",
+    "restored",
 ]
 
 Action = Literal["get_schema", "generate_sql", "execute_sql", "validate_results", "complete"]
 
 MOST_ITERATIONS: Final = 12
-"""How often a graph decides what to do when nobody says: one full pass takes five, a repair two more."""
+"""The default for the number of decisions: one full pass takes five, a repair two more."""
 
 
 class Attempt(TypedDict):
-    """What was tried and did not do.
+    """A failed attempt to answer the question.
 
     Attributes:
-        sql: The statement; None where none could be written.
-        error: What was wrong with it.
+        sql: The statement; None if none was written.
+        error: What was wrong.
     """
 
     sql: str | None
@@ -38,9 +40,9 @@ class Attempt(TypedDict):
 
 
 def collected(known: Sequence[Any] | None, new: Sequence[Any] | None) -> list[Any]:
-    """How a list in the state takes an update: what is new comes behind; None empties it.
+    """Merge an update into a list of the state: new items are appended; None empties the list.
 
-    A graph within another one returns the whole list, with what it was given: that is no news.
+    A graph within another one returns the whole list; what was there before is not appended again.
     """
     if new is None:
         return []
@@ -50,21 +52,21 @@ def collected(known: Sequence[Any] | None, new: Sequence[Any] | None) -> list[An
 
 
 class _Request(TypedDict, total=False):
-    """What both graphs know of a request.
+    """The keys that both states have.
 
     Attributes:
-        resolved_query: What the user wants to know, in words that need no conversation around them.
+        resolved_query: The question, in words that can be understood without the conversation.
         trace_id: The id of the request in logs.
         conversation_context: ``conversation_id`` is the id of the conversation.
-        user_context: ``conference_id`` is what the user is here for.
-        intent: What the planner takes the request for.
-        queries: What the planner wants to be searched for.
-        tool_results: What came of the planner's tool calls, by name.
-        needs_user_input: Whether only the user can say what is missing.
-        input_request: What to ask the user.
-        error: What went wrong last, for the developer: it may hold the text of an exception. None once
-            something succeeded after it.
-        user_message: The same as a person may be told it.
+        user_context: ``conference_id`` is the id of the conference that the request is about.
+        intent: The kind of request, according to the planner.
+        queries: The searches that the planner asks for.
+        tool_results: The results of the planner's tool calls, by name.
+        needs_user_input: Whether only the user can give what is missing.
+        input_request: The question to the user.
+        error: The last error, for the developer: it may hold the text of an exception. None after a later
+            success.
+        user_message: The error in words for the user.
     """
 
     resolved_query: str
@@ -81,23 +83,23 @@ class _Request(TypedDict, total=False):
 
 
 class AgentState(_Request, total=False):
-    """The state of the graph that answers a question with SQL. No key has to be there but ``resolved_query``.
+    """The state of the graph that answers a question with SQL. Only ``resolved_query`` is required.
 
     Attributes:
-        schema: What the database holds, as text; None until it was read.
-        sql_query: The statement; None until it was written, and again once it turned out wrong.
-        execution_result: What it returned; None until it was run.
-        validation_result: What was found when that was checked; None until it was.
-        next_action: What is to be done next.
-        iteration: How often that was decided.
-        max_iterations: How often at most.
+        schema: The schema as text; None until it is read.
+        sql_query: The statement; None until it is written, and again after it failed.
+        execution_result: The rows; None until the statement has run.
+        validation_result: The check of the rows; None until it is done.
+        next_action: The next action.
+        iteration: The number of decisions so far.
+        max_iterations: The most decisions.
         is_complete: Whether there is nothing more to do.
-        tool_calls: The calls that were made: ``{"success", "tool", "result", "error", "elapsed"}`` each.
-        attempts: What was tried and did not do.
-        reflection: What was thought of the results: ``{"verdict", "reasons"}``.
-        asked_query: The question that all of this is about.
-        success: Whether the question was answered; there at the end.
-        answer: What a person may be told; there at the end.
+        tool_calls: The calls so far: ``{"success", "tool", "result", "error", "elapsed"}`` each.
+        attempts: The failed attempts.
+        reflection: The review of the results: ``{"verdict", "reasons"}``.
+        asked_query: The question that the other keys belong to.
+        success: Whether the question was answered; set at the end.
+        answer: The answer for the user; set at the end.
     """
 
     schema: str | None
@@ -120,10 +122,10 @@ class PlannerState(_Request, total=False):
     """The state of the graph that asks a planner what to do.
 
     Attributes:
-        tool_calls: What the planner asks for: ``{"tool", "args", "reason"}`` each.
-        query_results: What came of its queries.
-        planner_problems: What could not be understood of what it wrote.
-        response: What the user is told.
+        tool_calls: The calls that the planner asks for: ``{"tool", "args", "reason"}`` each.
+        query_results: The results of its searches.
+        planner_problems: The parts of its answer that could not be understood.
+        response: The answer to the user.
     """
 
     tool_calls: list[dict[str, Any]] | None
@@ -153,18 +155,30 @@ _BEFORE: Final[AgentState] = {
 _WORK: Final = frozenset(
     {"schema", "sql_query", "execution_result", "validation_result", "next_action", "iteration"}
 )
-"""What somebody may hand in, done already. How an earlier question ended says nothing of this one."""
+"""The keys that a caller may fill in before the first question."""
+
+
+ANSWER_KEYS: Final = ("sql_query", "execution_result", "validation_result")
+"""The keys of a result that is kept while another statement is tried."""
+
+
+def restored(state: Mapping[str, Any]) -> AgentState:
+    """An update that restores the result that was kept while another statement was tried."""
+    reflection = state["reflection"]
+    kept: Any = {key: reflection["kept"].get(key) for key in ANSWER_KEYS}
+    update: AgentState = kept
+    return {**update, "reflection": {**reflection, "verdict": "kept", "kept": None}}
 
 
 def first_answer(state: Mapping[str, Any]) -> AgentState:
-    """An update that begins a state's first question: the work that is there already is kept."""
+    """An update for the first question of a state: work that is there already is kept."""
     begun: Any = {key: value for key, value in _BEFORE.items() if key not in _WORK or state.get(key) is None}
     update: AgentState = begun
     return update
 
 
 def fresh_answer() -> AgentState:
-    """An update that begins afresh with another question: it empties the lists, too."""
+    """An update for another question: everything starts over, the lists included."""
     emptied: Any = {**_BEFORE, "tool_calls": None, "attempts": None}
     update: AgentState = emptied
     return update

@@ -17,7 +17,7 @@ from planning.cli.terminal import HEADING, Line, as_json, columns, count, is_asc
 from planning.cli.usage import EXIT_CODES, Refused, bad_option
 
 if TYPE_CHECKING:
-    from planning.agent.sql.database import SqlDatabase
+    from planning.agent.databases.files import SqlDatabase
     from session import Session
 
 __all__ = ["ASK_HELP", "answer_lines", "ask"]
@@ -104,8 +104,8 @@ def ask(
     path = _check(question, db=db, model=model, base_url=base_url, sql_from=sql_from)
     statements = () if sql_from is None else _read_statements(sql_from)
     try:
+        from planning.agent.databases.files import SqlDatabase
         from planning.agent.graph import build_text_to_sql_graph
-        from planning.agent.sql.database import SqlDatabase
     except ImportError as error:
         raise Refused(str(error)) from None
     from planning.cli.drive import ending_when_told

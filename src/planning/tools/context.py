@@ -11,7 +11,7 @@ import attrs
 from planning.tools.errors import ContextInvalid
 from session import Session
 
-__all__ = ["ToolContext"]
+__all__ = ["ToolContext", "context_values"]
 
 
 def _frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -44,3 +44,17 @@ class ToolContext:
         except Exception:  # noqa: BLE001 - a custom mapping may fail in any way
             message = f"its context cannot be read, a {type(values).__name__}"
         raise ContextInvalid(message)
+
+
+def context_values(state: Mapping[str, Any]) -> dict[str, Any]:
+    """What tools may know of a pipeline's request: its three ids, each None where it is missing."""
+
+    def inside(key: str, name: str) -> Any:
+        part = state.get(key)
+        return part.get(name) if isinstance(part, Mapping) else None
+
+    return {
+        "trace_id": state.get("trace_id"),
+        "conversation_id": inside("conversation_context", "conversation_id"),
+        "conference_id": inside("user_context", "conference_id"),
+    }

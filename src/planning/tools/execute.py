@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planning.errors import ToolValidationError, show
-from planning.tools.context import ToolContext
+from planning.tools.context import ToolContext, context_values
 from planning.tools.envelopes import pipeline_envelope
 from planning.tools.errors import ErrorKind
 from planning.tools.ledger import register_ledger
@@ -15,7 +15,7 @@ from planning.tools.registry import ToolRegistry, default_registry
 from planning.tools.result import plain
 from session import Session
 
-__all__ = ["context_values", "execute_tools"]
+__all__ = ["execute_tools"]
 
 _UNREADABLE = "invalid_call"
 
@@ -77,20 +77,6 @@ def _unreadable(call: object) -> dict[str, Any]:
         "error": f'The call {what}; write {{"tool": name, "args": {{...}}}}',
         "user_message": None,
         "code": ErrorKind.PARAMETER.value,
-    }
-
-
-def context_values(state: Mapping[str, Any]) -> dict[str, Any]:
-    """What tools may know of a pipeline's request: its three ids, each None where it is missing."""
-
-    def inside(key: str, name: str) -> Any:
-        part = state.get(key)
-        return part.get(name) if isinstance(part, Mapping) else None
-
-    return {
-        "trace_id": state.get("trace_id"),
-        "conversation_id": inside("conversation_context", "conversation_id"),
-        "conference_id": inside("user_context", "conference_id"),
     }
 
 

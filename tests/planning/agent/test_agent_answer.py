@@ -48,7 +48,7 @@ class Odd:
         (rows(["x" * 200], columns=["name"]), f"name: {'x' * 200}"),
         (rows(["x" * 201], columns=["name"]), f"name: {'x' * 200}..."),
         (rows([b"\x00"], columns=["blob"]), "blob: b'\\x00'"),
-        (rows(), "No rows: nothing in the database fits."),
+        (rows(), "No rows: nothing in the database matches."),
         (rows([1, 2], columns=["a", "b"]), "1 row."),
         (rows([1], [2]), "2 rows."),
         (rows(*[[1]] * 1_200), "1,200 rows."),
@@ -58,9 +58,9 @@ class Odd:
         ({"data": [{"n": 3}], "columns": ["n"]}, "n: 3"),
         ({"data": [{"a": 3, "b": 4}], "columns": ["a", "b"]}, "1 row."),
         ({"data": [3], "columns": ["n"]}, "n: 3"),
-        ({"data": None}, "No rows: nothing in the database fits."),
-        ({"data": 5}, "No rows: nothing in the database fits."),
-        ({}, "No rows: nothing in the database fits."),
+        ({"data": None}, "No rows: nothing in the database matches."),
+        ({"data": 5}, "No rows: nothing in the database matches."),
+        ({}, "No rows: nothing in the database matches."),
         (rows([Odd()]), "n: <Odd>"),
         (rows([3], columns=["n" * 100_000]), f"{'n' * 200}...: 3"),
     ],
@@ -77,7 +77,7 @@ def test_results_that_nobody_refused_are_an_answer(verdict: Any) -> None:
 REFUSED = "its results were refused"
 NO_RESULT = "the statement has no result"
 NO_ROWS = "execute_sql returned no rows under data"
-NO_ROOM = "nothing was found out in {}; allow more with max_iterations"
+NO_ROOM = "no answer after {}; allow more with max_iterations"
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ TAKEN = {
 )
 def test_where_a_later_attempt_came_to_nothing_the_earlier_result_is_the_answer(more: dict[str, Any]) -> None:
     told = ended(None, sql_query=None, validation_result=None, reflection=AGAIN, **more)
-    assert told == {**TAKEN, **success("No rows: nothing in the database fits.")}
+    assert told == {**TAKEN, **success("No rows: nothing in the database matches.")}
 
 
 def test_an_earlier_result_that_was_refused_is_no_answer_either() -> None:

@@ -10,8 +10,8 @@ import pytest
 from agent_samples import COUNT, QUESTION, SCHEMA, ShopTools, failing, rows
 
 from planning import Toolbox
-from planning.agent import aexecute_tools_node, execute_tools_node
-from planning.agent.nodes import ExecuteTools, run
+from planning.agent import execute_tools_node
+from planning.agent.nodes import ExecuteTools, aexecute_tools_node, run
 from planning.tools import (
     DataNotFound,
     StorageUnavailable,
@@ -171,7 +171,7 @@ def test_a_reported_failure_without_words_has_the_tools_name() -> None:
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_a_tool_that_returns_nothing_has_failed(action: str) -> None:
-    error = f"{action} returned nothing; return what it is called for"
+    error = f"{action} returned nothing; it must return a result"
     tools = {action: lambda **_: None}
     update: dict[str, Any] = dict(execute_tools_node({**STATE, "next_action": action}, tools))
     assert update["tool_calls"][0].pop("elapsed") >= 0

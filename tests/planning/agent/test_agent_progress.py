@@ -9,8 +9,8 @@ from agent_samples import COUNT, QUESTION, SCHEMA, ShopTools, failing, in_turn, 
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningToolsSection, Toolbox
-from planning.agent import NodeFinished, build_text_to_sql_graph
-from planning.agent.progress import show_planner_progress, show_progress
+from planning.agent import build_text_to_sql_graph
+from planning.agent.progress import NodeFinished, show_planner_progress, show_progress
 from planning.commands import MarkSteps
 from planning.tools import StorageUnavailable
 from planning.tools.errors import UserInputNeeded

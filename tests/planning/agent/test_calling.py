@@ -153,10 +153,8 @@ def test_each_call_gets_what_is_offered_then() -> None:
     assert found({**GIVEN, "error": "e", "question": "q"}) == ("q", "e")
 
 
-REMEDY = (
-    ", and nobody knows what that is; name its parameters after what it can be given: question, schema,"
-    " error, attempts, state"
-)
+UNKNOWN = "writer has unknown parameters: "
+REMEDY = "; name them after what it can take: question, schema, error, attempts, state"
 
 
 @pytest.mark.parametrize(
@@ -164,10 +162,13 @@ REMEDY = (
     [
         (None, "writer must be callable, got NoneType"),
         ("SELECT 1", "writer must be callable, got str"),
-        (lambda a, b, c, d, e, f: a, "writer takes a, b, c, d, e, f" + REMEDY),
-        (lambda *, model: model, "writer takes model" + REMEDY),
-        (lambda question, *, model: model, "writer takes model" + REMEDY),
-        (lambda question, schema, error, attempts, state, more: more, "writer takes more" + REMEDY),
+        (lambda a, b, c, d, e, f: a, UNKNOWN + "a, b, c, d, e, f" + REMEDY),
+        (lambda *, model: model, UNKNOWN + "model" + REMEDY),
+        (lambda question, *, model: model, UNKNOWN + "model" + REMEDY),
+        (
+            lambda question, schema, error, attempts, state, more: more,
+            UNKNOWN + "more" + REMEDY,
+        ),
     ],
 )
 def test_what_cannot_be_called_is_refused_with_what_there_is(function: Any, told: str) -> None:

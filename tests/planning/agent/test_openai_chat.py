@@ -177,7 +177,7 @@ BUSY = reply(failure("Slow down"), 429, retry_after_ms="1", retry_after="7")
             reply(failure(f"Context of 9 tokens\nis\x1b[2J too long for {KEY}"), 400),
             ToolError,
             "the model's server HOST refused the request (400); change what it names: Context of 9 tokens"
-            " is?[2J too long for ***",
+            " is\\x1b[2J too long for ***",
         ),
         (
             reply({"error": "long " * 100}, 422),
@@ -307,15 +307,15 @@ def test_one_that_is_closed_says_so() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"model": " "}, "model must be a text that is not blank, got ' '"),
-        ({"model": None}, "model must be a text that is not blank, got None"),
-        ({"dialect": ""}, "dialect must be a text that is not blank, got ''"),
+        ({"model": " "}, "model must be a string that is not blank, got ' '"),
+        ({"model": None}, "model must be a string that is not blank, got None"),
+        ({"dialect": ""}, "dialect must be a string that is not blank, got ''"),
         ({"timeout": 0}, "timeout must be seconds of more than 0, such as 60, got 0"),
         ({"timeout": float("inf")}, "timeout must be seconds of more than 0, such as 60, got inf"),
         ({"timeout": None}, "timeout must be seconds of more than 0, such as 60, got None"),
         ({"max_retries": -1}, "max_retries must be a whole number of 0 or more, got -1"),
         ({"max_retries": True}, "max_retries must be a whole number of 0 or more, got True"),
-        ({"base_url": "\n"}, "base_url must be a text that is not blank, got '\\n'"),
+        ({"base_url": "\n"}, "base_url must be a string that is not blank, got '\\n'"),
         *(
             (
                 {"base_url": url},

@@ -271,7 +271,7 @@ def test_a_rate_limit_is_the_registrys_own() -> None:
 @pytest.mark.parametrize(
     ("search", "found", "error"),
     [
-        (None, None, "there is nothing that could search; pass execute_queries to build_planner_graph"),
+        (None, None, "no search is set up; pass execute_queries to build_planner_graph"),
         (lambda queries: None, [], None),
         (lambda it: it["queries"], ["badges"], None),
         (lambda queries, question: {question: queries}, {REQUEST: ["badges"]}, None),

@@ -82,8 +82,8 @@ def test_what_is_async_within_an_event_loop_says_what_to_do(place: str) -> None:
         ({"execute_queries": 5}, "execute_queries must be callable, got int"),
         (
             {"execute_queries": lambda a, b, c, d: a},
-            "execute_queries takes a, b, c, d, and nobody knows what that is; name its parameters after what"
-            " it can be given: queries, question, state",
+            "execute_queries has unknown parameters: a, b, c, d; name them after what it can take:"
+            " queries, question, state",
         ),
         ({"registry": [5]}, "a tool's function must be callable, got int"),
     ],

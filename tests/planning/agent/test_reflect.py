@@ -176,7 +176,7 @@ def test_a_refused_result_never_takes_the_place_of_one_that_was_not() -> None:
 @pytest.mark.parametrize("judge", [None, judge_tool(lambda: "wrong", None)])
 @pytest.mark.parametrize("result", [None, "text", [1], 3])
 def test_what_is_no_result_is_doubtful_and_leaves_the_one_before(result: Any, judge: Any) -> None:
-    assert run(Reflect(judge), state(result)) == weighed("doubtful", "it gave no result")
+    assert run(Reflect(judge), state(result)) == weighed("doubtful", "it returned no result")
     earlier = again([EMPTY], rows())["reflection"]
     told = run(Reflect(judge), state(result, sql_query="SELECT 2", reflection=earlier))
     assert (told["reflection"]["verdict"], told["sql_query"]) == ("kept", COUNT)

@@ -14,7 +14,7 @@ EMPTY = (
 NULLS = "it ran, and is NULL in every row of total; compare its joins with the schema"
 REFUSED = {"is_valid": False, "issues": ["a column is missing"]}
 HALF = rows([1, None], [2, None], columns=["id", "total"])
-NOTHING = "No rows: nothing in the database fits."
+NOTHING = "No rows: nothing in the database matches."
 
 
 def kept(reason: str) -> dict[str, Any]:

@@ -195,7 +195,7 @@ def test_statements_that_all_fail_are_bounded(most: int) -> None:
     assert (final["iteration"], len(written)) == (most + 1, most // 2)
     assert (final["success"], final["is_complete"]) == (False, True)
     assert final["answer"] == (
-        f"The question could not be answered: nothing was found out in {most} decision{'s' * (most > 1)};"
+        f"The question could not be answered: no answer after {most} decision{'s' * (most > 1)};"
         " allow more with max_iterations"
         if most < 3
         else "The question could not be answered: no such column: nope"

@@ -183,8 +183,8 @@ def test_what_stops_the_program_passes() -> None:
         (
             {"reflect": lambda a, b, c, d, e, f: None},
             TypeError,
-            "reflect takes a, b, c, d, e, f, and nobody knows what that is; name its parameters after what it"
-            " can be given: question, sql, result, schema, state",
+            "reflect has unknown parameters: a, b, c, d, e, f; name them after what it can take:"
+            " question, sql, result, schema, state",
         ),
     ],
 )

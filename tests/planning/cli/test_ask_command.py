@@ -231,7 +231,7 @@ TIMEOUTS = {"nan": "nan", "0": "0.0", "-1": "-1.0", "inf": "inf", "1e9": "100000
         ([*SHOP, "--sql-from", "blank.sql"], "planning: 'blank.sql' holds no SQL; write a SELECT"),
         (
             ["--db", "/dev/zero", "--sql-from", "count.sql"],
-            "planning: /dev/zero cannot be read (it is no file); check the file and the disk it is on",
+            "planning: /dev/zero cannot be read (it is not a file); check the file and the disk it is on",
         ),
         (
             ["How many?", "--db", "none.db"],

@@ -1,5 +1,1 @@
-"""A database that can only be read: its schema, its answers, and whether these are any good."""
-
-from planning.agent.sql.database import SqlDatabase
-
-__all__ = ["SqlDatabase"]
+"""SQL that models write: which statements may run, why they fail, and the processes that run them."""

@@ -1,9 +1,8 @@
-"""Which column of a statement SQLite reads from any row: one that is neither grouped by nor aggregated.
+"""Columns that are neither grouped by nor aggregated, which SQLite takes from an arbitrary row.
 
-SQLite gives such a column the value of an arbitrary row, where other databases raise an error. It is defined
-where a group has one value of it, because what is grouped by determines it (by a key of its table, or an
-equality of a join), and beside a single min() or max(): it comes from the row with that value
-(https://www.sqlite.org/lang_select.html#bareagg).
+Other databases raise an error. The value is defined if the group has only one, because the grouped columns
+determine it (by a key of its table, or an equality of a join), and beside a single min() or max(): it comes
+from the row with that value (https://www.sqlite.org/lang_select.html#bareagg).
 """
 
 from __future__ import annotations
@@ -44,13 +43,13 @@ _ALIAS: Final = "{name} means the column here, and not the alias; write {written
 
 
 def arbitrary_column(sql: str, tables: Callable[[], Sequence[Mapping[str, Any]] | None]) -> str | None:
-    """Say which column has no value of its own, and what to write; None where there is none.
+    """The message for a column with an arbitrary value; None if there is none.
 
-    Nothing is said of a statement that is longer than 20,000 characters or that sqlglot cannot read.
+    Statements of more than 20,000 characters, or that sqlglot cannot parse, are not checked.
 
     Args:
         sql: The statement, which SQLite has run.
-        tables: Gives the tables of the database, as ``worker`` finds them; None where they are not known.
+        tables: Reads the tables of the database, as a worker process does; None if they are unknown.
     """
     if len(sql) > _LONGEST or _RELEVANT.search(sql) is None:
         return None
@@ -61,10 +60,10 @@ def arbitrary_column(sql: str, tables: Callable[[], Sequence[Mapping[str, Any]] 
         scopes = [each for each in traverse_scope(sqlglot.parse_one(sql, read="sqlite")) if _is_select(each)]
         if not any(_Select(each, {}, {}).may_be_arbitrary() for each in scopes):
             return None
-        found = tables()
-        if found is None:
+        existing = tables()
+        if existing is None:
             return None
-        known = {table["name"].lower(): table for table in found}
+        known = {table["name"].lower(): table for table in existing}
         selects: dict[int, _Select] = {}
         for each in scopes:  # the inner ones first
             selects[id(each.expression)] = _Select(each, known, selects)
@@ -107,11 +106,11 @@ class _Select:
             self._ordered = []  # one row needs no order
 
     def may_be_arbitrary(self) -> bool:
-        """Whether there are groups, and columns of theirs that are read otherwise than from one row."""
+        """Whether there are groups whose columns may have many values."""
         return bool(self._grouped or self._aggregates) and not self._is_of_one_row()
 
     def problem(self, selects: Mapping[int, _Select]) -> str | None:
-        """The first column that has no value of its own, in words."""
+        """The message for the first column with an arbitrary value."""
         if not self.may_be_arbitrary():
             return None
         exp = self._exp
@@ -129,7 +128,7 @@ class _Select:
                 if place in self._outputs or written is None:
                     if meant is not None and meant not in determined:
                         is_whole = place.find(self._exp.Query) is None and not any(self._calls(place))
-                        return self._told(place if is_whole else column)
+                        return self._message(place if is_whole else column)
                 elif column is not place and self._is_own(column.name) and meant not in determined:
                     return _ALIAS.format(name=_text(column), written=_text(written))
         return None
@@ -149,7 +148,7 @@ class _Select:
         self._keys[name] = [] if key is None else [key]
 
     def key(self, names: Sequence[str]) -> frozenset[str] | None:
-        """The columns that determine a row of the answer: none if it has one row, None if not known."""
+        """The columns that determine a row of the answer: empty if it has one row, None if unknown."""
         limit = self._select.args.get("limit")
         if (self._aggregates and not self._grouped) or (limit is not None and limit.expression.name == "1"):
             return frozenset()
@@ -252,7 +251,7 @@ class _Select:
         return found
 
     def _equalities(self) -> Iterator[tuple[set[Column], set[Column]]]:
-        """What follows from the conditions of the SELECT: columns, and those that they determine."""
+        """The dependencies that the conditions imply: columns, and the columns that they determine."""
         where = self._select.args.get("where")
         joins = [each for each in self._select.find_all(self._exp.Join) if each.parent_select is self._select]
         conditions = [] if where is None else [(where.this, "")]
@@ -274,7 +273,7 @@ class _Select:
                 yield from self._implied(condition, added)
 
     def _implied(self, condition: Any, added: str) -> Iterator[tuple[set[Column], set[Column]]]:
-        """What follows from a condition; the table of a LEFT JOIN follows from all of it together."""
+        """The dependencies that a condition implies; for a LEFT JOIN, all columns of it together."""
         exp = self._exp
         given, then = set[Column](), set[Column]()
         for each in condition.flatten() if isinstance(condition, exp.And) else [condition]:
@@ -299,14 +298,14 @@ class _Select:
         columns = self._columns.get(source)
         return columns is not None and all((source, name) in determined for name in columns)
 
-    def _told(self, value: Any) -> str:
+    def _message(self, value: Any) -> str:
         if self._grouped:
             return _GROUPED.format(name=_text(value))
         return _WHOLE.format(name=_text(value), beside=_text(self._aggregates[0]))
 
 
 def _outside(node: Any, kind: type[Any]) -> Any:
-    """What an expression is part of, through the filters around it."""
+    """The node around an expression, without a FILTER of its own."""
     parent = node.parent
     return parent.parent if isinstance(parent, kind) else parent
 

@@ -1,4 +1,4 @@
-"""Where DuckDB is given a text for a time, which it does not cast by itself."""
+"""Strings that DuckDB does not cast to a time by itself."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _OF_TIME: Final = frozenset(_OF_TIME_TEXT.split())
 
 
 def as_timestamp(sql: str, name: str) -> str | None:
-    """What to write where a text is given for a time: the same, cast.
+    """The hint to cast a string that is used as a time; None if there is none.
 
     Args:
         sql: The statement.
-        name: The function that it was given to, or an operator; ``=`` for any comparison.
+        name: The function or operator that got the string; ``=`` for any comparison.
     """
     top = structure(sql, "duckdb")
     for group, _, _ in groups(top) if top is not None else ():
@@ -58,7 +58,7 @@ def as_timestamp(sql: str, name: str) -> str | None:
 
 
 def _texts(items: Sequence[Item], place: int, name: str) -> Iterator[Sequence[Item]]:
-    """The columns that may be texts, in a call of a function or beside an operator that is at a place."""
+    """The columns that may be strings, in the call or beside the operator at a place."""
     item, after = items[place], items[place + 1] if place + 1 < len(items) else None
     names = {"EXTRACT", "DATE_PART"} if name == "DATE_PART" else {name}
     if isinstance(after, Group) and is_word(item, *names & _OF_TIME):

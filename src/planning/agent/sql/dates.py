@@ -1,4 +1,4 @@
-"""Dates as other databases write them, in the words of SQLite, where a date is a text."""
+"""Date functions of other databases, written for SQLite, where a date is a string."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ _DATE: Final = re.compile(r"date\(|CURRENT_DATE\Z|'[^':]*'\Z", re.IGNORECASE)
 
 
 def unit_named(word: str) -> str:
-    """A unit of time by its full name, whatever it is called."""
+    """The full name of a unit of time."""
     unit = word.strip("'\"").lower()
     unit = unit[:-1] if unit.endswith("s") and len(unit) > 2 else unit
     return _UNITS.get(unit, unit)
 
 
 def part_of(unit: str, value: str) -> str | None:
-    """A part of a date as a number; None for a unit that SQLite does not have."""
+    """A part of a date as a number; None for a unit that SQLite lacks."""
     if unit == "quarter":
         return f"((CAST(strftime('%m', {value}) AS INTEGER) + 2) / 3)"
     return f"CAST(strftime('{_CODES[unit]}', {value}) AS INTEGER)" if unit in _CODES else None
 
 
 def truncated(unit: str, value: str, *, has_time: bool) -> str | None:
-    """The beginning of the period of a date, with midnight as its time where that is asked for."""
+    """The beginning of the period of a date, with midnight as its time if ``has_time``."""
     date = "datetime" if has_time else "date"
     if unit in {"year", "month", "day"}:
         return f"{date}({value}, 'start of {unit}')" if unit != "day" or has_time else f"date({value})"
@@ -61,9 +61,9 @@ def truncated(unit: str, value: str, *, has_time: bool) -> str | None:
 
 
 def shifted(value: str, count: int, unit: str) -> str | None:
-    """A date some time later or earlier, with a time where it has one.
+    """A date some time later or earlier, with a time if it has one.
 
-    Where a month is too short for the day, it is the last day of the month.
+    If a month is too short for the day, the result is its last day.
     """
     if not count or unit not in {"day", "week", "hour", "minute", "second", *_MONTHS}:
         return None
@@ -82,7 +82,7 @@ def shifted(value: str, count: int, unit: str) -> str | None:
 
 
 def formatted(dialect: str, notation: str, value: str, template: str) -> str | None:
-    """A date as a text; None for a template with what strftime does not have, such as names of months."""
+    """A date as a string; None for a template that strftime cannot write, as with names of months."""
     if notation == "to_date":
         return f"date({value})" if template == "'YYYY-MM-DD'" else None
     codes = _NOTATIONS[notation]

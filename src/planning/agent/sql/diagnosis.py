@@ -1,4 +1,4 @@
-"""Why a statement failed, in plain words, with what was probably meant."""
+"""Why a statement failed, in words that help to correct it, with what was probably meant."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, Final
 import attrs
 
 from planning.agent.sql.casts import as_timestamp
-from planning.agent.sql.duckdb_errors import translated
 from planning.agent.sql.foreign import foreign
 from planning.agent.sql.guard import NO_BRACKETS, tokenize
-from planning.agent.sql.schema import identifier, printable
+from planning.agent.sql.schema import identifier
 from planning.agent.sql.structure import COMPARING, Item, groups, is_word, structure
 from planning.agent.sql.uses import Use, tables_used
-from planning.errors import nearest
+from planning.agent.sql.worker.dialects import title_of
+from planning.errors import cut, nearest, printable
 
 __all__ = ["diagnose"]
 
@@ -23,7 +23,7 @@ Names = Callable[[], Mapping[str, Any] | None]
 Probe = Callable[[str], str]
 
 _LONGEST: Final = 300
-_NEAR: Final = 0.65  # invoices is no slip of notes
+_NEAR: Final = 0.65  # invoices is not a misspelling of notes
 _LISTED: Final = 20
 _PLACES: Final = 20
 _UNITED: Final = re.compile(r"\b(?:UNION|ALL|INTERSECT|EXCEPT)\s*\(", re.IGNORECASE)
@@ -41,7 +41,7 @@ _GRAMMAR_TEXT: Final = """
     ISNULL LATERAL LEFT QUALIFY REGEXP RIGHT SUBSTRING TIMESTAMP TOP WITHIN
 """
 _GRAMMAR: Final = frozenset(_GRAMMAR_TEXT.split()) | {"DISTINCT ON"}
-"""What is a mistake in SQLite's grammar. A function that it lacks is none."""
+"""Words that SQLite's grammar does not take. A function that it lacks is not a syntax error."""
 
 _PLAIN: Final = (
     ("Incorrect number of bindings", "the SQL has a parameter, such as ? or :name; write the value itself"),
@@ -52,40 +52,38 @@ _PLAIN: Final = (
     ("Expression tree is too large", "the SQL is nested too deeply; send a simpler SELECT"),
     (
         "user-defined function raised",
-        "printf and format take only text in UTF-8 here; join the texts with ||",
+        "printf and format take only text in UTF-8 here; join the strings with ||",
     ),
 )
 
 
 def diagnose(text: str, sql: str, dialect: str, names: Names, probe: Probe) -> str:
-    """Put what a database says of a statement into words that help to correct it.
+    """Explain the error of a database in words that help to correct the statement.
 
     Args:
-        text: What it says.
+        text: The error, in the words of SQLite or the database's own.
         sql: The statement.
         dialect: ``sqlite`` or ``duckdb``.
-        names: Gives the tables and columns that there are, as ``worker`` finds them; None when it cannot.
-        probe: Gives what the database says of another statement, which is not run.
+        names: Reads the tables and columns, as a worker process does; None if it cannot.
+        probe: The error of the database for another statement, which is not run.
 
     Returns:
         One line: what is wrong, and what to do.
     """
-    if dialect == "duckdb":
-        text = translated(text)
-    for beginning, told in _PLAIN:
+    for beginning, message in _PLAIN:
         if text.startswith(beginning):
-            return told
+            return message
     for pattern, explain in _EXPLAINED:
         found = re.match(pattern, text, re.DOTALL)
         if found:
-            longest = _LONGEST if len(found[1]) > _LONGEST else _LONGEST * 3  # a remedy is whole, or is none
+            longest = _LONGEST if len(found[1]) > _LONGEST else _LONGEST * 3  # a remedy must be whole
             return _line(explain(_Case(found[1], sql, dialect, names, probe)), longest)
     return _line(f"{text}; correct the SQL", _LONGEST)
 
 
 @attrs.frozen
 class _Case:
-    """What a database complains of, and where."""
+    """The word that a database complains of, and its statement."""
 
     word: str
     sql: str
@@ -98,7 +96,7 @@ class _Case:
 
 
 def _no_table(case: _Case) -> str:
-    told = f"no such table: {case.word}"
+    message = f"no such table: {case.word}"
     remedy = _misread(case, {"POSITION"})
     if remedy is not None:
         return remedy
@@ -108,31 +106,31 @@ def _no_table(case: _Case) -> str:
         return _unread(case.word, tables_used(case.sql, case.dialect, tables))
     near = nearest(case.word.rpartition(".")[2], known, _NEAR)
     if near is not None:
-        return f"{told}; did you mean {identifier(near)}?"
+        return f"{message}; did you mean {identifier(near)}?"
     if known:
-        return f"{told}; the tables are {_listed(known)}"
-    return f"{told}; the database holds no table" if case.names() is not None else told
+        return f"{message}; the tables are {_listed(known)}"
+    return f"{message}; the database has no tables" if case.names() is not None else message
 
 
 def _unread(table: str, uses: Iterable[Use]) -> str:
-    """What to do about a table that is named and not read."""
+    """The message for a table that is named but not in FROM."""
     read = ", ".join(sorted({identifier(use.alias) for use in uses}))
-    told = f"{identifier(table)} is not in FROM" + (f"; the query reads {read}" if read else "")
-    return f"{told}; join {identifier(table)}"
+    message = f"{identifier(table)} is not in FROM" + (f"; the query reads {read}" if read else "")
+    return f"{message}; join {identifier(table)}"
 
 
 def _misread(case: _Case, names: Container[str]) -> str | None:
-    """What to write for something foreign, of which a database took a word for a name."""
+    """The message for a foreign expression with a word that the database took for a name."""
     word = re.compile(rf"\b{re.escape(case.word)}\b", re.IGNORECASE)
     for each in foreign(case.sql, case.dialect, names):
         if word.search(case.sql, each.start, each.end):
-            return each.told
+            return each.message
     return None
 
 
 def _no_column(case: _Case) -> str:
-    word = case.word.partition(" - should this be")[0].strip('"')  # newer ones say what else it may be
-    told = f"no such column: {word}"
+    word = case.word.partition(" - should this be")[0].strip('"')  # newer versions suggest a string
+    message = f"no such column: {word}"
     if word.lower() in _WORDS_OF_TIME:
         remedy = _misread(attrs.evolve(case, word=word), _OF_TIME)
         if remedy is not None:
@@ -144,21 +142,21 @@ def _no_column(case: _Case) -> str:
     if owner:
         meant = [use for use in uses if owner.lower() in {use.alias.lower(), use.table["name"].lower()}]
         if not meant and owner.lower() in {table["name"].lower() for table in tables}:
-            return f"{told}; {_unread(owner, uses)}"
+            return f"{message}; {_unread(owner, uses)}"
         if not meant:
             read = ", ".join(sorted({identifier(use.alias) for use in uses}))
-            return f"{told}; {owner} is not in FROM" + (f"; the query reads {read}" if read else "")
+            return f"{message}; {owner} is not in FROM" + (f"; the query reads {read}" if read else "")
         near = _meant(name, meant)
         if near:
             alias = identifier(meant[0].alias)
-            return f"{told}; did you mean {', '.join(f'{alias}.{identifier(each)}' for each in near)}?"
-        return f"{told}; {_has(meant[:1])}"
+            return f"{message}; did you mean {', '.join(f'{alias}.{identifier(each)}' for each in near)}?"
+        return f"{message}; {_has(meant[:1])}"
     if quoted == "value":
         near = _meant(name, uses)
         column = f"for the column, write {identifier(near[0])}; " if near else ""
-        return f"{told}; {column}for a text, write '{_text(name)}' in single quotes"
-    return f"{told}; {_column_meant(name, uses, tables)}" + (
-        f"; for a text, write '{_text(name)}' in single quotes" if quoted and not _meant(name, uses) else ""
+        return f"{message}; {column}for a string, write '{_text(name)}' in single quotes"
+    return f"{message}; {_column_meant(name, uses, tables)}" + (
+        f"; for a string, write '{_text(name)}' in single quotes" if quoted and not _meant(name, uses) else ""
     )
 
 
@@ -167,7 +165,7 @@ def _text(name: str) -> str:
 
 
 def _quoted(word: str, case: _Case) -> str:
-    """Whether a name is in double quotes: ``value`` where one is compared with or given, else ``name``."""
+    """Whether a name is in double quotes: ``value`` if it is used like a value, else ``name``."""
     top = structure(case.sql, case.dialect)
     for group, outer, _ in groups(top) if top is not None else ():
         for place, item in enumerate(group.items):
@@ -178,7 +176,7 @@ def _quoted(word: str, case: _Case) -> str:
 
 
 def _is_value(items: Sequence[Item], place: int, *, is_argument: bool) -> bool:
-    """Whether what is at a place is more likely a value than a column."""
+    """Whether the item at a place is more likely a value than a column."""
     if place == 0:
         return is_argument and len(items) > 1
     before = items[place - 1]
@@ -208,14 +206,14 @@ def _column_meant(name: str, uses: list[Use], tables: list[Mapping[str, Any]]) -
 
 
 def _meant(name: str, uses: Sequence[Use]) -> list[str]:
-    """The columns that a name may mean: ``ArtistName`` is the name of an artist, not their ``ArtistId``."""
+    """The columns that a name may mean: ``ArtistName`` is the name of an artist, not the ``ArtistId``."""
     for use in uses:
         columns = _by_table(name, use)
         if columns:
             return columns
     for use in uses:
         rest = _rest(name, use)
-        if rest:  # it says of which table it is
+        if rest:  # it begins with the name of the table
             rests = {"".join(_rest(column, use) or _words(column)): column for column in use.columns()}
             near = nearest("".join(rest), rests, _NEAR)
             return [rests[near]] if near else []
@@ -224,13 +222,13 @@ def _meant(name: str, uses: Sequence[Use]) -> list[str]:
 
 
 def _rest(name: str, use: Use) -> list[str]:
-    """The words of a name behind those of the table; none where it does not begin with them."""
+    """The words of a name behind those of the table; empty if it does not begin with them."""
     table, words = _words(use.table["name"]), _words(name)
     return words[len(table) :] if words[: len(table)] == table else []
 
 
 def _by_table(name: str, use: Use) -> list[str]:
-    """The columns of a table that are meant by its name and theirs, or by the end of theirs."""
+    """The columns of a table that a name with the table's name in front means, or the end of theirs."""
     rest = _rest(name, use)
     if not rest:
         return []
@@ -248,10 +246,10 @@ def _words(name: str) -> list[str]:
 
 
 def _has(uses: Iterable[Use]) -> str:
-    told = {
+    message = {
         use.table["name"]: f"{identifier(use.table['name'])} has {_listed(use.columns())}" for use in uses
     }
-    return "; ".join(list(told.values())[:3])
+    return "; ".join(list(message.values())[:3])
 
 
 def _ambiguous(case: _Case) -> str:
@@ -268,12 +266,11 @@ def _ambiguous(case: _Case) -> str:
 
 
 def _no_function(case: _Case) -> str:
-    told = f"no such function: {case.word}"
+    message = f"no such function: {case.word}"
     found = next(foreign(case.sql, case.dialect, {case.word.upper()}), None)
     if found is not None:
-        return f"{told}; {found.remedy}"
-    name = "SQLite" if case.dialect == "sqlite" else "DuckDB"
-    return f"{told}; {name} has none of that name; use one that it has"
+        return f"{message}; {found.remedy}"
+    return f"{message}; {title_of(case.dialect)} has no function of that name; use one that it has"
 
 
 def _no_types(case: _Case) -> str:
@@ -284,7 +281,7 @@ def _no_types(case: _Case) -> str:
     remedy = cast if found is None else found.remedy
     if name == "=":
         return f"{types} cannot be compared; {remedy or 'cast one of them'}"
-    return f"{name} does not take ({types}); {remedy or 'give it other types, or cast what it is given'}"
+    return f"{name} does not take ({types}); {remedy or 'give it other types, or cast its arguments'}"
 
 
 def _ungrouped(case: _Case) -> str:
@@ -294,7 +291,7 @@ def _ungrouped(case: _Case) -> str:
 
 def _syntax(case: _Case) -> str:
     found = next(foreign(case.sql, case.dialect, _GRAMMAR), None)
-    remedy = "correct the SQL there or just before" if found is None else found.told
+    remedy = "correct the SQL there or just before" if found is None else found.message
     if found is None and case.dialect == "sqlite" and case.word == "(" and _UNITED.search(case.sql):
         remedy = NO_BRACKETS
     return f"syntax error{_place(case)}, near {case.word}; {remedy}"
@@ -305,8 +302,8 @@ def _token(case: _Case) -> str:
         return f"a quote is not closed, from {case.word} on; close it, and write a quote inside text twice"
     if case.word == ":" and "::" in case.sql:
         found = next(foreign(case.sql, case.dialect, {"::"}), None)
-        return f":: is no SQL here; {'write CAST(... AS type)' if found is None else found.remedy}"
-    return f"{case.word} is no SQL; remove it"
+        return f":: is not SQL here; {'write CAST(... AS type)' if found is None else found.remedy}"
+    return f"{case.word} is not SQL; remove it"
 
 
 def _arguments(case: _Case) -> str:
@@ -334,9 +331,9 @@ _EXPLAINED: Final[tuple[tuple[str, Callable[[_Case], str]], ...]] = (
 
 
 def _place(case: _Case) -> str:
-    """Where the word is that the database stumbled over; nothing where that cannot be told.
+    """The place of the word that the database rejects; empty if it is unknown.
 
-    A parser reads from left to right, and stumbles over the same word when nothing follows it.
+    A parser reads from left to right, and rejects the same word when nothing follows it.
     """
     tokens = tokenize(case.sql, case.dialect) or []
     ends = [token.end + 1 for token in tokens if case.sql[token.start : token.end + 1] == case.word]
@@ -354,5 +351,4 @@ def _listed(names: list[str]) -> str:
 
 
 def _line(text: str, longest: int) -> str:
-    line = printable(" ".join(text.split()))
-    return line if len(line) <= longest else line[: longest - 3] + "..."
+    return cut(printable(" ".join(text.split())), longest)

@@ -1,7 +1,7 @@
-"""What other databases write, in the words of SQLite or DuckDB: the whole expression, with its arguments.
+"""Expressions of other databases, written for SQLite or DuckDB with all their arguments.
 
-A remedy that is applied to the letter gives a statement that means the same. Where there is none, it is only
-said what is missing.
+A hint that is applied to the letter gives a statement that means the same. If no expression means the same,
+the message only says what the database lacks.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from planning.agent.sql.structure import (
     split,
     structure,
 )
+from planning.agent.sql.worker.dialects import title_of
 
 __all__ = ["Foreign", "foreign"]
 
@@ -38,15 +39,14 @@ _SHOWN: Final = {
     "WITHIN": "WITHIN GROUP",
 }
 _LITERALS: Final = ("DATE", "TIMESTAMP")
-_NAMES: Final = {"sqlite": "SQLite", "duckdb": "DuckDB"}
-_LACKING: Final = {  # what SQLite has nothing for that is as short
+_LACKING: Final = {  # SQLite has no expression for these
     "DATEADD": "dates are moved by date(..., '+1 day')",
     "DATEDIFF": "julianday(...) - julianday(...) gives days",
     "DATE_ADD": "dates are moved by date(..., '+1 day')",
     "DATE_FORMAT": "strftime has no names of months or days; name them with CASE",
     "DATE_SUB": "dates are moved by date(..., '-1 day')",
     "TO_CHAR": "strftime has no names of months or days; name them with CASE",
-    "CONCAT_WS": "join the texts with ||",
+    "CONCAT_WS": "join the strings with ||",
     "CONVERT": "use CAST(... AS TEXT), INTEGER or REAL, or strftime for dates",
     "DAYNAME": "strftime('%w', ...) numbers the days from 0 for Sunday; name them with CASE",
     "DAYOFWEEK": "strftime('%w', ...) numbers the days from 0 for Sunday",
@@ -59,9 +59,9 @@ _LACKING: Final = {  # what SQLite has nothing for that is as short
     "REGEXP": "use LIKE with % and _, or GLOB with *, ? and [...]",
     "REGEXP_LIKE": "use LIKE with % and _, or GLOB with *, ? and [...]",
     "SPLIT_PART": "use substr and instr",
-    "STDDEV": "work it out from sum, avg and count",
+    "STDDEV": "compute it from sum, avg and count",
     "SUBSTRING_INDEX": "use substr and instr",
-    "VARIANCE": "work it out from sum, avg and count",
+    "VARIANCE": "compute it from sum, avg and count",
     "WEEK": "strftime('%W', ...) numbers weeks that begin on Monday",
     "WEEKDAY": "strftime('%w', ...) numbers the days from 0 for Sunday",
 }
@@ -77,30 +77,30 @@ _DISTINCT_ON: Final = (
     "those WHERE n = 1"
 )
 _LONGEST: Final = 400
-_LONGEST_READ: Final = 20_000  # characters of a statement in which remedies are looked for
+_LONGEST_READ: Final = 20_000  # characters of a statement that is searched
 
 
 @attrs.frozen
 class Foreign:
-    """Something that another database would understand.
+    """An expression of another database.
 
     Attributes:
         name: The function or word.
         start: Where it begins.
         end: Where it ends.
         remedy: What to write instead.
-        told: The same, after what is wrong.
+        message: What is wrong, and the remedy.
     """
 
     name: str
     start: int
     end: int
     remedy: str
-    told: str
+    message: str
 
 
 def foreign(sql: str, dialect: str, names: Container[str]) -> Iterator[Foreign]:
-    """What is in a statement that other databases would understand, in the order in which it is written.
+    """The expressions of other databases in a statement, in its order.
 
     Args:
         sql: The statement.
@@ -118,10 +118,10 @@ class _Reader:
     def __init__(self, sql: str, dialect: str) -> None:
         self._sql = sql
         self._dialect = dialect
-        self._texts: dict[tuple[int, int], str] = {}  # by the place: what is nested is written once
+        self._texts: dict[tuple[int, int], str] = {}  # by place, so that a nested one is written once
 
     def all(self, top: Group, names: Container[str]) -> Iterator[Foreign]:
-        """Everything foreign of these names, at any depth."""
+        """All expressions with these names, at any depth."""
         places = [
             (item.start, group.items, place)
             for group, _, _ in groups(top)
@@ -139,13 +139,13 @@ class _Reader:
         if found is not None:
             start, end, new = found
             old = self._sql[items[start].start : items[end - 1].end]
-            return self._told(name, items[start], items[end - 1], f"write {new} for {old}")
+            return self._foreign(name, items[start], items[end - 1], f"write {new} for {old}")
         remedy = self._phrase(items, place)
-        return self._told(name, items[place], items[place], remedy) if remedy else None
+        return self._foreign(name, items[place], items[place], remedy) if remedy else None
 
-    def _told(self, name: str, first: Item, last: Item, remedy: str) -> Foreign:
-        told = f"{_NAMES[self._dialect]} has no {_SHOWN.get(name, name)}: {remedy}"
-        return Foreign(name, first.start, last.end, remedy, told)
+    def _foreign(self, name: str, first: Item, last: Item, remedy: str) -> Foreign:
+        message = f"{title_of(self._dialect)} has no {_SHOWN.get(name, name)}: {remedy}"
+        return Foreign(name, first.start, last.end, remedy, message)
 
     @staticmethod
     def _name(items: Sequence[Item], place: int) -> str:
@@ -156,7 +156,7 @@ class _Reader:
     # Expressions
 
     def text(self, items: Sequence[Item]) -> str:
-        """What items are written as, with everything foreign in them rewritten."""
+        """The items as text, with all foreign expressions in them rewritten."""
         key = (items[0].start, items[-1].end) if items else (0, 0)
         if key not in self._texts:
             self._texts[key] = self._text(items)
@@ -188,9 +188,9 @@ class _Reader:
         return "".join(pieces)
 
     def _rewritten(self, items: Sequence[Item], place: int) -> tuple[int, int, str] | None:
-        """Where something foreign begins and ends that is written at a place, and what to write for it.
+        """The beginning and end of the foreign expression at a place, and what to write for it.
 
-        What is long is left as it is: a template may hold its argument twice, and arguments be nested.
+        A long one is left as it is: a template may repeat its argument, and arguments may be nested.
         """
         item = items[place]
         after = items[place + 1] if place + 1 < len(items) else None
@@ -212,12 +212,12 @@ class _Reader:
         return None
 
     def _call(self, name: str, call: Group, items: Sequence[Item], place: int) -> str | None:
-        """What to write for a call; None where it is fine, or nothing can be written for it."""
+        """What to write for a call; None if it is fine, or nothing means the same."""
         given = split(call.items, ",") if call.items else []
         return call_written(Call(self._dialect, name, given, items[place + 2 : place + 4], self.text))
 
     def _date(self, items: Sequence[Item], place: int) -> tuple[int, int, str]:
-        """A date as SQLite has it: a text. What it is compared with may have a time or none."""
+        """A date literal as a string. The value that it is compared with may have a time or not."""
         literal = self._sql[items[place + 1].start : items[place + 1].end]
         if place > 1 and is_word(items[place - 1], "BETWEEN"):
             begin = operand_before(items, place - 1)
@@ -241,7 +241,7 @@ class _Reader:
         )
         return None if new is None else (begin, end, new)
 
-    # Phrases that are no expressions
+    # Phrases beyond expressions
 
     def _phrase(self, items: Sequence[Item], place: int) -> str | None:
         item, after = items[place], items[place + 1] if place + 1 < len(items) else None
@@ -261,7 +261,7 @@ class _Reader:
         if word == "FETCH" and is_word(after, "FIRST", "NEXT"):
             return f"write {self._limit(items, place)} at the end"
         if word == "ILIKE":
-            return "write LIKE, which takes small and capital letters for the same"
+            return "write LIKE, which ignores case here"
         if word == "ON" and place and is_word(items[place - 1], "DISTINCT"):
             by = self.text(after.items) if isinstance(after, Group) else "..."
             return _DISTINCT_ON.format(by)

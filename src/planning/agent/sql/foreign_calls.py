@@ -1,4 +1,4 @@
-"""Calls of functions that other databases have, in the words of SQLite or DuckDB."""
+"""Function calls of other databases, written for SQLite or DuckDB."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _PARTS: Final = frozenset(_PARTS_TEXT.split())
 
 
 def interval(items: Sequence[Item], place: int) -> tuple[int, str, int]:
-    """The count and the unit of an interval, and where it ends; 0 where it is not as plain as that."""
+    """The count and the unit of an interval, and its end; a count of 0 if it has another form."""
     if place >= len(items):
         return 0, "", place
     words = items[place].text.strip("'").split()
@@ -89,10 +89,10 @@ class Call:
     """A call of a function.
 
     Attributes:
-        dialect: ``sqlite`` or ``duckdb``, in which it is to be written.
+        dialect: ``sqlite`` or ``duckdb``: the target.
         name: The function, in capitals.
         given: Its arguments.
-        after: What follows it.
+        after: The items that follow it.
         text: Writes items in the dialect.
     """
 
@@ -107,18 +107,18 @@ Special = Callable[[Call], str | None]
 
 
 def call_written(call: Call) -> str | None:
-    """What to write for a call; None where it is fine, or nothing can be written for it."""
+    """What to write for a call; None if it is fine, or nothing means the same."""
     if not all(call.given):
         return None
-    special = _SPECIAL[call.dialect].get(call.name)
+    special = _SPECIAL.get(call.dialect, {}).get(call.name)
     if special is not None:
         return special(call)
-    template = _WRITTEN[call.dialect].get((call.name, len(call.given)))
+    template = _WRITTEN.get(call.dialect, {}).get((call.name, len(call.given)))
     return None if template is None else template.format(*map(call.text, call.given))
 
 
 def now_written(dialect: str) -> str:
-    """The time that it is."""
+    """The current time."""
     return _WRITTEN[dialect]["GETDATE", 0]
 
 

@@ -1,8 +1,7 @@
-"""Which statements are sent to a database: one, that reads.
+"""Which statements are sent to a database: a single one that reads.
 
-This is a courtesy to whoever wrote it, who is told at once and in plain words. The boundary is the
-connection, which lets nothing else through either; so where the tokens cannot be told, the database
-decides.
+This check only gives the model a clear message early. The security boundary is the connection, which allows
+nothing but reading; so a statement that cannot be tokenized is left to the database.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import re
 from itertools import pairwise
 from typing import Any, Final, NoReturn
 
+from planning.agent.sql.worker.dialects import DIALECTS
 from planning.agent.sql.worker.failure import HALF
 from planning.errors import show
 
@@ -19,10 +19,7 @@ __all__ = ["EMPTY", "LONGEST", "Refused", "check", "tokenize"]
 LONGEST: Final = 100_000
 EMPTY: Final = "the SQL is empty; send one SELECT"
 _HALVES: Final = re.compile("[\ud800-\udfff]")
-_READING: Final = {
-    "sqlite": frozenset({"SELECT", "VALUES", "("}),
-    "duckdb": frozenset({"SELECT", "VALUES", "(", "FROM", "TABLE", "PIVOT", "UNPIVOT"}),
-}
+_READING: Final = ("SELECT", "VALUES", "(")
 _MISSING: Final = "reading SQL needs sqlglot: pip install 'session-planning[agent]'"
 _OTHERS: Final = """
     ABORT ALTER ANALYZE ATTACH BEGIN CALL CHECKPOINT COMMENT COMMIT COPY CREATE DEALLOCATE DELETE DESC
@@ -52,7 +49,7 @@ class Refused(Exception):
 
 
 def tokenize(sql: str, dialect: str) -> list[Any] | None:
-    """The tokens of a text, None where they cannot be told.
+    """The tokens of a statement; None if it cannot be tokenized.
 
     Raises:
         ImportError: sqlglot is not installed.
@@ -68,10 +65,14 @@ def tokenize(sql: str, dialect: str) -> list[Any] | None:
 
 
 def check(sql: object, dialect: str) -> str:
-    """The one statement of a text that may be run, without what ends it.
+    """The one statement in a text, without what ends it.
+
+    Args:
+        sql: The text.
+        dialect: ``sqlite`` or ``duckdb``.
 
     Raises:
-        Refused: It is none.
+        Refused: It must not be run.
         ImportError: sqlglot is not installed.
     """
     if not isinstance(sql, str):
@@ -93,13 +94,14 @@ def check(sql: object, dialect: str) -> str:
     if len(statements) > 1:
         raise Refused(f"{len(statements)} statements are refused; send one SELECT")
     first, end = statements[0]
-    if dialect == "sqlite":
+    row = DIALECTS[dialect]
+    if not row.takes_brackets:
         first, end = _unwrapped(words, first, end)
     start = next((place for place in range(first, end) if words[place] != "("), first)
     word = _main_word(words[start:end]) if words[start] == "WITH" else words[start]
-    if word not in _READING[dialect]:
+    if word not in {*_READING, *row.begins}:
         _refuse(word, text[tokens[start].start :])
-    if dialect == "sqlite" and "(" in {word, words[first]}:
+    if not row.takes_brackets and "(" in {word, words[first]}:
         raise Refused(NO_BRACKETS)
     return text[tokens[first].start : tokens[end].start if end < len(tokens) else len(text)]
 
@@ -112,7 +114,7 @@ def _statements(words: list[str]) -> list[tuple[int, int]]:
 
 
 def _unwrapped(words: list[str], first: int, end: int) -> tuple[int, int]:
-    """Where a statement begins and ends without the brackets around all of it, which SQLite does not take."""
+    """Where a statement begins and ends without the brackets around all of it."""
     closing: dict[int, int] = {}
     waiting: list[int] = []
     for place in range(first, end):
@@ -129,7 +131,7 @@ def _main_word(words: list[str]) -> str:
     """What follows the tables of a WITH: the word behind the bracket that closes the last one's body.
 
     A bracket is followed by a comma where there are more, and by AS or USING KEY where it closed a list of
-    columns. Where there is none, what was sent is no statement, and the database says so.
+    columns. Where there is none, the text is not a statement, and the database says so.
     """
     depth = 0
     for word, after in pairwise(words):

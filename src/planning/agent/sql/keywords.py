@@ -1,4 +1,4 @@
-"""Words that are no names in SQL unless they stand in quotes, in SQLite or in DuckDB."""
+"""Words that must be quoted to be names, in SQLite or in DuckDB."""
 
 from typing import Final
 

@@ -1,33 +1,32 @@
-"""What a query gave: whether it is any good, and how a model reads it."""
+"""Results of a query: checked, and as text for a model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from planning.errors import LONGEST_MESSAGE
+from planning.errors import LONGEST_MESSAGE, cut, printable
 
 __all__ = ["table_text", "validate_results"]
 
 _MOST_ROWS: Final = 50
 _MOST_COLUMNS: Final = 100
-_NOTES: Final = 200  # characters kept for what is said below the rows
+_NOTES: Final = 200  # characters kept for the notes below the rows
 _LONGEST_ERROR: Final = 4_000
 _LONGEST: Final = 100
-_ESCAPES: Final = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "|": "\\|"}
 
 
 def validate_results(results: object) -> dict[str, Any]:
-    """Say whether what ``SqlDatabase.execute`` gave can be worked with; never raises.
+    """Check what ``SqlDatabase.execute`` returned; never raises.
 
     Returns:
-        ``{"is_valid", "has_results", "row_count", "issues"}``. Having no rows is an issue, but valid.
+        ``{"is_valid", "has_results", "row_count", "issues"}``. A result without rows is valid, with an issue.
     """
     try:
         return _validated(results)
-    except Exception:  # noqa: BLE001 - anything may be sent, and whatever it is asked may fail
-        told = f"Malformed results: a {type(results).__name__} that cannot be read"
-        return {"is_valid": False, "has_results": False, "row_count": 0, "issues": [told]}
+    except Exception:  # noqa: BLE001 - any object may be passed in, and its methods may raise anything
+        issue = f"Malformed results: a {type(results).__name__} that cannot be read"
+        return {"is_valid": False, "has_results": False, "row_count": 0, "issues": [issue]}
 
 
 def _validated(results: object) -> dict[str, Any]:
@@ -35,7 +34,7 @@ def _validated(results: object) -> dict[str, Any]:
     rows: Sequence[Any] = data if isinstance(data, (list, tuple)) else ()
     issues, is_valid = [], True
     if not isinstance(results, Mapping):
-        issues.append(f"No results to look at: got {type(results).__name__}; run execute_sql first")
+        issues.append(f"No results to check: got {type(results).__name__}; run execute_sql first")
         is_valid = False
     elif not results.get("success", True):
         issues.append(f"Execution error: {results.get('error')}"[:_LONGEST_ERROR])
@@ -50,7 +49,7 @@ def _validated(results: object) -> dict[str, Any]:
 
 
 def _disagreements(results: Mapping[Any, Any], data: object) -> list[str]:
-    """Where the parts of a result do not agree."""
+    """Contradictions between the parts of a result."""
     if not isinstance(data, (list, tuple)):
         return [f"Malformed results: data must be a list of rows, got {type(data).__name__}"]
     issues = []
@@ -59,7 +58,7 @@ def _disagreements(results: Mapping[Any, Any], data: object) -> list[str]:
         issues.append(f"Malformed results: row_count is {_short(count)}, but data has {len(data)} rows")
     columns = results.get("columns")
     if columns is None:
-        return issues  # rows that name their values need none
+        return issues  # rows that are mappings need none
     if not isinstance(columns, (list, tuple)):
         issues.append(f"Malformed results: columns must be a list of names, got {type(columns).__name__}")
         return issues
@@ -68,14 +67,14 @@ def _disagreements(results: Mapping[Any, Any], data: object) -> list[str]:
         if type(row) is not list and not isinstance(row, (list, tuple, Mapping)):
             issues.append(f"Malformed results: row {number} must be a list, got {type(row).__name__}")
             break
-        if len(row) != width and not isinstance(row, Mapping):  # of two columns of one name it keeps one
+        if len(row) != width and not isinstance(row, Mapping):  # its names are unique
             issues.append(f"Malformed results: row {number} has {len(row)} values for {width} columns")
             break
     return issues
 
 
 def table_text(answer: Mapping[str, Any]) -> str:
-    """The rows of a successful answer as a model reads them: a line a row, few and short."""
+    """The rows of a successful answer as a model reads them: one line per row, bounded."""
     rows, count, columns = answer["data"], answer["row_count"], answer["columns"]
     lines = [" | ".join(map(_cell_text, columns[:_MOST_COLUMNS]))]
     room = LONGEST_MESSAGE - _NOTES - len(lines[0])
@@ -107,12 +106,7 @@ def _cell(value: object) -> str:
 
 
 def _cell_text(value: object) -> str:
-    text = value if isinstance(value, str) else str(value)
-    if len(text) > _LONGEST:
-        text = text[: _LONGEST - 3] + "..."
-    if text.isprintable() and "|" not in text:
-        return text
-    return "".join(_ESCAPES.get(each) or (each if each.isprintable() else ascii(each)[1:-1]) for each in text)
+    return printable(cut(value if isinstance(value, str) else str(value), _LONGEST)).replace("|", "\\|")
 
 
 def _short(value: object) -> str:

@@ -1,4 +1,4 @@
-"""What is in a database, as a model reads it."""
+"""The schema of a database as a model reads it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,12 @@ from itertools import accumulate, takewhile
 from typing import Any, Final
 
 from planning.agent.sql.keywords import KEYWORDS
+from planning.agent.sql.worker.dialects import title_of
 from planning.agent.sql.worker.samples import MOST_COUNTED
-from planning.errors import LONGEST_MESSAGE
+from planning.errors import LONGEST_MESSAGE, cut, printable
 
-__all__ = ["dialect_name", "dialect_of", "identifier", "printable", "schema_text"]
+__all__ = ["identifier", "literal", "schema_text"]
 
-_NAMES: Final = {
-    "sqlite": "SQLite",
-    "duckdb": "DuckDB",
-    "postgres": "PostgreSQL",
-    "postgresql": "PostgreSQL",
-    "mysql": "MySQL",
-}
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _LONGEST: Final = 40
 _LONGEST_LINE: Final = 2_000
@@ -28,25 +22,18 @@ _ROOM: Final = LONGEST_MESSAGE - 300  # characters; the rest is for the first li
 _MORE: Final = 30  # characters that say how many columns are not shown
 
 
-def dialect_name(dialect: str) -> str:
-    """The name of a dialect as people write it, such as ``SQLite`` for ``sqlite``."""
-    return _NAMES.get(dialect.lower(), dialect)
-
-
-def dialect_of(schema: str) -> str | None:
-    """The name of the dialect that a text of ``schema_text`` begins with; None for any other text."""
-    name = schema.partition(",")[0]
-    return name if name in _NAMES.values() else None
-
-
 def schema_text(facts: Mapping[str, Any], dialect: str) -> str:
-    """Write down what ``worker`` found in a database, in part where the whole is too long for a model.
+    """The schema as text, in part if the whole is too long for a model.
 
-    First values are omitted, then columns from the end of each table, then tables; the first line says so.
+    Values are omitted first, then columns from the end of each table, then tables; the first line says so.
+
+    Args:
+        facts: The tables, as a worker process reads them.
+        dialect: The database, such as ``sqlite``.
     """
     tables = facts["tables"]
     kinds = [_number(sum(each["kind"] == kind for each in tables), kind) for kind in ("table", "view")]
-    head = ", ".join([dialect_name(dialect), *filter(None, kinds)])
+    head = ", ".join([title_of(dialect), *filter(None, kinds)])
     blocks, part = [_table(table) for table in tables], ""
     if _size(blocks) > _ROOM:
         blocks, part = [_table(table, values=1) for table in tables], "one value of each column"
@@ -64,7 +51,7 @@ def _size(blocks: Sequence[Sequence[str]]) -> int:
 
 
 def _cut(blocks: Sequence[Sequence[str]]) -> tuple[list[list[str]], str]:
-    """As many columns of each table as there is room for, the same number for all; and that in words."""
+    """As many columns of each table as there is room for, the same number for all; and a phrase for it."""
     sizes = [list(accumulate(len(line) + 1 for line in block)) for block in blocks]
     longest = max(map(len, blocks))
     fits = bisect_right(
@@ -117,7 +104,7 @@ def _table(table: Mapping[str, Any], *, values: int | None = None) -> list[str]:
     ]
     if not columns:
         lines.append("  (its columns cannot be read)")
-    return [line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 3] + "..." for line in lines]
+    return [cut(line, _LONGEST_LINE) for line in lines]
 
 
 def _title(table: Mapping[str, Any]) -> str:
@@ -160,16 +147,13 @@ def _samples(values: Sequence[Any], *, is_key: bool) -> str:
 def _value(value: object) -> str:
     if not isinstance(value, str):
         return printable(str(value))[: _LONGEST * 2]
-    text = value if len(value) <= _LONGEST else value[: _LONGEST - 3] + "..."
-    return "'" + printable(text).replace("'", "''") + "'"
+    return literal(value)
+
+
+def literal(text: str) -> str:
+    """A string as SQL writes it, on one line and cut to forty characters."""
+    return "'" + printable(cut(text, _LONGEST)).replace("'", "''") + "'"
 
 
 def _list(names: Iterable[str]) -> str:
     return f"({', '.join(map(identifier, names))})"
-
-
-def printable(text: str) -> str:
-    """A text on one line, with escapes for what a terminal would act on or not show."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)

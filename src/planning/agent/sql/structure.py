@@ -1,4 +1,4 @@
-"""The words of a statement, in the brackets in which they are."""
+"""The tokens of a statement, nested by its brackets."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Word:
 
     Attributes:
         kind: ``word``, ``name`` (in quotes), ``text``, ``number`` or ``sign``.
-        text: As it is written; a name without its quotes, a word in capitals.
+        text: The token as written; a name without its quotes, a word in capitals.
         start: Where it begins in the statement.
         end: Where it ends.
     """
@@ -52,18 +52,18 @@ class Word:
 
     @property
     def is_name(self) -> bool:
-        """Whether it may be the name of something."""
+        """Whether it may be a name."""
         return self.kind in {"word", "name"}
 
 
 @attrs.frozen(eq=False)
 class Group:
-    """What is in a pair of brackets.
+    """A pair of brackets.
 
     Attributes:
-        items: What is between them.
-        start: Where the first bracket is.
-        end: Behind the last one.
+        items: The tokens and brackets between them.
+        start: The place of the first bracket.
+        end: The place behind the last one.
     """
 
     items: list[Word | Group] = attrs.field(factory=list)
@@ -76,7 +76,7 @@ class Group:
 
     @property
     def is_query(self) -> bool:
-        """Whether a SELECT is in it."""
+        """Whether it holds a SELECT."""
         return bool(self.items) and self.items[0].kind == "word" and self.items[0].text in _QUERIES
 
 
@@ -85,10 +85,10 @@ _QUERIES: Final = frozenset({"SELECT", "WITH", "VALUES"})
 
 
 def structure(sql: str, dialect: str) -> Group | None:
-    """The words of a statement, those in brackets as groups within.
+    """The tokens of a statement, those in brackets as groups.
 
     Returns:
-        None where the words cannot be told, or the brackets do not match or are too deep.
+        None if it cannot be tokenized, or the brackets do not match or are too deep.
     """
     tokens = tokenize(sql, dialect)
     if tokens is None:
@@ -112,7 +112,7 @@ def structure(sql: str, dialect: str) -> Group | None:
 
 
 def _words(token: Any, sql: str) -> Iterator[Word]:
-    """The words of a token: sqlglot takes ``GROUP BY`` for one."""
+    """The words of a token: for sqlglot, ``GROUP BY`` is one."""
     start, end = token.start, token.end + 1
     raw, kind = sql[start:end], token.token_type.name
     if kind == "IDENTIFIER":
@@ -132,7 +132,7 @@ def _words(token: Any, sql: str) -> Iterator[Word]:
 
 
 def groups(top: Group) -> Iterator[tuple[Group, Group | None, Item | None]]:
-    """A group and all within it, each with the one that it is in, and with what is before it there."""
+    """A group and all groups within it, each with the group around it and the item before it."""
     waiting: list[tuple[Group, Group | None, Item | None]] = [(top, None, None)]
     while waiting:
         group, outer, before = waiting.pop()
@@ -161,7 +161,7 @@ def is_word(item: Item, *words: str) -> bool:
 
 
 def behind_name(items: Sequence[Item], place: int) -> int:
-    """Where a name ends that begins here, with what is before it, as in ``main.customers.name``."""
+    """The place behind a name that begins here, such as ``main.customers.name``."""
     place += 1
     while place + 1 < len(items) and items[place].text == "." and not isinstance(items[place + 1], Group):
         place += 2
@@ -169,14 +169,14 @@ def behind_name(items: Sequence[Item], place: int) -> int:
 
 
 def name_of(items: Sequence[Item]) -> list[Word]:
-    """The parts of a name, where there is nothing else."""
+    """The parts of a name; empty if there is anything else."""
     if not items or not items[0].is_name or behind_name(items, 0) != len(items):
         return []
     return [item for item in items if isinstance(item, Word) and item.text != "."]
 
 
 def operand_before(items: Sequence[Item], place: int) -> int:
-    """Where the value begins that ends before a place: a name, a call, a literal, or what is in brackets."""
+    """The place where the operand before a place begins: a name, a call, a literal, or brackets."""
     begin = place - 1
     if isinstance(items[begin], Group) and begin and items[begin - 1].is_name:
         begin -= not is_word(items[begin - 1], *_BEFORE_BRACKETS)

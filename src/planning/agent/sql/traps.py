@@ -1,11 +1,11 @@
-"""Statements that a database runs, and whose answer is not what was asked."""
+"""Statements that run, but whose answer is not what was asked: what their tokens show."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from planning.agent.sql.aggregates import arbitrary_column
 from planning.agent.sql.dates import formatted
 from planning.agent.sql.structure import (
     COMPARING,
@@ -24,28 +24,28 @@ __all__ = ["trap"]
 _EQUAL: Final = frozenset({"=", "==", "<>", "!="})
 _TEXT_TYPES: Final = {"DATE": "date", "DATETIME": "datetime", "TIMESTAMP": "datetime", "TIME": "time"}
 _GIVING_TEXT: Final = frozenset({"DATE", "DATETIME", "STRFTIME", "SUBSTR", "SUBSTRING", "TIME"})
+_RELEVANT: Final = re.compile(rf"\b(?:NULL|FORMAT|CAST|{'|'.join(_GIVING_TEXT)})\b", re.IGNORECASE)
 
 
-def trap(sql: str, dialect: str, tables: Callable[[], Sequence[Mapping[str, Any]] | None]) -> str | None:
-    """Say why the answer to a statement is not what was asked, and what to write; None where it may be.
+def trap(sql: str, dialect: str) -> str | None:
+    """Why the answer to a statement is not what was asked, and what to write; None if it may be.
 
     Args:
         sql: The statement, which has run.
         dialect: ``sqlite`` or ``duckdb``.
-        tables: Gives the tables that there are, as ``worker`` finds them; None where they cannot be read.
     """
-    top = structure(sql, dialect)
+    top = None if _RELEVANT.search(sql) is None else structure(sql, dialect)
     if top is None:
         return None
     for group, _, _ in groups(top):
-        told = next(_traps(group.items, sql, dialect), None)
-        if told is not None:
-            return told
-    return arbitrary_column(sql, tables) if dialect == "sqlite" else None
+        message = next(_traps(group.items, sql, dialect), None)
+        if message is not None:
+            return message
+    return None
 
 
 def _traps(items: Sequence[Item], sql: str, dialect: str) -> Iterator[str]:
-    """What can be seen of an expression alone."""
+    """The traps in the items of one pair of brackets."""
     for place, item in enumerate(items):
         after = items[place + 1] if place + 1 < len(items) else None
         if place and after is not None and item.text in _EQUAL and is_word(after, "NULL"):
@@ -59,13 +59,12 @@ def _traps(items: Sequence[Item], sql: str, dialect: str) -> Iterator[str]:
             yield from _cast(item.text, after, sql)
             if item.text in _GIVING_TEXT and _is_compared_with_number(items, place):
                 call = _written(sql, items[place : place + 2])
-                yield (
-                    f"{call} is a text, and never equal to a number; write CAST({call} AS INTEGER) for {call}"
-                )
+                instead = f"CAST({call} AS INTEGER)"
+                yield f"{call} is a string, and never equal to a number; write {instead} for {call}"
 
 
 def _cast(name: str, call: Group, sql: str) -> Iterator[str]:
-    """CAST to what SQLite has no type for: it reads the number at the beginning of the text."""
+    """CAST to a type that SQLite does not have: it takes the number at the beginning of the string."""
     sides = split(call.items, "AS") if name == "CAST" else []
     if len(sides) != 2 or not sides[0] or len(sides[1]) != 1:
         return
@@ -76,7 +75,7 @@ def _cast(name: str, call: Group, sql: str) -> Iterator[str]:
 
 
 def _format(items: Sequence[Item], call: Group, sql: str, dialect: str) -> Iterator[str]:
-    """FORMAT(value, template), as SQL Server and MySQL have it: here the template comes first."""
+    """FORMAT(value, template) of SQL Server and MySQL: here the template comes first."""
     given = split(call.items, ",")
     template = given[1][0] if len(given) == 2 and len(given[1]) == 1 else None
     if template is not None and name_of(given[0]) and template.kind in {"text", "number"}:
@@ -102,7 +101,7 @@ def _is_compared_with_number(items: Sequence[Item], place: int) -> bool:
 
 
 def _goes_on(items: Sequence[Item]) -> bool:
-    """Whether an operator follows, so that what was read is only part of a value."""
+    """Whether an operator follows, so that the items are only a part of a value."""
     return bool(items) and items[0].kind == "sign" and items[0].text not in {",", *COMPARING}
 
 

@@ -1,4 +1,4 @@
-"""Which tables a statement reads, as far as its words show them."""
+"""Which tables a statement reads, judged by its tokens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Use", "tables_used"]
 
 @attrs.frozen
 class Use:
-    """A table that a statement reads, and what it calls it."""
+    """A table that a statement reads, and its alias there."""
 
     table: Mapping[str, Any]
     alias: str
@@ -30,7 +30,7 @@ def tables_used(sql: str, dialect: str, tables: Sequence[Mapping[str, Any]]) -> 
     Args:
         sql: The statement.
         dialect: ``sqlite`` or ``duckdb``.
-        tables: Those that there are, as ``worker`` finds them.
+        tables: The tables of the database, as a worker process reads them.
     """
     by_name = {table["name"].lower(): table for table in tables}
     tokens = tokenize(sql, dialect) or []

@@ -1,6 +1,6 @@
-"""Which values a statement asks for that no column holds, and which ones the column holds instead.
+"""Values in a statement that no row has, and the ones that the column holds instead.
 
-It is what makes most statements come back empty: a name in another case, a status by another word.
+They are why most statements return nothing: a name in another case, another word for a status.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from planning.agent.sql.guard import tokenize
-from planning.agent.sql.schema import identifier
+from planning.agent.sql.schema import identifier, literal
 from planning.agent.sql.uses import Use, tables_used
 from planning.agent.sql.worker.sqlite_file import quoted
 
@@ -18,7 +18,6 @@ __all__ = ["missing_values"]
 
 _MOST: Final = 1_000
 _FEW: Final = 8
-_LONGEST: Final = 40
 _MOST_LITERALS: Final = 5
 
 
@@ -28,34 +27,34 @@ def missing_values(
     tables: Sequence[Mapping[str, Any]],
     execute: Callable[[str], Mapping[str, Any]],
 ) -> list[str]:
-    """Say of texts that a statement compares a column with, and that the column does not hold, what it holds.
+    """Find the strings that a statement compares with a column which does not hold them.
 
     Args:
         sql: The statement.
         dialect: ``sqlite`` or ``duckdb``.
-        tables: Those that there are, as ``worker`` finds them.
+        tables: The tables of the database, as a worker process reads them.
         execute: Runs a statement; see ``SqlDatabase.execute``.
 
     Returns:
         A line for each, such as "status has no 'Open'; it has 'open'".
     """
     uses = tables_used(sql, dialect, tables)
-    told = dict[str, None]()
+    lines = dict[str, None]()
     for owner, name, text in _comparisons(sql, dialect):
-        if len(told) == _MOST_LITERALS:
+        if len(lines) == _MOST_LITERALS:
             break
         for use, column in _columns(uses, owner, name):
-            line = _told(use, column, text, execute)
+            line = _missing(use, column, text, execute)
             if line is not None:
-                told[line] = None
-    return list(told)
+                lines[line] = None
+    return list(lines)
 
 
 def _comparisons(sql: str, dialect: str) -> Iterator[tuple[str | None, str, str]]:
-    """Each text that a column is compared with by ``=`` or IN: the table where it is named, column, text."""
+    """Each string that a column is compared with by ``=`` or IN: the table if it is named, column, string."""
     tokens = tokenize(sql, dialect) or []
     kinds = [token.token_type.name for token in tokens]
-    other = 0  # the last token that is neither a text nor a comma: the bracket, within IN ('a', 'b')
+    other = 0  # the last token that is neither a string nor a comma: the bracket of IN ('a', 'b')
     for place, kind in enumerate(kinds):
         if kind not in {"STRING", "COMMA"}:
             other = place
@@ -86,24 +85,25 @@ def _columns(uses: Sequence[Use], owner: str | None, name: str) -> Iterator[tupl
                 yield use, column
 
 
-def _told(use: Use, column: str, text: str, execute: Callable[[str], Mapping[str, Any]]) -> str | None:
+def _missing(use: Use, column: str, text: str, execute: Callable[[str], Mapping[str, Any]]) -> str | None:
+    """The line for a string that a column does not hold; None where it does, or that cannot be known."""
     names = filter(None, [use.table.get("schema"), use.table["name"]])
     table, field = ".".join(map(quoted, names)), quoted(column)
-    literal = "'" + text.replace("'", "''") + "'"
-    found = execute(f"SELECT 1 FROM {table} WHERE {field} = {literal} LIMIT 1")  # noqa: S608 - quoted, and run by what can only read
+    written = "'" + text.replace("'", "''") + "'"
+    found = execute(f"SELECT 1 FROM {table} WHERE {field} = {written} LIMIT 1")  # noqa: S608 - quoted, and run by what can only read
     if not found["success"] or found["data"]:
         return None
     answer = execute(f"SELECT DISTINCT {field} FROM {table} WHERE {field} IS NOT NULL LIMIT {_MOST + 1}")  # noqa: S608 - as above
     values = [row[0] for row in answer["data"] if isinstance(row[0], str)]
     if not values:
         return None
-    told = f"{identifier(use.table['name'])}.{identifier(column)} has no {_shown(text)}"
+    line = f"{identifier(use.table['name'])}.{identifier(column)} has no {literal(text)}"
     near = _near(text, values)
     if near:
-        return f"{told}; it has {', '.join(map(_shown, near))}"
+        return f"{line}; it has {', '.join(map(literal, near))}"
     if len(values) <= _FEW:
-        return f"{told}; it has only {', '.join(map(_shown, values))}"
-    return told
+        return f"{line}; it has only {', '.join(map(literal, values))}"
+    return line
 
 
 def _near(text: str, values: Sequence[str]) -> list[str]:
@@ -113,9 +113,3 @@ def _near(text: str, values: Sequence[str]) -> list[str]:
         return same[:_FEW]
     by_fold = {value.casefold(): value for value in values}
     return [by_fold[fold] for fold in get_close_matches(folded, by_fold, n=3, cutoff=0.7)]
-
-
-def _shown(value: str) -> str:
-    text = value if len(value) <= _LONGEST else value[: _LONGEST - 3] + "..."
-    escaped = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
-    return "'" + escaped.replace("'", "''") + "'"

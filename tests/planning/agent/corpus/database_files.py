@@ -14,14 +14,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-DAMAGED = "@FILE@ is damaged or no SQLite or DuckDB database; check the file, or use a backup of it"
-UNFINISHED = "@FILE@ was left in the middle of a change; open it once with what may write to it"
-EMPTY = "@FILE@ holds no table; check that it is the right file"
+DAMAGED = "@FILE@ is damaged, or not a SQLite or DuckDB database; check the file, or use a backup of it"
+UNFINISHED = "@FILE@ was left in the middle of a change; open it once with a program that may write to it"
+EMPTY = "@FILE@ has no tables; check that it is the right file"
 LOCKED = "@FILE@ is locked by another program; try again later"
 MISSING = "there is no database at @FILE@; check the path"
 DENIED = "@FILE@ may not be read; ask for permission to read it"
 FOLDER = "@FILE@ is a folder, not a database; give the path of the file"
-NO_FILE = "@FILE@ cannot be read (it is no file); check the file and the disk it is on"
+NO_FILE = "@FILE@ cannot be read (it is not a file); check the file and the disk it is on"
 LOOP = "@FILE@ cannot be read (Too many levels of symbolic links); check the file and the disk it is on"
 
 COUNT = "SELECT count(*), sum(id) FROM items"

@@ -27,7 +27,7 @@ from database_files import (
     written,
 )
 
-from planning.agent.sql import SqlDatabase
+from planning.agent import SqlDatabase
 from planning.tools import StorageUnavailable
 
 LIMIT = 1.0
@@ -73,7 +73,7 @@ def test_an_empty_database_says_so_where_tables_are_wanted(tmp_path: Path, kind:
         answer = database.execute(COUNT)
         assert (answer["code"], answer["error"]) == (
             "parameter",
-            "no such table: items; the database holds no table",
+            "no such table: items; the database has no tables",
         )
     assert files(tmp_path) == before
 

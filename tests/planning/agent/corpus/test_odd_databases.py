@@ -13,7 +13,7 @@ from database_files import rewritten, written
 from sql_boundary import in_time
 from syrupy.assertion import SnapshotAssertion
 
-from planning.agent.sql import SqlDatabase
+from planning.agent import SqlDatabase
 from planning.tools.errors import ToolTimeout
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ import pytest
 from sql_boundary import LATER, Shop, assert_gone, children, in_time, shop_alone
 
 from planning import Toolbox
-from planning.agent.sql import SqlDatabase
+from planning.agent import SqlDatabase
 
 pytestmark = pytest.mark.slow  # and never measured: see .ci/run
 

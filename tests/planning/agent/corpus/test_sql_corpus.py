@@ -12,7 +12,8 @@ from sql_boundary import FAILED, LIMIT, Shop, assert_gone, children, failed, in_
 from sql_cases import CORPORA, Case, Corpus, Good
 from syrupy.assertion import SnapshotAssertion
 
-from planning.agent.sql import SqlDatabase, guard
+from planning.agent import SqlDatabase
+from planning.agent.sql import guard
 
 PATIENCE = {"sqlite": LIMIT, "duckdb": 20.0}
 """Seconds for what does not take long: on a busy machine, loading DuckDB alone may take half a second."""

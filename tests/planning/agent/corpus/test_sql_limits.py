@@ -13,7 +13,7 @@ from database_files import written
 from sql_bombs import LATE_MISTAKES
 from sql_boundary import FAILED, LIMIT, Shop, failed, in_time, shop_alone
 
-from planning.agent.sql import SqlDatabase
+from planning.agent import SqlDatabase
 
 pytestmark = pytest.mark.slow
 
@@ -79,7 +79,7 @@ def test_looking_for_values_of_a_long_list_takes_no_longer_than_the_limit(views:
 @pytest.mark.parametrize("sql", LARGE_ROWS.values(), ids=LARGE_ROWS)
 def test_rows_that_are_large_take_no_more_memory_than_a_process_may(shop: Shop, sql: str) -> None:
     program = (
-        "import resource, sys; from planning.agent.sql import SqlDatabase\n"
+        "import resource, sys; from planning.agent import SqlDatabase\n"
         "with SqlDatabase(sys.argv[1], timeout=10) as database: answer = database.execute(sys.argv[2])\n"
         "print(answer['error'], resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024, sep='|')"
     )
@@ -88,7 +88,7 @@ def test_rows_that_are_large_take_no_more_memory_than_a_process_may(shop: Shop, 
     ).stdout
     error, _, megabytes = told.partition("|")
     assert error in {
-        "the query needs more memory than it may take; ask for less, with WHERE, LIMIT or an aggregate",
+        "the query needs more memory than it may use; ask for less, with WHERE, LIMIT or an aggregate",
         "a value in it is too large for an answer; ask for its length, or a part of it with substr",
         "None",
     }

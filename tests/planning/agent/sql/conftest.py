@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from readonly_files import make
 
-from planning.agent.sql import SqlDatabase
+from planning.agent import SqlDatabase
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from planning.agent.sql import SqlDatabase
+from planning.agent import SqlDatabase
 from planning.agent.sql.results import table_text, validate_results
 from planning.agent.sql.schema import schema_text
 from planning.agent.sql.worker import chunks

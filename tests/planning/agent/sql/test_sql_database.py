@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from readonly_files import COUNTING, ENDLESS, make, settle, workers
 
-from planning.agent.sql import SqlDatabase
+from planning.agent import SqlDatabase
 from planning.agent.sql.process import WorkerLate
 from planning.tools import StorageUnavailable
 from planning.tools.errors import ToolTimeout
@@ -86,7 +86,7 @@ def test_a_query_that_takes_too_much_memory_is_stopped(shop: SqlDatabase) -> Non
     joined = many + "SELECT group_concat(hex(zeroblob(2000000))) FROM c"  # noqa: S608 - a constant
     assert answer(shop, joined) == failure(large, "parameter")
     sorting = many + "SELECT zeroblob(20000000) AS b FROM c ORDER BY b"  # noqa: S608 - a constant
-    told = "the query needs more memory than it may take; ask for less, with WHERE, LIMIT or an aggregate"
+    told = "the query needs more memory than it may use; ask for less, with WHERE, LIMIT or an aggregate"
     assert answer(shop, sorting) == failure(told, "parameter")
     assert answer(shop, "SELECT 1")["data"] == [[1]]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from readonly_files import make
 
-from planning.agent.sql import SqlDatabase
-from planning.agent.sql.diagnosis import diagnose
-from planning.agent.sql.traps import trap
+from planning.agent import SqlDatabase
+from planning.agent.databases import duckdb, sqlite
+from planning.agent.databases.base import Engine
 from planning.agent.sql.values import missing_values
 from planning.tools import StorageUnavailable
 
@@ -22,7 +22,7 @@ def test_a_statement_that_is_nested_too_deeply_is_told_so(shop: SqlDatabase) -> 
 
 def test_printf_of_a_text_that_is_no_utf_8_is_an_error_that_says_so(shop: SqlDatabase) -> None:
     assert shop.execute("SELECT printf('%s', CAST(x'ff' AS TEXT))")["error"] == (
-        "printf and format take only text in UTF-8 here; join the texts with ||"
+        "printf and format take only text in UTF-8 here; join the strings with ||"
     )
 
 
@@ -37,7 +37,7 @@ def test_names_in_a_database_of_many_are_not_all_listed(tmp_path: Path) -> None:
 def test_a_database_without_tables_names_none(tmp_path: Path) -> None:
     with SqlDatabase(make(tmp_path / "empty.db", "")) as database:
         assert [database.execute(sql)["error"] for sql in ("SELECT * FROM zzz", "SELECT zzz")] == [
-            "no such table: zzz; the database holds no table",
+            "no such table: zzz; the database has no tables",
             "no such column: zzz; check the name",
         ]
 
@@ -82,7 +82,7 @@ SYNTAX = "syntax error, near {}; correct the SQL there or just before"
             "sqlite",
             'no such column: "x" - should this be a string literal in single-quotes?',
             'SELECT "x"',
-            "no such column: x; check the name; for a text, write 'x' in single quotes",
+            "no such column: x; check the name; for a string, write 'x' in single quotes",
         ),
         ("sqlite", 'near ",": syntax error', "SELECT ,, 1", SYNTAX.format(",")),
         ("sqlite", 'near "x": syntax error', "SELECT 'x", SYNTAX.format("x")),
@@ -109,7 +109,7 @@ SYNTAX = "syntax error, near {}; correct the SQL there or just before"
             "duckdb",
             "Catalog Error: Scalar Function with name now2 does not exist!\nDid",
             "SELECT 1",
-            "no such function: now2; DuckDB has none of that name; use one that it has",
+            "no such function: now2; DuckDB has no function of that name; use one that it has",
         ),
         (
             "duckdb",
@@ -121,7 +121,8 @@ SYNTAX = "syntax error, near {}; correct the SQL there or just before"
     ],
 )
 def test_what_a_database_says_is_told_in_our_words(dialect: str, text: str, sql: str, told: str) -> None:
-    assert diagnose(text, sql, dialect, lambda: None, lambda _: "") == told
+    engine: Engine = sqlite if dialect == "sqlite" else duckdb
+    assert engine.explain(text, sql, lambda: None, lambda _: "") == told
 
 
 def test_a_look_for_values_that_fails_says_nothing() -> None:
@@ -143,9 +144,9 @@ def steps(sql: str) -> int:
 
     sys.setprofile(counting)
     try:
-        trap(sql, "sqlite", list)
+        sqlite.wrong_answer(sql, list)
         for text in ('near "(": syntax error', "no such column: day", "no such function: DATEDIFF"):
-            diagnose(text, sql, "sqlite", lambda: {"tables": []}, lambda _: "")
+            sqlite.explain(text, sql, lambda: {"tables": []}, lambda _: "")
     finally:
         sys.setprofile(None)
     return count

@@ -19,7 +19,7 @@ pytestmark = [
 
 PROGRAM = """
 import os, sys, threading, time
-from planning.agent.sql import SqlDatabase
+from planning.agent import SqlDatabase
 
 database = SqlDatabase(sys.argv[1], timeout=600)
 database.get_schema()

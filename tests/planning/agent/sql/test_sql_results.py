@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from planning.agent.sql import SqlDatabase
+from planning.agent import SqlDatabase
 from planning.agent.sql.results import table_text, validate_results
 from planning.tools import ToolContext
 from planning.tools.pipeline import CallPipeline as CallPath
@@ -42,8 +42,8 @@ NONE = "No results returned"
             (False, False, 0, [NONE, "Execution error: no such table: x"]),
         ),
         ({"success": False, "data": [[1]], "error": None}, (False, True, 1, ["Execution error: None"])),
-        (None, (False, False, 0, [NONE, "No results to look at: got NoneType; run execute_sql first"])),
-        ("rows", (False, False, 0, [NONE, "No results to look at: got str; run execute_sql first"])),
+        (None, (False, False, 0, [NONE, "No results to check: got NoneType; run execute_sql first"])),
+        ("rows", (False, False, 0, [NONE, "No results to check: got str; run execute_sql first"])),
         ({}, (False, False, 0, [NONE, "Malformed results: data must be a list of rows, got NoneType"])),
         (
             {"data": "abc"},

@@ -9,7 +9,7 @@ import pytest
 from readonly_files import COUNTING, make, state
 from syrupy.assertion import SnapshotAssertion
 
-from planning.agent.sql import SqlDatabase
+from planning.agent import SqlDatabase
 from planning.agent.sql.schema import identifier, schema_text
 from planning.agent.sql.worker import sqlite_facts
 from planning.agent.sql.worker.failure import Failure

@@ -120,7 +120,7 @@ def followed(sql: str, told: str) -> str:
     at_end = re.search(r"write (LIMIT \d+) at the end", told)
     if at_end is not None:
         return re.sub(r"TOP \d+ | FETCH .*", "", sql) + " " + at_end[1]
-    as_text = re.search(r"for a text, write ('.*') in single quotes", told)
+    as_text = re.search(r"for a string, write ('.*') in single quotes", told)
     if as_text is not None:
         return sql.replace(as_text[1].replace("'", '"'), as_text[1])
     if "write LIKE" in told:

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from readonly_files import ENDLESS
 
-from planning.agent.sql import SqlDatabase, process
+from planning.agent import SqlDatabase
+from planning.agent.sql import process
 from planning.agent.sql.worker.frames import unframed
 from planning.tools import StorageUnavailable
 from planning.tools.errors import ToolTimeout

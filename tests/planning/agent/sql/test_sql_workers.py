@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 from readonly_files import COUNTING, ENDLESS, descriptors, until, workers
 
-from planning.agent.sql import SqlDatabase, process
+from planning.agent import SqlDatabase
+from planning.agent.sql import process
 from planning.agent.sql.failures import explain
 from planning.agent.sql.process import WorkerDied, WorkerLate, Workers, WorkerUnavailable
 from planning.agent.sql.worker import chunks
@@ -77,7 +78,7 @@ def test_a_worker_that_breaks_down_at_work_blames_the_statement(shop_path: Path)
         (worker,) = pool_of(database)
         sender = subprocess.Popen(["/bin/sh", "-c", f"sleep 0.1; kill -SEGV {worker._process.pid}"])
         given = database.execute(ENDLESS)
-        told = "the database broke down on it (signal 11); write the query in another way"
+        told = "the database failed on it (signal 11); write the query in another way"
         assert (given["code"], given["error"]) == ("parameter", told)
         assert sender.wait() == 0
 
@@ -156,7 +157,7 @@ def test_many_limits_leave_nothing_behind(shop_path: Path, started: Callable[[],
 
 def test_an_interpreter_that_ends_takes_its_workers_along(shop_path: Path) -> None:
     code = (
-        "import sys\nfrom planning.agent.sql import SqlDatabase\n"
+        "import sys\nfrom planning.agent import SqlDatabase\n"
         "database = SqlDatabase(sys.argv[1]); database.execute('SELECT 1')\n"
         "print(database._workers._pool._idle[0]._process.pid)\n"
     )
@@ -316,8 +317,8 @@ def test_samples_are_different_values_of_the_first_rows() -> None:
     assert samples.values == [[1, 2], [5, 6.5], ["a" * 200, "b"]]
 
 
-def test_an_unprintable_path_is_told_in_ascii() -> None:
-    assert explain("missing", "", "a\nb", 1.0)[0] == "there is no database at 'a\\nb'; check the path"
+def test_an_unprintable_path_is_shown_with_escapes() -> None:
+    assert explain("missing", "", "a\nb", 1.0)[0] == "there is no database at a\\nb; check the path"
     assert explain("unreadable", "", "a", 1.0)[0] == (
         "a cannot be read (no reason given); check the file and the disk it is on"
     )

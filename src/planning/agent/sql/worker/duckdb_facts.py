@@ -1,4 +1,4 @@
-"""What is in a DuckDB file: as ``sqlite_facts`` has it for SQLite."""
+"""The tables of a DuckDB file, in the form of ``sqlite_facts``."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ Table = dict[str, Any]
 
 
 def read_facts(execute: Execute, samples: int, is_in_time: Callable[[], bool]) -> dict[str, Any]:
-    """Say what is in the file.
+    """Read the tables of the file.
 
     Args:
-        execute: Runs a statement and gives a cursor.
+        execute: Runs a statement and returns a cursor.
         samples: How many values of a column to show; none are read, and no rows counted, below 0.
         is_in_time: Whether there is time for values and counts.
     """
@@ -45,8 +45,8 @@ def read_facts(execute: Execute, samples: int, is_in_time: Callable[[], bool]) -
         table = {"name": name, "kind": kind, "columns": [], "unique": [], "foreign_keys": [], "rows": None}
         tables[schema, name] = table | {"schema": "" if schema == "main" else schema}
     for schema, name, column, kind, not_null in execute(_COLUMNS).fetchall():
-        told = {"name": column, "type": kind, "not_null": not_null, "primary": 0, "generated": False}
-        tables[schema, name]["columns"].append(told | {"samples": []})
+        fields = {"name": column, "type": kind, "not_null": not_null, "primary": 0, "generated": False}
+        tables[schema, name]["columns"].append(fields | {"samples": []})
     for schema, name, *constraint in execute(_CONSTRAINTS).fetchall():
         _add_constraint(tables[schema, name], *constraint)
     if samples >= 0:
@@ -89,7 +89,7 @@ def _sample(execute: Execute, table: Table, samples: int) -> None:
 
 
 def _chosen(column: dict[str, Any]) -> str:
-    """A column as it can be shown: long ones cut, and what is neither a number nor text written as text."""
+    """A column as it can be shown: long values cut, and all but numbers as text."""
     name, kind = _quoted(column["name"]), column["type"]
     if kind == "BLOB":
         return "NULL"

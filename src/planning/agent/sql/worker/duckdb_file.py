@@ -1,8 +1,8 @@
 """A DuckDB file that statements can only read.
 
 Each of these holds by itself: the file is opened for reading, only statements of the type SELECT are run,
-other files, extensions and settings are out of reach. It is let go of as soon as there is nothing to do:
-nobody can write to a DuckDB file while somebody reads it.
+other files, extensions and settings are out of reach. The file is closed as soon as there are no requests:
+a DuckDB file cannot be written while it is open for reading.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from .chunks import Send, stream
+from .dialects import DIALECTS
 from .duckdb_values import converter
 from .failure import HALF, WORN, Failure
-from .stamp import LOGS, stamp
+from .stamp import stamp
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["DuckdbFile"]
+__all__ = ["DuckdbFile", "open_file"]
 
 _CONFIG: Final = {
     "temp_directory": "",
@@ -33,7 +34,7 @@ _CONFIG: Final = {
     "allow_community_extensions": "false",
     "allow_unsigned_extensions": "false",
     "allow_persistent_secrets": "false",
-    "python_enable_replacements": "false",  # a name that is no table is no variable of this program
+    "python_enable_replacements": "false",  # an unknown table is not looked up among Python variables
     "python_scan_all_frames": "false",
     "enable_external_access": "false",
     "lock_configuration": "true",  # last: nothing can be set after it
@@ -63,7 +64,7 @@ class DuckdbFile:
         with self.session(seconds):
             kinds = [statement.type.name for statement in self.connection.extract_statements(sql)]
             if kinds != ["SELECT"]:
-                raise Failure("refused", _told(kinds))
+                raise Failure("refused", _refused(kinds))
             cursor = self.connection.execute(sql)
             columns = list(cursor.description or ())
             names = [column[0] for column in columns]
@@ -72,7 +73,7 @@ class DuckdbFile:
             return names, stream(cursor.fetchmany, most_rows, send, converter(map(str, _types(columns))))
 
     def facts(self, samples: int, budget: float, seconds: float) -> dict[str, Any]:
-        """Say what is in the file; as ``SqliteDatabase.facts``, and for each table its ``schema``."""
+        """Read the tables of the file, as ``SqliteDatabase.facts`` does, each with its ``schema``."""
         from .duckdb_facts import read_facts
 
         with self.session(seconds):
@@ -80,7 +81,7 @@ class DuckdbFile:
             return read_facts(self.connection.execute, samples, lambda: monotonic() < until)
 
     def rest(self) -> None:
-        """Let go of the file, so that others may write to it."""
+        """Close the file, so that others may write to it."""
         self.close()
 
     def close(self) -> None:
@@ -97,7 +98,7 @@ class DuckdbFile:
 
     @contextmanager
     def session(self, seconds: float) -> Iterator[None]:
-        """Bound what happens within by a time, and tell what goes wrong as a ``Failure``."""
+        """Bound the block by a time, and raise its errors as a ``Failure``."""
         try:
             import duckdb
         except ImportError:
@@ -121,9 +122,9 @@ class DuckdbFile:
             raise Failure("sql", HALF) from None
 
     def _prepare(self, connect: Callable[..., duckdb.DuckDBPyConnection]) -> None:
-        """A connection to the file that is there now: it may have been replaced since the last time."""
+        """Connect to the current file: it may have been replaced since the last request."""
         try:
-            now = stamp(self.path, LOGS["duckdb"])
+            now = stamp(self.path, DIALECTS["duckdb"].log)
         except FileNotFoundError:
             self.close()
             raise Failure("missing") from None
@@ -161,11 +162,16 @@ class DuckdbFile:
         return Failure("sql", text)
 
 
+def open_file(path: str) -> DuckdbFile:
+    """Open a file for a worker process."""
+    return DuckdbFile(path)
+
+
 def _start(timer: Timer) -> None:
     """Start a timer.
 
     Raises:
-        SystemExit: There is no memory for a thread: what earlier statements took is not given back.
+        SystemExit: There is no memory for a thread: earlier statements took it for good.
     """
     try:
         timer.start()
@@ -173,8 +179,8 @@ def _start(timer: Timer) -> None:
         raise SystemExit(WORN) from None
 
 
-def _told(kinds: list[str]) -> str:
-    """What a statement is, where it is not one that reads."""
+def _refused(kinds: list[str]) -> str:
+    """The kind of a statement that does not only read."""
     if kinds == ["MULTI"]:
         return "PIVOT without its values (IN ...)"
     other = [kind for kind in kinds if kind != "SELECT"]
@@ -186,7 +192,7 @@ def _types(columns: Sequence[Any]) -> list[Any]:
 
 
 def _without_zones(sql: str, columns: Sequence[Any]) -> str:
-    """The same query with its times in a time zone as text: as values they need a library of their own."""
+    """The same query with its times with a zone as strings: as values they need another library."""
     names = [f"c{number}" for number in range(len(columns))]
     chosen = [
         f"CAST({name} AS VARCHAR)" if _ZONED in str(kind) else name

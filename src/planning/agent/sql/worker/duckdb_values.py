@@ -1,4 +1,4 @@
-"""The values of DuckDB as plain ones: what JSON knows, and bytes."""
+"""The values of DuckDB as JSON values and bytes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _SIMPLE: Final = frozenset(_NAMES.split())
 
 
 def converter(types: Iterable[str]) -> Callable[[Sequence[Any]], list[Any]] | None:
-    """What makes plain values of rows of these types; None where they are plain."""
+    """A function that makes values of these types plain; None if they are plain."""
     if all(each in _SIMPLE for each in types):
         return None
     return lambda rows: [[plain(value) for value in row] for row in rows]
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON knows it, or bytes; what it does not know becomes text."""
+    """A value as JSON has it, or bytes; any other becomes a string."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, Decimal):
@@ -39,7 +39,7 @@ def plain(value: Any) -> Any:
 
 
 def _number(value: Decimal) -> int | float | str:
-    """A decimal as a number, or as text where no number says the same."""
+    """A decimal as a number, or as a string if no number is equal."""
     if value == value.to_integral_value() and value.as_tuple().exponent == 0:
         return int(value)
     number = float(value)

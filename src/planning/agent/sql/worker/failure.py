@@ -1,4 +1,4 @@
-"""Why a worker could not answer, as plain values: the words for it are found where they are told."""
+"""Why a worker could not answer, as plain values; the parent process writes the message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ HALF = "the SQL holds half a character (a lone surrogate)"
 
 
 WORN = 75
-"""With what a process ends that has heard a request and can do no more: a new one is asked instead."""
+"""The exit status of a process that got a request but cannot serve it: a new process is asked instead."""
 
 
 class Failure(Exception):
@@ -18,7 +18,7 @@ class Failure(Exception):
         kind: ``missing``, ``folder``, ``denied``, ``locked``, ``corrupt``, ``unfinished`` or ``unreadable``
             (of the file); ``timeout``, ``memory``, ``large`` or ``broken`` (of the query);
             ``refused`` or ``sql`` (of the statement); ``library`` (what reads the file is not installed).
-        text: What the database says, or what it is that is refused.
+        text: The error of the database, or the name of the refused action.
     """
 
     def __init__(self, kind: str, text: str = "") -> None:

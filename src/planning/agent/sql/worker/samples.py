@@ -1,4 +1,4 @@
-"""A few different values of each column, out of the first rows."""
+"""A few different values of each column, from the first rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["MOST_COUNTED", "Samples"]
 
 MOST_COUNTED: Final = 1_000_000
 _ROWS: Final = 100
-_LONGEST: Final = 200  # what is shown is cut shorter where it is written
+_LONGEST: Final = 200  # the schema shows fewer characters
 
 
 class Samples:
@@ -17,7 +17,7 @@ class Samples:
 
     Attributes:
         rows: How many rows to look at, at most.
-        values: What was found, column by column.
+        values: The values, column by column.
     """
 
     rows = _ROWS
@@ -28,7 +28,7 @@ class Samples:
         self._open = list(range(columns))
 
     def add(self, row: Sequence[Any]) -> bool:
-        """Take what is new in a row.
+        """Add the new values of a row.
 
         Returns:
             Whether there is enough of every column.

@@ -9,9 +9,11 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from typing import Any, Final, Protocol
 
 from .chunks import Send
+from .dialects import DIALECTS, FILES
 from .failure import Failure
 from .frames import frame, read_frame
 
@@ -20,12 +22,9 @@ __all__ = ["GRACE", "Desk", "main"]
 GRACE: Final = 1.0
 """Seconds after its time for an answer at which a worker ends itself, should nobody else do it."""
 
-_DUCKDB: Final = b"DUCK"
 _LOOK: Final = 1_000
 """Milliseconds between two looks whether the parent process is still there."""
 _IDLE: Final = 0.25
-_ADDRESS_SPACE: Final = {"sqlite": 700_000_000, "duckdb": 2_000_000_000}
-"""The bytes that a process may map: the heap of the database, and rows on their way out of it."""
 
 
 class File(Protocol):
@@ -96,14 +95,11 @@ class Desk:
         return self._files[dialect]
 
     def _opened(self, dialect: str) -> File:
-        if dialect == "sqlite":
-            from .sqlite_facts import SqliteDatabase
-
-            return SqliteDatabase(self._path)
-        from .duckdb_file import DuckdbFile
-
-        sys.path.extend(each for each in self._paths if each not in sys.path)
-        return DuckdbFile(self._path)
+        row = DIALECTS[dialect]
+        if row.library:
+            sys.path.extend(each for each in self._paths if each not in sys.path)
+        opened: File = import_module(f".{row.worker}", __package__).open_file(self._path)
+        return opened
 
     def _dialect(self) -> str | None:
         """The dialect of the file, by how it begins; None where there is no file that could be read."""
@@ -113,7 +109,8 @@ class Desk:
             if not os.path.isfile(self._path):  # noqa: PTH113 - pathlib is not loaded in a worker
                 return None
             with open(self._path, "rb") as content:  # noqa: PTH123 - as above
-                return "duckdb" if content.read(12)[8:] == _DUCKDB else "sqlite"
+                mark = content.read(12)[8:]
+            return next(each.name for each in reversed(FILES) if each.mark in {mark, b""})
         except OSError:
             return None
 
@@ -178,7 +175,7 @@ def _bound(dialect: str) -> None:  # pragma: no cover - in a process of its own
         import resource
 
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-        limit = _ADDRESS_SPACE[dialect]
+        limit = DIALECTS[dialect].memory
         limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
         resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

@@ -1,4 +1,4 @@
-"""What is in an SQLite file: tables, views, columns, keys, how many rows, and a few of their values."""
+"""The tables and views of an SQLite file: columns, keys, number of rows, and a few values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .failure import Failure
 from .samples import MOST_COUNTED, Samples
 from .sqlite_file import SqliteFile, quoted
 
-__all__ = ["SqliteDatabase"]
+__all__ = ["SqliteDatabase", "open_file"]
 
 _TABLES: Final = """
     SELECT name, type, rootpage = 0 AND type = 'table', sql FROM sqlite_master
@@ -46,14 +46,14 @@ _SHADOWS: Final = {
 
 
 class SqliteDatabase(SqliteFile):
-    """An SQLite file that also says what is in it."""
+    """An SQLite file whose tables can be listed."""
 
     def facts(self, samples: int, budget: float, seconds: float) -> dict[str, Any]:
-        """Say what is in the file.
+        """Read the tables of the file.
 
         Args:
             samples: How many values of a column to show; none are read, and no rows counted, below 0.
-            budget: The seconds for values and counts; what does not fit is left out.
+            budget: The seconds for values and counts; the rest is omitted.
             seconds: The seconds for all of it.
 
         Returns:
@@ -117,7 +117,7 @@ class SqliteDatabase(SqliteFile):
         return rows
 
     def _view(self, name: str) -> list[tuple[Any, ...]]:
-        """The columns of a view; none where it reads what is not there any more."""
+        """The columns of a view; none if it reads a table that no longer exists."""
         try:
             return self.connection.execute(_VIEW, (name,)).fetchall()
         except sqlite3.OperationalError as error:
@@ -125,7 +125,7 @@ class SqliteDatabase(SqliteFile):
             return []
 
     def _pass_over(self, error: sqlite3.Error) -> None:
-        """Go on without what cannot be read, unless it is for the lack of time."""
+        """Continue without a table that cannot be read, unless the time is over."""
         if self._is_late():
             raise Failure("timeout") from error
 
@@ -186,6 +186,11 @@ class SqliteDatabase(SqliteFile):
     def _count(self, table: dict[str, Any]) -> None:
         query = f"SELECT count(*) FROM (SELECT 1 FROM {quoted(table['name'])} LIMIT {MOST_COUNTED + 1})"  # noqa: S608 - as above
         (table["rows"],) = self.connection.execute(query).fetchone()
+
+
+def open_file(path: str) -> SqliteDatabase:
+    """Open a file for a worker process."""
+    return SqliteDatabase(path)
 
 
 def _module(sql: str) -> str:

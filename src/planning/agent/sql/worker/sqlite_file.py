@@ -7,7 +7,7 @@ Nothing is written beside the file either. Of a database in WAL mode SQLite, eve
 reading, makes the files ``-wal`` and ``-shm`` and leaves them there. So as long as there is no ``-wal``
 with changes in it, the file is opened as one that does not change (``immutable``), and a statement during
 which it changed after all is run again. Where a ``-wal`` has changes in it, its writer has a ``-shm`` too,
-which readers share; only where the writer died and its ``-shm`` was lost, SQLite makes it anew.
+which readers share; only if the writer died and its ``-shm`` was lost, SQLite creates it again.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from time import monotonic
 from typing import Any, Final
 
 from .chunks import AGAIN, Send, stream
+from .dialects import DIALECTS
 from .failure import HALF, Failure
 from .sqlite_strict import PRINTF, StrictPrintf, strict_names
-from .stamp import IDENTITY, LOG_SIZE, LOGS, stamp
+from .stamp import IDENTITY, LOG_SIZE, stamp
 
 __all__ = ["SqliteFile"]
 
@@ -119,7 +120,7 @@ class SqliteFile:
             return answer
 
     def rest(self) -> None:
-        """Hold nothing that another program may wait for: called when there is nothing to do for a while."""
+        """Release what another program may wait for; called when there are no requests for a while."""
         if self._is_live:
             self.close()
 
@@ -145,7 +146,7 @@ class SqliteFile:
         return self._connection
 
     def steadily(self, read: Callable[[], Any], again: Callable[[], object]) -> Any:
-        """Read what is in the file at one moment: once more when it changed under an immutable connection."""
+        """Read the file as of one moment: again if it changed under an immutable connection."""
         for _ in range(_TRIES):
             self._prepare()
             answer = self._connected(read, again)
@@ -156,7 +157,7 @@ class SqliteFile:
 
     @contextmanager
     def session(self, seconds: float) -> Iterator[None]:
-        """Bound what happens within by a time, and tell what goes wrong as a ``Failure``."""
+        """Bound the block by a time, and raise its errors as a ``Failure``."""
         self._deadline = monotonic() + seconds
         self._denied = ""
         try:
@@ -171,12 +172,12 @@ class SqliteFile:
         except UnicodeEncodeError:
             raise Failure("sql", HALF) from None
         except UnicodeDecodeError:
-            raise Failure("sql", "a name in the database is no text (no UTF-8)") from None
+            raise Failure("sql", "a name in the database is not valid UTF-8") from None
 
     # Opening
 
     def _prepare(self) -> None:
-        """A connection to the file that is there now: it may have been replaced since the last time."""
+        """Connect to the current file: it may have been replaced since the last request."""
         now = self._look()
         if self._connection is not None and now == self._stamp:
             return
@@ -189,7 +190,7 @@ class SqliteFile:
 
     def _look(self) -> tuple[int, ...]:
         try:
-            found = stamp(self.path, LOGS["sqlite"])
+            found = stamp(self.path, DIALECTS["sqlite"].log)
             return (*found, *self._header(found))
         except FileNotFoundError:
             self.close()
@@ -292,10 +293,10 @@ class SqliteFile:
             cursor.close()  # it would hold a lock
 
     def _check_names(self, sql: str) -> None:
-        """See that each name in double quotes is one: SQLite takes any other for a text.
+        """Check that each name in double quotes is a column: SQLite takes any other for a string.
 
         Raises:
-            sqlite3.Error: One is none, or SQLite cannot read the statement.
+            sqlite3.Error: One is not, or SQLite cannot parse the statement.
         """
         strict = strict_names(sql)
         if strict == sql:
@@ -308,7 +309,7 @@ class SqliteFile:
             raise
 
     def _connected(self, ask: Callable[[], Any], again: Callable[[], object]) -> Any:
-        """Ask, and once more where virtual tables were not connected: doing so takes more than reading."""
+        """Ask, and again after virtual tables are connected, which takes more than reading."""
         try:
             return ask()
         except sqlite3.DatabaseError:
@@ -334,13 +335,13 @@ class SqliteFile:
                 try:
                     self.connection.execute(f"SELECT 1 FROM {quoted(name)} LIMIT 0").close()  # noqa: S608 - a name as the file has it, quoted
                 except sqlite3.DatabaseError:
-                    continue  # this SQLite lacks its module: whoever asks for it is told so
+                    continue  # this SQLite lacks its module: a query of the table gets the error
         finally:
             self.is_trusted = False
 
 
 def _quoted(path: bytes) -> str:
-    """A path as it stands in a URI: urllib would take as long to load as the database."""
+    """A path as a URI has it; importing urllib would take as long as opening the database."""
     return "".join(chr(each) if each in _URI_BYTES else f"%{each:02X}" for each in path)
 
 

@@ -1,8 +1,8 @@
-"""Errors where SQLite by itself gives a wrong answer in silence.
+"""Errors where SQLite would answer wrongly without one.
 
-A name in double quotes that is no column is a text to SQLite, and a text from printf that is too large is
-NULL to it. SQLite's own switch for the first (``SQLITE_DBCONFIG_DQS_DML``) is out of Python's reach before
-3.12, and would break views that were written with such texts.
+SQLite takes a name in double quotes that is not a column for a string, and returns NULL for a string from
+printf that is too large. Its own switch for the first (``SQLITE_DBCONFIG_DQS_DML``) cannot be set from Python
+before 3.12, and would break views that were written with such strings.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 __all__ = ["PRINTF", "StrictPrintf", "strict_names"]
 
 PRINTF: Final = ("printf", "format")
-"""The functions that give NULL for a text that is too large. All others raise an error."""
+"""The functions that return NULL for a string that is too large. All others raise an error."""
 
 _QUOTED: Final = re.compile(
     r"""'(?:[^']|'')*+(?:'|\Z) | `(?:[^`]|``)*+(?:`|\Z) | \[[^]]*+(?:]|\Z) | --[^\n]*+ |
@@ -26,7 +26,7 @@ _WRITES: Final = re.compile(r"[^%\0]|%[-+ #0,!]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?l{0
 
 
 def strict_names(sql: str) -> str:
-    """A statement with its names in backticks instead of double quotes: those are never taken for a text."""
+    """A statement with its names in backticks instead of double quotes, which are never strings."""
     return _QUOTED.sub(_in_backticks, sql)
 
 
@@ -38,10 +38,10 @@ def _in_backticks(found: re.Match[str]) -> str:
 
 
 class StrictPrintf:
-    """SQLite's own ``printf``, which fails where SQLite gives NULL for a text that is too large."""
+    """SQLite's ``printf``, with an error instead of NULL for a string that is too large."""
 
     def __init__(self, longest: int) -> None:
-        """Prepare a connection of its own, in memory.
+        """Open a separate connection, in memory.
 
         Args:
             longest: The most bytes of a value.
@@ -54,7 +54,7 @@ class StrictPrintf:
         """Write a template with its values.
 
         Raises:
-            OverflowError: What is written is too large; SQLite tells this as of any value that is.
+            OverflowError: The string is too large; SQLite reports it as for any other value.
         """
         template = "" if not given or given[0] is None else str(given[0])
         if _repeats(template, given[1:], self._longest):
@@ -71,7 +71,7 @@ class StrictPrintf:
 
 
 def _repeats(template: str, given: tuple[Any, ...], longest: int) -> bool:
-    """Whether a letter is to be repeated past the limit, which SQLite does to the end, for seconds."""
+    """Whether a letter would be repeated past the limit, which takes SQLite seconds."""
     values = iter(given)
     for width, precision, kind in _DIRECTIVE.findall(template):
         if kind in "%n":

@@ -16,7 +16,7 @@ import pytest
 from readonly_files import descriptors, state, until
 from syrupy.assertion import SnapshotAssertion
 
-from planning.agent.sql import SqlDatabase
+from planning.agent import SqlDatabase
 from planning.agent.sql.worker import duckdb_file
 from planning.agent.sql.worker.duckdb_file import DuckdbFile
 from planning.agent.sql.worker.duckdb_values import converter, plain
@@ -214,7 +214,7 @@ def test_files_that_are_no_database_are_told(tmp_path: Path) -> None:
     assert failure(DuckdbFile(str(tmp_path / "text.duckdb")), "SELECT 1")[0] == "corrupt"
     with (
         SqlDatabase(tmp_path / "text.duckdb") as database,
-        pytest.raises(StorageUnavailable, match="is damaged or no"),
+        pytest.raises(StorageUnavailable, match="is damaged, or not"),
     ):
         database.get_schema()
 

@@ -275,7 +275,7 @@ def test_a_name_that_is_no_text_is_told(asked: Asked, monkeypatch: pytest.Monkey
         b"\xff".decode()
 
     monkeypatch.setattr(sqlite_file, "stream", failing)
-    assert asked.failure("SELECT 1") == ("sql", "a name in the database is no text (no UTF-8)")
+    assert asked.failure("SELECT 1") == ("sql", "a name in the database is not valid UTF-8")
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from readonly_files import make
 
-from planning.agent.sql import SqlDatabase
-from planning.agent.sql.source import locate
+from planning.agent import SqlDatabase
+from planning.agent.databases.source import locate
 
 WANTED = "give the path of a SQLite or DuckDB file, or sqlite:///PATH, or duckdb:///PATH"
 
@@ -44,16 +44,19 @@ def test_a_source_is_a_dialect_and_a_path(source: str, found: tuple[str | None, 
         ("", f"there is no path in ''; {WANTED}"),
         ("a\0b", f"there is no path in 'a\\x00b'; {WANTED}"),
         ("file:", f"there is no path in 'file:'; {WANTED}"),
-        (":memory:", f"a database in memory is seen by nobody else; {WANTED}"),
-        ("file::memory:", f"a database in memory is seen by nobody else; {WANTED}"),
-        ("sqlite:///:memory:", f"a database in memory is seen by nobody else; {WANTED}"),
-        ("postgres://u@h/d", f"postgres:// is no database that can be read here; {WANTED}"),
-        ("postgresql+psycopg://h/d", f"postgresql+psycopg:// is no database that can be read here; {WANTED}"),
+        (":memory:", f"a database in memory cannot be read by another process; {WANTED}"),
+        ("file::memory:", f"a database in memory cannot be read by another process; {WANTED}"),
+        ("sqlite:///:memory:", f"a database in memory cannot be read by another process; {WANTED}"),
+        ("postgres://u@h/d", f"unsupported database URL postgres://; {WANTED}"),
+        (
+            "postgresql+psycopg://h/d",
+            f"unsupported database URL postgresql+psycopg://; {WANTED}",
+        ),
         ("sqlite://", "a file's URL has three slashes, sqlite:///PATH, four before an absolute path"),
         ("sqlite://shop.db", "a file's URL has three slashes, sqlite:///PATH, four before an absolute path"),
-        ("sqlite:///a.db?mode=rw", "sqlite:// takes no options; leave out what follows the question mark"),
-        ("file:a.db?mode=rw", "file: takes no options but mode=ro; leave out what follows the question mark"),
-        ("file://host/a.db", f"file: is a file of this machine; {WANTED}"),
+        ("sqlite:///a.db?mode=rw", "sqlite:// takes no options; remove the part after the question mark"),
+        ("file:a.db?mode=rw", "file: takes no options but mode=ro; remove the part after the question mark"),
+        ("file://host/a.db", f"file: must name a file of this machine; {WANTED}"),
     ],
 )
 def test_what_is_no_file_is_refused_when_it_is_named(source: object, told: str) -> None:

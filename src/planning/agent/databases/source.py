@@ -1,4 +1,4 @@
-"""Which file a database is, from a path or a URL."""
+"""The file of a database, from a path or a URL."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
+from planning.agent.sql.worker.dialects import FILE_KINDS, FILES
+
 __all__ = ["locate"]
 
-_SCHEMES: Final = {"sqlite": "sqlite", "duckdb": "duckdb"}
-_DUCKDB_ENDINGS: Final = frozenset({".duckdb", ".ddb"})
-_WANTED: Final = "give the path of a SQLite or DuckDB file, or sqlite:///PATH, or duckdb:///PATH"
+_NAMES: Final = {each.name for each in FILES}
+_BY_ENDING: Final = {ending: each.name for each in FILES for ending in each.endings}
+_URLS: Final = ", or ".join(f"{each.name}:///PATH" for each in FILES)
+_WANTED: Final = f"give the path of a {FILE_KINDS} file, or {_URLS}"
 
 
 def locate(source: object) -> tuple[str | None, str]:
-    """The dialect of a database, None where its name does not tell, and the path of its file.
+    """The dialect of a database, None if its name does not show it, and the path of its file.
 
-    The file is not opened: when it is closed again, this process would lose the locks that it has on it.
+    The file is not opened: closing it would end the locks that this process has on it.
 
     Raises:
-        ValueError: It is no such file, or none that a process of its own could read.
+        ValueError: It does not name a file that a separate process could read.
     """
     if not isinstance(source, (str, os.PathLike)):
         raise ValueError(  # noqa: TRY004 - whatever is wrong with a source is one kind of error
@@ -34,21 +37,19 @@ def locate(source: object) -> tuple[str | None, str]:
     if text.startswith("file:"):
         dialect, path = "sqlite", _file_uri(text)
     elif found and scheme.replace("+", "").isalnum():
-        dialect = _SCHEMES.get(scheme.lower())
-        if dialect is None:
-            raise ValueError(f"{scheme}:// is no database that can be read here; {_WANTED}")
+        dialect = scheme.lower()
+        if dialect not in _NAMES:
+            raise ValueError(f"unsupported database URL {scheme}://; {_WANTED}")
         if "?" in rest:
-            raise ValueError(f"{scheme}:// takes no options; leave out what follows the question mark")
+            raise ValueError(f"{scheme}:// takes no options; remove the part after the question mark")
         path = rest.removeprefix("/")
         if not rest.startswith("/") or not path:
             raise ValueError(
                 f"a file's URL has three slashes, {scheme}:///PATH, four before an absolute path"
             )
     if path.strip().startswith(":memory:"):
-        raise ValueError(f"a database in memory is seen by nobody else; {_WANTED}")
-    if dialect is None and Path(path).suffix.lower() in _DUCKDB_ENDINGS:
-        dialect = "duckdb"
-    return dialect, path
+        raise ValueError(f"a database in memory cannot be read by another process; {_WANTED}")
+    return dialect or _BY_ENDING.get(Path(path).suffix.lower()), path
 
 
 def _file_uri(text: str) -> str:
@@ -56,11 +57,11 @@ def _file_uri(text: str) -> str:
     path = text.removeprefix("file:").partition("#")[0]
     path, _, options = path.partition("?")
     if options not in {"", "mode=ro"}:
-        raise ValueError("file: takes no options but mode=ro; leave out what follows the question mark")
+        raise ValueError("file: takes no options but mode=ro; remove the part after the question mark")
     if path.startswith("//"):
         host, _, path = path[2:].partition("/")
         if host not in {"", "localhost"}:
-            raise ValueError(f"file: is a file of this machine; {_WANTED}")
+            raise ValueError(f"file: must name a file of this machine; {_WANTED}")
         path = "/" + path
     path = unquote(path)
     if not path.strip("/"):

@@ -1,15 +1,19 @@
-"""``SqlDatabase``: a database that can only be read, as Python and as tools for a model."""
+"""``SqlDatabase``: a database file that can only be read, from Python and as tools for a model."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from time import monotonic, perf_counter, time_ns
 from types import TracebackType
 from typing import Any, Final, Self
 
-from planning.agent.sql import diagnosis, failures, guard, traps
+from planning.agent.databases.base import Engine
+from planning.agent.databases.source import locate
+from planning.agent.databases.tools import database_tools
+from planning.agent.sql import failures, guard
 from planning.agent.sql.process import (
     WorkerBusy,
     WorkerDied,
@@ -19,10 +23,10 @@ from planning.agent.sql.process import (
 )
 from planning.agent.sql.results import validate_results as _validate
 from planning.agent.sql.schema import schema_text
-from planning.agent.sql.source import locate
-from planning.agent.sql.tools import database_tools
 from planning.agent.sql.values import missing_values
-from planning.agent.sql.worker.stamp import LOGS, WRITTEN, stamp
+from planning.agent.sql.worker.dialects import DIALECTS, FILES
+from planning.agent.sql.worker.stamp import WRITTEN, stamp
+from planning.errors import cut
 from planning.tools import ErrorKind, StorageUnavailable, Tool, ToolError
 from planning.tools.errors import ToolTimeout
 
@@ -33,20 +37,21 @@ _MOST_ROWS: Final = 1_000_000
 _MOST_SAMPLES: Final = 100
 _MORE_TIME: Final = "try again, or allow more seconds"
 _TICK: Final = 100_000_000  # nanoseconds
-_EXPLAINING: Final = 1.0  # seconds for finding out why a statement failed
-_MOST_TEXT: Final = 4_000  # characters of an error: it may quote what is in the statement
+_EXPLAINING: Final = 1.0  # seconds for explaining why a statement failed
+_LONGEST_ERROR: Final = 4_000  # characters: it may quote what is in the statement
+_UNKNOWN: Final = FILES[0].name  # what a file is taken for that no process can read; the error comes later
 
 
 class SqlDatabase:
     """A database file that statements can only read: SQLite, or DuckDB.
 
-    Statements run in processes of their own, which are started when they are needed, are stopped at the time
-    limit whatever they are doing, and end with this object. Nothing is ever written, neither to the file nor
-    beside it. Any thread may use it, and it can be pickled.
+    Statements run in separate processes, which start when they are needed, stop at the time limit whatever
+    they are doing, and end with this object. Nothing is ever written, neither to the file nor beside it. Any
+    thread may use it, and it can be pickled.
 
     Attributes:
         timeout: The seconds that a statement may take.
-        max_rows: How many rows of an answer are given, at most.
+        max_rows: The most rows of an answer.
         samples: How many values of each column the schema shows.
     """
 
@@ -58,18 +63,18 @@ class SqlDatabase:
         max_rows: int = 1_000,
         samples: int = 3,
     ) -> None:
-        """Say which database; it is opened when it is first asked.
+        """Name the file; it is opened when it is first asked.
 
         Args:
             source: The path of a file, or ``sqlite:///PATH``, ``duckdb:///PATH`` or ``file:PATH``. A file
                 whose name ends in ``.duckdb`` or ``.ddb``, or that DuckDB wrote, is DuckDB's; any other is
                 SQLite's.
             timeout: The seconds that a statement may take.
-            max_rows: How many rows of an answer are given, at most.
+            max_rows: The most rows of an answer.
             samples: How many values of each column the schema shows; 0 for none, as for private data.
 
         Raises:
-            ValueError: It is no such database, or a number is out of its range.
+            ValueError: The source does not name such a file, or a number is out of its range.
         """
         self._source = os.fspath(source) if isinstance(source, os.PathLike) else source
         self._dialect, self._path = locate(source)
@@ -102,29 +107,29 @@ class SqlDatabase:
         try:
             return self._dialect_within(_Budget(self.timeout))
         except _Unanswered:
-            return "sqlite"  # whatever is wrong is reported when something is asked of it
+            return _UNKNOWN
 
     def _dialect_within(self, left: _Budget) -> str:
         """The dialect.
 
         Raises:
-            _Unanswered: Nothing could look into the file.
+            _Unanswered: No process could read the file.
         """
         if self._dialect is None:
             self._dialect, _ = self._ask("dialect", "", seconds=left.seconds)
-        return self._dialect or "sqlite"
+        return self._dialect or _UNKNOWN
 
     def close(self) -> None:
         """End the processes. The database can be asked again, which starts new ones."""
         self._workers.close()
 
-    def get_schema(self, query: str | None = None) -> str:  # noqa: ARG002 - the whole schema answers any question
+    def get_schema(self, query: str | None = None) -> str:  # noqa: ARG002 - the tool takes the question
         """The tables, their columns, keys and row counts, and a few values: as a model reads it.
 
-        It is read anew only after the file was changed.
+        It is read again only after the file has changed.
 
         Args:
-            query: What it is needed for; the whole schema is given whatever it is.
+            query: What it is needed for; the schema is the same for every question.
 
         Raises:
             StorageUnavailable: The file is missing, locked, corrupt, or has no tables.
@@ -146,7 +151,7 @@ class SqlDatabase:
         return text
 
     def execute(self, sql: str) -> dict[str, Any]:
-        """Run one statement that reads. Whatever is wrong with it, or the database, is told in the answer.
+        """Run one statement that reads. An error of the statement or the database is in the answer.
 
         Args:
             sql: A SELECT, which may begin WITH, or VALUES.
@@ -164,7 +169,7 @@ class SqlDatabase:
             dialect = self._dialect_within(left)
             seconds = left.seconds
             statement = guard.check(sql, dialect)
-            left = _Budget(seconds)  # what the guard takes is not the statement's
+            left = _Budget(seconds)  # the check does not count against the statement
             (columns, truncated), rows = self._ask(
                 "run", dialect, statement, self.max_rows, seconds=left.seconds
             )
@@ -172,11 +177,12 @@ class SqlDatabase:
             return _failed(refusal.message, ErrorKind.PARAMETER, started)
         except _Unanswered as failure:
             return _failed(*self._explained(failure, sql, left), started)
-        if not columns:  # a comment that is not closed is no statement either
+        if not columns:  # such as a comment that is not closed
             return _failed(guard.EMPTY, ErrorKind.PARAMETER, started)
-        trap = self._trap(statement)
-        if trap is not None:
-            return _failed(trap, ErrorKind.PARAMETER, started)
+        looking = _Budget(min(self.timeout, _EXPLAINING))
+        problem = _engine(dialect).wrong_answer(statement, lambda: self._tables_within(looking))
+        if problem is not None:
+            return _failed(problem, ErrorKind.PARAMETER, started)
         return {
             "success": True,
             "data": rows,
@@ -187,8 +193,8 @@ class SqlDatabase:
             "elapsed": perf_counter() - started,
         }
 
-    def validate_results(self, query: object, sql: object, results: object) -> dict[str, Any]:  # noqa: ARG002 - only the results are looked at
-        """Say whether what ``execute`` gave can be worked with; never raises.
+    def validate_results(self, query: object, sql: object, results: object) -> dict[str, Any]:  # noqa: ARG002 - the tool takes all three
+        """Check what ``execute`` returned; never raises.
 
         Returns:
             ``{"is_valid", "has_results", "row_count", "issues"}``.
@@ -196,10 +202,10 @@ class SqlDatabase:
         return _validate(results)
 
     def missing_values(self, sql: str) -> list[str]:
-        """Say which texts that a statement compares columns with are nowhere in them, and what is instead.
+        """Find the strings that a statement compares with columns which do not hold them.
 
-        For a statement that found nothing; never raises. Without samples, nothing is said. It takes no
-        longer than a statement may.
+        Use it for a statement without rows. It never raises, takes no longer than a statement may, and
+        returns nothing if ``samples`` is 0.
 
         Args:
             sql: The statement.
@@ -208,23 +214,23 @@ class SqlDatabase:
             A line for each, such as "orders.status has no 'Open'; it has 'open'".
         """
         left = _Budget(self.timeout)
-        facts = self._names(left) if self.samples else None
-        if facts is None:
+        tables = self._tables_within(left) if self.samples else None
+        if tables is None:
             return []
-        return missing_values(sql, self.dialect, facts["tables"], lambda look: self._looked_up(look, left))
+        return missing_values(sql, self.dialect, tables, lambda query: self._looked_up(query, left))
 
     def tools(self) -> tuple[Tool, Tool, Tool]:
         """The tools ``get_schema``, ``execute_sql`` and ``validate_results`` for a model."""
         return database_tools(self)
 
     def _stamp(self) -> tuple[int, ...] | None:
-        """What tells that the file has changed; None where that cannot be told."""
+        """What differs once the file has changed; None where that cannot be known."""
         try:
-            found = stamp(self._file, LOGS[self.dialect])
+            known = stamp(self._file, DIALECTS[self.dialect].log)
         except OSError:
             return None
-        is_settled = max(found[WRITTEN], found[-1]) < time_ns() - _TICK
-        return found if is_settled else None  # a change in the same tick of the clock would not be seen
+        is_settled = max(known[WRITTEN], known[-1]) < time_ns() - _TICK
+        return known if is_settled else None  # a change in the same tick of the clock would not be seen
 
     def _facts(self, samples: int, seconds: float) -> Mapping[str, Any]:
         """What is in the database.
@@ -247,27 +253,17 @@ class SqlDatabase:
         return StorageUnavailable(failures.explain(failure.kind, failure.text, self._path, self.timeout)[0])
 
     def _explained(self, failure: _Unanswered, sql: str, rest: _Budget) -> tuple[str, ErrorKind]:
-        """Why a statement failed, and what to do; names are looked up where one may be misspelled."""
+        """Why a statement failed, and what to do; names are looked up if one may be misspelled."""
         if failure.kind != "sql":
             return failures.explain(failure.kind, failure.text, self._path, self.timeout)
         left = _Budget(min(rest.seconds, _EXPLAINING))
-        told = diagnosis.diagnose(
-            failure.text, sql, self.dialect, lambda: self._names(left), lambda part: self._probe(part, left)
+        message = _engine(self.dialect).explain(
+            failure.text, sql, lambda: self._names(left), lambda part: self._probe(part, left)
         )
-        return told, ErrorKind.PARAMETER
-
-    def _trap(self, sql: str) -> str | None:
-        """Why the answer to a statement that ran is not what was asked; None where nothing says so."""
-        left = _Budget(min(self.timeout, _EXPLAINING))
-
-        def tables() -> list[Mapping[str, Any]] | None:
-            names = self._names(left)
-            return None if names is None else names["tables"]
-
-        return traps.trap(sql, self.dialect, tables)
+        return message, ErrorKind.PARAMETER
 
     def _probe(self, sql: str, left: _Budget) -> str:
-        """What the database says of a statement, which it reads but does not run."""
+        """The error of the database for a statement that it parses but does not run."""
         try:
             self._ask("run", self.dialect, f"EXPLAIN {sql}", 1, seconds=left.seconds)
         except _Unanswered as failure:
@@ -275,12 +271,17 @@ class SqlDatabase:
         return ""
 
     def _looked_up(self, sql: str, left: _Budget) -> Mapping[str, Any]:
-        """What a statement of this package gives."""
+        """The answer to a statement of this package."""
         try:
             _, rows = self._ask("run", self.dialect, sql, self.max_rows, seconds=left.seconds)
         except _Unanswered:
             return {"success": False, "data": []}
         return {"success": True, "data": rows}
+
+    def _tables_within(self, left: _Budget) -> list[Mapping[str, Any]] | None:
+        """The tables with their columns; None where they cannot be read in that time."""
+        names = self._names(left)
+        return None if names is None else names["tables"]
 
     def _names(self, left: _Budget) -> Mapping[str, Any] | None:
         before = self._stamp()
@@ -289,15 +290,15 @@ class SqlDatabase:
         try:
             facts = self._facts(-1, left.seconds)
         except ToolError:
-            return None  # then it is told without them
+            return None
         self._tables = None if before is None else (before, facts)
         return facts
 
     def _ask(self, verb: str, *given: Any, seconds: float) -> tuple[Any, list[list[Any]]]:
-        """Have a worker do it.
+        """Ask a worker process.
 
         Raises:
-            _Unanswered: It could not.
+            _Unanswered: There is no answer.
         """
         if seconds <= 0:
             raise _Unanswered("timeout")
@@ -337,16 +338,22 @@ class _Unanswered(Exception):
         self.text = text
 
 
-def _checked(name: str, value: object, kinds: tuple[type, ...], least: float, most: float) -> Any:
+def _checked(name: str, value: Any, kinds: tuple[type, ...], least: float, most: float) -> Any:
     """A number in its range.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not a number, or out of the range.
     """
-    if type(value) not in kinds or not least <= value <= most:  # type: ignore[operator]  # a number by now
+    if type(value) not in kinds or not least <= value <= most:
         what = "a whole number" if kinds == (int,) else "seconds"
         raise ValueError(f"{name} must be {what} from {least:,} to {most:,}, got {value!r}")
     return value
+
+
+def _engine(dialect: str) -> Engine:
+    """The module of this package that knows a dialect; loaded when its first statement runs."""
+    engine: Engine = import_module(f"planning.agent.databases.{dialect}")
+    return engine
 
 
 def _failed(error: str, code: ErrorKind, started: float) -> dict[str, Any]:
@@ -356,14 +363,14 @@ def _failed(error: str, code: ErrorKind, started: float) -> dict[str, Any]:
         "columns": [],
         "row_count": 0,
         "truncated": False,
-        "error": error if len(error) <= _MOST_TEXT else f"{error[: _MOST_TEXT - 3]}...",
+        "error": cut(error, _LONGEST_ERROR),
         "elapsed": perf_counter() - started,
         "code": str(code),
     }
 
 
 def _rebuild(dialect: str | None, file: str, source: str, options: dict[str, Any]) -> SqlDatabase:
-    """Make one again from what was pickled: the same file, whatever the folder is now."""
+    """Restore a pickled database: the same file, whatever the current folder is."""
     database = SqlDatabase(file, **options)
     database._dialect, database._source = dialect, source
     return database

@@ -18,7 +18,7 @@ from planning.agent import (
     build_text_to_sql_graph,
     execute_tools_node,
 )
-from planning.agent.sql.tools import database_tools
+from planning.agent.databases.tools import database_tools
 
 SCHEMA = "CREATE TABLE stars (name TEXT, magnitude REAL);"
 COUNT = "SELECT count(*) AS n FROM stars"

@@ -1,12 +1,17 @@
-"""What DuckDB says of a statement, in the words in which SQLite says it."""
+"""DuckDB: its errors, in the words of SQLite and then explained."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-__all__ = ["translated"]
+from planning.agent.databases.base import Names, Probe, Tables
+from planning.agent.sql.diagnosis import diagnose
+from planning.agent.sql.traps import trap
 
+__all__ = ["explain", "wrong_answer"]
+
+_NAME: Final = "duckdb"
 _SAME: Final = (
     (r'Table with name "?([^"\s!]+)"? does not exist', "no such table: {0}"),
     (r'Referenced column "([^"]+)" not found', "no such column: {0}"),
@@ -36,11 +41,21 @@ _SAME: Final = (
 )
 
 
-def translated(text: str) -> str:
-    """The same in SQLite's words, or DuckDB's own without what a model does not need."""
-    for pattern, told in _SAME:
-        found = re.search(pattern, text)
-        if found:
-            return told.format(*found.groups())
+def explain(text: str, sql: str, names: Names, probe: Probe) -> str:
+    """Why a statement failed; see ``Engine.explain``."""
+    return diagnose(_translated(text), sql, _NAME, names, probe)
+
+
+def wrong_answer(sql: str, _tables: Tables) -> str | None:
+    """Why an answer is not what was asked; see ``Engine.wrong_answer``."""
+    return trap(sql, _NAME)
+
+
+def _translated(text: str) -> str:
+    """The same error in SQLite's words, or DuckDB's own without what a model does not need."""
+    for pattern, message in _SAME:
+        match = re.search(pattern, text)
+        if match:
+            return message.format(*match.groups())
     own = re.split(r"\n\s*\n|\nLINE \d|\n\t?Candidate|\nPossible", text, maxsplit=1)[0]
     return re.sub(r"^[A-Z][A-Za-z ]* Error: ", "", own).rstrip(" .!")

@@ -1,22 +1,17 @@
-"""The three tools of a database, as a model calls them, and what a database must have for them."""
+"""The three tools of a database, as a model calls them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final
 
-from typing_extensions import TypeIs
-
+from planning.agent.databases.base import Database
 from planning.agent.sql.results import table_text
 from planning.agent.sql.results import validate_results as validate
-from planning.agent.sql.schema import dialect_name
+from planning.agent.sql.worker.dialects import title_of
 from planning.tools import ErrorKind, Tool, ToolResult
 from planning.tools.contract import ToolExample
 
-if TYPE_CHECKING:
-    from planning.agent.sql.database import SqlDatabase
-
-__all__ = ["Database", "database_tools", "is_database", "look_tool"]
+__all__ = ["database_tools"]
 
 _SCHEMA: Final = (
     "Read the schema of the {} database: its tables and views with their columns, types, keys and row "
@@ -44,51 +39,23 @@ _VALIDATE_EXAMPLE: Final = ToolExample(
 )
 _CODES: Final = frozenset(ErrorKind)
 _NO_REASON: Final = "the database gave no reason"
-_TOLD: Final = {
+_FOR_USERS: Final = {
     ErrorKind.PARAMETER: "I could not put that into a query that works.",
     ErrorKind.TIMEOUT: "That took too long. Could you ask for less?",
 }
 
 
-class Database(Protocol):
-    """What a graph needs of a database. ``SqlDatabase`` is one; any object with these three is another.
-
-    A model writes the statements: it is up to ``execute`` to run only those that read.
-    """
-
-    @property
-    def dialect(self) -> str:
-        """The SQL that it takes, such as ``sqlite``, ``duckdb`` or ``postgresql``."""
-
-    def get_schema(self) -> str:
-        """What it holds, as a model reads it."""
-
-    def execute(self, sql: str) -> Mapping[str, Any]:
-        """Run one statement.
-
-        Returns:
-            ``success``, ``data`` (a list of rows, each the list of its values) and ``columns`` (their names);
-            ``truncated`` where there are more rows. On failure ``error``, which a model reads, and ``code``:
-            ``parameter`` where the statement is wrong (also without a code), ``timeout`` or ``storage``.
-        """
-
-
-def is_database(value: object) -> TypeIs[Database]:
-    """Whether something is a ``Database``: by its methods, as its dialect may have to be looked up."""
-    return all(callable(getattr(value, name, None)) for name in ("get_schema", "execute"))
-
-
 def database_tools(database: Database) -> tuple[Tool, Tool, Tool]:
     """The tools ``get_schema``, ``execute_sql`` and ``validate_results`` of a database."""
-    name = dialect_name(database.dialect)
+    name = title_of(database.dialect)
     most, seconds = getattr(database, "max_rows", None), getattr(database, "timeout", None)
     bounds = f", at most {most:,} rows, at most {seconds:g} seconds" if most and seconds else ""
 
-    def get_schema(query: str | None = None) -> str:  # noqa: ARG001 - the whole schema answers any question
+    def get_schema(query: str | None = None) -> str:  # noqa: ARG001 - models pass the question
         """Get the schema.
 
         Args:
-            query: What is to be found out; the whole schema is given whatever it is.
+            query: The question; the schema is the same for each.
         """
         return database.get_schema()
 
@@ -109,15 +76,15 @@ def database_tools(database: Database) -> tuple[Tool, Tool, Tool]:
             return ToolResult(True, table_text(answer), answer, elapsed=elapsed)
         error, code = str(answer.get("error") or _NO_REASON), answer.get("code")
         kind = ErrorKind(code) if isinstance(code, str) and code in _CODES else ErrorKind.PARAMETER
-        return ToolResult(False, error, answer, error, _TOLD.get(kind, error), elapsed, kind)
+        return ToolResult(False, error, answer, error, _FOR_USERS.get(kind, error), elapsed, kind)
 
-    def validate_results(query: Any = None, sql: Any = None, results: Any = None) -> dict[str, Any]:  # noqa: ARG001 - only the results are looked at
+    def validate_results(query: Any = None, sql: Any = None, results: Any = None) -> dict[str, Any]:  # noqa: ARG001 - models pass all three
         """Check results.
 
         Args:
             query: The question.
             sql: The query that was run.
-            results: What execute_sql gave.
+            results: What execute_sql returned.
         """
         return validate(results)
 
@@ -130,13 +97,4 @@ def database_tools(database: Database) -> tuple[Tool, Tool, Tool]:
             examples=(ToolExample({"sql": _QUERY}, "cities\n2"),),
         ),
         Tool("validate_results", _VALIDATE, validate_results, examples=(_VALIDATE_EXAMPLE,)),
-    )
-
-
-def look_tool(database: SqlDatabase) -> Tool:
-    """What finds out why a statement found nothing; for the graph, not for a model."""
-    return Tool(
-        "missing_values",
-        "Say which texts that a query compares columns with are nowhere in them, and what is instead.",
-        database.missing_values,
     )

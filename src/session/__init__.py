@@ -12,8 +12,10 @@ from session.errors import (
     SessionError,
     SnapshotError,
     TransactionError,
+    VersionError,
 )
 from session.events import PromptExecuted, PromptRendered, SessionEvent, ToolFailed, ToolInvoked
+from session.history import Change, PastState, Reset, Rewound, RolledBack
 from session.reducers import (
     Reducer,
     append,
@@ -32,6 +34,11 @@ __all__ = [
     "Session",
     "Snapshot",
     "Transaction",
+    "Change",
+    "PastState",
+    "Rewound",
+    "RolledBack",
+    "Reset",
     "EventBus",
     "InProcessEventBus",
     "PublishResult",
@@ -57,4 +64,5 @@ __all__ = [
     "SessionBusyError",
     "IdentityError",
     "SnapshotError",
+    "VersionError",
 ]

@@ -101,11 +101,15 @@ class SessionEvent:
     Attributes:
         session_id: The session that the event belongs to; None until a session publishes it.
         created_at: When it happened, in UTC.
+        call_id: The id that the provider gave the call that it is about, if there is one.
+        actor: Who caused it, such as the agent's name; None when nobody said so.
     """
 
     session_id: SessionId | None = attrs.field(default=None, converter=_receiver)
     _event_id: UUID | _Undrawn = attrs.field(alias="event_id", factory=_Undrawn, eq=_drawn, repr=False)
     created_at: datetime = attrs.field(factory=partial(datetime.now, UTC))
+    call_id: str | None = attrs.field(default=None, repr=False)
+    actor: str | None = attrs.field(default=None, repr=False)
 
     @property
     def event_id(self) -> UUID:

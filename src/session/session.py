@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import weakref
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -445,7 +446,6 @@ def _require_class(kind: object) -> None:
 
 def _subscribe(session: Session, bus: EventBus) -> Callable[[], object]:
     """Let a session hear a bus without the bus keeping it alive; returns how to stop that."""
-    itself = weakref.ref(session)
 
     def receive(event: SessionEvent) -> None:
         session = itself()
@@ -456,8 +456,13 @@ def _subscribe(session: Session, bus: EventBus) -> Callable[[], object]:
             if event.session_id == session._session_id:
                 session._receive(event)
 
-    def stop() -> bool:
-        return bus.unsubscribe(SessionEvent, receive)
+    def stop(_itself: object = None) -> bool:
+        return bus.unsubscribe(SessionEvent, receive, **options)
 
-    bus.subscribe(SessionEvent, receive)
+    # A bus without routes by session hands every event to every session, which then looks itself.
+    both = (bus.subscribe, bus.unsubscribe)
+    has_routes = all("session_id" in inspect.signature(each).parameters for each in both)
+    options = {"session_id": session._session_id} if has_routes else {}
+    itself = weakref.ref(session, stop if has_routes else None)
+    bus.subscribe(SessionEvent, receive, **options)
     return stop

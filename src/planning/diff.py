@@ -182,8 +182,8 @@ def diff_plans(before: Plan | None, after: Plan | None) -> PlanDiff:
     """
     if before == after:
         return PlanDiff()
-    objectives = (before and before.objective, after and after.objective)
-    statuses = (before and before.status, after and after.status)
+    objectives = (None if before is None else before.objective, None if after is None else after.objective)
+    statuses = (None if before is None else before.status, None if after is None else after.status)
     old = () if before is None else before.steps
     new = () if after is None else after.steps
     objective = objectives if objectives[0] != objectives[1] else None
@@ -233,10 +233,10 @@ def _moved(old: Sequence[PlanStep], new: Sequence[PlanStep], common: Iterable[st
         chain[length : length + 1] = [position]
         if length:
             previous[position] = chain[length - 1]
-    stays, position = set[int](), chain[-1] if chain else None
-    while position is not None:
-        stays.add(position)
-        position = previous.get(position)
+    stays, last = set[int](), chain[-1] if chain else None
+    while last is not None:
+        stays.add(last)
+        last = previous.get(last)
     return tuple(StepMoved(step_id, index) for at, (index, step_id) in enumerate(order) if at not in stays)
 
 
@@ -247,20 +247,7 @@ def _sentences(diff: PlanDiff) -> Iterator[str]:
     if diff.objective is not None and diff.objective[1] is not None:
         is_new = diff.objective[0] is None or (bool(diff.removed) and not any(edits))
         yield _ended(f"{'New plan' if is_new else 'New objective'}: {diff.objective[1]}")
-    notes = {each.step_id: " ".join(each.added) for each in diff.noted if each.added}
-    for each in diff.marked:
-        if each.step_id in notes:
-            yield _ended(f"{each.step_id} {each.after}: {notes.pop(each.step_id)}")
-    noted = {each.step_id for each in diff.noted if each.added}
-    for status in dict.fromkeys(each.after for each in diff.marked):
-        plain = [each.step_id for each in diff.marked if each.after == status and each.step_id not in noted]
-        if plain:
-            yield f"{_names(plain)} {status}."
-    for step_id, text in notes.items():
-        yield _ended(f"{step_id} noted: {text}")
-    dropped = [each.step_id for each in diff.noted if not each.added]
-    if dropped:
-        yield f"Notes of {_names(dropped)} removed."
+    yield from _marks_and_notes(diff)
     for titled in diff.retitled:
         yield _ended(f"{titled.step_id} retitled: {titled.after}")
     if diff.detailed:
@@ -273,6 +260,24 @@ def _sentences(diff: PlanDiff) -> Iterator[str]:
         yield f"Moved {_names([each.step_id for each in diff.moved])}."
     if diff.status is not None:
         yield from _status(*diff.status)
+
+
+def _marks_and_notes(diff: PlanDiff) -> Iterator[str]:
+    notes = {each.step_id: " ".join(each.added) for each in diff.noted if each.added}
+    marked = {each.step_id: each.after for each in diff.marked}
+    for step_id, status in marked.items():
+        if step_id in notes:
+            yield _ended(f"{step_id} {status}: {notes[step_id]}")
+    for status in dict.fromkeys(marked.values()):
+        plain = [step_id for step_id in marked if marked[step_id] == status and step_id not in notes]
+        if plain:
+            yield f"{_names(plain)} {status}."
+    for step_id, text in notes.items():
+        if step_id not in marked:
+            yield _ended(f"{step_id} noted: {text}")
+    dropped = [each.step_id for each in diff.noted if not each.added]
+    if dropped:
+        yield f"Notes of {_names(dropped)} removed."
 
 
 def _status(before: PlanStatus | None, after: PlanStatus | None) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import attrs
 
@@ -52,5 +51,12 @@ def announce_plan(session: Session) -> None:
 def _changed(commit: Commit[Plan]) -> PlanChanged | None:
     if commit.before == commit.after:
         return None  # such as a mark that says what was so
-    change = commit.change
-    ...
+    return PlanChanged(
+        commit.before,
+        commit.after,
+        commit.version,
+        commit.actor,
+        commit.call_id,
+        commit.origin,
+        commit.session_id,
+    )

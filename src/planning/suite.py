@@ -18,6 +18,7 @@ from planning.commands import (
     UpdateStep,
 )
 from planning.errors import Problem, ToolError, ToolValidationError
+from planning.events import announce_plan
 from planning.model import Plan
 from planning.reducers import REDUCERS, mark_steps
 from planning.render import reply
@@ -35,11 +36,12 @@ Handler = Callable[[Any, Plan | None], Any]
 
 
 def register_plan(session: Session) -> None:
-    """Register the plan's reducers with a session; once or more often is the same."""
+    """Register the plan's reducers with a session, and announce its changes; once is enough."""
     session.register_reducer(Plan, replace_latest)
     for command, reducer in REDUCERS.items():
         session.register_reducer(command, reducer, Plan)
     session.register_reducer(MarkSteps, mark_steps, Plan)
+    announce_plan(session)
 
 
 def planning_tools(session: Session) -> tuple[Tool, ...]:

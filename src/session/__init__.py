@@ -14,8 +14,8 @@ from session.errors import (
     TransactionError,
     VersionError,
 )
-from session.events import PromptExecuted, PromptRendered, SessionEvent, ToolFailed, ToolInvoked
-from session.history import Change, PastState, Reset, Rewound, RolledBack
+from session.events import PromptExecuted, PromptRendered, SessionEvent, SessionId, ToolFailed, ToolInvoked
+from session.history import Change, Commit, PastState, Reset, Rewound, RolledBack
 from session.reducers import (
     Reducer,
     append,
@@ -35,6 +35,7 @@ __all__ = [
     "Snapshot",
     "Transaction",
     "Change",
+    "Commit",
     "PastState",
     "Rewound",
     "RolledBack",
@@ -44,6 +45,7 @@ __all__ = [
     "PublishResult",
     "HandlerFailure",
     "SessionEvent",
+    "SessionId",
     "ToolInvoked",
     "ToolFailed",
     "PromptRendered",

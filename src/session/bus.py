@@ -113,7 +113,9 @@ class InProcessEventBus:
         self._numbers = count()
         # By the session whose events they want; None for those of all sessions.
         self._subscriptions: dict[SessionId | None, tuple[_Subscription, ...]] = {}
-        self._known: dict[tuple[type, SessionId | None], tuple[Handler, ...]] = {}
+        self._types: dict[type, int] = {}  # how many subscriptions each type has
+        self._wanted: dict[type, bool] = {}
+        self._known: dict[SessionId | None, dict[type, tuple[Handler, ...]]] = {}
 
     def subscribe(
         self,
@@ -140,6 +142,7 @@ class InProcessEventBus:
         wanted = None if session_id is None else session_id_of(session_id)
         with self._lock.lock:
             self._known = {}  # first: a child that is forked in between must not find what is outdated
+            self._count(event_type, 1)
             added = _Subscription(next(self._numbers), event_type, handler)
             self._subscriptions[wanted] = (*self._subscriptions.get(wanted, ()), added)
 
@@ -162,14 +165,29 @@ class InProcessEventBus:
             if not found:
                 return False
             self._known = {}
+            self._count(event_type, -1)
             self._subscriptions[wanted] = tuple(each for each in subscriptions if each is not found[0])
             if not self._subscriptions[wanted]:
                 del self._subscriptions[wanted]
             return True
 
-    def hears(self, event_type: type, session_id: SessionId | None = None) -> bool:
-        """Whether an event of a type, of a session, has a subscriber."""
-        return bool(self._handlers(event_type, session_id))
+    def _count(self, event_type: type, more: int) -> None:
+        subscribed = self._types.get(event_type, 0) + more
+        if subscribed == more or not subscribed:  # the first, or none any more
+            self._wanted = {}
+        self._types[event_type] = subscribed
+        if not subscribed:
+            del self._types[event_type]
+
+    def hears(self, event_type: type) -> bool:
+        """Whether an event of a type may have a subscriber: one for some session, or for all."""
+        wanted = self._wanted.get(event_type)
+        return self._is_wanted(event_type) if wanted is None else wanted
+
+    def _is_wanted(self, event_type: type) -> bool:
+        with self._lock.lock:
+            wanted = self._wanted[event_type] = any(issubclass(event_type, each) for each in self._types)
+            return wanted
 
     def publish(self, event: object) -> PublishResult:
         """Tell the subscribers, in order; a failing one does not stop the others.
@@ -193,18 +211,18 @@ class InProcessEventBus:
         return PublishResult(event, handlers, failures)
 
     def _handlers(self, event_type: type, session_id: SessionId | None) -> tuple[Handler, ...]:
-        if session_id not in self._subscriptions:
-            session_id = None
-        known = self._known.get((event_type, session_id))
-        if known is not None:
-            return known
+        known = self._known.get(session_id)
+        found = None if known is None else known.get(event_type)
+        return self._find(event_type, session_id) if found is None else found
+
+    def _find(self, event_type: type, session_id: SessionId | None) -> tuple[Handler, ...]:
         with self._lock.lock:
-            wanting = self._subscriptions.get(None, ())
-            if session_id is not None:
-                own = self._subscriptions.get(session_id, ())
-                wanting = tuple(sorted((*wanting, *own), key=attrgetter("number")))
+            own = () if session_id is None else self._subscriptions.get(session_id, ())
+            if not own and session_id is not None:
+                return self._handlers(event_type, None)  # of a session that nobody hears nothing is kept
+            wanting = sorted((*self._subscriptions.get(None, ()), *own), key=attrgetter("number"))
             found = tuple(each.handler for each in wanting if issubclass(event_type, each.event_type))
-            self._known[event_type, session_id] = found
+            self._known.setdefault(session_id, {})[event_type] = found
             return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import attrs
 
@@ -17,8 +17,10 @@ from session.slices import Slice, items_of, latest_of
 
 __all__ = [
     "REPLAYED",
+    "Announcement",
     "Base",
     "Change",
+    "Commit",
     "Entry",
     "PastState",
     "Reset",
@@ -141,6 +143,44 @@ class Entry:
         pairs = zip(self.parts, following, strict=True)
         events = (part for part, after in pairs if value_of(after) is not part)
         return Change(self.version, self.at, tuple(events), self.actor, self.call_id, self.changed)
+
+
+@attrs.frozen
+class Commit(Generic[S]):
+    """A slice before and after a commit, for who makes an announcement of it; see ``Session.announce``.
+
+    Attributes:
+        before: The newest item of the slice before; None when there was none.
+        after: The newest item now; None when there is none any more.
+        version: The version that the commit made.
+        actor: As in ``Change``.
+        call_id: As in ``Change``.
+        origin: ``session``; ``store`` for a change that another process made.
+        session_id: The session.
+    """
+
+    before: S | None
+    after: S | None
+    version: int
+    actor: str | None
+    call_id: str | None
+    origin: str
+    session_id: SessionId
+
+
+@attrs.frozen
+class Announcement:
+    """What is published after a commit that replaced a slice.
+
+    Attributes:
+        slice_type: The type of the slice's items.
+        event_type: The type of what is published.
+        make: Makes it; None for nothing to say.
+    """
+
+    slice_type: type
+    event_type: type
+    make: Callable[[Commit[Any]], object | None]
 
 
 class PastState:

@@ -21,7 +21,19 @@ from session.bus import (
 )
 from session.errors import IdentityError, SessionBusyError, SnapshotError, shown
 from session.events import SessionEvent, SessionId, addressed, session_id_of
-from session.history import Change, PastState, Reset, Rewound, RolledBack, Slices, View, is_log, last_version
+from session.history import (
+    Announcement,
+    Change,
+    Commit,
+    PastState,
+    Reset,
+    Rewound,
+    RolledBack,
+    Slices,
+    View,
+    is_log,
+    last_version,
+)
 from session.reducers import Reducer, check_limit
 from session.slices import items_of
 from session.snapshot import Snapshot
@@ -85,7 +97,7 @@ class Session:
         self._created_at = datetime.now(UTC) if created_at is None else created_at
         self._tags = MappingProxyType(tags)
         self._delivering: SessionEvent | None = None
-        self._state = State(self._session_id, history)
+        self._state = State(self._session_id, history, _hearing(self._bus))
         self._close = _subscribe(self, self._bus)
         if parent is not None:
             with parent._state.lock:
@@ -265,6 +277,32 @@ class Session:
         require_function("view", view, "nobody would await it")
         self._state.views = {**self._state.views, slice_type: view}
 
+    def announce(
+        self,
+        slice_type: type[S],
+        event_type: type[Any],
+        make: Callable[[Commit[S]], object | None],
+    ) -> None:
+        """Publish something on the bus after each commit that replaced a slice, whichever way it came.
+
+        It is made when the bus has a subscriber for it alone, it is not reduced, and it is in no log.
+
+        Args:
+            slice_type: The type of the slice's items.
+            event_type: The type of what is published.
+            make: Makes it; None for nothing to say.
+
+        Raises:
+            TypeError: A type is not a class, or ``make`` cannot be called or is a coroutine function.
+        """
+        for kind in (slice_type, event_type):
+            _require_class(kind)
+        require_function("announcement", make, "nobody would await it")
+        with self._state.lock:
+            added = Announcement(slice_type, event_type, make)
+            if added not in self._state.announcements:
+                self._state.announcements += (added,)
+
     def transaction(self, *, actor: str | None = None, call_id: str | None = None) -> Transaction:
         """Check and change as one: nobody else changes this session inside the block.
 
@@ -406,13 +444,13 @@ class Session:
             session_id=session_id,
             tags=self._tags if tags is None else tags,
         )
-        copy._state = self._state.copy(copy.session_id, slices)
+        copy._state = self._state.copy(copy.session_id, slices, _hearing(copy._bus))
         return copy
 
     # The bus
 
-    def _deliver(self, event: SessionEvent) -> PublishResult:
-        """Tell the bus of an event that this session has reduced already."""
+    def _deliver(self, event: Any) -> PublishResult:
+        """Publish what this session has reduced already."""
         self._delivering = event
         try:
             return self._bus.publish(event)
@@ -442,6 +480,12 @@ def _check_parent(parent: Session | None, child: Session, identity: SessionId) -
 def _require_class(kind: object) -> None:
     if not isinstance(kind, type):
         raise TypeError(f"event_type and slice_type must be classes, got {shown(kind)}")
+
+
+def _hearing(bus: EventBus) -> Callable[[type], bool]:
+    """What says whether a bus has a subscriber for a type; a bus that cannot say may have one."""
+    hears: Callable[[type], bool] = getattr(bus, "hears", lambda _type: True)
+    return hears
 
 
 def _subscribe(session: Session, bus: EventBus) -> Callable[[], object]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from threading import get_ident
 from typing import Any
@@ -14,7 +14,9 @@ from session.errors import ReducerError, SessionBusyError, TransactionError, Ver
 from session.events import SessionEvent, SessionId
 from session.history import (
     REPLAYED,
+    Announcement,
     Base,
+    Commit,
     Entry,
     Restored,
     Slices,
@@ -71,17 +73,19 @@ class State(ProcessLock):
     """
 
     __slots__ = (
-        "_based_on", "_entries", "_registered", "deferred", "history", "open", "routes", "session_id",
-        "slices", "telling", "untold", "views",
+        "_based_on", "_entries", "_registered", "announcements", "deferred", "hears", "history", "open",
+        "routes", "session_id", "slices", "telling", "untold", "views",
     )  # fmt: skip
 
-    def __init__(self, session_id: SessionId, history: int | None) -> None:
+    def __init__(self, session_id: SessionId, history: int | None, hears: Callable[[type], bool]) -> None:
         super().__init__()
         self.session_id = session_id
+        self.hears = hears
+        self.announcements: tuple[Announcement, ...] = ()
         self.history = history
         self.slices: Slices = {}
         self.open: Any = None  # the Transaction, whose module imports this one
-        self.untold: deque[SessionEvent] = deque()  # committed, and to be published on the bus
+        self.untold: deque[object] = deque()  # committed, and to be published on the bus
         self.deferred: deque[SessionEvent] = deque()  # to be published when the open transaction is over
         self.telling: int | None = None  # the thread that publishes on the bus
         self.views: dict[type, View] = {}
@@ -100,10 +104,11 @@ class State(ProcessLock):
             self.telling = None
             self.untold = deque()
 
-    def copy(self, session_id: SessionId, slices: Slices) -> State:
-        """A state with the same routes and views, with these slices, and with a lock of its own."""
-        twin = State(session_id, self.history)
+    def copy(self, session_id: SessionId, slices: Slices, hears: Callable[[type], bool]) -> State:
+        """A state with the same routes, views and announcements, with these slices, and a lock of its own."""
+        twin = State(session_id, self.history, hears)
         with self.lock:
+            twin.announcements = self.announcements
             twin._registered = self._registered
             twin.views = dict(self.views)
             # As tuples: a log's buffer belongs to one state and its lock.
@@ -176,7 +181,7 @@ class State(ProcessLock):
 
     def commit(
         self, slices: Slices, parts: list[Any], actor: str | None, call_id: str | None, *, changed: bool
-    ) -> None:
+    ) -> Iterable[object]:
         """Make slices visible, and the change that made them, as one. The caller holds the lock.
 
         Args:
@@ -185,6 +190,9 @@ class State(ProcessLock):
             actor: Who made the change.
             call_id: The id of the call.
             changed: Whether a slice that is not a log was replaced.
+
+        Returns:
+            What is to be announced of it on the bus.
         """
         last: Any = self.slices.get(Entry)
         version = 1 if last is None else last[0].version + 1
@@ -196,7 +204,23 @@ class State(ProcessLock):
         entry = Entry(version, parts, actor, call_id, changed, datetime.now(UTC), base)
         entries.append(entry)
         slices[Entry] = (entry,)
-        self.slices = slices
+        before, self.slices = self.slices, slices
+        if changed:
+            for announcement in self.announcements:
+                if self.hears(announcement.event_type):
+                    return self.announced(before, entry, "session")
+        return ()
+
+    def announced(self, before: Slices, entry: Entry, origin: str) -> list[object]:
+        """What is to be announced of the commit that made the slices what they are."""
+        made = list[object]()
+        for each in self.announcements:
+            old, new = before.get(each.slice_type, ()), self.slices.get(each.slice_type, ())
+            if old is not new and self.hears(each.event_type):
+                of = (entry.version, entry.actor, entry.call_id, origin, self.session_id)
+                announced = each.make(Commit(latest_of(old), latest_of(new), *of))
+                made += [] if announced is None else [announced]
+        return made
 
     def changes_after(self, version: int) -> list[Entry]:
         """The changes after a version, oldest first.

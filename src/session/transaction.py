@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from threading import get_ident
 from types import TracebackType
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ from session.state import BUSY, State
 __all__ = ["Transaction"]
 
 S = TypeVar("S")
-Deliver = Callable[[SessionEvent], PublishResult]
+Deliver = Callable[[Any], PublishResult]
 
 _NOT_HERE = "the transaction is not open here: use it inside its own with block, and not inside a nested one"
 
@@ -99,12 +99,13 @@ class Transaction:
                     outer._has_event = outer._has_event or self._has_event
                     outer._actor = outer._actor or self._actor
                     outer._call_id = outer._call_id or self._call_id
-                else:
-                    if self._changed or self._has_event:
-                        slices = self.slices if self._is_own else self.slices.copy()
-                        state.commit(slices, self._parts, self._actor, self._call_id, changed=self._changed)
-                    if self._told:
-                        self._tell()
+                elif self._changed or self._has_event:
+                    slices = self.slices if self._is_own else self.slices.copy()
+                    announced = state.commit(
+                        slices, self._parts, self._actor, self._call_id, changed=self._changed
+                    )
+                    if self._told or announced:
+                        self._tell(announced)
             if outer is None and state.deferred:
                 self._publish_deferred()
         finally:
@@ -229,11 +230,12 @@ class Transaction:
         self._dispatched = restored
         self._parts.append(restored)
 
-    def _tell(self) -> None:
+    def _tell(self, announced: Iterable[object]) -> None:
         """Publish what is committed, in that order, also what subscribers commit meanwhile."""
         state = self._state
         untold = state.untold
         untold.extend(self._told)
+        untold.extend(announced)
         if state.telling is not None:
             return  # a subscriber committed this: whoever tells it of its event goes on with these
         state.telling = get_ident()
@@ -241,7 +243,7 @@ class Transaction:
             while untold:
                 event = untold.popleft()
                 published = self._deliver(event)
-                if event is self._told[-1]:
+                if self._told and event is self._told[-1]:
                     self.published = published
         finally:
             state.telling = None

@@ -150,9 +150,7 @@ class TestLife:
         assert session.publish(ping(session, 1)).ok
         assert numbers(session.select_all(Ping)) == numbers(tuple(heard)) == [1]
 
-    def test_a_bus_holds_no_session_and_drops_one_that_is_gone(
-        self, bus: InProcessEventBus
-    ) -> None:
+    def test_a_bus_holds_no_session_and_drops_one_that_is_gone(self, bus: InProcessEventBus) -> None:
         session = Session(bus=bus)
         event = ping(session)
         session.publish(event)

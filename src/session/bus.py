@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import Callable
 from functools import partial
 from itertools import count
@@ -18,6 +19,7 @@ from session.locks import ProcessLock
 __all__ = ["EventBus", "HandlerFailure", "InProcessEventBus", "PublishResult"]
 
 E = TypeVar("E")
+T = TypeVar("T")
 Handler = Callable[[Any], object]
 
 
@@ -224,6 +226,45 @@ class InProcessEventBus:
             found = tuple(each.handler for each in wanting if issubclass(event_type, each.event_type))
             self._known.setdefault(session_id, {})[event_type] = found
             return found
+
+
+def hearing(bus: EventBus) -> Callable[[type], bool]:
+    """What says whether a bus has a subscriber for a type; a bus that cannot say may have one."""
+    hears: Callable[[type], bool] = getattr(bus, "hears", lambda _type: True)
+    return hears
+
+
+def listen(
+    bus: EventBus, owner: T, session_id: SessionId, receive: Callable[[T, SessionEvent], None]
+) -> Callable[[], object]:
+    """Let an object hear a session's events without the bus keeping it alive.
+
+    Args:
+        bus: The bus. One without routes by session hands over the events of every session.
+        owner: The object.
+        session_id: The session.
+        receive: Takes the owner and an event.
+
+    Returns:
+        How to stop that.
+    """
+
+    def hear(event: SessionEvent) -> None:
+        found = itself()
+        if found is None:
+            stop()
+        else:
+            receive(found, event)
+
+    def stop(_itself: object = None) -> bool:
+        return bus.unsubscribe(SessionEvent, hear, **options)
+
+    both = (bus.subscribe, bus.unsubscribe)
+    has_routes = all("session_id" in inspect.signature(each).parameters for each in both)
+    options = {"session_id": session_id} if has_routes else {}
+    itself = weakref.ref(owner, stop if has_routes else None)
+    bus.subscribe(SessionEvent, hear, **options)
+    return stop
 
 
 def require_function(role: str, function: object, reason: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import weakref
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -15,6 +13,8 @@ from session.bus import (
     HandlerFailure,
     InProcessEventBus,
     PublishResult,
+    hearing,
+    listen,
     log_failure,
     require_function,
     require_receiver,
@@ -97,8 +97,8 @@ class Session:
         self._created_at = datetime.now(UTC) if created_at is None else created_at
         self._tags = MappingProxyType(tags)
         self._delivering: SessionEvent | None = None
-        self._state = State(self._session_id, history, _hearing(self._bus))
-        self._close = _subscribe(self, self._bus)
+        self._state = State(self._session_id, history, hearing(self._bus))
+        self._close = listen(self._bus, self, identity, Session._hear)
         if parent is not None:
             with parent._state.lock:
                 parent._children = (*parent._children, self)
@@ -444,7 +444,7 @@ class Session:
             session_id=session_id,
             tags=self._tags if tags is None else tags,
         )
-        copy._state = self._state.copy(copy.session_id, slices, _hearing(copy._bus))
+        copy._state = self._state.copy(copy.session_id, slices, hearing(copy._bus))
         return copy
 
     # The bus
@@ -460,10 +460,14 @@ class Session:
         finally:
             self._delivering = None
 
-    def _receive(self, event: SessionEvent) -> None:
-        """Reduce an event of this session that somebody else put on the bus."""
-        with Transaction(self._state, self._deliver) as transaction:
-            transaction.reduce(event)
+    def _hear(self, event: SessionEvent) -> None:
+        """Reduce an event of this session that other code published on the bus."""
+        if event is self._delivering:
+            return
+        require_receiver(event)
+        if event.session_id == self._session_id:
+            with Transaction(self._state, self._deliver) as transaction:
+                transaction.reduce(event)
 
 
 def _check_parent(parent: Session | None, child: Session, identity: SessionId) -> None:
@@ -480,33 +484,3 @@ def _check_parent(parent: Session | None, child: Session, identity: SessionId) -
 def _require_class(kind: object) -> None:
     if not isinstance(kind, type):
         raise TypeError(f"event_type and slice_type must be classes, got {shown(kind)}")
-
-
-def _hearing(bus: EventBus) -> Callable[[type], bool]:
-    """What says whether a bus has a subscriber for a type; a bus that cannot say may have one."""
-    hears: Callable[[type], bool] = getattr(bus, "hears", lambda _type: True)
-    return hears
-
-
-def _subscribe(session: Session, bus: EventBus) -> Callable[[], object]:
-    """Let a session hear a bus without the bus keeping it alive; returns how to stop that."""
-
-    def receive(event: SessionEvent) -> None:
-        session = itself()
-        if session is None:
-            stop()
-        elif event is not session._delivering:
-            require_receiver(event)
-            if event.session_id == session._session_id:
-                session._receive(event)
-
-    def stop(_itself: object = None) -> bool:
-        return bus.unsubscribe(SessionEvent, receive, **options)
-
-    # A bus without routes by session hands every event to every session, which then looks itself.
-    both = (bus.subscribe, bus.unsubscribe)
-    has_routes = all("session_id" in inspect.signature(each).parameters for each in both)
-    options = {"session_id": session._session_id} if has_routes else {}
-    itself = weakref.ref(session, stop if has_routes else None)
-    bus.subscribe(SessionEvent, receive, **options)
-    return stop

@@ -211,7 +211,7 @@ def test_a_session_that_keeps_few_changes_says_which() -> None:
     assert session.at(97).select_latest(Note) == Note("96")
     for call in (session.at, session.history, session.rewind, session.fork):
         with pytest.raises(VersionError) as caught:
-            call(96)  # type: ignore[operator]  # they have nothing else in common
+            call(96)
         assert str(caught.value) == (
             "version 96 is not kept any more: the session keeps its last 3 changes; ask for 97 or later"
         )

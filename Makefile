@@ -17,7 +17,9 @@ demo: $(VENV)/installed ## set up .venv, replay an agent's transcript, run a wor
 	@echo
 	@$(BIN)/python examples/filings/answer.py
 	@echo
-	@$(BIN)/planning ask
+	@shop=$$(mktemp -d) && trap 'rm -rf "$$shop"' EXIT && $(BIN)/python examples/shop/data.py "$$shop/shop.db" \
+	    && $(BIN)/planning ask "Which customers spent the most?" --db "$$shop/shop.db" \
+	        --sql-from examples/shop/spent_most.sql
 
 test: ## run the tests against the built wheel, the slow ones with CI=true; PYTEST_ARGS="..." goes to pytest
 	@scripts/test-wheel "$(PYTHON)" $(PYTEST_ARGS)

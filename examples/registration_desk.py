@@ -1,17 +1,20 @@
-"""A registration desk: what a planner writes for three requests, and what the user is told then."""
+"""A registration desk: what a planner writes for three requests, and the answers to the user."""
 
 import asyncio
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from planning.examples.registration import RegistrationDesk, create_database, registration_tools
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the repository, from wherever it is run
+
+from examples.registration import RegistrationDesk, create_database, registration_tools
 from planning.tools import ToolRegistry, execute_tools, parse_planner_output, should_execute_tools
 
 try:
     from aiosmtpd.smtp import SMTP
 except ImportError:
-    raise SystemExit("this example runs a mail server of its own: pip install aiosmtpd") from None
+    raise SystemExit("this example runs its own mail server: pip install aiosmtpd") from None
 
 CONVERSATION = [
     (

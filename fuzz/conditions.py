@@ -1,4 +1,4 @@
-"""Conditions that nobody wrote, against the memory of a workflow; see ``harness`` for how to call it."""
+"""Random conditions against the memory of a workflow; see ``harness`` for how to call it."""
 
 from __future__ import annotations
 

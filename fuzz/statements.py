@@ -58,8 +58,8 @@ def _seen(file: Path) -> list[tuple[str, int, int]]:
 
 @cache
 def _database() -> tuple[Any, Path]:
+    from examples.shop import create_database  # noqa: PLC0415 - as above
     from planning.agent import SqlDatabase  # noqa: PLC0415 - the fuzzer is to watch it being loaded
-    from planning.examples.shop import create_database  # noqa: PLC0415 - as above
 
     folder = tempfile.TemporaryDirectory()
     os.chdir(folder.name)  # a file that a statement names would be made here

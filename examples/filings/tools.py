@@ -42,7 +42,7 @@ def _not_a_date(text: str) -> list[str]:
         is_date = date.fromisoformat(text).isoformat() == text
     except ValueError:
         is_date = False
-    return [] if is_date else [f"{text!r} is no date; write YYYY-MM-DD, such as 2022-12-31"]
+    return [] if is_date else [f"{text!r} is not a date; write YYYY-MM-DD, such as 2022-12-31"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def filings_tools(database: Path) -> list[ToolSpec]:
 
 
 def tools() -> list[ToolSpec]:
-    """The tool on a file of its own, which is gone when the program ends."""
+    """The tool on its own file, which is deleted when the program ends."""
     folder = Path(tempfile.mkdtemp(prefix="filings-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     create_database(folder / "filings.db")

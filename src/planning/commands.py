@@ -1,6 +1,6 @@
 """The commands: frozen requests for a change, one for each planning tool.
 
-Field metadata carries what a model is told about a field, the rule that its text must keep, and
+Field metadata holds the description of a field for the model, the rule for its text, and
 under ``repair`` what turns a value of the wrong shape into the one that is meant.
 """
 
@@ -72,7 +72,7 @@ class MarkStep:
 
 @dataclass(slots=True, frozen=True)
 class MarkSteps:
-    """Several marks as one change: for programs that mark many steps; no tool of a model's sends it.
+    """Several marks as one change: for programs that mark many steps; a model cannot send it.
 
     With ``is_last`` the plan is completed afterwards, also when steps of it are blocked or it has none: the
     work that it shows is over.

@@ -54,13 +54,13 @@ class Problem:
     Attributes:
         message: What is wrong, and what to send instead.
         path: Where, such as ``initial_steps[1].title``; empty for the call as a whole.
-        tells: Whether message or path may hold a part of what was sent, which a tool with private
-            data tells nobody.
+        quotes: Whether message or path may contain a part of what was sent: a tool with private data
+            does not show those.
     """
 
     message: str = attrs.field(converter=writable)
     path: str = ""
-    tells: bool = attrs.field(default=True, eq=False, repr=False)
+    quotes: bool = attrs.field(default=True, eq=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message
@@ -88,7 +88,7 @@ class ToolError(Exception):
         return _rebuild, (type(self), self.args, self.__dict__)
 
     def user_message(self) -> str:
-        """What a person may be told."""
+        """The message for a person."""
         return self.message
 
 
@@ -113,10 +113,10 @@ class ToolValidationError(ToolError, ValueError):
 def _spell(problems: tuple[Problem, ...]) -> str:
     if len(problems) == 1:
         return cut(str(problems[0]), _LONGEST)
-    told = [f"- {problem}" for problem in problems[:_LISTED]]
-    if sum(map(len, told)) > _LONGEST:
-        told = [cut(each, _LONGEST // _LISTED) for each in told]
-    lines = [f"{len(problems)} problems:", *told]
+    listed = [f"- {problem}" for problem in problems[:_LISTED]]
+    if sum(map(len, listed)) > _LONGEST:
+        listed = [cut(line, _LONGEST // _LISTED) for line in listed]
+    lines = [f"{len(problems)} problems:", *listed]
     if len(problems) > _LISTED:
         lines.append(f"- and {len(problems) - _LISTED} more")
     return "\n".join(lines)
@@ -136,14 +136,14 @@ def _rebuild(kind: type[ToolError], args: tuple[Any, ...], state: dict[str, Any]
 
 
 def show(value: object) -> str:
-    """A wrong value as it may stand in a message: short, ASCII, and never a large one written out."""
+    """A wrong value as a message shows it: short and ASCII; large values are never written out."""
     if not isinstance(value, str):
         return f"a value of type {type(value).__name__}"
     return ascii(str(value) if len(value) <= _SHOWN else value[: _SHOWN - 3] + "...")
 
 
 def unknown_option(value: object, options: Iterable[object]) -> str:
-    """The message for a value that is none of the options, with the one that means the same."""
+    """The message for a value that is not one of the options, with the option that means the same."""
     known = list(map(str, options))
     meant = _MEANT.get(" ".join(_words(value[:_LONGEST_NAME]))) if isinstance(value, str) else None
     hint = f"did you mean {meant}? " if meant in known else ""

@@ -1,6 +1,6 @@
 """Handlers: a command and the plan in, the normalised command out, or a refusal with every problem.
 
-They change nothing. What they let through, the reducers carry out.
+They change nothing: reducers carry out the commands that they accept.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def add_step(command: AddStep, plan: Plan | None) -> AddStep:
     """Check steps to append to an active plan.
 
     Raises:
-        ToolValidationError: No active plan, no steps, or a text breaks its rule.
+        ToolValidationError: No active plan, no steps, or text that breaks its rule.
     """
     problems = _lifecycle(plan, command)
     problems += _steps("steps", command.steps) or _empty(command.steps)
@@ -68,7 +68,7 @@ def update_step(command: UpdateStep, plan: Plan | None) -> UpdateStep:
     """Check a change of a step's title or details in an active plan; blank details are ``""``.
 
     Raises:
-        ToolValidationError: No active plan, no such step, nothing to change, or a text breaks its
+        ToolValidationError: No active plan, no such step, nothing to change, or text that breaks its
             rule.
     """
     step_id, wrong = _step_id(command.step_id, plan)
@@ -97,7 +97,7 @@ def mark_step(command: MarkStep, plan: Plan | None) -> MarkStep:
         problems.append(Problem(unknown_option(command.status, STEP_STATUSES), "status"))
     problems += [] if command.note is None else _text("note", command.note, NOTE)
     _refuse(problems)
-    assert status is not None  # noqa: S101 - refused a line ago; tells the type checker
+    assert status is not None  # noqa: S101 - refused a line ago; for the type checker
     note = None if command.note is None else _clean(NOTE, command.note)
     return MarkStep(step_id, status, note)
 
@@ -146,7 +146,7 @@ def _is_normal_mark(command: MarkStep, plan: Plan | None) -> bool:
 
 
 def diagnose(command: type[Command], arguments: Mapping[str, Any], plan: Plan | None) -> list[Problem]:
-    """What the plan has against arguments that are not well-formed enough to become a command."""
+    """The plan's problems with arguments that are too malformed to become a command."""
     reason = refusal(plan, command)
     problems = [] if reason is None else [Problem(reason)]
     if isinstance(arguments.get("step_id"), str) and command in {UpdateStep, MarkStep}:
@@ -224,7 +224,7 @@ def _status(value: object) -> StepStatus | None:
 
 def _clean(rule: TextRule, value: str) -> str:
     text = rule.clean(value)
-    assert text is not None  # noqa: S101 - blank text was refused before; tells the type checker
+    assert text is not None  # noqa: S101 - blank text was refused before; for the type checker
     return text
 
 

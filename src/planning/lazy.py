@@ -16,7 +16,7 @@ def lazy_names(
 
     Args:
         package: Its name.
-        namespace: Its ``globals()``; a name that was asked for stands there from then on.
+        namespace: Its ``globals()``, where each name is kept once it was loaded.
         homes: For each name that is loaded late, the module below the package that has it.
         names: All public names.
     """

@@ -26,7 +26,7 @@ class PlanStep:
         step_id: ``S###``, given out by the reducers, unique in its plan.
         title: What to do, in one line.
         details: More about it, or None.
-        status: Where it stands.
+        status: Its progress.
         notes: What was observed, oldest first.
     """
 
@@ -70,7 +70,7 @@ class Plan:
         """Refuse what was read from outside and no session holds; ``Snapshot.from_json`` calls it.
 
         Raises:
-            ValueError: There are several plans, a step id is there twice, or a text breaks its rule.
+            ValueError: There are several plans, a step id occurs twice, or text that breaks its rule.
         """
         if len(plans) > 1:
             raise ValueError(f"a session has one plan, got {len(plans)}")
@@ -91,14 +91,14 @@ class Plan:
 
 
 def _require(place: str, text: str, rule: TextRule) -> None:
-    """Refuse a text that the handlers would have refused or changed."""
+    """Refuse text that the handlers would have refused or changed."""
     if not rule.keeps(text) and (rule.problems(text) or rule.clean(text) != text):
         problem = next(iter(rule.problems(text)), "blank, or with blanks around it")
         raise ValueError(f"{place}: {problem}")
 
 
 def index_of(steps: Sequence[PlanStep], step_id: str) -> int | None:
-    """Where the step with an id stands; None when there is none.
+    """The index of the step with an id, or None.
 
     Steps are numbered from 1 in order, so it looks there first.
     """
@@ -112,7 +112,7 @@ def index_of(steps: Sequence[PlanStep], step_id: str) -> int | None:
 
 
 def plain_status(value: Any) -> Any:
-    """The status that a text spells in its own way, such as ``Done`` or ``in progress``; else the value."""
+    """The status that a string spells differently, such as ``Done`` or ``in progress``; else the value."""
     if not isinstance(value, str):
         return value
     spelled = _squeezed(str.__str__(value))  # of a string enum, its value

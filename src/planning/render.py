@@ -23,7 +23,7 @@ def plan_text(plan: Plan) -> str:
     """The whole plan: the objective, then a line a step with its details and notes below it.
 
     A plan that is too long for one message is shown in part: the done steps without details and notes; or
-    else the done steps in a row as one line, and of the others as many as there is room for, from the
+    else consecutive done steps as one line, and as many of the others as fit, from the
     current step on.
     """
     done = _count_done(plan.steps)
@@ -80,7 +80,7 @@ def _block(step: PlanStep) -> str:
 
 
 def _brief_block(step: PlanStep) -> str:
-    """A step where there is little room: a done one on one line, any other with its last notes."""
+    """A step in brief: a done one on one line, any other with its last notes."""
     if step.status == "done":
         step = replace(step, details=None, notes=())
     elif len(step.notes) > _LAST_NOTES:
@@ -90,7 +90,7 @@ def _brief_block(step: PlanStep) -> str:
 
 
 def _excerpt(steps: tuple[PlanStep, ...]) -> str:
-    """The steps from the one before the current on, then earlier ones, as long as there is room for more."""
+    """The steps from the one before the current on, then earlier ones, as many as fit."""
     blocks = list[tuple[str, tuple[PlanStep, ...]]]()
     for is_done, run in groupby(steps, key=lambda step: step.status == "done"):
         if is_done:

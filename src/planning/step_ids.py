@@ -38,7 +38,7 @@ def as_text(step_id: Any) -> Any:
 def written_alike(step_id: str, known: Iterable[str]) -> list[str]:
     """The known ids that differ from an id in case, in zeros or by the S alone: S001 for ``S1`` or ``1``."""
     meant = _without_shape(step_id)
-    return [each for each in known if _without_shape(each) == meant]
+    return [step_id for step_id in known if _without_shape(step_id) == meant]
 
 
 def _without_shape(step_id: str) -> str:

@@ -1,8 +1,11 @@
-"""The six planning tools bound to a session: the only joint of core, tools and session."""
+"""The plan of a session: its six tools, and the mirror that shows other work in it.
+
+This is the only joint of core, tools and session.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -19,7 +22,7 @@ from planning.commands import (
 )
 from planning.errors import Problem, ToolError, ToolValidationError
 from planning.events import announce_plan
-from planning.model import Plan
+from planning.model import Plan, StepStatus
 from planning.reducers import REDUCERS, mark_steps
 from planning.render import reply
 from planning.tools.context import ToolContext
@@ -29,14 +32,16 @@ from planning.tools.tool import Tool
 from session import Session, ToolInvoked, replace_latest
 from session.transaction import Transaction
 
-__all__ = ["carry_out", "planning_tools", "register_plan"]
+__all__ = ["Mark", "PlanMirror", "carry_out", "planning_tools", "register_plan", "shows"]
 
 C = TypeVar("C")
 Handler = Callable[[Any, Plan | None], Any]
+Mark = tuple[int, StepStatus, str | None]
+"""A step of a mirrored plan by its index, its new status, and a note."""
 
 
 def register_plan(session: Session) -> None:
-    """Register the plan's reducers with a session, and announce its changes; once is enough."""
+    """Register the plan's reducers with a session, and its announcement; again is no change."""
     session.register_reducer(Plan, replace_latest)
     for command, reducer in REDUCERS.items():
         session.register_reducer(command, reducer, Plan)
@@ -119,7 +124,7 @@ def planning_tools(session: Session) -> tuple[Tool, ...]:
 
 
 def _foreign(session: Session, name: str, context: ToolContext) -> list[Problem]:
-    """What a call in the name of another session than the tool's own is refused with."""
+    """The refusal of a call with the context of another session."""
     if context.session is None or context.session is session:
         return []
     remedy = "use the tools of this session's PlanningToolsSection"
@@ -129,7 +134,7 @@ def _foreign(session: Session, name: str, context: ToolContext) -> list[Problem]
 def _diagnosis(
     session: Session, name: str, command: type[Command]
 ) -> Callable[[Mapping[str, Any], ToolContext], list[Problem]]:
-    """What the plan has against arguments that cannot be decoded; a stranger hears nothing of it."""
+    """The plan's problems with arguments that cannot be decoded; not for another session's call."""
 
     def diagnose(arguments: Mapping[str, Any], context: ToolContext) -> list[Problem]:
         plan = session.select_latest(Plan)
@@ -143,12 +148,12 @@ def carry_out(transaction: Transaction, name: str, handler: Handler, command: C)
 
     Args:
         transaction: The session's.
-        name: Who asks, for the message.
-        handler: The command's.
+        name: The tool's name, for the message.
+        handler: The command's handler.
         command: The command.
 
     Returns:
-        The command as it was carried out, and the plan that it left.
+        The command as it was carried out, and the resulting plan.
 
     Raises:
         ToolValidationError: It is refused; nothing has changed.
@@ -158,8 +163,8 @@ def carry_out(transaction: Transaction, name: str, handler: Handler, command: C)
     checked = handler(command, before)
     transaction.dispatch(checked)
     plan = transaction.latest(Plan)
-    # Reducers build a new plan for every command that a handler let through: the old one
-    # here means that something else answers for the plan, and nothing was carried out.
+    # Reducers build a new plan forevery command that a handler let through: the old one
+    # here means that another reducer replaced ours, and nothing was carried out.
     if plan is None or (plan is before) is not (handler is handlers.read_plan):
         raise ToolError(f"{name} was not carried out: the session's reducers did not take it")
     return checked, plan
@@ -168,7 +173,7 @@ def carry_out(transaction: Transaction, name: str, handler: Handler, command: C)
 def _in_transaction(
     session: Session, name: str, handler: Handler
 ) -> Callable[[Command, ToolContext], ToolResult]:
-    """A tool function that checks a command and carries it out as one."""
+    """A tool function that checks a command and carries it out in one transaction."""
     session_id = session.session_id
     reads = handler is handlers.read_plan
 
@@ -186,3 +191,104 @@ def _in_transaction(
         return result
 
     return run
+
+
+class PlanMirror:
+    """A session's Plan that shows work whose state is kept elsewhere: a workflow's run, an agent's graph.
+
+    It sends the same commands as an agent's tools, through the same handlers. An active plan that shows
+    something else is left alone, whether it is there at the start or replaces the mirror later.
+
+    Attributes:
+        plan: The plan as the mirror last saw it; None before ``begin``.
+    """
+
+    def __init__(self, session: Session, name: str, setup: SetupPlan) -> None:
+        """Prepare a session for a mirror; its plan does not change yet.
+
+        Args:
+            session: The session that holds the plan.
+            name: Who keeps the mirror, for error messages.
+            setup: The plan to show. Its texts must be normalised, as ``fitted`` leaves them.
+        """
+        register_plan(session)
+        self.plan: Plan | None = None
+        self._name = name
+        self._setup = setup
+
+    def begin(self, transaction: Transaction, may_replace: Callable[[Plan], bool], *, is_new: bool) -> bool:
+        """Set the plan up, or keep the one that shows the same work already.
+
+        Args:
+            transaction: The session's, open.
+            may_replace: Says whether an active plan that shows other work may be replaced.
+            is_new: Whether the work starts over: then a plan that shows it is set up again.
+
+        Returns:
+            False if an active plan was left alone.
+
+        Raises:
+            ToolError: The session's reducers did not take the plan.
+        """
+        plan = transaction.latest(Plan)
+        is_shown = plan is not None and shows(plan, self._setup)
+        if plan is not None and plan.status == "active" and not is_shown and not may_replace(plan):
+            return False
+        if is_new or not is_shown:
+            _, plan = carry_out(transaction, self._name, handlers.setup_plan, self._setup)
+        self.plan = plan
+        return True
+
+    def mark(self, transaction: Transaction, marks: Iterable[Mark]) -> bool:
+        """Mark steps, as one change.
+
+        Returns:
+            False if the plan shows this work no longer.
+        """
+        plan = self._latest(transaction)
+        if plan is None:
+            return False
+        commands = [MarkStep(plan.steps[index].step_id, status, note) for index, status, note in marks]
+        return not commands or self._carry_out(transaction, MarkSteps(tuple(commands)))
+
+    def finish(self, transaction: Transaction) -> bool:
+        """Complete the plan, unless steps that others added are open.
+
+        Returns:
+            False if the plan shows this work no longer.
+        """
+        plan = self._latest(transaction)
+        if plan is None:
+            return False
+        added = plan.steps[len(self._setup.initial_steps) :]
+        if plan.status != "active" or any(step.status != "done" for step in added):
+            return True
+        return self._carry_out(transaction, MarkSteps((), is_last=True))
+
+    def _latest(self, transaction: Transaction) -> Plan | None:
+        """The plan, with what others added or marked; None if it shows other work."""
+        plan = transaction.latest(Plan)
+        if plan is not self.plan and (plan is None or not shows(plan, self._setup)):
+            return None
+        self.plan = plan
+        return plan
+
+    def _carry_out(self, transaction: Transaction, command: MarkSteps) -> bool:
+        try:
+            _, self.plan = carry_out(transaction, self._name, handlers.mark_steps, command)
+        except ToolError:  # other reducers answer for the plan
+            return False
+        return True
+
+
+def shows(plan: Plan, setup: SetupPlan) -> bool:
+    """Whether a plan is what a setup made, with whatever was added to it or marked in it since."""
+    return (
+        plan.status != "abandoned"
+        and plan.objective == setup.objective
+        and len(plan.steps) >= len(setup.initial_steps)
+        and all(
+            step.title == new.title and step.details == new.details
+            for step, new in zip(plan.steps, setup.initial_steps, strict=False)
+        )
+    )

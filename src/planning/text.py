@@ -96,7 +96,7 @@ class TextRule:
             if not self._allows(character):
                 seen.setdefault(character, position)
         unspelled = next(
-            (each for each in seen if not _is_control(each) and ascii_spelling(each) is None), None
+            (char for char in seen if not _is_control(char) and ascii_spelling(char) is None), None
         )
         if unspelled is not None:  # to replace the other characters one by one would not help
             yield (
@@ -124,7 +124,7 @@ class TextRule:
 
 
 def ascii_spelling(character: str) -> str | None:
-    """How a character is written in ASCII; empty when it shows nothing; None when there is no way."""
+    """How a character is written in ASCII; empty when it is invisible; None when it cannot be written."""
     import unicodedata  # noqa: PLC0415 - only a refusal needs its tables
 
     if character in _SPELLINGS:
@@ -148,7 +148,7 @@ def fitted(text: str, rule: TextRule) -> str:
     """A text as a plan may hold it: in ASCII, on one line, and with ``...`` where it is cut to the limit.
 
     Returns:
-        The text; empty when nothing of it shows, or when a character of it has no ASCII spelling.
+        The text; empty if all of it is invisible, or if a character has no ASCII spelling.
     """
     if rule.keeps(text):
         return text
@@ -188,4 +188,4 @@ DETAILS = TextRule(limit=512, multiline=True, blank_is_none=True)
 NOTE = TextRule(limit=512, multiline=True)
 STEP_ID = TextRule(limit=64)
 OUTCOME = TextRule(limit=200)
-"""How much of a step's outcome its note tells: a model may read the plan."""
+"""How much of a step's outcome its note shows: a model may read the plan."""

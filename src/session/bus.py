@@ -42,11 +42,11 @@ class HandlerFailure:
 
 
 class PublishResult(NamedTuple):
-    """What became of one published event.
+    """The result of publishing one event.
 
     Attributes:
         event: The event.
-        handlers: The subscribers that were told, in order.
+        handlers: The subscribers that were called, in order.
         failures: Those of them that raised, in order.
     """
 
@@ -84,7 +84,7 @@ class EventBus(Protocol):
         ...
 
     def publish(self, event: object) -> PublishResult:
-        """Tell the subscribers, in order; a failing one does not stop the others."""
+        """Call the subscribers, in order; one that fails does not stop the others."""
         ...
 
 
@@ -135,7 +135,7 @@ class InProcessEventBus:
 
         Raises:
             TypeError: ``event_type`` is not a class, or ``handler`` cannot be called or is a coroutine
-                function: nobody would await it. Schedule the work from a plain function instead.
+                function, which would never be awaited. Schedule the work from a plain function instead.
             IdentityError: ``session_id`` is malformed.
         """
         if not isinstance(event_type, type):
@@ -154,7 +154,7 @@ class InProcessEventBus:
         handler: Callable[[E], object],
         session_id: SessionId | None = None,
     ) -> bool:
-        """Take one subscription back.
+        """Cancel one subscription.
 
         Returns:
             Whether there was one.
@@ -192,11 +192,11 @@ class InProcessEventBus:
             return wanted
 
     def publish(self, event: object) -> PublishResult:
-        """Tell the subscribers, in order; a failing one does not stop the others.
+        """Call the subscribers, in order; one that fails does not stop the others.
 
         Returns:
-            Who was told, and who raised what. A failure is logged too, with the subscriber's name and
-            without its text: that could carry what the event carries.
+            The subscribers that were called, and their failures. A failure is logged too, with the
+            subscriber's name and without its text, which could contain what the event contains.
 
         Raises:
             IdentityError: A session event has no ``session_id``: no session would reduce it.
@@ -207,7 +207,7 @@ class InProcessEventBus:
         for handler in handlers:
             try:
                 handler(event)
-            except Exception as error:  # noqa: BLE001 - the contract: one failure stops nobody else
+            except Exception as error:  # noqa: BLE001 - the contract: one failure does not stop the others
                 failures += (HandlerFailure(handler, error),)
                 log_failure(__name__, "subscriber_failed", event, error, handler)
         return PublishResult(event, handlers, failures)
@@ -304,7 +304,7 @@ def name_of(handler: Handler) -> str:
 
 
 def log_failure(place: str, what: str, event: object, error: Exception, handler: Handler) -> None:
-    """Log a failure by names alone: a text or a traceback could carry what the event carries."""
+    """Log a failure by names alone: its text or traceback could contain what the event contains."""
     import logging  # noqa: PLC0415 - only a failure needs it
 
     names = {"event": type(event).__name__, "error": type(error).__name__, "handler": name_of(handler)}

@@ -71,7 +71,7 @@ def require_plain(kind: type) -> None:
     """
     if kind in {*_AS_IT_IS, *_AS_TEXT, tuple, list, dict, set, frozenset} or issubclass(kind, Enum):
         return
-    builder = next(each for each in kind.__mro__ if "__init__" in vars(each))
+    builder = next(base for base in kind.__mro__ if "__init__" in vars(base))
     is_built = not vars(builder).keys().isdisjoint({"__dataclass_fields__", "__attrs_attrs__"})
     if not is_built and not typing_extensions.is_typeddict(kind):
         raise SnapshotError(
@@ -128,7 +128,7 @@ def _encode_mapping(value: Mapping[Any, Any], place: Place) -> dict[str, Any]:
 class Reader:
     """Turns plain JSON values into values of hinted types.
 
-    One reader reads one document. It remembers what came of a value under a member of a union: unions
+    One reader reads one document. It remembers the result of a value under a member of a union: unions
     inside unions would otherwise be tried over and over, twice as often at each level.
     """
 
@@ -141,7 +141,7 @@ class Reader:
             types: Classes that it may name, beside those of the loaded modules.
 
         Raises:
-            SnapshotError: One of them is no class.
+            SnapshotError: One of them is not a class.
         """
         self._known: dict[str, type] = {}
         for kind in types:
@@ -258,7 +258,7 @@ class Reader:
         return found
 
     def _decode_key(self, text: str, hint: Any, place: Place) -> Any:
-        """A key as its hint has it: a text, or what the text says as JSON."""
+        """A key as its hint requires: the string itself, or its content as JSON."""
         if hint is str or hint is Any:
             return text
         try:
@@ -340,13 +340,13 @@ def _fields(kind: Any) -> tuple[dict[str, _Field], AbstractSet[str]]:
         required = {name for name in hints if _is_required(hints[name], by_default=name in declared)}
         return {name: _Field(hint, name) for name, hint in hints.items()}, required
     fields = {
-        each.name: _Field(
-            hints.get(each.name, Any),
-            getattr(each, "alias", None) or each.name,
-            each.metadata.get("snapshot"),
+        field.name: _Field(
+            hints.get(field.name, Any),
+            getattr(field, "alias", None) or field.name,
+            field.metadata.get("snapshot"),
         )
-        for each in (attrs.fields(kind) if attrs.has(kind) else dataclasses.fields(kind))
-        if each.init
+        for field in (attrs.fields(kind) if attrs.has(kind) else dataclasses.fields(kind))
+        if field.init
     }
     return fields, fields.keys()
 

@@ -44,7 +44,7 @@ class VersionError(SessionError, ValueError):
 class SnapshotError(SessionError, ValueError):
     """A snapshot cannot be written or read; the text names the place and the remedy.
 
-    The text quotes what was read, so it is cut to 2,000 characters, whoever raises it.
+    The text quotes what was read, so it is cut to 2,000 characters.
     """
 
     def __init__(self, message: str) -> None:

@@ -37,8 +37,8 @@ def session_id_of(given: SessionId) -> SessionId:
     """Check a session id. The lower-case text of a UUID is that UUID.
 
     Raises:
-        IdentityError: It is a text that is not a name.
-        TypeError: It is neither a UUID nor a text.
+        IdentityError: It is a string that is not a name.
+        TypeError: It is neither a UUID nor a string.
     """
     if isinstance(given, UUID):
         return given
@@ -76,7 +76,7 @@ def _copied(value: Any) -> Any:
 
 
 class _Undrawn:
-    """An id that is drawn when somebody first asks for it: drawing is the dearest part of an event."""
+    """An id that is drawn when it is first read: drawing it would be a sixth of a mark."""
 
     def draw(self) -> UUID:
         """The id, the same at every call and in every thread."""
@@ -93,7 +93,7 @@ def _drawn(event_id: UUID | _Undrawn) -> UUID:
 
 @attrs.frozen(kw_only=True)
 class SessionEvent:
-    """Base of all events: subscribe to it to hear every one.
+    """Base of all events: subscribe to it to receive all of them.
 
     A session reduces only the events that carry its own ``session_id``, keeps them in a slice of
     their type, and never rewinds that log.
@@ -141,7 +141,7 @@ class ToolFailed(SessionEvent):
 
     Attributes:
         name: The tool's name, as far as it is one.
-        result: What the caller got back. The arguments are not in the event: nobody accepted them.
+        result: What the caller got back. The arguments are not in the event: they were never accepted.
     """
 
     name: str

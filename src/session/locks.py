@@ -1,4 +1,4 @@
-"""A lock that does not outlive the process of the thread that held it."""
+"""A lock that is free again in a forked child."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ProcessLock:
     """The owner of a re-entrant lock that is free in a forked child, whichever thread held it at the fork.
 
     A fork copies a lock as it is, but of the threads only the one that forks. A lock that another
-    thread held would stay locked in the child for ever, so the child gets a new one.
+    thread held would stay locked in the child forever, so the child gets a new one.
     """
 
     __slots__ = ("__weakref__", "lock")

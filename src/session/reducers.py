@@ -54,7 +54,7 @@ class Append:
         check_limit("limit", self.limit)
 
     def __call__(self, slice_: tuple[S, ...], event: S, /) -> tuple[S, ...]:
-        """Return the slice and the event behind it."""
+        """Return the slice with the event appended."""
         grown = (*slice_, event if self.part is None else self.part(event))
         return grown if self.limit is None else grown[-self.limit :]
 
@@ -92,7 +92,7 @@ def replace_latest(_slice: tuple[S, ...], event: S, /) -> tuple[S, ...]:
 
 
 def upsert_by(key: Callable[[S], Hashable]) -> Callable[[tuple[S, ...], S], tuple[S, ...]]:
-    """Build a reducer that replaces the item with the event's key where it stands, or appends."""
+    """Build a reducer that replaces the item with the event's key in its place, or appends the event."""
 
     def upsert(slice_: tuple[S, ...], event: S, /) -> tuple[S, ...]:
         wanted = key(event)

@@ -48,12 +48,12 @@ S = TypeVar("S")
 class Session:
     """Typed, immutable slices that change only through reducers, in transactions.
 
-    A session hears the events on its bus that carry its ``session_id``, and no others; it reduces
-    the event, and the ``value`` of a ``ToolInvoked`` or ``PromptExecuted`` too, as one. Readers never
+    A session receives only the events on its bus that carry its ``session_id``; it reduces the
+    event, and the ``value`` of a ``ToolInvoked`` or ``PromptExecuted`` too, in one transaction. Readers never
     wait and always see a committed state, except that code inside a transaction sees its own changes.
 
-    Subscribers are told while the session's lock is held, so that they hear events in the order of
-    the commits: keep them short, and let another thread do the waiting.
+    Subscribers run while the session's lock is held, so that they receive events in the order of the
+    commits: keep them short, and wait for other work in another thread.
     """
 
     def __init__(
@@ -69,12 +69,12 @@ class Session:
         """Open a session.
 
         Args:
-            bus: Where its events travel; a bus of its own when left out. Sessions may share one.
+            bus: Where its events travel; a new bus by default. Sessions may share one.
             parent: The session that this one works for; it lists this one among its children.
-            session_id: Its identity, a UUID or a name; a random UUID when left out.
-            created_at: When it began, with a time zone; now when left out.
+            session_id: Its identity, a UUID or a name; a random UUID by default.
+            created_at: When it began, with a time zone; now by default.
             tags: Words to find it by.
-            history: How many events of each type its logs keep, and how many changes; all when omitted.
+            history: How many events of each type its logs keep, and how many changes; all by default.
 
         Raises:
             IdentityError: ``session_id`` is not a name of 1 to 128 ASCII letters, digits and ``._-:``,
@@ -145,7 +145,7 @@ class Session:
         if self._parent is not None:
             with self._parent._state.lock:
                 siblings = self._parent._children
-                self._parent._children = tuple(each for each in siblings if each is not self)
+                self._parent._children = tuple(child for child in siblings if child is not self)
 
     # Reading
 
@@ -248,16 +248,16 @@ class Session:
         Args:
             event_type: The type that it answers.
             reducer: ``(slice, event) -> slice``, pure; both are tuples.
-            slice_type: The type of the slice's items; ``event_type`` when left out.
+            slice_type: The type of the slice's items; ``event_type`` by default.
 
         Raises:
-            TypeError: A type is no class, or the reducer cannot be called or is a coroutine function.
+            TypeError: A type is not a class, or the reducer cannot be called or is a coroutine function.
             TransactionError: This code is inside a transaction.
         """
         kept = event_type if slice_type is None else slice_type
         for kind in (event_type, kept):
             _require_class(kind)
-        require_function("reducer", reducer, "nobody would await it")
+        require_function("reducer", reducer, "it would never be awaited")
         self._state.add_route(event_type, Route(reducer, kept))
 
     def register_view(self, slice_type: type[Any], view: View) -> None:
@@ -271,10 +271,10 @@ class Session:
             view: Given a function that selects all items of a slice; returns a tuple, oldest first.
 
         Raises:
-            TypeError: The type is no class, or the view cannot be called or is a coroutine function.
+            TypeError: The type is not a class, or the view cannot be called or is a coroutine function.
         """
         _require_class(slice_type)
-        require_function("view", view, "nobody would await it")
+        require_function("view", view, "it would never be awaited")
         self._state.views = {**self._state.views, slice_type: view}
 
     def announce(
@@ -297,17 +297,17 @@ class Session:
         """
         for kind in (slice_type, event_type):
             _require_class(kind)
-        require_function("announcement", make, "nobody would await it")
+        require_function("announcement", make, "it would never be awaited")
         with self._state.lock:
             added = Announcement(slice_type, event_type, make)
             if added not in self._state.announcements:
                 self._state.announcements += (added,)
 
     def transaction(self, *, actor: str | None = None, call_id: str | None = None) -> Transaction:
-        """Check and change as one: nobody else changes this session inside the block.
+        """Check and change in one step: no other code changes this session inside the block.
 
-        What is dispatched inside becomes visible to others at once when the block ends; when it
-        raises, nothing of it ever was. Keep it short, and never await inside.
+        What is dispatched inside becomes visible to others at once when the block ends; when the
+        block raises, all of it is discarded. Keep it short, and never await inside.
 
         Args:
             actor: Who makes the change, for the history; what the events say when omitted.
@@ -326,17 +326,17 @@ class Session:
             transaction.dispatch(value)
 
     def publish(self, event: SessionEvent) -> PublishResult:
-        """Reduce an event, and tell the bus; as one with an open transaction.
+        """Reduce an event and publish it on the bus; part of a transaction that is open here.
 
         An event without a ``session_id`` is addressed to this session. One that is addressed to another
         session goes to the bus alone.
 
         Returns:
-            Who was told. Nobody yet when the event waits for its turn: for the end of the
-            transaction that this code is in, or for an event that is being told right now.
+            The subscribers that were called. None yet when the event has to wait: for the end of the
+            transaction that this code is in, or for a delivery that is under way.
 
         Raises:
-            Exception: Whatever a reducer raises. The session stays as it was, and nobody is told.
+            Exception: Whatever a reducer raises. The session is unchanged, and nothing is published.
         """
         event = addressed(event, self._session_id)
         if event.session_id != self._session_id:
@@ -387,7 +387,7 @@ class Session:
         The snapshot may come from another session, or from JSON.
 
         Raises:
-            SnapshotError: ``snapshot`` is none.
+            SnapshotError: ``snapshot`` is not a snapshot.
         """
         if not isinstance(snapshot, Snapshot):
             raise SnapshotError(f"rollback takes a Snapshot, got {type(snapshot).__name__}")
@@ -416,10 +416,10 @@ class Session:
         """Open a session with the same reducers and slices, which then goes its own way.
 
         Args:
-            bus: The clone's bus; this session's when left out.
-            parent: The clone's parent; none when left out.
-            session_id: The clone's identity; a random one when left out.
-            tags: The clone's tags; this session's when left out.
+            bus: The clone's bus; this session's by default.
+            parent: The clone's parent; none by default.
+            session_id: The clone's identity; a random one by default.
+            tags: The clone's tags; this session's by default.
 
         Raises:
             IdentityError: ``session_id`` is this session's own, two sessions would answer to it; or
@@ -437,7 +437,7 @@ class Session:
         tags: Mapping[str, str] | None = None,
     ) -> Session:
         if session_id is not None and session_id_of(session_id) == self._session_id:
-            raise IdentityError("a copy of a session needs its own identity: omit session_id")
+            raise IdentityError("a copy cannot have this session's id: omit session_id")
         copy = Session(
             bus=self._bus if bus is None else bus,
             parent=parent,
@@ -471,13 +471,13 @@ class Session:
 
 
 def _check_parent(parent: Session | None, child: Session, identity: SessionId) -> None:
-    """Refuse a parent that is no session, and a family in which a session comes after itself."""
+    """Refuse a parent that is not a session, and one that would make a session its own ancestor."""
     if parent is not None and not isinstance(parent, Session):
         raise TypeError(f"parent must be a Session, got {shown(parent)}")
     ancestor = parent
     while ancestor is not None:
         if ancestor is child or ancestor._session_id == identity:
-            raise IdentityError("a session cannot be its own parent: give the child a session_id of its own")
+            raise IdentityError("a session cannot be its own parent: give the child another session_id")
         ancestor = ancestor._parent
 
 

@@ -53,11 +53,11 @@ class Log:
     def push(self, entry: object, limit: int | None = None) -> Log:
         """This log and one more entry, of which the last ``limit`` stay.
 
-        The caller holds the session's lock: two pushes never meet.
+        The caller holds the session's lock: pushes never overlap.
         """
         buffer, start = self._buffer, self._start
         # Another log has grown past this one (a rollback, a transaction given up), the front of the
-        # buffer is mostly dead, or it is a tuple: then this log gets a buffer of its own.
+        # buffer is mostly dead, or it is a tuple: then this log gets its own buffer.
         if type(buffer) is not list or len(buffer) != self._stop or start > self._stop - start + 32:
             buffer, start = list(buffer[start : self._stop]), 0
         buffer.append(entry)

@@ -1,4 +1,4 @@
-"""A session's state at one moment: kept, compared, put back, and carried as JSON."""
+"""A session's state at one moment: kept, compared, restored, and stored as JSON."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Snapshot:
         ``check_slice`` has its items checked by it.
 
         Raises:
-            SnapshotError: The text is no snapshot, is one of another version, or names a type that
+            SnapshotError: The text is not a snapshot, has another version, or names a type that
                 is not loaded or whose values no snapshot holds.
         """
         from session.strict_json import read_json  # noqa: PLC0415 - most sessions are never read
@@ -143,7 +143,7 @@ class Snapshot:
         for name, rows in reader.decode(document.get("slices"), dict[str, list[Any]], "slices").items():
             kind = reader.find_type(name)
             if issubclass(kind, SessionEvent):
-                raise SnapshotError(f"{type_name(kind)} is an event: event logs are no part of a snapshot")
+                raise SnapshotError(f"{type_name(kind)} is an event: event logs are not part of a snapshot")
             if kind in slices:
                 raise SnapshotError(f"{type_name(kind)} is there twice, under two names")
             slices[kind] = tuple(

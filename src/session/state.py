@@ -73,8 +73,20 @@ class State(ProcessLock):
     """
 
     __slots__ = (
-        "_based_on", "_entries", "_registered", "announcements", "deferred", "hears", "history", "open",
-        "routes", "session_id", "slices", "telling", "untold", "views",
+        "_based_on",
+        "_entries",
+        "_registered",
+        "announcements",
+        "deferred",
+        "delivering",
+        "hears",
+        "history",
+        "open",
+        "routes",
+        "session_id",
+        "slices",
+        "undelivered",
+        "views",
     )  # fmt: skip
 
     def __init__(self, session_id: SessionId, history: int | None, hears: Callable[[type], bool]) -> None:
@@ -85,9 +97,9 @@ class State(ProcessLock):
         self.history = history
         self.slices: Slices = {}
         self.open: Any = None  # the Transaction, whose module imports this one
-        self.untold: deque[object] = deque()  # committed, and to be published on the bus
+        self.undelivered: deque[object] = deque()  # committed, not yet on the bus
         self.deferred: deque[SessionEvent] = deque()  # to be published when the open transaction is over
-        self.telling: int | None = None  # the thread that publishes on the bus
+        self.delivering: int | None = None  # the thread that delivers
         self.views: dict[type, View] = {}
         self._registered: Routes = {}
         self._entries: list[Entry] = []  # up to the last that is among the slices
@@ -95,14 +107,14 @@ class State(ProcessLock):
         self.routes: dict[type, tuple[Route, ...]] = {}
 
     def forget_other_threads(self) -> None:
-        """Forget their open transaction, and what they had yet to publish; called in a forked child."""
+        """Forget their open transaction and undelivered events; called in a forked child."""
         here = get_ident()  # in a child that is the thread that forked
         if self.open is not None and not self.open.is_of(here):
             self.open = None
             self.deferred = deque()
-        if self.telling != here:
-            self.telling = None
-            self.untold = deque()
+        if self.delivering != here:
+            self.delivering = None
+            self.undelivered = deque()
 
     def copy(self, session_id: SessionId, slices: Slices, hears: Callable[[type], bool]) -> State:
         """A state with the same routes, views and announcements, with these slices, and a lock of its own."""
@@ -119,7 +131,7 @@ class State(ProcessLock):
     # Routes
 
     def add_route(self, event_type: type, route: Route) -> None:
-        """Add a route behind those of its event type; one that is there already changes nothing.
+        """Add a route after those of its event type; adding it again changes nothing.
 
         Raises:
             TransactionError: This code is inside a transaction.

@@ -16,7 +16,7 @@ def read_json(text: str | bytes) -> Any:
     """Read strict JSON: no key twice in an object, and no number that a float cannot hold.
 
     Raises:
-        TypeError: It is no text.
+        TypeError: It is not text.
         ValueError: It is not JSON.
         RecursionError: It is nested too deep.
     """

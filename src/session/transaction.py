@@ -24,15 +24,30 @@ _NOT_HERE = "the transaction is not open here: use it inside its own with block,
 
 
 class Transaction:
-    """Check and change as one: a context manager; see ``Session.transaction``.
+    """Check and change in one step: a context manager; see ``Session.transaction``.
 
     Everything dispatched inside becomes visible to others at once when the block ends, or not at
     all when it raises. Transactions nest: an inner one that raises takes back only its own part.
     """
 
     __slots__ = (
-        "_actor", "_call_id", "_changed", "_deliver", "_dispatched", "_entered", "_has_event", "_is_own",
-        "_lock", "_outer", "_parts", "_reducing", "_state", "_task", "_thread", "_told", "published",
+        "_actor",
+        "_call_id",
+        "_changed",
+        "_deliver",
+        "_dispatched",
+        "_entered",
+        "_events",
+        "_has_event",
+        "_is_own",
+        "_lock",
+        "_outer",
+        "_parts",
+        "_reducing",
+        "_state",
+        "_task",
+        "_thread",
+        "published",
         "slices",
     )  # fmt: skip
 
@@ -67,7 +82,7 @@ class Transaction:
         self._lock = lock
         self._entered = True
         self._outer = outer
-        self._told: tuple[SessionEvent, ...] = ()
+        self._events: tuple[SessionEvent, ...] = ()
         self._parts: list[Any] = []  # all that was dispatched and published
         self._changed = self._has_event = False
         self._dispatched = None if outer is None else outer._dispatched
@@ -83,7 +98,7 @@ class Transaction:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Commit and tell the bus, or forget everything; then let the lock go."""
+        """Commit and deliver, or discard everything; then release the lock."""
         state, outer = self._state, self._outer
         state.open = outer
         self._entered = False
@@ -93,7 +108,7 @@ class Transaction:
                     outer.slices = self.slices
                     outer._is_own = outer._is_own or self._is_own
                     outer._dispatched = self._dispatched
-                    outer._told += self._told
+                    outer._events += self._events
                     outer._parts += self._parts
                     outer._changed = outer._changed or self._changed
                     outer._has_event = outer._has_event or self._has_event
@@ -104,8 +119,8 @@ class Transaction:
                     announced = state.commit(
                         slices, self._parts, self._actor, self._call_id, changed=self._changed
                     )
-                    if self._told or announced:
-                        self._tell(announced)
+                    if self._events or announced:
+                        self._deliver_all(announced)
             if outer is None and state.deferred:
                 self._publish_deferred()
         finally:
@@ -183,10 +198,10 @@ class Transaction:
         self._parts.append(event)
 
     def publish(self, event: SessionEvent) -> None:
-        """Reduce the event now, and tell the bus once the transaction is committed.
+        """Reduce the event now, and publish it on the bus once the transaction is committed.
 
         The value of a ``ToolInvoked`` or ``PromptExecuted`` is reduced too, unless it was the last thing
-        dispatched here: a tool that had to see what its command makes has done it already. An event
+        dispatched here: a tool that needed the result of its command has done it already. An event
         without a ``session_id`` is addressed to this session.
 
         Raises:
@@ -195,10 +210,10 @@ class Transaction:
         if event.session_id is None:
             event = addressed(event, self._state.session_id)
         self.reduce(event)
-        self._told += (event,)
+        self._events += (event,)
 
     def reduce(self, event: SessionEvent) -> None:
-        """Reduce an event and its value, as one, and tell nobody.
+        """Reduce an event and its value together, without publishing it.
 
         Raises:
             The same as ``dispatch``.
@@ -230,26 +245,26 @@ class Transaction:
         self._dispatched = restored
         self._parts.append(restored)
 
-    def _tell(self, announced: Iterable[object]) -> None:
-        """Publish what is committed, in that order, also what subscribers commit meanwhile."""
+    def _deliver_all(self, announced: Iterable[object]) -> None:
+        """Deliver the committed events in order, and those that subscribers commit meanwhile."""
         state = self._state
-        untold = state.untold
-        untold.extend(self._told)
-        untold.extend(announced)
-        if state.telling is not None:
-            return  # a subscriber committed this: whoever tells it of its event goes on with these
-        state.telling = get_ident()
+        undelivered = state.undelivered
+        undelivered.extend(self._events)
+        undelivered.extend(announced)
+        if state.delivering is not None:
+            return  # a subscriber committed this: the delivery that is under way continues with these
+        state.delivering = get_ident()
         try:
-            while untold:
-                event = untold.popleft()
+            while undelivered:
+                event = undelivered.popleft()
                 published = self._deliver(event)
-                if self._told and event is self._told[-1]:
+                if self._events and event is self._events[-1]:
                     self.published = published
         finally:
-            state.telling = None
+            state.delivering = None
 
     def _publish_deferred(self) -> None:
-        """Publish what came up for this session while its transaction was open and another task's."""
+        """Publish the events that arrived while another task held this session's transaction."""
         deferred = self._state.deferred
         while deferred:
             event = deferred.popleft()

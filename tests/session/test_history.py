@@ -187,7 +187,7 @@ def test_a_fork_has_the_history_up_to_a_version_and_goes_its_own_way() -> None:
     assert texts(session.fork()) == texts(session)
     with pytest.raises(IdentityError) as caught:
         session.fork(session_id=session.session_id)
-    assert str(caught.value) == "a copy of a session needs its own identity: omit session_id"
+    assert str(caught.value) == "a copy cannot have this session's id: omit session_id"
 
 
 @pytest.mark.parametrize("version", [4, -1, True, 1.0, "1", None])

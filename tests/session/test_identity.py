@@ -176,7 +176,7 @@ def test_what_a_prompt_gave_is_not_kept_when_its_reducer_raises() -> None:
     assert session.select_all(PromptExecuted) == ()
 
 
-OWN_PARENT = "a session cannot be its own parent: give the child a session_id of its own"
+OWN_PARENT = "a session cannot be its own parent: give the child another session_id"
 
 
 def test_a_session_that_would_be_its_own_parent_is_refused() -> None:

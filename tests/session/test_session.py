@@ -162,8 +162,8 @@ class Later:
 
 
 ROLES: dict[str, tuple[Callable[[Session, Any], object], str]] = {
-    "reducer": (lambda session, given: session.register_reducer(Note, given), "nobody would await it"),
-    "view": (lambda session, given: session.register_view(Note, given), "nobody would await it"),
+    "reducer": (lambda session, given: session.register_reducer(Note, given), "it would never be awaited"),
+    "view": (lambda session, given: session.register_view(Note, given), "it would never be awaited"),
     "subscriber": (lambda session, given: session.bus.subscribe(Note, given), "delivery is synchronous"),
 }
 

@@ -114,7 +114,7 @@ class TestClone:
         session = Session(session_id=IDENTITY)
         with pytest.raises(SessionError) as caught:
             session.clone(session_id=IDENTITY)
-        assert str(caught.value) == "a copy of a session needs its own identity: omit session_id"
+        assert str(caught.value) == "a copy cannot have this session's id: omit session_id"
 
     def test_a_clone_hears_its_own_events_and_keeps_the_bound_of_its_history(self) -> None:
         session = Session(history=2)

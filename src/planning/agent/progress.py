@@ -8,17 +8,17 @@ a part of it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import attrs
 
-from planning import handlers
 from planning.agent.decide import ACTIONS
 from planning.agent.reflect import refusal, rows_of
-from planning.commands import MarkStep, MarkSteps, NewPlanStep, SetupPlan
+from planning.commands import NewPlanStep, SetupPlan
 from planning.errors import ToolError, show
 from planning.model import Plan, PlanStep, StepStatus
-from planning.suite import carry_out, register_plan
+from planning.suite import Mark, PlanMirror
 from planning.text import OBJECTIVE, OUTCOME, TITLE, fitted
 from session import Session
 from session.events import SessionEvent
@@ -110,34 +110,24 @@ def _bring_up(
 ) -> None:
     question = state.get("resolved_query")
     objective = (fitted(question, OBJECTIVE) if isinstance(question, str) else "") or _NAMELESS
-    titles = [step.title for step in steps]
-    register_plan(session)
+    mirror = PlanMirror(session, _WHO, SetupPlan(objective, steps))
     with session.transaction() as transaction:
         transaction.publish(event)
-        plan = transaction.latest(Plan)
-        is_own = plan is not None and _is_own(plan)
-        if plan is not None and plan.status == "active" and not is_own:
-            return
-        try:
-            if plan is None or begins or not _shows(plan, objective, titles):
-                _, plan = carry_out(transaction, _WHO, handlers.setup_plan, SetupPlan(objective, steps))
-            marks = _marks(plan, statuses, notes)
-            if marks:
-                carry_out(transaction, _WHO, handlers.mark_steps, MarkSteps(marks))
-        except ToolError:  # its reducers are another's
-            return
+        with suppress(ToolError):  # other reducers answer for the plan
+            if mirror.begin(transaction, _is_own, is_new=begins) and mirror.plan is not None:
+                mirror.mark(transaction, _marks(mirror.plan, statuses, notes))
 
 
-def _marks(plan: Plan, statuses: Sequence[StepStatus], notes: Mapping[int, str]) -> tuple[MarkStep, ...]:
+def _marks(plan: Plan, statuses: Sequence[StepStatus], notes: Mapping[int, str]) -> list[Mark]:
     """The marks and notes that the plan lacks."""
-    marks = list[MarkStep]()
+    marks = list[Mark]()
     for index, (status, step) in enumerate(zip(statuses, plan.steps, strict=False)):
         note = (fitted(notes[index], OUTCOME) or None) if index in notes else None
         if note is not None and step.notes[-1:] == (note,):
-            note = None  # it stands there
+            note = None  # the step has it
         if note is not None or step.status != status:
-            marks.append(MarkStep(step.step_id, status, note))
-    return tuple(marks)
+            marks.append((index, status, note))
+    return marks
 
 
 def _is_own(plan: Plan) -> bool:
@@ -150,11 +140,6 @@ def _is_own(plan: Plan) -> bool:
 
 def _is_work(step: PlanStep) -> bool:
     return (step.details or "").startswith(_TOOL) or step.title == _SEARCH
-
-
-def _shows(plan: Plan, objective: str, titles: Sequence[str]) -> bool:
-    found = [step.title for step in plan.steps[: len(titles)]]
-    return plan.status != "abandoned" and plan.objective == objective and found == titles
 
 
 # A question

@@ -1,10 +1,9 @@
-"""The ``planning`` command: check plans, replay transcripts, print schemas, prompts and tool definitions."""
+"""The ``planning`` command: check, draw and run plans, replay transcripts, print prompts and tools."""
 
 from __future__ import annotations
 
 import io
 import os
-import signal
 import sys
 
 __all__ = ["main"]
@@ -23,21 +22,14 @@ def main() -> None:
     try:
         from planning.cli.app import app
 
-        _tame_streams()
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")  # what an encoding cannot hold is escaped
         app(prog_name="planning")
     except KeyboardInterrupt:
         sys.exit(130)
     except OSError as error:
         # What is read is checked where it is read: this is the output, on a full disk for one.
-        sys.stderr.write(f"planning: the output could not be written: {error.strerror}\n")
+        sys.stderr.write(f"planning: cannot write the output: {error.strerror}\n")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-
-
-def _tame_streams() -> None:
-    """End quietly when the reader of a pipe is gone; escape what an output's encoding cannot hold."""
-    if hasattr(signal, "SIGPIPE"):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # safe here: the command opens no sockets
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")

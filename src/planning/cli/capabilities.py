@@ -12,18 +12,15 @@ from typing import Any
 
 import attrs
 
-from planning.cli.printable import printable
+from planning.cli.terminal import printable
+from planning.cli.usage import Refused
 from planning.errors import show
 from planning.workflow.capabilities import Capabilities
 
-__all__ = ["CapabilitiesError", "capabilities_of"]
+__all__ = ["capabilities_of"]
 
 _NONE_KNOWN = Capabilities(tools=None, handlers=None, agents=None)
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-
-
-class CapabilitiesError(Exception):
-    """A value of an option names nothing that can be used; the text says which and why, on one line."""
 
 
 def capabilities_of(**options: Sequence[str] | None) -> Capabilities | None:
@@ -34,7 +31,7 @@ def capabilities_of(**options: Sequence[str] | None) -> Capabilities | None:
             them, or ``module:object``. Of a kind without values, no name is checked.
 
     Raises:
-        CapabilitiesError: A value names nothing that can be used.
+        Refused: A value names nothing that can be used.
     """
     kinds = {kind: _merged(kind, values) for kind, values in options.items() if values}
     return attrs.evolve(_NONE_KNOWN, **kinds) if kinds else None
@@ -53,31 +50,27 @@ def _named(kind: str, value: str) -> Mapping[str, Any]:
     if ":" not in value:
         return dict.fromkeys(name for each in value.split(",") if (name := each.strip()))
     try:
-        with redirect_stdout(sys.stderr):  # what a module prints is no part of a report
+        with redirect_stdout(sys.stderr):  # what a module prints is not part of a report
             return _by_name(kind, _imported(value))
-    except _UnusableError as error:
-        told = str(error)
+    except Refused as error:
+        reason = error.message
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's own code may fail in any way
-        told = f"it failed with {type(error).__name__}: {error}".rstrip(": ")
-    raise CapabilitiesError(printable(f"--{kind} {value}: {' '.join(told.split())}"))
+        reason = f"it failed with {type(error).__name__}: {error}".rstrip(": ")
+    raise Refused(printable(f"--{kind} {value}: {' '.join(reason.split())}"))
 
 
 def _by_name(kind: str, found: Any) -> Mapping[str, Any]:
     try:
         by_name: Mapping[str, Any] = getattr(attrs.evolve(_NONE_KNOWN, **{kind: found}), kind)
     except (TypeError, ValueError) as error:
-        raise _UnusableError(str(error)) from error
+        raise Refused(str(error)) from error
     return by_name
-
-
-class _UnusableError(Exception):
-    """What a value names cannot be imported; the text says why."""
 
 
 def _imported(value: str) -> Any:
     module, _, attributes = value.partition(":")
     if not (module and attributes):
-        raise _UnusableError("write module:object, such as my_app.tools:registry")
+        raise Refused("write module:object, such as my_app.tools:registry")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -86,14 +79,14 @@ def _imported(value: str) -> Any:
     except ModuleNotFoundError as error:
         if not f"{module}.".startswith(f"{error.name}."):
             raise  # the module is there, and misses another
-        raise _UnusableError(f"no module is named {show(error.name)}, here or among the installed") from None
+        raise Refused(f"no module is named {show(error.name)}, in this folder or installed") from None
     for attribute in attributes.split("."):
         try:
             found = getattr(found, attribute)
         except AttributeError:
-            raise _UnusableError(f"{show(module)} has no {show(attribute)}") from None
+            raise Refused(f"{show(module)} has no {show(attribute)}") from None
     if found is None:
-        raise _UnusableError("it is None; name a registry, a toolbox, a mapping or a list")
+        raise Refused("it is None; name a registry, a toolbox, a mapping or a list")
     return found() if _makes_one(found) else found
 
 

@@ -1,24 +1,30 @@
-"""The command that draws a workflow: as Mermaid for a page, as a tree for a person in a terminal."""
+"""``planning graph``: a plan as Mermaid for a page, or as a tree for a person in a terminal."""
 
 from __future__ import annotations
 
-import shutil
 import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final, TextIO
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Final
 
+import attrs
 import typer
 
-from planning.cli.reports import is_terminal, print_report, wants_color
-from planning.cli.source import PlanFile, read_plan
+from planning.cli.source import PlanFile, read_bytes
+from planning.cli.terminal import MARKS, columns, count, is_ascii, is_terminal, one_line, painted, wants_color
+from planning.cli.usage import EXIT_CODES
 
 if TYPE_CHECKING:
+    from planning.workflow.drawing import State as WorkflowState
+    from planning.workflow.drawing import TreeLine
     from planning.workflow.model import Workflow
 
-__all__ = ["GRAPH_HELP", "graph"]
+__all__ = ["GRAPH_HELP", "graph", "tree_text"]
 
 # \b keeps a paragraph as it is written.
-GRAPH_HELP: Final = """\b
+GRAPH_HELP: Final = f"""\b
 Examples:
   planning graph plan.json
   planning graph plan.json --format mermaid > plan.mmd
@@ -26,18 +32,21 @@ Examples:
 
 \b
 The tree:
-  Each step stands behind everything that it depends on: beside an
-  arrow it follows the step above it, on a branch the step that the
-  branch grows from. "after" names what else it depends on.
+  Each step comes after everything that it depends on. Behind an arrow
+  it follows the step above it; on a branch, the step that the branch
+  grows from. "after" names what else it depends on.
 
-\b
-Exit codes:
-  0    the plan is valid and was drawn
-  1    the plan has errors, which are told on standard error as
-       'planning validate' tells them, or the output cannot be written
-  2    nothing was drawn: wrong usage, or the file cannot be read
-  130  interrupted
-"""
+{EXIT_CODES}"""
+# state -> how it is marked
+_MARK_OF: Final[Mapping[WorkflowState, str]] = MappingProxyType({
+    "completed": "done", "skipped": "skipped", "in_progress": "running", "failed": "failed",
+    "pending": "pending",
+})  # fmt: skip
+_ASCII_LEADS: Final = str.maketrans("├└│─↓", "|`|-v")
+_LEVELS: Final = 12
+_LEVEL: Final = 10  # in a terminal, the columns for each level of the tree
+_NARROWEST: Final = 20
+_STAYS: Final = "\u00a0"  # a blank at which no line is broken
 
 
 class GraphFormat(StrEnum):
@@ -55,30 +64,29 @@ def graph(
         typer.Option(
             "--format",
             case_sensitive=False,
-            help="tree: for a person; mermaid: the text of a flowchart, for a page or a picture."
-            " Left out, it is a tree in a terminal and Mermaid elsewhere.",
+            help="tree: for a person; mermaid: the text of a flowchart, for a page or a picture. Without it,"
+            " a tree in a terminal and Mermaid elsewhere.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
     """Draw a plan: its steps, what they call, and which waits for which.
 
-    The plan is checked first, as 'planning validate' does it without options; one with errors is not drawn.
+    The plan is checked first, as by 'planning validate' without options; a plan with errors is not drawn.
     """
-    source = read_plan(plan)
+    source = read_bytes(plan, "PLAN")
+    from planning.cli.validate import print_report
     from planning.workflow.validate import validate_workflow
 
     report = validate_workflow(source)
     if not report.ok:
-        print_report(report, None if plan in (None, "-") else plan, err=True)
+        print_report(report, plan, err=True)
         raise typer.Exit(1)
-    in_terminal = is_terminal(sys.stdout)
-    if form is GraphFormat.TREE or (form is None and in_terminal):
-        from planning.cli.view_tree import tree_text
-
-        color = in_terminal and wants_color()
-        width = shutil.get_terminal_size().columns if in_terminal else None
-        text = tree_text(report.workflow, width=width, color=color, is_ascii=_is_ascii(sys.stdout))
+    if form is GraphFormat.TREE or (form is None and is_terminal(sys.stdout)):
+        color = wants_color(sys.stdout)
+        text = tree_text(
+            report.workflow, width=columns(sys.stdout), color=color, ascii_only=is_ascii(sys.stdout)
+        )
         typer.echo(text, nl=False, color=color)
     else:
         _print_mermaid(report.workflow)
@@ -92,13 +100,150 @@ def _print_mermaid(workflow: Workflow) -> None:
     edges = sum(len(set(step.depends_on)) for step in workflow.steps)
     if edges > MOST_EDGES or len(text) > MOST_CHARACTERS:
         typer.echo(
-            f"planning: the chart has {edges:,} edges and {len(text):,} characters, and Mermaid draws"
-            f" {MOST_EDGES:,} and {MOST_CHARACTERS:,} unless told; raise its maxEdges and maxTextSize",
+            f"planning: the chart has {edges:,} edges and {len(text):,} characters; by default Mermaid draws"
+            f" {MOST_EDGES:,} and {MOST_CHARACTERS:,}, so raise its maxEdges and maxTextSize",
             err=True,
         )
 
 
-def _is_ascii(stream: TextIO | None) -> bool:
-    """Whether an output may be unable to show more than ASCII."""
-    encoding = getattr(stream, "encoding", None) or "ascii"
-    return not encoding.lower().startswith("utf")
+def tree_text(
+    workflow: Workflow, *, width: int | None = None, color: bool = False, ascii_only: bool = False
+) -> str:
+    """The tree of a workflow as lines of text, below its goal and how far it is.
+
+    Nothing in the workflow can act on a terminal. In a terminal a step takes as many lines as its id, what it
+    calls and what it waits for need; only its description is cut.
+
+    Args:
+        workflow: A valid workflow.
+        width: The columns of the terminal; None for lines of any length.
+        color: Whether to colour it.
+        ascii_only: Whether to draw with ASCII alone; texts stay as they are.
+    """
+    from planning.workflow.drawing import tree_lines
+
+    pen = _Pen(None if width is None else max(width, _NARROWEST), color, ascii_only)
+    levels = _LEVELS if pen.width is None else pen.width // _LEVEL
+    lines = [
+        *pen.head(workflow),
+        *(text for line in tree_lines(workflow, levels=levels) for text in pen.step(line)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+@attrs.frozen
+class _Pen:
+    """What all lines of one tree have in common.
+
+    Attributes:
+        width: The columns of the terminal; None for lines of any length.
+        color: Whether to colour it.
+        ascii_only: Whether to draw with ASCII alone.
+    """
+
+    width: int | None
+    color: bool
+    ascii_only: bool
+
+    def head(self, workflow: Workflow) -> Iterator[str]:
+        """The goal, how many steps there are, and in which states: with the marks of these states."""
+        from planning.workflow.drawing import state_of
+
+        if goal := workflow.goal.strip():
+            yield from (self._paint(line, "bold") for line in self._wrapped(one_line(goal)))
+        text = count(len(workflow.steps), "step")
+        states = Counter(map(state_of, workflow.steps))
+        if set(states) - {"pending"}:
+            # A mark, its number and its words stay on one line.
+            counts = (
+                f"{self._mark(_MARK_OF[each])} {states[each]:,} {each}" for each in _MARK_OF if states[each]
+            )
+            text += ": " + ", ".join(each.replace("_", " ").replace(" ", _STAYS) for each in counts)
+        yield from (line.replace(_STAYS, " ") for line in self._wrapped(text))
+        if workflow.steps:
+            yield ""
+
+    def step(self, line: TreeLine) -> Iterator[str]:
+        """One step: its id, what it is for, what it calls, and what else it waits for."""
+        from planning.workflow.drawing import called, state_of
+
+        state = _MARK_OF[state_of(line.step)]
+        lead, below = (self._lead(each) for each in (line.lead, line.below))
+        parts = [
+            (one_line(line.step.step_id), "bold"),
+            (self._purpose(line), ""),
+            (one_line(called(line.step)), "cyan"),
+        ]
+        if line.after:
+            parts.append(("after " + ", ".join(map(one_line, line.after)), "yellow"))
+        room = None if self.width is None else max(1, self.width - len(lead) - 2)
+        rows = self._rows([(text, style) for text, style in parts if text], room)
+        dim = self._paint(lead, "dim") + self._paint(self._mark(state), MARKS[state][2]) + " "
+        for row in rows:
+            yield dim + row
+            dim = self._paint(below, "dim") + "  "
+
+    def _rows(self, parts: list[tuple[str, str]], room: int | None) -> Iterator[str]:
+        """The parts beside each other, on as many lines as they need."""
+        between = " - " if self.ascii_only else " · "
+        row, used = "", 0
+        for text, style in parts:
+            for index, piece in enumerate(_pieces(text, room)):
+                wide = _width(piece)
+                joint = between if used and index == 0 else ""
+                if used and (index > 0 or (room is not None and used + len(joint) + wide > room)):
+                    yield row
+                    row, used, joint = "", 0, ""
+                row += self._paint(joint, "dim") + self._paint(piece, style)
+                used += len(joint) + wide
+        yield row
+
+    def _purpose(self, line: TreeLine) -> str:
+        """The description of a step; in a terminal what fits beside its id, or on a line of its own."""
+        text = one_line(line.step.description[:1_000].strip())
+        if self.width is None:
+            return one_line(line.step.description.strip())
+        room = max(1, self.width - len(line.lead) - 2)
+        return text if _width(text) <= room else _cut(text, room, "..." if self.ascii_only else "…")
+
+    def _wrapped(self, text: str) -> list[str]:
+        return [text] if self.width is None else list(_pieces(text, self.width))
+
+    def _lead(self, lead: str) -> str:
+        return lead.translate(_ASCII_LEADS) if self.ascii_only else lead
+
+    def _mark(self, state: str) -> str:
+        return MARKS[state][1 if self.ascii_only else 0]
+
+    def _paint(self, text: str, style: str) -> str:
+        return painted(text, style, color=self.color)
+
+
+def _width(text: str) -> int:
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _cut(text: str, width: int, tail: str) -> str:
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, max(0, width - len(tail))).rstrip() + tail
+
+
+def _pieces(text: str, room: int | None) -> Iterator[str]:
+    """A text in pieces of at most so many columns, broken at blanks where it can be."""
+    from rich.cells import chop_cells
+
+    row = ""
+    if room is None or _width(text) <= room:
+        yield text
+        return
+    for word in text.split(" "):
+        for part in chop_cells(word, room) or [""]:
+            joined = f"{row} {part}" if row else part
+            if _width(joined) > room:
+                yield row
+                joined = part
+            row = joined
+    yield row

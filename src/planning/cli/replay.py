@@ -1,131 +1,123 @@
-"""The replay of a transcript's planning calls: what became of each, as values."""
+"""``planning replay``: the planning calls of a transcript, carried out and shown."""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Final
 
-import attrs
+import typer
 
-from planning.cli.messages import Call
-from planning.commands import Command
-from planning.model import Plan
-from planning.prompt import PlanningToolsSection
-from planning.tools import Toolbox
-from session import select_latest
+from planning.cli.source import name_of, read_bytes
+from planning.cli.terminal import as_json, can_redraw
+from planning.cli.usage import EXIT_CODES, Refused
 
-__all__ = ["Changed", "PassedOver", "Read", "Record", "Refused", "Tally", "replay"]
+if TYPE_CHECKING:
+    from planning.cli.progress import Event
+    from planning.cli.terminal import Line
+    from planning.cli.transcript import Call
+    from planning.prompt import PlanningToolsSection
 
-_PREFIX = "planning_"
+__all__ = ["REPLAY_HELP", "events_of", "replay"]
+
+REPLAY_HELP: Final = f"""\b
+Examples:
+  planning replay examples/triage.jsonl
+  planning replay --delay 0.5 examples/triage-anthropic.jsonl
+  planning replay --json - < transcript.jsonl
+  my-agent --log-messages | planning replay
+
+{EXIT_CODES}"""
+_TERMINAL_DELAY: Final = 0.15
+_LONGEST_DELAY: Final = 60.0
+_MOST_BYTES: Final = 100_000_000
+_MOST_PROBLEMS: Final = 10
+_PREFIX: Final = "planning_"
 
 
-@attrs.frozen
-class Changed:
-    """A call that was carried out.
+def replay(
+    transcript: Annotated[
+        str | None,
+        typer.Argument(metavar="TRANSCRIPT", help="A file, or - for standard input.", show_default=False),
+    ] = None,
+    *,
+    as_json_: Annotated[
+        bool, typer.Option("--json", help="Print the final plan as JSON, nothing else.")
+    ] = False,
+    delay: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=_LONGEST_DELAY,
+            metavar="SECONDS",
+            help=f"Wait after each change; without it {_TERMINAL_DELAY} in a terminal, 0 elsewhere.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Replay a transcript: show the plan as it changes.
 
-    Attributes:
-        command: What was carried out, normalised.
-        before: The plan before; None when there was none.
-        plan: The plan after.
+    A transcript holds model messages in JSON: one a line, or all in one array, or in an object under
+    "messages". Messages may be in the form of chat completions, of OpenAI's Responses, of Anthropic or of
+    LangChain. Calls to other tools are skipped and counted.
     """
+    calls = _read(transcript)
+    from planning.cli.faces import face_of
+    from planning.cli.progress import Progress
+    from planning.prompt import PlanningToolsSection
+    from session import Session
 
-    command: Command
-    before: Plan | None
-    plan: Plan
-
-
-@attrs.frozen
-class Read:
-    """A call that read the plan.
-
-    Attributes:
-        plan: What was read.
-    """
-
-    plan: Plan
-
-
-@attrs.frozen
-class Refused:
-    """A call that was refused; nothing changed.
-
-    Attributes:
-        name: The tool that was called.
-        reason: Why, and what to send instead.
-    """
-
-    name: str
-    reason: str
+    section = PlanningToolsSection(session=Session())
+    progress = Progress()
+    seconds = delay if delay is not None else _TERMINAL_DELAY if can_redraw(sys.stdout) else 0.0
+    with face_of(sys.stdout, progress, is_json=as_json_) as face:
+        for event in events_of(calls, section):
+            changes = progress.take(event)
+            face.show(changes)
+            time.sleep(0.0 if as_json_ or not changes else seconds)
+        last: list[Line] = [("", ""), (progress.calls() or "No calls.", "")]
+        face.end((), last, is_whole=True)
+    if as_json_:
+        typer.echo(as_json(None if progress.plan is None else asdict(progress.plan)))
 
 
-@attrs.frozen
-class PassedOver:
-    """A call to a tool that is none of planning's.
-
-    Attributes:
-        name: The tool that was called.
-    """
-
-    name: str
-
-
-Record = Changed | Read | Refused | PassedOver
-
-
-@attrs.frozen
-class Tally:
-    """How many calls there were of each kind.
-
-    Attributes:
-        carried_out: Calls that changed the plan or read it.
-        refused: Calls that were refused.
-        passed_over: Calls to other tools.
-    """
-
-    carried_out: int = 0
-    refused: int = 0
-    passed_over: int = 0
-
-    def after(self, record: Record) -> Tally:
-        """The tally with one record more."""
-        match record:
-            case Refused():
-                return attrs.evolve(self, refused=self.refused + 1)
-            case PassedOver():
-                return attrs.evolve(self, passed_over=self.passed_over + 1)
-            case _:
-                return attrs.evolve(self, carried_out=self.carried_out + 1)
-
-    def __str__(self) -> str:
-        calls = self.carried_out + self.refused
-        line = f"{_count(calls, 'planning call')}: {self.carried_out} carried out, {self.refused} refused."
-        if self.passed_over:
-            line += f" Passed over {_count(self.passed_over, 'call')} to other tools."
-        return line
-
-
-def replay(calls: Iterable[Call], section: PlanningToolsSection) -> Iterator[Record]:
-    """Carry out calls one by one, each when its record is asked for.
+def events_of(calls: Iterable[Call], section: PlanningToolsSection) -> Iterator[Event]:
+    """Carry out calls one by one, each when its event is asked for.
 
     Args:
         calls: The calls of a transcript.
         section: Whose tools to call; the plan is in its session.
     """
-    session = section.session
-    toolbox = Toolbox(section.tools(), session=session)
+    from planning.cli.progress import Called, OtherCall, Refusal
+    from planning.commands import SetupPlan
+    from planning.model import Plan
+    from planning.tools import Toolbox
+    from session import select_latest
+
+    toolbox = Toolbox(section.tools(), session=section.session)
     for call in calls:
         if not call.name.startswith(_PREFIX):
-            yield PassedOver(call.name)
+            yield OtherCall()
             continue
-        before = select_latest(session, Plan)
         result = toolbox.call(call.name, call.arguments)
-        plan = select_latest(session, Plan)
+        plan = select_latest(section.session, Plan)
         if not result.success or plan is None:
-            yield Refused(call.name, result.error or result.message)
-        elif isinstance(result.value, Plan):
-            yield Read(result.value)
+            yield Refusal(call.name, result.error or result.message)
         else:
-            yield Changed(result.value, before, plan)
+            is_new = isinstance(result.value, SetupPlan)
+            yield Called(plan, is_new=is_new, is_read=isinstance(result.value, Plan))
 
 
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+def _read(transcript: str | None) -> tuple[Call, ...]:
+    from planning.cli.transcript import TranscriptError, parse_transcript
+
+    try:
+        return parse_transcript(read_bytes(transcript, "TRANSCRIPT", most=_MOST_BYTES))
+    except TranscriptError as error:
+        problems = [f"  {line}" for line in error.problems[:_MOST_PROBLEMS]]
+        if len(error.problems) > _MOST_PROBLEMS:
+            problems.append(f"  and {len(error.problems) - _MOST_PROBLEMS} more")
+        head = f"{name_of(transcript)} is not a transcript; nothing was replayed:"
+        raise Refused("\n".join([head, *problems])) from None

@@ -1,54 +1,66 @@
 """A transcript of model messages -> the tool calls in it, or every problem with its place.
 
-Messages are in the chat-completions form or in Anthropic's, one JSON object a line, or together in
-one JSON array, or in an object under ``messages``.
+Messages are one JSON object a line, or together in one array, or in an object under ``messages``, in one of
+these forms: chat completions, Anthropic's messages, items and responses of OpenAI's Responses API, and
+LangChain's messages (``messages_to_dict``, ``dumpd``, ``model_dump``).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NoReturn
 
 import attrs
 
-from planning.cli.messages import A_MESSAGE, Call, MalformedError, calls_of
+__all__ = ["Call", "TranscriptError", "parse_transcript"]
 
-__all__ = ["TranscriptError", "TranscriptProblem", "parse_transcript"]
-
-_A_TRANSCRIPT = "one JSON message a line, or one JSON array of messages"
+_A_MESSAGE: Final = 'a message such as {"role": "assistant", "content": "..."}'
+_A_TRANSCRIPT: Final = "one JSON message a line, or one JSON array of messages"
+_A_CALL: Final = '{"function": {"name": "...", "arguments": "{...}"}}'
+_A_BLOCK: Final = '{"type": "tool_use", "name": "...", "input": {...}}'
+_JSON_WORDS: Final = MappingProxyType({
+    bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array",
+    dict: "an object", type(None): "nothing",
+})  # fmt: skip
+# LangChain's names for those who speak; what is not here is nobody's call.
+_LANGCHAIN: Final = ("human", "system", "developer", "tool", "function", "chat", "remove", "generic")
+_ITEMS: Final = ("message", "reasoning", "item_reference", "compaction", "mcp_list_tools")
+_ITEM_ENDS: Final = ("_call", "_output", "_request", "_response")
 
 
 @attrs.frozen
-class TranscriptProblem:
-    """One thing that is wrong with a transcript.
+class Call:
+    """One tool call that a model made.
 
     Attributes:
-        message: What is wrong, and what is expected.
-        line: The line where it is, from 1; None when lines do not tell.
-        number: The number of the message where it is, from 1, in a transcript that is one document.
+        name: The tool's name.
+        arguments: JSON text as the provider hands it over, or the object itself.
     """
 
-    message: str
-    line: int | None = None
-    number: int | None = None
-
-    def __str__(self) -> str:
-        if self.line is not None:
-            return f"line {self.line}: {self.message}"
-        return self.message if self.number is None else f"message {self.number}: {self.message}"
+    name: str
+    arguments: str | Mapping[str, Any] | None
 
 
 class TranscriptError(ValueError):
     """A transcript cannot be read; none of its calls should be carried out.
 
     Attributes:
-        problems: Everything that is wrong, in the order of the text.
+        problems: Everything that is wrong, in the order of the text, each with its place.
     """
 
-    def __init__(self, problems: Iterable[TranscriptProblem]) -> None:
+    def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(map(str, self.problems)))
+        super().__init__("\n".join(self.problems))
+
+
+class _MalformedError(Exception):
+    """One message, or the text of one, is wrong; ``line`` is the line within that text."""
+
+    def __init__(self, message: str, line: int = 1) -> None:
+        super().__init__(message)
+        self.line = line
 
 
 def parse_transcript(data: bytes) -> tuple[Call, ...]:
@@ -58,24 +70,20 @@ def parse_transcript(data: bytes) -> tuple[Call, ...]:
         data: The transcript in UTF-8.
 
     Raises:
-        TranscriptError: It is no text, holds no message, or holds something else than messages.
+        TranscriptError: It is not text, holds no message, or holds something else.
     """
     text = _decode(data)
     try:
         document = _load(text)
-    except MalformedError as wrong:
-        if _is_one_document(text):
-            problem = TranscriptProblem(f"{wrong.message}; expected {_A_TRANSCRIPT}", wrong.line)
-            raise TranscriptError([problem]) from None
-        lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
-        return _collect(((TranscriptProblem("", line=number), line) for number, line in lines), _load_line)
-    if isinstance(document, dict) and "role" not in document and isinstance(document.get("messages"), list):
-        document = document["messages"]
-    messages = document if isinstance(document, list) else [document]
+    except _MalformedError as wrong:
+        if text.lstrip().startswith("[") or text.lstrip().split("\n", 1)[0].strip() == "{":
+            raise TranscriptError([f"line {wrong.line}: {wrong}; expected {_A_TRANSCRIPT}"]) from None
+        lines = ((f"line {at}", line) for at, line in enumerate(text.split("\n"), start=1) if line.strip())
+        return _collect(lines, is_text=True)
+    messages = _messages_in(document)
     if not messages:
-        _fail(f"holds no message; expected {A_MESSAGE}")
-    numbered = enumerate(messages, start=1)
-    return _collect(((TranscriptProblem("", number=number), message) for number, message in numbered))
+        raise TranscriptError([f"it holds no message; expected {_A_MESSAGE}"])
+    return _collect((f"message {at}", message) for at, message in enumerate(messages, start=1))
 
 
 def _decode(data: bytes) -> str:
@@ -84,48 +92,170 @@ def _decode(data: bytes) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         byte = f"byte 0x{data[error.start]:02x} at offset {error.start}"
-        raise TranscriptError([TranscriptProblem(f"not UTF-8: {byte}; save it as UTF-8", line)]) from None
+        raise TranscriptError([f"line {line}: not UTF-8: {byte}; save it as UTF-8"]) from None
     if not text.strip():
-        _fail(f"empty; expected {_A_TRANSCRIPT}")
+        raise TranscriptError([f"it is empty; expected {_A_TRANSCRIPT}"])
     return text
-
-
-def _is_one_document(text: str) -> bool:
-    """Whether text that is no JSON was meant as one document, not as one message a line."""
-    return text.lstrip().startswith("[") or text.lstrip().split("\n", 1)[0].strip() == "{"
 
 
 def _load(text: str) -> object:
     try:
         value: object = json.loads(text)
     except json.JSONDecodeError as error:
-        raise MalformedError(f"not JSON at column {error.colno}: {error.msg}", error.lineno) from None
+        reason = error.msg[0].lower() + error.msg[1:]
+        raise _MalformedError(f"not JSON at column {error.colno}: {reason}", error.lineno) from None
     except (ValueError, RecursionError):
-        raise MalformedError("nested too deep, or a number of too many digits") from None
+        raise _MalformedError("nested too deep, or a number of too many digits") from None
     return value
 
 
-def _load_line(line: str) -> object:
-    try:
-        return _load(line)
-    except MalformedError as wrong:
-        raise MalformedError(f"{wrong.message}; expected {A_MESSAGE}") from None
+def _messages_in(document: object) -> list[Any]:
+    """The messages of a whole document: of an array, or of an object that holds one."""
+    if isinstance(document, dict) and not isinstance(document.get("role"), str):
+        for key in ("messages", "data"):
+            if isinstance(document.get(key), list):
+                return list(document[key])
+    return document if isinstance(document, list) else [document]
 
 
-def _collect(
-    items: Iterable[tuple[TranscriptProblem, Any]], read: Callable[[Any], object] = lambda value: value
-) -> tuple[Call, ...]:
+def _collect(items: Iterable[tuple[str, Any]], *, is_text: bool = False) -> tuple[Call, ...]:
     calls: list[Call] = []
-    problems: list[TranscriptProblem] = []
+    problems: list[str] = []
     for place, item in items:
         try:
-            calls.extend(calls_of(read(item)))
-        except MalformedError as wrong:
-            problems.append(attrs.evolve(place, message=wrong.message))
+            calls.extend(_calls_of(_load_line(item) if is_text else item))
+        except _MalformedError as wrong:
+            problems.append(f"{place}: {wrong}")
     if problems:
         raise TranscriptError(problems)
     return tuple(calls)
 
 
-def _fail(message: str) -> NoReturn:
-    raise TranscriptError([TranscriptProblem(message)])
+def _load_line(line: str) -> object:
+    try:
+        return _load(line)
+    except _MalformedError as wrong:
+        raise _MalformedError(f"{wrong}; expected {_A_MESSAGE}") from None
+
+
+def _calls_of(message: object) -> Iterator[Call]:
+    """The tool calls of one message, in whichever form it is."""
+    if not isinstance(message, dict):
+        _wrong(f"not a message but {_word(message)}; expected {_A_MESSAGE}")
+    role, kind = message.get("role"), message.get("type")
+    if isinstance(message.get("kwargs"), dict) and "lc" in message:
+        yield from _calls_of(message["kwargs"])
+    elif isinstance(message.get("data"), dict) and isinstance(kind, str):
+        yield from _calls_of({"type": kind, **message["data"]})
+    elif isinstance(message.get("output"), list) and kind is None:
+        for item in message["output"]:
+            yield from _calls_of(item)
+    elif isinstance(kind, str) and "content" in message and _is_langchains(kind, role):
+        if kind.lower().startswith("ai"):
+            yield from _langchain_calls(message)
+    elif isinstance(kind, str) and not isinstance(role, str) and _is_item(kind):
+        yield from _item_calls(message, kind)
+    elif not isinstance(role, str):
+        _wrong(f'not a message: it has no "role"; expected {_A_MESSAGE}')
+    elif role == "assistant":
+        yield from _chat_calls(message)
+
+
+def _is_langchains(kind: str, role: object) -> bool:
+    name = kind.removesuffix("MessageChunk").lower()
+    return name == "ai" or (name in _LANGCHAIN and (not isinstance(role, str) or name == "chat"))
+
+
+def _is_item(kind: str) -> bool:
+    return kind in _ITEMS or kind.endswith(_ITEM_ENDS)
+
+
+def _chat_calls(message: Mapping[str, Any]) -> Iterator[Call]:
+    """Chat completions, and Anthropic's blocks."""
+    content = message.get("content")
+    if content is not None and not isinstance(content, (str, list)):
+        _wrong(f"content: expected a string, an array of blocks or null, got {_word(content)}")
+    for index, block in enumerate(content if isinstance(content, list) else ()):
+        yield from _block_calls(block, f"content[{index}]")
+    for index, call in enumerate(_array(message, "tool_calls", _A_CALL)):
+        yield _tool_call(call, f"tool_calls[{index}]")
+    if message.get("function_call") is not None:
+        yield _function(message["function_call"], "function_call")
+
+
+def _block_calls(block: object, path: str) -> Iterator[Call]:
+    if not isinstance(block, dict) or not isinstance(block.get("type"), str):
+        _wrong(f'{path}: expected a block with a "type", such as {_A_BLOCK}')
+    if block["type"] == "tool_use":
+        arguments = block.get("input")
+        if not isinstance(arguments, dict):
+            _wrong(f"{path}.input: expected an object, got {_word(arguments)}")
+        yield Call(_name(block, path), arguments)
+
+
+def _tool_call(call: object, path: str) -> Call:
+    if not isinstance(call, dict):
+        _wrong(f"{path}: expected {_A_CALL}, got {_word(call)}")
+    kind = call.get("type", "function")
+    if isinstance(kind, str) and kind != "function":
+        return Call(_name({"name": kind}, path), None)  # a provider's own kind: not a planning tool
+    return _function(call.get("function"), f"{path}.function")
+
+
+def _function(function: object, path: str) -> Call:
+    if not isinstance(function, dict):
+        _wrong(f'{path}: expected {{"name": "...", "arguments": "{{...}}"}}, got {_word(function)}')
+    return Call(_name(function, path), _arguments(function, "arguments", path))
+
+
+def _item_calls(item: Mapping[str, Any], kind: str) -> Iterator[Call]:
+    """An item of the Responses API."""
+    if kind == "function_call":
+        yield Call(_name(item, kind), _arguments(item, "arguments", kind))
+    elif kind.endswith("_call"):
+        yield Call(kind, None)  # a provider's own kind
+
+
+def _langchain_calls(message: Mapping[str, Any]) -> Iterator[Call]:
+    """An AIMessage of LangChain; old ones have the provider's own calls alone."""
+    shape = '{"name": "...", "args": {...}}'
+    found = False
+    for key in ("tool_calls", "invalid_tool_calls"):
+        for index, call in enumerate(_array(message, key, shape)):
+            path = f"{key}[{index}]"
+            if not isinstance(call, dict):
+                _wrong(f"{path}: expected {shape}, got {_word(call)}")
+            found = True
+            yield Call(_name(call, path), _arguments(call, "args", path))
+    extra = message.get("additional_kwargs")
+    if not found and isinstance(extra, dict):
+        yield from _chat_calls({key: extra.get(key) for key in ("tool_calls", "function_call")})
+
+
+def _array(message: Mapping[str, Any], key: str, shape: str) -> list[Any]:
+    calls = message.get(key)
+    if calls is not None and not isinstance(calls, list):
+        _wrong(f"{key}: expected an array of {shape}, got {_word(calls)}")
+    return calls or []
+
+
+def _arguments(holder: Mapping[str, Any], key: str, path: str) -> str | Mapping[str, Any] | None:
+    arguments = holder.get(key)
+    if arguments is not None and not isinstance(arguments, (str, dict)):
+        _wrong(f"{path}.{key}: expected JSON text, got {_word(arguments)}")
+    return arguments
+
+
+def _name(holder: Mapping[str, Any], path: str) -> str:
+    name = holder.get("name")
+    if not isinstance(name, str) or not name:
+        _wrong(f"{path}.name: expected the tool's name, got {'an empty one' if name == '' else _word(name)}")
+    return name
+
+
+def _word(value: object) -> str:
+    return _JSON_WORDS[type(value)]
+
+
+def _wrong(message: str) -> NoReturn:
+    raise _MalformedError(message)

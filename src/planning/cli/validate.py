@@ -1,24 +1,27 @@
-"""The commands that are about workflow documents: check one, and print their schemas."""
+"""``planning validate`` and ``planning schema``: check a plan, and print the schema of plans."""
 
 from __future__ import annotations
 
 import json
+import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import attrs
 import typer
 
-from planning.cli.reports import print_report
-from planning.cli.source import Finished, PlanFile, read_capabilities, read_plan
+from planning.cli.source import Finished, PlanFile, read_bytes
+from planning.cli.terminal import columns, printable, wants_color
+from planning.cli.usage import EXIT_CODES, TOOLS_HELP
 
 if TYPE_CHECKING:
+    from planning.workflow.findings import Finding
     from planning.workflow.reports.report import Report
 
-__all__ = ["SCHEMA_HELP", "VALIDATE_HELP", "print_schema", "validate"]
+__all__ = ["SCHEMA_HELP", "VALIDATE_HELP", "github_text", "print_report", "print_schema", "validate"]
 
 # \b keeps a paragraph as it is written.
-VALIDATE_HELP: Final = """\b
+VALIDATE_HELP: Final = f"""\b
 Examples:
   planning validate plan.json
   planning validate plan.json --tools search,fetch --handlers summarise
@@ -26,14 +29,8 @@ Examples:
   my-agent --plan-only | planning validate --format prompt
   planning validate plans/nightly.json --format github
 
-\b
-Exit codes:
-  0    the plan is valid; it may have warnings
-  1    the plan has errors, or the output cannot be written
-  2    nothing was checked: wrong usage, or the file or an object
-       that was named cannot be read
-  130  interrupted
-"""
+{TOOLS_HELP}
+{EXIT_CODES}"""
 SCHEMA_HELP: Final = """\b
 Examples:
   planning schema > plan.schema.json
@@ -43,7 +40,7 @@ _NAMES: Final = "NAMES|MODULE:OBJECT"
 
 
 class ReportFormat(StrEnum):
-    """Who is going to read the report."""
+    """Who reads the report."""
 
     TEXT = "text"
     JSON = "json"
@@ -65,9 +62,9 @@ def validate(
         list[str] | None,
         typer.Option(
             metavar=_NAMES,
-            help="The tools that exist: names with commas between them, or an object in a Python module:"
-            " a registry, a toolbox, a mapping or a list, or a function that makes one. May be given"
-            " more than once. Left out, the names of tools are not checked.",
+            help="The tools that exist: names with commas between them, or an object in a Python module,"
+            " which is imported, see below. May be repeated. Without it, the names of tools are not"
+            " checked.",
             show_default=False,
         ),
     ] = None,
@@ -84,23 +81,24 @@ def validate(
         typer.Option(
             "--format",
             case_sensitive=False,
-            help="text: for a person; json: every finding with its fields; prompt: for a model that is"
-            " to repair its plan; github: annotations of a pull request.",
+            help="text: for a person; json: every finding with its fields; prompt: for a model that"
+            " should repair its plan; github: annotations of a pull request.",
         ),
     ] = ReportFormat.TEXT,
     finished: Finished = False,
 ) -> None:
-    """Check a plan: every problem at once, each at its place.
+    """Check a plan: every problem at once, each with its place.
 
-    A plan is a JSON document in one of the forms that 'planning schema' prints. It may be just as a
-    model wrote it: in a code fence, with text around it, or slightly broken.
+    A plan is a JSON document in one of the forms that 'planning schema' prints. It may be just as a model
+    wrote it: in a code fence, with text around it, or slightly broken.
     """
-    source = read_plan(plan)
-    capabilities = read_capabilities(tools=tools, handlers=handlers, agents=agents)
+    source = read_bytes(plan, "PLAN")
+    from planning.cli.capabilities import capabilities_of
     from planning.workflow.validate import validate_workflow
 
+    capabilities = capabilities_of(tools=tools, handlers=handlers, agents=agents)
     report = validate_workflow(source, capabilities, finished=finished)
-    _print(report, form, None if plan in (None, "-") else plan)
+    _print(report, form, plan)
     if not report.ok:
         raise typer.Exit(1)
 
@@ -116,6 +114,20 @@ def print_schema(
     typer.echo(schema_text(int(version)), nl=False)
 
 
+def print_report(report: Report, file: str | None, *, err: bool = False) -> None:
+    """Print a report for a person.
+
+    Args:
+        report: What to print.
+        file: The file of the plan; None and ``-`` for standard input.
+        err: Whether to print it on standard error.
+    """
+    stream = sys.stderr if err else sys.stdout
+    color = wants_color(stream)
+    name = "<stdin>" if file in (None, "-") else f"{file}"
+    typer.echo(report.render(color=color, name=name, width=columns(stream)), err=err, color=color)
+
+
 def _print(report: Report, form: ReportFormat, file: str | None) -> None:
     match form:
         case ReportFormat.TEXT:
@@ -126,12 +138,43 @@ def _print(report: Report, form: ReportFormat, file: str | None) -> None:
         case ReportFormat.PROMPT:
             typer.echo(report.to_prompt())
         case ReportFormat.GITHUB:
-            from planning.cli.github import github_text
-
-            text = github_text(report, file)
+            text = github_text(report, None if file == "-" else file)
             typer.echo(text, nl=bool(text))
 
 
-def _fields(finding: Any) -> dict[str, Any]:
+def _fields(finding: Finding) -> dict[str, Any]:
     kind = {"severity": finding.severity, "category": finding.category}
     return {**kind, **attrs.asdict(finding)}
+
+
+def github_text(report: Report, file: str | None) -> str:
+    """A workflow command for each finding, one a line: GitHub shows them beside the lines of a file.
+
+    Args:
+        report: The report.
+        file: The file from the root of the repository; None where the plan is not in a file.
+    """
+    return "\n".join(_command(finding, file) for finding in (*report.errors, *report.warnings))
+
+
+def _command(finding: Finding, file: str | None) -> str:
+    from planning.workflow.reports.wording import sentence
+
+    properties = [f"title={_property(finding.code)}"]
+    message = sentence(finding)
+    if file is not None:
+        place = [f"file={_property(file)}"]
+        if finding.line is not None:
+            place += [f"line={finding.line}", f"col={finding.column}"]
+            message = sentence(attrs.evolve(finding, line=None))  # the annotation is at that line
+        properties = [*place, *properties]
+    return f"::{finding.severity} {','.join(properties)}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable(text)
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -30,12 +30,12 @@ class PlanningToolsSection(Section[None]):
         """Register the plan's reducers with a session, and bind the six tools to it.
 
         Args:
-            session: Whose plan it is.
+            session: The session that holds the plan.
             strategy: The mindset of the copy.
             enabled: See ``Section``.
 
         Raises:
-            TypeError: ``session`` or ``strategy`` is something else.
+            TypeError: ``session`` or ``strategy`` is of another type.
         """
         if not isinstance(session, Session):
             raise TypeError(f"session must be a Session, got {type(session).__name__}")
@@ -56,6 +56,6 @@ class PlanningToolsSection(Section[None]):
         return self._tools if self.is_enabled() else ()
 
     def reminder(self) -> str:
-        """The live plan as text, or an empty string when there is none in progress."""
+        """The live plan as text, or an empty string when no plan is active."""
         plan = self.session.select_latest(Plan)
         return plan_text(plan) if plan is not None and plan.status == "active" else ""

@@ -40,7 +40,7 @@ class Prompt:
             ns: A namespace, such as ``agents/background``.
             key: A key that is unique in it.
             sections: In the order in which they are read.
-            name: What people call the prompt; the key when left out.
+            name: The prompt's name for people; the key by default.
         """
         self.ns = ns
         self.key = key
@@ -79,13 +79,13 @@ class Prompt:
     def _by_type(self, params: Iterable[object]) -> dict[type | None, Any]:
         taken = {section.params_type for section in self.sections}
         given: dict[type | None, Any] = {}
-        for each in params:
-            kind = type(each)
-            if not dataclasses.is_dataclass(each) or isinstance(each, type):
-                raise PromptRenderError(f"parameters must be dataclass instances, got {each!r}"[:200])
+        for instance in params:
+            kind = type(instance)
+            if not dataclasses.is_dataclass(instance) or isinstance(instance, type):
+                raise PromptRenderError(f"parameters must be dataclass instances, got {instance!r}"[:200])
             if kind not in taken:
                 raise PromptRenderError(f"no section of prompt {self.name!r} takes {kind.__name__}")
             if kind in given:
                 raise PromptRenderError(f"{kind.__name__} was given twice; pass one instance")
-            given[kind] = each
+            given[kind] = instance
         return given

@@ -1,4 +1,4 @@
-"""Sections of a prompt: a title, a text made from typed parameters, and the tools that go with it."""
+"""Sections of a prompt: a title, text made from typed parameters, and the tools that belong to it."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Section(ABC, Generic[P]):
 class MarkdownSection(Section[P]):
     """Markdown with ``${name}`` placeholders, filled from the fields of a dataclass.
 
-    ``$${name}`` stands for a literal ``${name}``. What a placeholder inserts is not expanded again.
+    ``$${name}`` is a literal ``${name}``. What a placeholder inserts is not expanded again.
     """
 
     def __init__(self, *, title: str, template: str, enabled: Enabled = True) -> None:

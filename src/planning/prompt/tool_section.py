@@ -1,4 +1,4 @@
-"""The section that tells a planner of tools, and of the JSON in which it asks for them."""
+"""The section that lists the tools for a planner, with the JSON that calls them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _ASKING: Final = """\
 
 @runtime_checkable
 class Describable(Protocol):
-    """What a planner is told of a tool."""
+    """What the section shows of a tool."""
 
     @property
     def name(self) -> str:
@@ -60,17 +60,17 @@ class Describable(Protocol):
 
     @property
     def requires_identifier(self) -> bool:
-        """Whether it is of no use until the user has said who or what they are."""
+        """Whether it needs an identifier of the user."""
 
     def parameters_schema(self) -> dict[str, Any]:
         """The JSON Schema of its arguments."""
 
 
 class ToolAwarenessSection(Section[None]):
-    """Tells a planner which tools there are, when to ask for them, and how.
+    """Lists the tools for a planner, with when and how to call them.
 
-    ``parse_planner_output`` reads what the planner answers. What tools say of themselves stands in the
-    text as it is, on one line each; nothing in it is a placeholder. Without a tool the section is disabled.
+    ``parse_planner_output`` reads the planner's answer. Descriptions of tools are inserted unchanged, on one
+    line each; nothing in them is a placeholder. Without tools the section is disabled.
     """
 
     def __init__(
@@ -79,15 +79,15 @@ class ToolAwarenessSection(Section[None]):
         tools: Iterable[Describable | Declaration] | ToolRegistry,
         enabled: Enabled = True,
     ) -> None:
-        """Take the tools.
+        """List the tools.
 
         Args:
-            tools: In the order in which the planner is told of them, in any form in which a registry
-                takes them. A registry is asked at each rendering, so that tools show that came later.
+            tools: In the order in which the planner reads them, in any form that a registry takes. A
+                registry is read at each rendering, so that tools registered later are listed.
             enabled: See ``Section``.
 
         Raises:
-            TypeError: Something is no tool.
+            TypeError: An item is not a tool.
         """
         super().__init__(title="Available tools", enabled=enabled)
         self._listed = _listing(tools)
@@ -110,7 +110,7 @@ class ToolAwarenessSection(Section[None]):
 def _listing(
     tools: Iterable[Describable | Declaration] | ToolRegistry,
 ) -> Callable[[], tuple[Describable, ...]]:
-    """What gives the tools at each rendering."""
+    """A function that returns the tools at each rendering."""
     if isinstance(tools, ToolRegistry):
         return lambda: tuple(tools)
     if isinstance(tools, Describable):
@@ -154,7 +154,7 @@ def _remark(node: Any) -> str:
 
 
 def _type(node: Any, levels: int) -> str:
-    """A JSON Schema in a few words; what is nested deeper than the levels is left out."""
+    """A JSON Schema in a few words; what is nested deeper than the levels is omitted."""
     node = node if isinstance(node, Mapping) else {}
     if "const" in node:
         return _value(node["const"])
@@ -170,7 +170,7 @@ def _type(node: Any, levels: int) -> str:
         return (" and " if word == "allOf" else " or ").join(dict.fromkeys(options)) or _ANYTHING
     kind = node.get("type", "object" if "properties" in node else _ANYTHING)
     if isinstance(kind, (list, tuple)):
-        return " or ".join(_type({**node, "type": each}, levels) for each in kind) or _ANYTHING
+        return " or ".join(_type({**node, "type": name}, levels) for name in kind) or _ANYTHING
     if kind == "object" and levels:
         return _object(node, levels - 1)
     if kind == "array" and levels and "items" in node:

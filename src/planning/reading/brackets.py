@@ -24,7 +24,7 @@ class Frame:
     Attributes:
         start: The offset of its opening bracket.
         closer: The bracket that closes it.
-        good: The offset behind the last thing in it that is complete.
+        good: The offset after the last complete item in it.
         last: The offsets of what is its last member, or its last item, when that is a container too.
     """
 
@@ -42,8 +42,8 @@ class Brackets(ValueReader):
 
     Attributes:
         stack: The containers, the innermost last.
-        pos: Where reading goes on.
-        kept: How many of the edits stand before the last thing that is complete.
+        pos: Where reading continues.
+        kept: How many of the edits are before the last complete item.
         broken: Where containers start that lack something.
         forced: Where it showed first that a bracket is missing.
         is_ambiguous: Whether a bracket can be meant in two ways.
@@ -86,12 +86,13 @@ class Brackets(ValueReader):
         """Leave out a closing bracket without an opening one; an error where it may be another one."""
         last, self.pos, self.stack[-1].last = self.stack[-1].last, pos + 1, None
         if self.forced is not None:
-            self._doubt("brackets are missing and too many", self.forced, self.forced + 1, self._in_doubt)
+            message = "some brackets are missing and some are extra"
+            self._doubt(message, self.forced, self.forced + 1, self._in_doubt)
             self._in_doubt = set()
         elif last is not None and (
             self._is_too_long(*last) or could_be_another(self.text, *last, self._known(len(self.stack)))
         ):
-            self._doubt("a closing bracket is too many, and which one is unknown", pos, pos + 1, {last[0]})
+            self._doubt("there is an extra closing bracket, and it is unclear which", pos, pos + 1, {last[0]})
         else:
             self.note("extra_bracket", pos, pos + 1)
         self.edit(pos, pos + 1, "")
@@ -117,7 +118,7 @@ class Brackets(ValueReader):
         return (self.wanted.fields or None) if depth <= self.level() + 1 else None
 
     def level(self) -> int:
-        """The depth of the list of items: the outermost list; -1 where there is none."""
+        """The depth of the list of items: the outermost list; -1 without one."""
         return next((depth for depth, frame in enumerate(self.stack) if frame.closer == "]"), -1)
 
     def force(self, start: int, end: int) -> None:
@@ -144,11 +145,11 @@ class Brackets(ValueReader):
         if doubtful is None:
             self.note("missing_bracket", start, end)
             self.forced = start if self.forced is None else self.forced
-            self._in_doubt.update(each.start for each in (frame, *self.stack))
+            self._in_doubt.update(container.start for container in (frame, *self.stack))
         else:
-            told = "a bracket is missing, and what this belongs to is unknown"
+            message = "a bracket is missing, and it is unclear what this belongs to"
             start, end = (doubtful, doubtful + 1) if frame.closer == "}" else (start, end)
-            self._doubt(told, start, end, {frame.start})
+            self._doubt(message, start, end, {frame.start})
         self.edit(frame.good, frame.good, frame.closer)
         if self.stack:
             self.stack[-1].good = frame.good

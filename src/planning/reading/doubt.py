@@ -35,7 +35,7 @@ class _Node:
 
 
 def could_belong_outside(text: str, start: int, end: int, known: Container[str] | None) -> int | None:
-    """The first member that could stand in the container around instead, which lacks a bracket.
+    """The first member that could belong to the enclosing container instead, which lacks a bracket.
 
     Args:
         text: The text.
@@ -52,7 +52,7 @@ def could_belong_outside(text: str, start: int, end: int, known: Container[str] 
 
 
 def could_be_another(text: str, start: int, end: int, known: Container[str] | None) -> bool:
-    """Whether, of one bracket too many behind a container, an earlier one within could be the wrong one.
+    """Whether, for an extra bracket after a container, an earlier one inside could be the wrong one.
 
     Args:
         text: The text.

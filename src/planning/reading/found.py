@@ -39,28 +39,28 @@ class Found(NamedTuple):
 _PLAIN: Final = "send plain JSON"
 
 REMARKS: Final[Mapping[str, tuple[str, str, str]]] = {
-    "fenced": ("the {noun} stood in a code fence", "", "send the {noun} without a fence"),
-    "surrounding_text": ("other text stood around the {noun}", "", "send the {noun} alone"),
+    "fenced": ("the {noun} was in a code fence", "", "send the {noun} without a fence"),
+    "surrounding_text": ("there is extra text around the {noun}", "", "send the {noun} alone"),
     "encoded_plan": (
         "the {noun} was a JSON string, which was read once more",
         "",
         "send the {noun} itself, not a string",
     ),
-    "comment": ("a comment was left out", "{count} comments were left out", _PLAIN),
+    "comment": ("a comment was ignored", "{count} comments were ignored", _PLAIN),
     "trailing_comma": (
-        "a comma before a closing bracket was left out",
-        "{count} commas before a closing bracket were left out",
-        "write no comma behind the last item",
+        "a comma before a closing bracket was ignored",
+        "{count} commas before a closing bracket were ignored",
+        "remove the comma after the last item",
     ),
     "missing_comma": (
-        "a missing comma was put in",
-        "{count} missing commas were put in",
+        "a missing comma was added",
+        "{count} missing commas were added",
         "separate items by commas",
     ),
     "single_quotes": (
-        "a text in single quotes was read",
-        "{count} texts in single quotes were read",
-        "write texts in double quotes",
+        "a string in single quotes was read",
+        "{count} strings in single quotes were read",
+        "write strings in double quotes",
     ),
     "bare_key": (
         "a field name without quotes was read",
@@ -88,18 +88,18 @@ REMARKS: Final[Mapping[str, tuple[str, str, str]]] = {
         "write plain spaces",
     ),
     "raw_control": (
-        "a control character in a text was kept",
-        "{count} control characters in texts were kept",
+        "a control character in a string was kept",
+        "{count} control characters in strings were kept",
         "write a line break as \\n and a tab as \\t",
     ),
     "missing_bracket": (
-        "a missing bracket was put in",
-        "{count} missing brackets were put in",
+        "a missing bracket was added",
+        "{count} missing brackets were added",
         "check that nothing is missing, and close every bracket",
     ),
     "extra_bracket": (
-        "a closing bracket too many was left out",
-        "{count} closing brackets too many were left out",
+        "an extra closing bracket was ignored",
+        "{count} extra closing brackets were ignored",
         "close every bracket once",
     ),
 }

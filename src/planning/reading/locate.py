@@ -1,4 +1,4 @@
-"""Finding the document in a text: bare, in a fence, behind thoughts, or within prose."""
+"""Finding the document in a text: bare, in a fence, after thoughts, or within prose."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FIELD_BEFORE = re.compile(r"""(?:^|[,{}\]\n])[ \t]*+(?:"[^"\n]*+"|'[^'\n]*+')\s
 
 
 def locate(text: str, wanted: Wanted, *, is_finished: bool = False) -> tuple[Reading | None, list[Found]]:
-    """Find the one document in a text: its reading, None where there is none; and what was wrong or repaired.
+    """Find the one document in a text: its reading or None, and the errors and repairs.
 
     Args:
         text: The text.
@@ -49,20 +49,20 @@ class _Locator:
     def locate(self) -> tuple[Reading | None, list[Found]]:
         text, noun = self.text, self.wanted.noun
         readings = self._readings()
-        documents = [each for each in readings if self._is_wanted(each)] or readings[:1]
+        documents = [reading for reading in readings if self._is_wanted(reading)] or readings[:1]
         if not documents:
             return None, [self._nothing()]
         chosen = documents[0]
         self.errors, self.notes = list(chosen.errors), dict(chosen.notes)
-        others = [each for each in documents[1:] if self._written(each) != self._written(chosen)]
+        others = [reading for reading in documents[1:] if self._written(reading) != self._written(chosen)]
         last = readings[-1]
-        if last is not chosen:  # a draft that is whole is not the document that was cut behind it
-            self.errors += [each for each in last.errors if each.code in {"truncated", "too_long"}]
+        if last is not chosen:  # a complete draft is not the document that was cut after it
+            self.errors += [error for error in last.errors if error.code in {"truncated", "too_long"}]
         if others:
-            told = f"the text holds {len(others) + 1} different {noun}s"
-            self._error("several_documents", told, "send one", others[0].start)
+            message = f"the text holds {len(others) + 1} different {noun}s"
+            self._error("several_documents", message, "send one", others[0].start)
         self._look_ahead(chosen)
-        self._look_behind(chosen, {each.start: each for each in readings})
+        self._look_behind(chosen, {reading.start: reading for reading in readings})
         if "surrounding_text" in self.notes and _EMPTY.fullmatch(text, chosen.start, chosen.pos):
             return None, [self._nothing()]
         return chosen, self.errors + self._remarks()
@@ -74,7 +74,7 @@ class _Locator:
         """One warning for each kind of repair, at its first place."""
         found = []
         for code, (start, end, times) in self.notes.items():
-            one, many, hint = (each.format(noun=self.wanted.noun, count=times) for each in REMARKS[code])
+            one, many, hint = (words.format(noun=self.wanted.noun, count=times) for words in REMARKS[code])
             found.append(Found(code, many if times > 1 and many else one, hint, span=(start, end)))
         return found
 
@@ -89,7 +89,7 @@ class _Locator:
         """Every value that may be the document, in order; none overlaps another."""
         start = self._pass_comments(self.begin, {})
         prose = tokens.PROSE.match(self.text, start)
-        is_prose = prose is not None and any(each.isalpha() for each in prose[0])
+        is_prose = prose is not None and any(character.isalpha() for character in prose[0])
         if self.text[start : start + 1] in ("[", "{") and not is_prose:
             first = Reading(self.text, start, self.wanted, is_finished=self.is_finished)
             return [first, *self._candidates(first.pos)]
@@ -112,9 +112,9 @@ class _Locator:
             readings.append(reading)
             work += reading.work
             if len(readings) > _MOST_READINGS or work > MOST_WORK:
-                told = "too many lists and objects stand in the text, and it is not read further than here"
+                message = "the text has too many lists and objects; it was read up to here"
                 hint = f"send the {self.wanted.noun} alone"
-                stopped = Found("too_long", told, hint, span=(start, start + 1))
+                stopped = Found("too_long", message, hint, span=(start, start + 1))
                 reading.errors = [stopped]
                 break
             is_lost = reading.fault is not None and not self._is_wanted(reading)
@@ -148,13 +148,13 @@ class _Locator:
             return Found("no_json", "the text is empty", hint, span=(0, 1))
         try:
             if isinstance(json.loads(self.text), str):
-                hint = f"send the {noun} itself, not a text that holds it"
+                hint = f"send the {noun} itself, not a string that contains it"
         except (ValueError, RecursionError):
             pass
         return Found("no_json", f"the text holds no {noun}", hint, span=(0, 1))
 
     def _look_ahead(self, chosen: Reading) -> None:
-        """Note what stands before the document."""
+        """Note the text before the document."""
         before = self._before(chosen.start)
         ahead = self.text[:before].rstrip()
         if not ahead:
@@ -165,8 +165,8 @@ class _Locator:
             self._error("truncated", "the text breaks off in its thoughts", f"send the {noun}", end, end)
         is_open = any(ahead.count(opening) > ahead.count(closing) for opening, closing in ("[]", "{}"))
         if ahead[-1] in "[{" or (ahead[-1] == "," and is_open) or _FIELD_BEFORE.search(ahead[-_NEAR:]):
-            told, hint = f"the {noun}'s beginning cannot be read", f"send one {noun}, as plain JSON"
-            self._error("syntax_error", told, hint, len(ahead) - 1)
+            message, hint = f"the {noun}'s beginning cannot be read", f"send one {noun}, as plain JSON"
+            self._error("syntax_error", message, hint, len(ahead) - 1)
         first = before - len(self.text[:before].lstrip())
         self._note_text(first, self.text[self.begin : before])
 
@@ -201,7 +201,7 @@ class _Locator:
         return pos
 
     def _look_behind(self, chosen: Reading, readings: dict[int, Reading]) -> None:
-        """Note what stands behind the document: what ends it, then other text."""
+        """Note the text after the document: its end, then other text."""
         text, pos, extra = self.text, chosen.pos, list[int]()
         while (pos := self._pass_comments(pos, self.notes)) < len(text):
             char = text[pos]
@@ -217,44 +217,44 @@ class _Locator:
             pos += 1
         if extra:
             self._drop(extra, chosen)
-        if pos >= len(text) or any(each.code == "several_documents" for each in self.errors):
+        if pos >= len(text) or any(error.code == "several_documents" for error in self.errors):
             return
         following = readings.get(pos)
         is_json = following is not None and self._written(following) != self._written(chosen)
         if text[pos] in ',:"' or is_json:
             noun = self.wanted.noun
-            told = f"the text goes on behind the {noun}'s last bracket"
-            self._error("syntax_error", told, f"send one {noun}, as plain JSON", pos)
+            message = f"there is more text after the {noun}'s last bracket"
+            self._error("syntax_error", message, f"send one {noun}, as plain JSON", pos)
         elif "surrounding_text" not in self.notes:
             self._note_text(pos, text[pos:])
 
     def _note_text(self, pos: int, text: str) -> None:
-        """Note other text, or keep an error where none is allowed; thoughts and backticks are none then."""
+        """Note other text, or keep an error if it is not allowed; thoughts and backticks do not count."""
         if self.wanted.is_within_text:
             self.notes["surrounding_text"] = (pos, pos + 1, 1)
         elif text.strip("` \t\r\n"):
             noun = self.wanted.noun
             self._error(
-                "syntax_error", f"there is other text around the {noun}", f"send the {noun} alone", pos
+                "syntax_error", f"there is extra text around the {noun}", f"send the {noun} alone", pos
             )
 
     def _drop(self, extra: list[int], chosen: Reading) -> None:
-        """Leave out closing brackets behind the document; an error where one may be another one."""
-        if any(each.code == "ambiguous_bracket" for each in self.errors):
+        """Ignore closing brackets after the document; an error if one may be meant for another place."""
+        if any(error.code == "ambiguous_bracket" for error in self.errors):
             return
         text, known = self.text, self.wanted.fields or None
         alike = [pos for pos in extra if text[pos] == text[chosen.pos - 1]]
         if chosen.forced is not None:
-            told, start = "brackets are missing and too many", chosen.forced
+            message, start = "some brackets are missing and some are extra", chosen.forced
         elif alike and (
             chosen.pos - chosen.start > MOST_WEIGHED
             or could_be_another(text, chosen.start, chosen.pos, known)
         ):
-            told, start = "a closing bracket is too many, and which one is unknown", alike[0]
+            message, start = "there is an extra closing bracket, and it is unclear which", alike[0]
         else:
             for pos in extra:
                 count(self.notes, "extra_bracket", pos, pos + 1)
             return
-        self._error("ambiguous_bracket", told, "close every bracket once", start)
+        self._error("ambiguous_bracket", message, "close every bracket once", start)
         self.notes.pop("missing_bracket", None)
         self.notes.pop("extra_bracket", None)

@@ -1,4 +1,4 @@
-"""Where in the original text a value stands: from a path to offsets and back, and to lines."""
+"""The place of a value in the original text: from a path to offsets and back, and to lines."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Edits:
 
         Args:
             offset: In the new text.
-            is_end: Whether it is the end of something: then what was put in behind does not count.
+            is_end: Whether it is the end of something: then an insertion after it does not count.
         """
         at = bisect_right(self._new, offset - is_end) - 1
         if self._moves[at]:
@@ -120,7 +120,7 @@ class _Children:
         parts: The name or the number of each.
         keys: The span of each name; that of the value for an item.
         values: The span of each value.
-        rest: Where the next one starts, or the closing bracket stands.
+        rest: Where the next one starts, or the closing bracket is.
     """
 
     __slots__ = ("index", "keys", "parts", "rest", "values")
@@ -151,10 +151,10 @@ class Places:
         self._root = start, len(text.rstrip())
 
     def span(self, path: Path, *, at_key: bool = False) -> Span:
-        """Where a value stands, or the name of its field.
+        """The place of a value, or of the name of its field.
 
         Args:
-            path: Where it leads nowhere, or behind very many values, the last value on it counts.
+            path: If it leads nowhere, or past very many values, the last value on it counts.
             at_key: Whether the name is meant.
         """
         key = value = self._root
@@ -167,7 +167,7 @@ class Places:
         return key if at_key else value
 
     def within(self, start: int, part: Span) -> Span:
-        """Where a part of a string stands.
+        """The place of a part of a string.
 
         Args:
             start: The offset of the string.
@@ -184,7 +184,7 @@ class Places:
         return units[part[0]], (units[part[1]] if part[1] < len(units) else self._end(start) - 1)
 
     def path(self, offset: int) -> Path:
-        """The path of the innermost value that starts at an offset or before it, and ends behind it."""
+        """The path of the innermost value that starts at an offset or before it, and ends after it."""
         path: list[str | int] = []
         start = self._root[0]
         while (children := self._children(start)) is not None:
@@ -236,7 +236,7 @@ class Places:
         return ends
 
     def _children(self, start: int) -> _Children | None:
-        """What a container holds; None where there is none."""
+        """The content of a container, or None."""
         return self._members(start) if self._text[start] in "{[" else None
 
     def _members(self, start: int) -> _Children:

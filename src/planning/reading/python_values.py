@@ -1,4 +1,4 @@
-"""A value from Python -> plain JSON values, or what in it is none.
+"""A value from Python -> plain JSON values, or the parts that are not JSON.
 
 Objects are asked nothing that their class may have rewritten: what they hold is read by the methods of
 ``dict``, ``list`` and their like. Only another mapping must be asked, and it may fail.
@@ -23,7 +23,7 @@ _CONTAINERS: Final = (dict, list, tuple, Mapping)
 _SMALL: Final = 2**63
 _BITS: Final = math.log2(10)
 _HINT: Final = "use text, numbers, booleans, None, lists and mappings with text as names"
-_name_of: Final = type.__dict__["__name__"].__get__  # a metaclass may have a __name__ of its own
+_name_of: Final = type.__dict__["__name__"].__get__  # a metaclass may define __name__
 
 
 def kind_of(value: object) -> str:
@@ -52,8 +52,8 @@ def plain_value(given: object, wanted: Wanted) -> tuple[Any, list[Found]]:
         depth = len(path)
         if depth >= wanted.most_levels or id(value) in around[:depth]:
             is_deep = depth >= wanted.most_levels
-            told = f"nested deeper than {wanted.most_levels} levels" if is_deep else "it holds itself"
-            found.append(Found("too_deep", told, "send flatter values", path))
+            message = f"nested deeper than {wanted.most_levels} levels" if is_deep else "it contains itself"
+            found.append(Found("too_deep", message, "send flatter values", path))
             continue
         around[depth] = id(value)
         plain: Any
@@ -68,8 +68,8 @@ def plain_value(given: object, wanted: Wanted) -> tuple[Any, list[Found]]:
         target[part] = plain
         left -= len(held)
         if left < 0:
-            told = f"the {wanted.noun} has more than {MOST_VALUES} values"
-            return None, [*found, Found("too_long", told, f"send a shorter {wanted.noun}")]
+            message = f"the {wanted.noun} has more than {MOST_VALUES} values"
+            return None, [*found, Found("too_long", message, f"send a shorter {wanted.noun}")]
         for name, inner in reversed(held):  # so that the first is the next
             kind = type(inner)
             is_plain = inner.isascii() if kind is str else kind is int and -_SMALL < inner < _SMALL
@@ -81,7 +81,7 @@ def plain_value(given: object, wanted: Wanted) -> tuple[Any, list[Found]]:
 
 
 def _fields(value: Any, path: Path, found: list[Found], most: int) -> dict[str, Any]:
-    """What a mapping holds, by names that are texts."""
+    """The items of a mapping, by string names."""
     pairs: Iterable[tuple[Any, Any]]
     if issubclass(type(value), dict):
         pairs = islice(dict.items(value), most)
@@ -97,13 +97,13 @@ def _fields(value: Any, path: Path, found: list[Found], most: int) -> dict[str, 
             fields[name] = inner
             continue
         if not issubclass(type(name), str):
-            told = f"a field is named by {kind_of(name)}, not by a text"
-            found.append(Found("not_json", told, _HINT, path))
+            message = f"a field name is {kind_of(name)}, not a string"
+            found.append(Found("not_json", message, _HINT, path))
             continue
         plain = _text(name, path, found)
         if plain in fields:  # two that are not the same in Python
-            told = "two fields have the same name"
-            found.append(Found("duplicate_key", told, "send each field once", (*path, plain)))
+            message = "two fields have the same name"
+            found.append(Found("duplicate_key", message, "send each field once", (*path, plain)))
         fields[plain] = inner
     return fields
 
@@ -121,9 +121,9 @@ def _scalar(value: Any, path: Path, found: list[Found]) -> Any:
         real = float.__float__(value)
         if math.isfinite(real):
             return real
-        found.append(Found("not_a_number", f"{real} is no value of JSON", "send a number or null", path))
+        found.append(Found("not_a_number", f"{real} is not a JSON value", "send a number or null", path))
     else:
-        found.append(Found("not_json", f"{kind_of(value)} is no value of JSON", _HINT, path))
+        found.append(Found("not_json", f"{kind_of(value)} is not a JSON value", _HINT, path))
     return None
 
 

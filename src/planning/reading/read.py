@@ -37,7 +37,7 @@ class Document:
         value: The JSON value; None where nothing could be read.
         source: The text; None where the source was no text.
         found: What was wrong with the text, or repaired.
-        outer: For a document within a JSON string, where in the text each character of it stands.
+        outer: For a document within a JSON string, the place of each of its characters in the text.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Document:
     @property
     def errors(self) -> list[Found]:
         """What was wrong; the rest of what was found was repaired."""
-        return [each for each in self.found if each.code not in REMARKS]
+        return [found for found in self.found if found.code not in REMARKS]
 
     def describe(self, found: Found) -> str:
         """A finding with its place and its hint, as one line that quotes no value: it may be private."""
@@ -72,7 +72,7 @@ class Document:
         return f"{message} at line {line}, column {column}; {found.hint}"
 
     def span(self, found: Found) -> tuple[int, int] | None:
-        """Where a finding stands in the text, as start and end; None where there is no text."""
+        """The place of a finding in the text, as start and end; None without text."""
         if found.span is not None or self._places is None or self._edits is None:
             return found.span
         start, end = self._places.span(found.path, at_key=found.at_key)
@@ -98,17 +98,17 @@ class Document:
         """This document, with its places in the text that has it as a JSON string.
 
         Args:
-            outer: The string's content, and where in the text each part of it stands.
+            outer: The string's content, and the place of each part of it in the text.
             source: The text.
             found: What was wrong with the text.
             noun: What messages call the document.
         """
         start = outer.original(0) - 1
-        message, _, hint = (each.format(noun=noun) for each in REMARKS["encoded_plan"])
+        message, _, hint = (words.format(noun=noun) for words in REMARKS["encoded_plan"])
         note = Found("encoded_plan", message, hint, span=(start, start + 1))
         document = Document(self.value, source, [*found, note], self._edits, self._broken, outer)
         document.found += [
-            each._replace(span=each.span and document._outwards(each.span)) for each in self.found
+            found._replace(span=found.span and document._outwards(found.span)) for found in self.found
         ]
         return document
 
@@ -142,7 +142,7 @@ def read_document(given: object, wanted: Wanted, *, is_finished: bool = False) -
     """Read a document; never raises.
 
     Args:
-        given: Text or bytes of JSON or almost JSON, or the value that such a text would have.
+        given: Text or bytes of JSON or almost JSON, or parsed JSON.
         wanted: What it is expected to hold.
         is_finished: Whether its author ended the text, so that it was not cut.
     """
@@ -229,21 +229,21 @@ def _made(source: Source, found: list[Found], reading: Reading) -> Document:
         return Document(_ONCE.decode(edits.text), source, found, edits, broken)
     except _NotStrict:
         repeated = [_repeated(path, key, edits) for path, key in Places(edits.text).repeated()]
-        if not repeated:  # it is behind very many others
-            told = "a field stands twice in one object"
+        if not repeated:  # it comes after very many others
+            message = "a field occurs twice in one object"
             span = (reading.start, reading.start + 1)
-            repeated = [Found("duplicate_key", told, "send each field once", span=span)]
+            repeated = [Found("duplicate_key", message, "send each field once", span=span)]
     return Document(json.loads(edits.text), source, found + repeated, edits, broken)
 
 
 def _repeated(path: Path, key: tuple[int, int], edits: Edits) -> Found:
-    told = f"{show(path[-1])} stands twice in one object"
+    message = f"{show(path[-1])} occurs twice in one object"
     span = edits.original(key[0]), edits.original(key[1], is_end=True)
-    return Found("duplicate_key", told, "send each field once", path, span=span)
+    return Found("duplicate_key", message, "send each field once", path, span=span)
 
 
 class _NotStrict(Exception):
-    """The text is JSON that Python reads, but holds something that must be looked at."""
+    """The text is JSON that Python reads, but something in it must be checked."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -269,8 +269,8 @@ _STRICT: Final = json.JSONDecoder(object_pairs_hook=_once, parse_float=_finite, 
 
 
 def _read_strictly(text: str, most_levels: int) -> Any:
-    """The value of a text that is JSON and nothing else; None where it must be read with care."""
-    if _OPENING.match(text) is None or any(each in text for each in _ESCAPED_SURROGATES):
+    """The value of text that is only JSON; None if it must be read with care."""
+    if _OPENING.match(text) is None or any(escape in text for escape in _ESCAPED_SURROGATES):
         return None
     try:
         value = _STRICT.decode(text)
@@ -285,8 +285,8 @@ def _is_shallow(value: Any, most_levels: int) -> bool:
     """Whether nothing in it is nested too deep."""
     level = [value]
     for _ in range(most_levels):
-        inner = [each.values() if type(each) is dict else each for each in level]
-        level = [each for values in inner for each in values if type(each) is dict or type(each) is list]
+        inner = [container.values() if type(container) is dict else container for container in level]
+        level = [value for values in inner for value in values if type(value) is dict or type(value) is list]
         if not level:
             return True
     return False

@@ -1,8 +1,8 @@
 """One value of almost-JSON -> the edits that make it JSON, and everything that was wrong with it.
 
-A machine that reads tokens with a stack of its own. Long runs of plain members are passed over by one
+Reads tokens with its own stack. Long runs of plain members are skipped by one
 regular expression each, so that what costs is what is odd. It repairs what can be meant in one way only;
-everything else is an error, behind which it goes on with the next step.
+everything else is an error, after which it continues with the next step.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Reading(Brackets):
             text: The text as a whole.
             start: The offset of the bracket.
             wanted: What the text is expected to hold.
-            is_prose: Whether it stands in other text, and may be something else: then nothing is read behind
-                what is not JSON, unless a field of what is wanted stands before that.
+            is_prose: Whether it is in other text, and may be something else: then nothing is read after
+                what is not JSON, unless a wanted field comes before that.
             is_finished: Whether the author ended the text: then what is still open at its end lacks its
                 bracket, and the text was not cut.
         """
@@ -51,9 +51,9 @@ class Reading(Brackets):
         self.fault: int | None = None
         self._is_prose = is_prose
         self._is_finished = is_finished
-        self._comma = -1  # where the comma stands behind which an item is expected
+        self._comma = -1  # the comma after which an item is expected
         self._first_comma = -1
-        self._commas = 0  # how many commas were left out: the commonest repair, counted here
+        self._commas = 0  # how many commas were ignored: the commonest repair, counted here
         self._is_sequence = False
         self._faults = 0
         self._item = -1  # where the scalar starts that was read last, if it was one
@@ -68,7 +68,7 @@ class Reading(Brackets):
         if self.is_ambiguous:
             self.notes.pop("missing_bracket", None)
             self.notes.pop("extra_bracket", None)
-        self.edits.sort(key=lambda edit: edit[:2])  # what is put in stands before what is taken out
+        self.edits.sort(key=lambda edit: edit[:2])  # insertions come before removals
 
     def _read(self) -> None:
         """Read items until everything is closed."""
@@ -140,14 +140,14 @@ class Reading(Brackets):
 
     def _open(self, char: str, pos: int) -> None:
         if len(self.stack) >= self.wanted.most_levels:
-            told = f"nested deeper than {self.wanted.most_levels} levels"
-            raise Fault("too_deep", told, "send flatter values", pos)
+            message = f"nested deeper than {self.wanted.most_levels} levels"
+            raise Fault("too_deep", message, "send flatter values", pos)
         self.stack.append(Frame(pos, CLOSERS[char]))
         self.pos, self._comma = pos + 1, -1
         self.kept = len(self.edits)
 
     def _pass_after(self) -> None:
-        """Behind a value: read closing brackets up to the comma behind which the next item stands."""
+        """After a value: read closing brackets up to the comma before the next item."""
         text, stack = self.text, self.stack
         while stack:
             self.count_work(self.pos)
@@ -163,7 +163,7 @@ class Reading(Brackets):
             self.close(text[end - 1], end - 1)
 
     def _pass_odd_after(self) -> bool:
-        """Behind a value, where neither comma nor bracket stands; whether an item follows."""
+        """After a value without comma or bracket; whether an item follows."""
         text, value_end = self.text, self.pos
         self.pos = pos = self.skip(value_end)
         char = text[pos : pos + 1]
@@ -171,9 +171,9 @@ class Reading(Brackets):
             self._end(pos)
             return False
         if char in ",}]":
-            return False  # a comment stood before it
+            return False  # a comment was before it
         before = text[value_end - 1]
-        if before in "}]" and _BRACKET.search(text, pos) is None:  # prose behind the plan
+        if before in "}]" and _BRACKET.search(text, pos) is None:  # prose after the plan
             self._end(pos)
             return False
         is_apart = before in "}]" or re.search(r"[\n\r]", text[value_end:pos]) is not None
@@ -194,7 +194,7 @@ class Reading(Brackets):
         return self.text[pos] in "\"'" or tokens.NAME.match(self.text, pos) is not None
 
     def _odd_key(self, pos: int) -> int:
-        """A field name that is no plain JSON, and its colon; gives the offset of the value."""
+        """Read a field name that is not plain JSON, and its colon; returns the offset of the value."""
         text = self.text
         char = text[pos : pos + 1]
         if self.is_over(pos):
@@ -208,8 +208,8 @@ class Reading(Brackets):
         else:
             name = tokens.NAME.match(text, pos)
             if name is None:
-                told = f"expected a field name, got {self.shown(pos)}"
-                raise Fault("syntax_error", told, "write field names in double quotes", pos)
+                message = f"expected a field name, got {self.shown(pos)}"
+                raise Fault("syntax_error", message, "write field names in double quotes", pos)
             end = name.end()
             self.edit(pos, pos, '"')
             self.edit(end, end, '"')
@@ -220,12 +220,12 @@ class Reading(Brackets):
         if text[end] != ":":
             if char in "\"'" and text[name_end].isalnum():
                 raise self.ends_too_early(end)
-            told = f"expected a colon behind a field name, got {self.shown(end)}"
-            raise Fault("syntax_error", told, 'write fields as "name": value', end)
+            message = f"expected a colon after a field name, got {self.shown(end)}"
+            raise Fault("syntax_error", message, 'write fields as "name": value', end)
         return self.skip(end + 1)
 
     def look_behind(self, outermost: Frame) -> None:
-        """Go on where further steps stand behind the first one, without an array around them."""
+        """Continue if further steps follow the first one, without an array around them."""
         wanted = self.wanted
         if not wanted.item:
             return
@@ -248,7 +248,7 @@ class Reading(Brackets):
         self.kept = len(self.edits)
 
     def _end(self, pos: int) -> None:
-        """The text ends, or goes on with something else, while containers are open."""
+        """The text ends, or continues with something else, while containers are open."""
         text, stack = self.text, self.stack
         good = stack[-1].good
         if self._is_sequence and len(stack) == 1:

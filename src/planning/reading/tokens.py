@@ -49,7 +49,7 @@ _OBJECT = rf"\{{{_WS}(?:{_FIELD}(?:,{_WS}{_FIELD})*+)?+\}}"
 
 SCALAR: Final = re.compile(_SCALAR)
 ARRAY: Final = re.compile(rf"\[{_WS}(?:{_SCALAR}{_WS}(,){_WS})*+(?:({_SCALAR}){_WS})?+\]")
-"""Where the first group matches and the second does not, a comma stands behind the last scalar."""
+"""If the first group matches and the second does not, a comma follows the last scalar."""
 OBJECT: Final = re.compile(_OBJECT)
 KEY: Final = re.compile(rf"{_STRING}{_WS}:{_WS}")
 MEMBERS: Final = re.compile(rf"(?:{_WS}{_STRING}{_WS}:{_WS}(?:{_SCALAR}|{_ARRAY}|{_OBJECT}){_WS}(,))*+{_WS}")
@@ -60,7 +60,7 @@ SKIPPED: Final = re.compile(
     rf"[ \t\n\r]++|(?P<odd>{_SPACE}++)"
     r"|(?P<comment>(?://|\#)[^\n\r]*+|/\*(?:[^*]|\*(?!/))*+(?P<closed>\*/)?)"
 )
-"""What stands between tokens, one piece at a time."""
+"""Text between tokens, one piece at a time."""
 
 QUOTED: Final = {
     '"': re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL),
@@ -69,7 +69,7 @@ QUOTED: Final = {
 """By its quote, a string whatever is in it."""
 
 ESCAPE: Final = re.compile(r'\\(?s:.)|["\x00-\x1f]')
-"""What in a string must be looked at: escapes, quotes, control characters."""
+"""What must be checked in a string: escapes, quotes, control characters."""
 JSON_ESCAPE: Final = re.compile(rf'\\(?:["\\/bfnrt]|{_UNICODE})')
 
 REST: Final = re.compile(r"\s*+\Z")
@@ -90,9 +90,9 @@ CANDIDATE: Final = re.compile(
     rf"\[(?={_ANY_SPACE}\{{)"
     rf"|\{{(?={_ANY_SPACE}(?:\"[^\"\n]*+\"|'[^'\n]*+'|{_NAME}){_ANY_SPACE}:)"
 )
-"""Where within prose a plan may start: prose has brackets of its own, also empty ones."""
+"""Where within prose a plan may start: prose also has brackets, even empty ones."""
 FENCED: Final = re.compile(rf"{_FENCE}[^\n\r`~]*+[\n\r]{_ANY_SPACE}(?=[\[{{])")
 """A fence, up to the bracket that its text starts with."""
 PROSE: Final = re.compile(r"(?:\[[^{}\[\]\"':,]*+\]|\{[^{}\[\]\"':,]*+\})(?!\s*+$)")
-"""Words in brackets, with something behind them."""
+"""Words in brackets, followed by something."""
 FIRST_KEY: Final = re.compile(rf"{_ANY_SPACE}[\"']?({_NAME})[\"']?{_ANY_SPACE}:")

@@ -1,4 +1,4 @@
-"""Strings, numbers and words that are no plain JSON: what can be meant is read, the rest is an error."""
+"""Strings, numbers and words that are not plain JSON: unambiguous ones are read, the rest is an error."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def count(notes: Notes, code: str, start: int, end: int) -> None:
 
 
 class Fault(Exception):
-    """Something behind which reading cannot simply go on.
+    """An error after which reading cannot simply continue.
 
     Attributes:
         found: The error.
-        start: Where it stands.
+        start: Its offset.
     """
 
     def __init__(self, code: str, message: str, hint: str, start: int, end: int | None = None) -> None:
@@ -53,7 +53,7 @@ class ValueReader:
         edits: Replacements: start, end, and the text between them.
         errors: What was wrong.
         notes: What was repaired.
-        spoilt: Where something stands that is no value, or not the one that was meant.
+        spoilt: Where something is not a value, or not the one that was meant.
         had_line_break: Whether the last string held a raw line break.
         work: How many values and repairs were read one by one: what costs time and memory.
     """
@@ -87,8 +87,8 @@ class ValueReader:
         Args:
             pos: Where reading stops.
         """
-        told = "too much of the text is not plain JSON, and it is not read further than here"
-        return Fault("too_long", told, f"send plain JSON, or a shorter {self.wanted.noun}", pos)
+        message = "too much of the text is not plain JSON; it was read up to here"
+        return Fault("too_long", message, f"send plain JSON, or a shorter {self.wanted.noun}", pos)
 
     def edit(self, start: int, end: int, replacement: str, code: str | None = None) -> None:
         """Replace a part of the text; with a code, note that this is a repair."""
@@ -101,7 +101,7 @@ class ValueReader:
         count(self.notes, code, start, end)
 
     def error(self, code: str, message: str, hint: str, start: int, end: int) -> None:
-        """Keep an error behind which reading goes on."""
+        """Keep an error after which reading continues."""
         self.errors.append(Found(code, message, hint, span=(start, end)))
         self.spoilt.add(start)
 
@@ -113,7 +113,7 @@ class ValueReader:
         """The error of a text that breaks off.
 
         Args:
-            pos: Where; at its end when left out.
+            pos: Where; at its end if omitted.
         """
         end = len(self.text) if pos is None else pos
         while end and self.text[end - 1].isspace():
@@ -124,13 +124,13 @@ class ValueReader:
         """The error of a string that ends where it should not.
 
         Args:
-            pos: Where what cannot follow it stands.
+            pos: The offset of what cannot follow it.
         """
-        told = "a text ends too early: it has a quote in it, or lacks the closing one"
-        return Fault("unescaped_quote", told, 'write a quote in a text as \\"', pos)
+        message = "the string ends early: escape the quote inside it, or add the closing one"
+        return Fault("unescaped_quote", message, 'write a quote in a string as \\"', pos)
 
     def shown(self, pos: int) -> str:
-        """What stands there, for a message."""
+        """The text at an offset, for a message."""
         return show(self.text[pos])
 
     def skip(self, pos: int, *, quiet: bool = False) -> int:
@@ -155,7 +155,7 @@ class ValueReader:
         return pos
 
     def odd_value(self, pos: int) -> int:
-        """Read a value that is no plain scalar; gives the offset behind it.
+        """Read a value that is not a plain scalar; returns the offset after it.
 
         Raises:
             Fault: There is no value.
@@ -174,8 +174,8 @@ class ValueReader:
             return self._word(pos, word.end(), word[0].strip(), is_signed=sign)
         if char in ",}]:":
             raise Fault("syntax_error", f"a value is missing before {show(char)}", "send a value", pos)
-        told = f"expected a value, got {self.shown(pos)}"
-        raise Fault("syntax_error", told, "send plain JSON, with texts in double quotes", pos)
+        message = f"expected a value, got {self.shown(pos)}"
+        raise Fault("syntax_error", message, "send plain JSON, with strings in double quotes", pos)
 
     def _word(self, pos: int, end: int, word: str, *, is_signed: bool) -> int:
         end = pos + is_signed + len(word)
@@ -185,13 +185,13 @@ class ValueReader:
             raise self.cut_off()
         elif word.casefold() in _NOT_NUMBERS:
             self.edit(pos, end, "null")
-            told = f"{self.text[pos:end]} is no value of JSON"
-            self.error("not_a_number", told, "send a number or null", pos, end)
+            message = f"{self.text[pos:end]} is not a JSON value"
+            self.error("not_a_number", message, "send a number or null", pos, end)
         else:
             self.edit(pos, pos, '"')
             self.edit(end, end, '"')
             self.error(
-                "unquoted_text", f"{show(word)} has no quotes", "write texts in double quotes", pos, end
+                "unquoted_text", f"{show(word)} has no quotes", "write strings in double quotes", pos, end
             )
         return end
 
@@ -204,14 +204,14 @@ class ValueReader:
             bare += "0"
         if not _is_number(bare):
             self.edit(pos, end, "0")
-            told = f"{show(token)} is no number that can be read"
-            self.error("bad_number", told, "write a plain number, or text in quotes", pos, end)
+            message = f"{show(token)} is not a readable number"
+            self.error("bad_number", message, "write a plain number, or text in quotes", pos, end)
         elif bare != token:
             self.edit(pos, end, bare, "number_form")
         return end
 
     def odd_string(self, pos: int) -> int:
-        """Read a string in either quotes; gives the offset behind it.
+        """Read a string in either quotes; returns the offset after it.
 
         Raises:
             Fault: It does not end.
@@ -233,7 +233,7 @@ class ValueReader:
         return end + 1
 
     def _in_string(self, odd: str, pos: int) -> int:
-        """One thing in a string that must be looked at; gives the offset behind it."""
+        """Check one thing in a string; returns the offset after it."""
         if odd[0] == "\\":
             return self._escape(odd, pos)
         if odd == '"':  # only between single quotes
@@ -260,27 +260,27 @@ class ValueReader:
             return pos + 6
         if odd[1] < " ":
             self.edit(pos, pos + 2, f"\\\\\\u{ord(odd[1]):04x}")
-            told = "a backslash before a line break or another control character"
+            message = "a backslash before a line break or another control character"
         else:
             self.edit(pos, pos, "\\")
-            told = f"a backslash before {show(odd[1])} is no escape"
-        self.error("bad_escape", told, "write a backslash as \\\\", pos, pos + 2)
+            message = f"a backslash before {show(odd[1])} is not a JSON escape"
+        self.error("bad_escape", message, "write a backslash as \\\\", pos, pos + 2)
         return pos + 2
 
 
 def _is_hex(text: str) -> bool:
-    return all(each in "0123456789abcdefABCDEF" for each in text)
+    return all(character in "0123456789abcdefABCDEF" for character in text)
 
 
 def _is_number(token: str) -> bool:
     """Whether this is a number of JSON that Python keeps."""
     if tokens.NUMBER.fullmatch(token) is None:
         return False
-    if any(each in token for each in ".eE"):
+    if any(character in token for character in ".eE"):
         return math.isfinite(float(token))
     return len(token) <= most_digits()
 
 
 def most_digits() -> int:
-    """How many digits a whole number may have: Python may be told to read and write fewer."""
+    """How many digits a whole number may have: Python may be configured for fewer."""
     return min(tokens.MOST_DIGITS, sys.get_int_max_str_digits() or tokens.MOST_DIGITS)

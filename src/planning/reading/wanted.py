@@ -1,4 +1,4 @@
-"""What a text is expected to hold, so that it is told from anything else that looks like JSON."""
+"""What a text should contain, to distinguish it from anything else that looks like JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _marks_of(wanted: Wanted) -> re.Pattern[str]:
 
 @attrs.frozen
 class Wanted:
-    """The kind of document that a text is expected to hold.
+    """The kind of document that a text should contain.
 
     Attributes:
         noun: What messages call it.
@@ -27,7 +27,7 @@ class Wanted:
         fields: All fields of the document and of its items, which belong nowhere else.
         is_fenced_first: Whether a document in a fence is preferred to those in prose. Otherwise two that
             differ are an error, wherever they are.
-        is_within_text: Whether other text may stand around it; thoughts, a fence and backticks always may.
+        is_within_text: Whether other text may be around it; thoughts, a fence and backticks always may.
         most_levels: How deep it may be nested.
         marks: Finds one of ``names``, or ``item``, with its colon.
     """

@@ -28,7 +28,7 @@ _CODE: Final = re.compile(r"(`{1,2}+)([^`].*[^`])\1", re.DOTALL)
 
 
 def thoughts_end(text: str) -> int:
-    """Where the answer begins, behind the thoughts of a model that shows them; 0 without any."""
+    """Where the answer begins, after the model's thoughts; 0 if there are none."""
     thoughts = _THOUGHTS.match(text)
     return 0 if thoughts is None else thoughts.end()
 
@@ -41,16 +41,16 @@ def breaks_off_in_thoughts(text: str, offset: int) -> bool:
 
 
 def answers_in(text: str, labels: Container[str]) -> list[str]:
-    """The answers in a text that is no JSON, each once: what is in its fences, or the text itself.
+    """The answers in a text that is not JSON, each once: the content of its fences, or the text itself.
 
     Args:
-        text: What a model wrote; its thoughts are passed over.
+        text: What a model wrote; its thoughts are skipped.
         labels: What fences are labelled with, in lower case: where one is, those of others do not count.
     """
     text = text[thoughts_end(text) :].strip()
     blocks = [_content(block, labels) for block in _BLOCK.finditer(text)]
-    within = ((each[2].lower(), each[3].strip()) for each in _WITHIN_LINE.finditer(text))
-    blocks += [each for each in within if each[0] in labels]
+    within = ((match[2].lower(), match[3].strip()) for match in _WITHIN_LINE.finditer(text))
+    blocks += [block for block in within if block[0] in labels]
     bodies = [body for label, body in blocks if label in labels] or [body for _, body in blocks]
     if not blocks:
         code = _CODE.fullmatch(text)

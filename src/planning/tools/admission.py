@@ -1,4 +1,4 @@
-"""What a call must pass before it runs: it says whom it is about, and its tool is not left alone."""
+"""The checks before a call runs: its identifier is given, its tool is not switched off, its rate holds."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def with_identifier(tool: ToolContract, arguments: object) -> dict[str, Any]:
 
 
 def check_identifiers(tool: ToolContract, arguments: Mapping[str, Any]) -> None:
-    """Stop a call that says of nobody whom it is about.
+    """Reject a call without an identifier.
 
     Raises:
         UserInputNeeded: With the question for the user.

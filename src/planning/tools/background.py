@@ -1,6 +1,6 @@
-"""Running what would block: plain functions in threads of their own, coroutines from plain code.
+"""Running blocking code: plain functions in separate threads, coroutines from plain code.
 
-Each call has a thread of its own, which the interpreter does not wait for at its end: a tool that hangs
+Each call has its own thread, which the interpreter does not wait for at its end: a tool that hangs
 takes no thread from those that come after it, as it would from a pool.
 """
 
@@ -24,7 +24,7 @@ Stop = Callable[[], bool]
 
 
 class _Job:
-    """One call in its thread, and what came of it. It tells no one but whoever asked for it."""
+    """One call in its thread, and its outcome, which only the caller receives."""
 
     def __init__(self, function: Callable[[Stop], Any], name: str, done: Callable[[], object]) -> None:
         self.is_given_up = False
@@ -64,13 +64,13 @@ def run_in_thread(function: Callable[[Stop], T], name: str, seconds: float, spen
     """Call a function in a thread and wait for it no longer than so many seconds.
 
     Args:
-        function: Called with a function that says whether nobody waits any more.
+        function: Called with a function that says whether the caller stopped waiting.
         name: The tool's name.
         seconds: How long the call may take.
         spent: How much of that is over.
 
     Raises:
-        ToolTimeout: It took longer; it runs on, and nobody hears of what it does.
+        ToolTimeout: It took longer; it keeps running, and its outcome is ignored.
         BaseException: What the function raised.
     """
     job = _Job(function, name, lambda: None)
@@ -85,7 +85,7 @@ def run_in_thread(function: Callable[[Stop], T], name: str, seconds: float, spen
 async def run_off_loop(
     function: Callable[[Stop], T], name: str, seconds: float | None, spent: float = 0.0
 ) -> T:
-    """The same from async code, without holding up the event loop; None waits without a limit.
+    """The same from async code, without blocking the event loop; None waits without a limit.
 
     A task that is cancelled meanwhile stops waiting; the function runs on.
     """
@@ -97,7 +97,7 @@ async def run_off_loop(
             over.set_result(None)
 
     def done() -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody waits
+        with suppress(RuntimeError):  # the loop is closed: the caller stopped waiting
             loop.call_soon_threadsafe(wake)
 
     job = _Job(function, name, done)
@@ -113,7 +113,7 @@ async def run_off_loop(
 async def await_within(awaitable: Awaitable[T], name: str, seconds: float | None, spent: float = 0.0) -> T:
     """Await something no longer than so many seconds, of which some are spent; None waits without a limit.
 
-    What ends before it first waits for something needs no timer, which is the dearest part of a short call.
+    A coroutine that ends before it first waits needs no timer, the most expensive part of a short call.
 
     Raises:
         ToolTimeout: It took longer, and was cancelled.
@@ -142,7 +142,7 @@ def _resumed(steps: Generator[Any, Any, T], waiting: Any) -> Generator[Any, Any,
     while True:
         try:
             answer = yield waiting
-        except BaseException as error:  # noqa: BLE001 - the cancelling of a task comes in here, and goes on inside
+        except BaseException as error:  # noqa: BLE001 - the cancelling of a task arrives here and is passed inside
             step = partial(steps.throw, error)
         else:
             step = partial(steps.send, answer)
@@ -171,10 +171,10 @@ def run_coroutine(start: Callable[[], Awaitable[T]], name: str) -> T:
 
 
 async def _started(start: Callable[[], Awaitable[T]], kept: list[Callable[[], T]]) -> None:
-    """Keep what comes of it out of the task.
+    """Keep its outcome out of the task.
 
     An event loop in debug mode writes what a task returns to the log, and one that is asked for a strange
-    exception may wait for ever.
+    exception may wait forever.
     """
     try:
         outcome = await start()
@@ -194,7 +194,7 @@ def _raise(error: BaseException) -> NoReturn:
 
 
 def cancelling() -> BaseException:
-    """What goes on in place of a cancelling that carries private data along."""
+    """The replacement of a cancelling that carries private data."""
     return asyncio.CancelledError()
 
 

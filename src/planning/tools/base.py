@@ -31,12 +31,12 @@ class BaseTool(QueryResponses, ABC):
 
     Attributes:
         name: What a planner calls it by.
-        description: What a planner is told, to decide when to call it.
+        description: Its description for a planner, which decides when to call it.
         parameters: What ``args`` are checked against and become; None for any dict.
         requires_identifier: Whether the user must have said whom it is about.
         returns_private_data: Whether its arguments and results are private.
         rate_limit_key: The group of tools whose calls are limited together.
-        idempotent: Whether a call may be made once more when it is not known what came of the first.
+        idempotent: Whether a call may be repeated when the outcome of the first is unknown.
     """
 
     name: str
@@ -61,13 +61,13 @@ class BaseTool(QueryResponses, ABC):
 
         Args:
             args: The arguments: a dict, or an instance of ``parameters``.
-            context: What the caller knows, such as ``trace_id`` and ``conversation_id``; ``session`` too,
+            context: Values from the caller, such as ``trace_id`` and ``conversation_id``; ``session`` too,
                 where there is one.
 
         Returns:
             ``{"success": bool, "data": ..., "error": str or None, "user_message": str or None}``, of which
             only ``success`` must be there. A failure may have a ``code``, one of ``ErrorKind``; one that only
-            the user can mend has ``needs_user_input`` and ``input_request``.
+            the user can correct has ``needs_user_input`` and ``input_request``.
 
         Raises:
             ToolError: To say what went wrong in words that a model may read.
@@ -101,7 +101,7 @@ class BaseTool(QueryResponses, ABC):
             del args  # a cancelling holds this frame, and must not lead to private data
 
     def _known_name(self) -> str:
-        """The name, or that of the class where there is none that can be read."""
+        """The name, or the name of the class if it cannot be read."""
         try:
             name: object = self.name
         except PASSING:

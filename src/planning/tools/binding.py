@@ -20,7 +20,7 @@ Run = Callable[[Any, ToolContext], Any]
 def bind(
     name: str, function: Callable[..., Any], parameters: Any, signature: Signature, *, rules: bool
 ) -> tuple[ParameterModel, Run]:
-    """Say what a tool's arguments are checked against, and how its function is called with them.
+    """Decide what a tool's arguments are checked against, and how its function is called.
 
     Args:
         name: The tool's name.
@@ -96,5 +96,5 @@ def _refuse_more(name: str, signature: Signature, given: int) -> None:
     if lacking:
         raise TypeError(
             f"the function of {name} also needs {', '.join(lacking)}: it is called with its parameters "
-            "and a context behind them, by position"
+            "and then a context, by position"
         )

@@ -20,11 +20,11 @@ def _frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @attrs.frozen
 class ToolContext:
-    """What a tool is given beside its parameters.
+    """What a tool receives beside its parameters.
 
     Attributes:
         session: The session of the agent that calls; None outside any session.
-        values: What the caller knows of the call, such as ``trace_id`` and ``conversation_id``.
+        values: Values from the caller, such as ``trace_id`` and ``conversation_id``.
     """
 
     session: Session | None = None
@@ -32,15 +32,15 @@ class ToolContext:
 
     @classmethod
     def of(cls, values: object, session: Session | None = None) -> ToolContext:
-        """The context that a caller gives as a mapping; names that are no text are left out.
+        """The context that a caller gives as a mapping; names that are not text are omitted.
 
         Raises:
-            ContextInvalid: It is no mapping.
+            ContextInvalid: It is not a mapping.
         """
         if not isinstance(values, Mapping):
             raise ContextInvalid(f"its context must be a dict, got {type(values).__name__}")
         try:
             return cls(session, {name: value for name, value in values.items() if isinstance(name, str)})
-        except Exception:  # noqa: BLE001 - a mapping of one's own may fail in any way
-            told = f"its context cannot be read, a {type(values).__name__}"
-        raise ContextInvalid(told)
+        except Exception:  # noqa: BLE001 - a custom mapping may fail in any way
+            message = f"its context cannot be read, a {type(values).__name__}"
+        raise ContextInvalid(message)

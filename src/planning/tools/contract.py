@@ -83,9 +83,9 @@ class ToolContract:
 
     Attributes:
         name: What the model calls it by: 1 to 64 letters, digits, ``_`` and ``-``.
-        description: What the model is told about it.
+        description: Its description for the model.
         function: What it does. With ``parameters`` it is called with the parameters, and with a
-            ``ToolContext`` behind them if it takes two arguments. Without, it is called with keyword
+            ``ToolContext`` after them if it takes two arguments. Without, it is called with keyword
             arguments, and what it takes is read from its signature; a parameter with the type
             ``ToolContext`` is given that. It may be a coroutine function. It returns a ``ToolResult``,
             or any value, which then becomes the result's ``value``. It may raise ``ToolError``.
@@ -97,7 +97,7 @@ class ToolContract:
             hears of everything at once. A tool that has it checks texts itself.
         publishes: What the session is sent of a call that succeeded: its ``ToolInvoked`` alone (``"call"``),
             one whose ``value`` is what the tool returned, so that it is reduced (``"value"``), or nothing,
-            because the function publishes within a transaction of its own (``"own"``).
+            because the function publishes within its own transaction (``"own"``).
         requires_identifier: Whether it is not called before the user has said whom it is about.
         identifiers: The arguments that say so; one of them is enough.
         input_request: What to ask the user when all of them are missing.
@@ -108,7 +108,7 @@ class ToolContract:
         retry: How often it is tried when it fails with an error that may pass.
         breaker: What leaves it alone for a while after it has failed several times in a row.
         blocking: Whether a plain function may take its time: then async callers run it in a thread.
-        idempotent: Whether a call may be made once more when it is not known what came of the first, as
+        idempotent: Whether a call may be repeated when the outcome of the first is unknown, as
             after a worker died. A tool with effects that must not happen twice says False.
         is_async: Whether the function is a coroutine function.
         is_guarded: Whether something is between a call and the function: a limit, retries, a breaker, or
@@ -153,11 +153,9 @@ class ToolContract:
         if self.requires_identifier and not self.identifiers:
             raise ValueError("a tool that requires an identifier must name the arguments that can be one")
         if self.retry is not None and self.retry.attempts > 1 and not self.idempotent:
-            raise ValueError("a tool that is not idempotent is never called twice: leave its retry out")
+            raise ValueError("a tool that is not idempotent is never called twice: remove its retry")
         if self.returns_private_data and self.publishes != "call":
-            raise ValueError(
-                "a tool with private data publishes its call alone: what it returns is in no event"
-            )
+            raise ValueError("a tool with private data cannot publish its value: its result is in no event")
         rules = self.diagnose is None
         signature = read_signature(self.function)
         model, run = bind(self.name, self.function, self.parameters, signature, rules=rules)
@@ -168,7 +166,7 @@ class ToolContract:
     def parameters_schema(self) -> dict[str, Any]:
         """The JSON Schema of the parameters: descriptions, limits, enums, no further properties.
 
-        Each call returns a copy of its own.
+        Each call returns a new copy.
         """
         schema = self.model.schema()
         if self.examples:

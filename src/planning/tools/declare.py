@@ -36,16 +36,16 @@ def tool(
     """Make a tool out of a function: ``@tool``, or ``@tool(timeout=5)``.
 
     The parameters are those of the function, by its type hints; a parameter with the type
-    ``ToolContext`` is given the context. What the docstring says of a parameter, a model is told.
+    ``ToolContext`` is given the context. The model reads the docstring's text about a parameter.
 
     Args:
         function: The function, plain or async.
-        name: What a model calls it by; the function's name when left out.
-        description: What a model is told; the docstring, without its sections, when left out.
+        name: The name that a model calls; the function's name if omitted.
+        description: The description for a model; the docstring without its sections if omitted.
         options: Further attributes of ``Tool``.
 
     Raises:
-        TypeError: It is no function.
+        TypeError: It is not a function.
     """
     if function is None:
         return lambda decorated: _made(decorated, name, description, options)
@@ -70,7 +70,7 @@ def as_tool(declaration: Declaration) -> Tool:
     """The tool behind a declaration, in whichever way it was written.
 
     Raises:
-        TypeError: It is no declaration.
+        TypeError: It is not a declaration.
     """
     if isinstance(declaration, Tool):
         return declaration

@@ -56,7 +56,7 @@ def read_arguments(arguments: object) -> dict[str, Any]:
     """Turn JSON text, or a mapping, into a dict; no field of it is checked yet.
 
     Raises:
-        ToolValidationError: It is no JSON object, too long, too deep, or a field stands twice in it.
+        ToolValidationError: It is not a JSON object, too long, too deep, or a field occurs twice.
     """
     if type(arguments) is dict:
         return arguments
@@ -75,8 +75,8 @@ def read_arguments(arguments: object) -> dict[str, Any]:
     return dict(data)
 
 
-def _refuse(message: str, *, tells: bool = False) -> NoReturn:
-    raise ToolValidationError(Problem(message, tells=tells))
+def _refuse(message: str, *, quotes: bool = False) -> NoReturn:
+    raise ToolValidationError(Problem(message, quotes=quotes))
 
 
 def _parse_text(text: str | bytes | bytearray) -> Any:
@@ -117,7 +117,7 @@ def _repaired(text: str | bytes | bytearray) -> Any:
 
 
 def _refuse_text(text: str | bytes | bytearray) -> NoReturn:
-    """Say where a text stops being JSON, in the words of the standard library."""
+    """Where text stops being JSON, as the standard library reports it."""
     try:
         text = text if isinstance(text, str) else text.decode()
         json.loads(text, parse_constant=lambda _: _refuse(_NOT_JSON))
@@ -136,7 +136,7 @@ def _refuse_text(text: str | bytes | bytearray) -> NoReturn:
 
 
 def _names(data: Any) -> int:
-    """How many names the objects in a value have, all told.
+    """How many names the objects in a value have in all.
 
     Raises:
         OverflowError: A number in it is infinite: its text was out of range.
@@ -158,6 +158,6 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            _refuse(f"arguments give {show(name)} twice in one object; send each field once", tells=True)
+            _refuse(f"arguments give {show(name)} twice in one object; send each field once", quotes=True)
         found[name] = value
     return found

@@ -1,4 +1,4 @@
-"""What a docstring says of a function and of its parameters, in the three styles that are in use.
+"""A function's description and parameters from its docstring, in the three common styles.
 
 Google: https://google.github.io/styleguide/pyguide.html#383-functions-and-methods
 NumPy: https://numpydoc.readthedocs.io/en/latest/format.html
@@ -62,12 +62,12 @@ def read_docstring(text: str | None) -> tuple[str, dict[str, str]]:
     """Read a docstring; never raises.
 
     Args:
-        text: As it stands in the source, with its indentation; None and blank text say nothing.
+        text: As in the source, with its indentation; None and blank text are an empty docstring.
 
     Returns:
         The description: all that comes before the first section, as paragraphs of one line each with
         a blank line between. And what is said of each parameter, in one line, by its name without
-        stars; of two entries for one name the first counts, and one that says nothing is left out.
+        stars; of two entries for one name the first counts; empty entries are omitted.
     """
     if not isinstance(text, str) or not text.strip():
         return "", {}
@@ -119,9 +119,9 @@ def _started(line: str) -> _Section | None:
 
 
 def _is_over(section: _Section) -> bool:
-    """Whether a line without indentation stands behind a section, and not in it.
+    """Whether a line without indentation is after a section, and not in it.
 
-    A docstring's first line tells nothing of the indentation of the others: below a header on it, the
+    A docstring's first line does not show the indentation of the others: below a header on it, the
     entries may have none.
     """
     if section.style is _Style.FIELD:
@@ -132,7 +132,7 @@ def _is_over(section: _Section) -> bool:
 
 
 def _entries(section: _Section) -> Iterator[tuple[str, list[str]]]:
-    """The parameters of a section, each with the lines about it; names stand together with commas."""
+    """The parameters of a section, each with the lines about it; several names are separated by commas."""
     if section.style is _Style.FIELD:
         yield section.name, section.lines
     if section.style not in {_Style.GOOGLE, _Style.NUMPY}:
@@ -160,7 +160,7 @@ def _google_entry(line: str) -> tuple[str, list[str]] | None:
 
 
 def _behind_type(text: str) -> str:
-    """What comes behind a type in parentheses, which may hold more of them; all, where there is none."""
+    """The text after a type in parentheses, which may be nested; the whole text if there is no type."""
     if not text.startswith("("):
         return text
     depth = 0

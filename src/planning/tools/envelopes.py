@@ -21,7 +21,7 @@ __all__ = [
 
 
 class _Private(dict[str, Any]):
-    """An envelope that whoever looks at it in passing, as an event loop's log does, learns nothing from."""
+    """A dict whose repr hides private data, as in an event loop's log."""
 
     def __repr__(self) -> str:
         return f"<private, success={self['success']!r}>"
@@ -30,7 +30,7 @@ class _Private(dict[str, Any]):
 def execution_envelope(tool: str, result: ToolResult) -> dict[str, Any]:
     """What ``Tool.execute`` returns: ``{success, tool, result, error, elapsed}``.
 
-    The error is for the developer who called: it holds the text of the exception where there is one.
+    The error is for the developer who called: it has the text of the exception, if any.
     """
     error = None if result.success else result.cause or result.error or result.message
     envelope = {
@@ -110,7 +110,7 @@ def error_response(
         query_type: The type of query that was asked for.
         parameters: The parameters that were used.
         error: What went wrong.
-        kind: Under which of the two names it stands.
+        kind: Under which of the two names it is.
         additional: Further fields; they cannot take the place of the others.
 
     Raises:

@@ -81,7 +81,7 @@ class ParameterError(ToolValidationError):
         return error
 
     def user_message(self) -> str:
-        """What a person may be told: the first field that is wrong, and why."""
+        """The message for a person: the first field that is wrong, and why."""
         message = self.message
         if "errors" in self.details and self.problems:
             message = self.problems[0].message
@@ -114,7 +114,7 @@ class QueryTypeUnsupported(ParameterError):
         super().__init__(message, details)
 
     def user_message(self) -> str:
-        """What a person may be told."""
+        """The message for a person."""
         return self.message
 
 
@@ -130,7 +130,7 @@ class _Stopped(ToolError):
     """A call that this package stopped: what the model reads is not for the user's ears."""
 
     def user_message(self) -> str:
-        """What a person may be told."""
+        """The message for a person."""
         return SORRY
 
 
@@ -146,12 +146,12 @@ class RateLimitExceeded(_Stopped):
         self.retry_after = retry_after
 
     def user_message(self) -> str:
-        """What a person may be told."""
+        """The message for a person."""
         return "That was asked for too often. Could you try again a little later?"
 
 
 class CircuitOpen(_Stopped):
-    """A tool failed so often that it is left alone for a while.
+    """A tool failed so often that it is not called for a while.
 
     Attributes:
         retry_after: In how many seconds it is tried again.
@@ -162,7 +162,7 @@ class CircuitOpen(_Stopped):
         self.retry_after = retry_after
 
     def user_message(self) -> str:
-        """What a person may be told."""
+        """The message for a person."""
         return "That does not work at the moment. Could you try again a little later?"
 
 
@@ -187,7 +187,7 @@ class ToolTimeout(_Stopped, TimeoutError):
 
 
 class ResultInvalid(_Stopped):
-    """A tool gave back something that is no result: a defect of the tool.
+    """A tool returned something that is not a result: a defect of the tool.
 
     Attributes:
         cause: What it gave back, for the developer.
@@ -199,7 +199,7 @@ class ResultInvalid(_Stopped):
 
 
 class ContextInvalid(_Stopped):
-    """A call came with a context that is no mapping: a defect of the caller."""
+    """The context of a call is not a mapping: a defect of the caller."""
 
 
 class PrivateFailure(_Stopped):
@@ -242,14 +242,14 @@ _FOREIGN = (
 
 
 def nearest_tool(name: object, names: Iterable[str]) -> str:
-    """What to write instead of a tool's name that is none."""
+    """What to write instead of an unknown tool name."""
     known = list(names)
     near = nearest(name, known)
     return f"the tools are {listed(known) or 'none'}" if near is None else f"did you mean {near}?"
 
 
 def classify_error(error: BaseException) -> ErrorKind:
-    """Say what kind of failure an exception is: by its type, never by words in its text.
+    """The kind of failure that an exception is: by its type, never by words in its text.
 
     A group of exceptions is what all its members are, or else unknown.
     """

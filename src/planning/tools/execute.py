@@ -29,8 +29,8 @@ async def execute_tools(
         state: ``tool_calls`` is a list of ``{"tool", "args"}``; the context of the tools is made of
             ``trace_id``, ``conversation_context["conversation_id"]`` and
             ``user_context["conference_id"]``, each None where it is missing.
-        registry: Whose tools; the default registry's when left out.
-        session: Where the calls are published and recorded; nowhere when left out.
+        registry: The registry of the tools; the default registry if omitted.
+        session: Where the calls are published and recorded; nowhere if omitted.
 
     Returns:
         ``{"tool_results": {name: envelope}}``, in the order of the calls, with the envelopes of

@@ -81,14 +81,14 @@ class Retry:
     ``attempts=1`` there is nothing to retry.
 
     Attributes:
-        attempts: How many calls are made, all told.
+        attempts: How many calls are made in all.
         on: Further types of errors that are transient.
         wait_initial: The seconds before the second attempt.
         wait_max: How many seconds a wait has at most, its random part included.
         wait_jitter: How many seconds the random part has at most.
 
     Raises:
-        ValueError: A value is none of these.
+        ValueError: A value is invalid.
         ImportError: There is something to retry, and stamina is not installed.
     """
 
@@ -223,12 +223,12 @@ class CircuitBreaker:
         """Start closed.
 
         Args:
-            failures: After how many failures in a row the tool is left alone.
+            failures: After how many failures in a row the tool is not called for a while.
             reset_after: For how many seconds.
-            clock: What tells the time in seconds, and never goes back.
+            clock: Returns the time in seconds, and never goes back.
 
         Raises:
-            ValueError: A value is none of these.
+            ValueError: A value is invalid.
         """
         _check_count("failures", failures)
         if not _is_seconds(reset_after) or reset_after == 0:
@@ -268,7 +268,7 @@ class CircuitBreaker:
                 self._enter("half_open", now + self._reset_after)
                 return self._period
             count, probed = self._count, self._state == "half_open"
-        if probed:  # nobody knows how long: it may be over any moment
+        if probed:  # how long is unknown: it may end at any moment
             wait = max(wait, 1.0)
         message = (
             f"{name} failed {count} time{'s' if count > 1 else ''} in a row and is "

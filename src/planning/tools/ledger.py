@@ -1,4 +1,4 @@
-"""The ledger: one line for every call, made or refused, read from the session's events."""
+"""The ledger: one line forevery call, made or refused, read from the session's events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ToolCall:
     """What the ledger keeps of one call; of its arguments and its result it keeps nothing.
 
     Attributes:
-        call_id: The id of the event that tells of it.
+        call_id: The id of its event.
         tool: The tool's name.
         outcome: ``success``, or the code of the failure.
         elapsed: How long it took, in seconds.

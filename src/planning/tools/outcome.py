@@ -44,7 +44,7 @@ _NO = frozenset(
 )
 _AGAIN = "Call it again, or go on without it."
 _FAILED = "{} failed. " + _AGAIN
-_TOLD = {
+_MESSAGES = {
     ErrorKind.PARAMETER: "{} cannot work with these arguments. Change them, or go on without it.",
     ErrorKind.QUERY_TYPE: "{} has no such type of query. Ask for another, or go on without it.",
     ErrorKind.STORAGE: "{} cannot reach its data now. Try again later, or go on without it.",
@@ -58,13 +58,13 @@ _RETURN = "return text, numbers, booleans, None, lists, dicts or records of thes
 
 
 def settled(tool: ToolContract, outcome: Any, started: float) -> ToolResult:
-    """The result that stands for what a tool returned.
+    """The result for the value that a tool returned.
 
     Raises:
-        ResultInvalid: That is no result.
+        ResultInvalid: That is not a result.
     """
     if outcome is None or type(outcome) is str:
-        result = ToolResult(True, _told(tool.name, outcome), outcome, None, None, perf_counter() - started)
+        result = ToolResult(True, _text_of(tool.name, outcome), outcome, None, None, perf_counter() - started)
     elif isinstance(outcome, ToolResult):
         if outcome.success is True and outcome.elapsed and not tool.returns_private_data:
             return outcome
@@ -72,7 +72,7 @@ def settled(tool: ToolContract, outcome: Any, started: float) -> ToolResult:
     elif _is_failure(said := _said_by(tool.name, outcome)):
         result = _completed(_reported(tool.name, said, outcome), started)
     else:
-        result = ToolResult(True, _told(tool.name, outcome), outcome, None, None, perf_counter() - started)
+        result = ToolResult(True, _text_of(tool.name, outcome), outcome, None, None, perf_counter() - started)
     return attrs.evolve(result, is_private=True, cause=None) if tool.returns_private_data else result
 
 
@@ -97,9 +97,9 @@ def from_outcome(name: str, outcome: object) -> ToolResult:
     if said.get("success") is not True:
         given = _kind(said.get("success"))
         raise _invalid(name, f"the dict of execute() must say success: True or False, got {given}")
-    told = said.get("user_message")
-    user_message = told if isinstance(told, str) else None
-    return ToolResult(True, _told(name, data), data, None, user_message)
+    text = said.get("user_message")
+    user_message = text if isinstance(text, str) else None
+    return ToolResult(True, _text_of(name, data), data, None, user_message)
 
 
 def may_pass(tool: ToolContract, outcome: Any) -> bool:
@@ -121,18 +121,18 @@ def failed(
     is_private: bool = False,
     code: ErrorKind | None = None,
 ) -> ToolResult:
-    """The result that stands for an exception: its own words where it was raised for the model to read."""
+    """The result for an exception: with its text if it was raised for the model to read."""
     if code is None:
         code = classify_error(error)
     try:
         return _failed(name, error, started, code, is_private=is_private)
     except PASSING:
         raise
-    except BaseException:  # noqa: BLE001 - an exception may fail in any way when it is asked what it says
-        told = f"Tool '{name}' encountered an error"
+    except BaseException:  # noqa: BLE001 - reading an exception's text may fail in any way
+        reason = f"Tool '{name}' encountered an error"
     elapsed = perf_counter() - started
     return ToolResult(
-        False, _FAILED.format(name), None, told, SORRY, elapsed, code, None, None, is_private=is_private
+        False, _FAILED.format(name), None, reason, SORRY, elapsed, code, None, None, is_private=is_private
     )
 
 
@@ -140,23 +140,23 @@ def _failed(
     name: str, error: BaseException, started: float, code: ErrorKind, *, is_private: bool
 ) -> ToolResult:
     question = getattr(error, "input_request", None) if code is ErrorKind.NEEDS_USER_INPUT else None
-    told = safe_text(getattr(error, "message", error))
-    if isinstance(error, ToolError) and not isinstance(error, PrivateFailure) and told.strip():
-        message, user_message = told, _asked(error, told)
+    reason = safe_text(getattr(error, "message", error))
+    if isinstance(error, ToolError) and not isinstance(error, PrivateFailure) and reason.strip():
+        message, user_message = reason, _asked(error, reason)
         if isinstance(error, ToolValidationError):
             known = "Refused, nothing changed." if error.nothing_changed else f"{name} failed:"
-            message = f"{known} {told}"
+            message = f"{known} {reason}"
     else:
-        message = _TOLD.get(code, _FAILED).format(name)
+        message = _MESSAGES.get(code, _FAILED).format(name)
         if isinstance(error, SessionBusyError):
             message = f"{name} was not carried out: {error}. Call it again."
-        told, user_message = f"Tool '{name}' encountered an error", SORRY
+        reason, user_message = f"Tool '{name}' encountered an error", SORRY
     cause = None if is_private else safe_text(error) or type_name(error)
     if isinstance(error, ResultInvalid):
         cause = getattr(error, "cause", cause)
     elapsed = perf_counter() - started
     return ToolResult(
-        False, message, None, told, user_message, elapsed, code, question, cause, is_private=is_private
+        False, message, None, reason, user_message, elapsed, code, question, cause, is_private=is_private
     )
 
 
@@ -164,7 +164,7 @@ def withheld_failure(tool: ToolContract, error: BaseException) -> PrivateFailure
     """What is raised in place of what a tool with private data raised."""
     code = classify_error(error)
     question = question_of(tool) if code is ErrorKind.NEEDS_USER_INPUT else None
-    return PrivateFailure(_TOLD.get(code, _FAILED).format(tool.name), code, question)
+    return PrivateFailure(_MESSAGES.get(code, _FAILED).format(tool.name), code, question)
 
 
 def question_of(tool: ToolContract) -> str:
@@ -208,7 +208,7 @@ def _completed(result: ToolResult, started: float) -> ToolResult:
 
 
 def _code(given: object) -> ErrorKind:
-    """The code of a failure that a tool returned: also from its text, and the tool's own where it is none."""
+    """The code of a failure that a tool returned, also as text; ``tool`` if it is not a code."""
     return ErrorKind(given) if isinstance(given, str) and given in _CODES else ErrorKind.TOOL
 
 
@@ -241,14 +241,14 @@ def _is_false(success: Any) -> bool:
         return success.strip().casefold() in _NO
     try:
         return not success
-    except Exception:  # noqa: BLE001 - what cannot say whether it is true is no yes
+    except Exception:  # noqa: BLE001 - what fails to say whether it is true does not count as true
         return True
 
 
 def _reported(name: str, outcome: Mapping[str, Any], value: Any) -> ToolResult:
     """The failure that a tool returned instead of raising it."""
     error, said = outcome.get("error"), outcome.get("user_message")
-    told = error if isinstance(error, str) and error.strip() else f"{name} reported a failure"
+    reason = error if isinstance(error, str) and error.strip() else f"{name} reported a failure"
     asked = outcome.get("input_request") if outcome.get("needs_user_input") is True else None
     question = asked if isinstance(asked, str) else None
     code = _code(outcome.get("code"))
@@ -256,18 +256,18 @@ def _reported(name: str, outcome: Mapping[str, Any], value: Any) -> ToolResult:
         code = ErrorKind.NEEDS_USER_INPUT
     return ToolResult(
         False,
-        told,
+        reason,
         value,
-        told,
+        reason,
         said if isinstance(said, str) else None,
         0.0,
         code,
         question,
-        told,
+        reason,
     )
 
 
-def _told(name: str, value: Any) -> str:
+def _text_of(name: str, value: Any) -> str:
     """A value as the model reads it: text as it is, all else as JSON.
 
     Raises:
@@ -277,7 +277,7 @@ def _told(name: str, value: Any) -> str:
         return value
     if value is None:
         return "Done."
-    import json  # noqa: PLC0415 - not every tool returns what has to be told as JSON
+    import json  # noqa: PLC0415 - not every tool returns a value that is shown as JSON
 
     try:
         return json.dumps(plain(value, strict=True), ensure_ascii=False, separators=(",", ":"))
@@ -292,7 +292,7 @@ def _told(name: str, value: Any) -> str:
 
 
 def _invalid(name: str, cause: str) -> ResultInvalid:
-    return ResultInvalid(_TOLD[ErrorKind.BAD_RESULT].format(name), cause)
+    return ResultInvalid(_MESSAGES[ErrorKind.BAD_RESULT].format(name), cause)
 
 
 def _unusable(value: object) -> str | None:
@@ -326,9 +326,9 @@ def _close(value: object) -> None:
             return
 
 
-def _asked(error: ToolError, told: str) -> str:
+def _asked(error: ToolError, reason: str) -> str:
     try:
         said = error.user_message()
     except Exception:  # noqa: BLE001 - a subclass may answer with anything
-        return told
-    return told if said is None else safe_text(said)  # type: ignore[redundant-expr]  # it may answer with None
+        return reason
+    return reason if said is None else safe_text(said)  # type: ignore[redundant-expr]  # it may answer with None

@@ -62,7 +62,7 @@ _NO_CONTEXT = ToolContext()
 
 
 class CallPipeline:
-    """How calls are made: for which session, within which limits."""
+    """Makes calls, for one session and within its limits."""
 
     __slots__ = ("_limiter", "_runner", "_tell", "_timeout", "context")
 
@@ -75,15 +75,15 @@ class CallPipeline:
         runner: Runner | None = None,
         tell: Callable[[ToolInvoked], object] | None = None,
     ) -> None:
-        """Say how calls are made.
+        """Configure the calls.
 
         Args:
             context: What the tools are given; its session is where calls are published.
-            limiter: Gives the limiter for tools with a ``rate_limit_key``; the default registry's when
-                left out.
+            limiter: Returns the limiter for tools with a ``rate_limit_key``; the default registry's if
+                omitted.
             timeout: The seconds that a tool has which sets no timeout itself; None for no limit.
-            runner: Where the functions of awaited calls are run; here when left out.
-            tell: Takes the event of a call that was made, to publish it; done at once when left out.
+            runner: Where the functions of awaited calls run; in this process if omitted.
+            tell: Takes the event of a call that was made, to publish it; published at once if omitted.
         """
         self.context = context
         self._limiter = DEFAULT_LIMITS if limiter is None else limiter
@@ -167,9 +167,9 @@ class CallPipeline:
         return result
 
     def answer_bad_context(self, tool: ToolContract, error: ContextInvalid) -> ToolResult:
-        """The result of a call whose context is no mapping."""
-        told = ContextInvalid(f"{tool.name} was not called: {error.message}")
-        return self._answer(tool, told, perf_counter(), has_begun=False)
+        """The result of a call whose context is not a mapping."""
+        failure = ContextInvalid(f"{tool.name} was not called: {error.message}")
+        return self._answer(tool, failure, perf_counter(), has_begun=False)
 
     # Stages
 
@@ -180,8 +180,8 @@ class CallPipeline:
                 check_identifiers(tool, {name: getattr(arguments, name, None) for name in tool.identifiers})
             return arguments
         if type(arguments) is not dict and arguments is not None and not isinstance(arguments, Mapping):
-            told = f"{tool.name} takes {tool.model.name}, got {type(arguments).__name__}"
-            raise ToolValidationError(Problem(told, tells=False))
+            message = f"{tool.name} takes {tool.model.name}, got {type(arguments).__name__}"
+            raise ToolValidationError(Problem(message, quotes=False))
         return self._decode(tool, arguments)
 
     def _decode(self, tool: ToolContract, arguments: object) -> Any:
@@ -199,7 +199,7 @@ class CallPipeline:
         diagnose, is_private = tool.diagnose, tool.returns_private_data
         if tool.requires_identifier:
             arguments = with_identifier(tool, arguments)
-        further = None if diagnose is None else lambda told: diagnose(told, self.context)
+        further = None if diagnose is None else lambda given: diagnose(given, self.context)
         return decode(tool.model, arguments, further, is_private=is_private)
 
     def _walk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
@@ -239,7 +239,7 @@ class CallPipeline:
         return result if tool.publishes == "own" else self._publish(tool, shown, result)
 
     def _begin(self, tool: ToolContract, params: Any) -> Any:
-        """Refuse a call that could not be recorded; the arguments as its event has them, as they are now."""
+        """Refuse a call that could not be recorded; returns the arguments for its event, copied now."""
         session = self.context.session
         if session is None or tool.publishes == "own":
             return None
@@ -315,9 +315,9 @@ class CallPipeline:
     def _publish(self, tool: ToolContract, shown: Any, result: ToolResult) -> ToolResult:
         session = self.context.session
         if session is not None:
-            told = redacted(tool.name, result) if result.is_private else kept(result)
-            value = told.value if tool.publishes == "value" and result.success else None
-            event = ToolInvoked(tool.name, shown, told, value, session_id=session.session_id)
+            published = redacted(tool.name, result) if result.is_private else kept(result)
+            value = published.value if tool.publishes == "value" and result.success else None
+            event = ToolInvoked(tool.name, shown, published, value, session_id=session.session_id)
             if self._tell is not None:
                 self._tell(event)
             elif value is None:
@@ -334,7 +334,7 @@ class CallPipeline:
     def _answer(
         self, tool: ToolContract, error: BaseException, started: float, *, has_begun: bool
     ) -> ToolResult:
-        """The result that stands for an exception; one that must pass is raised again."""
+        """The result for an exception; one that must pass is raised again."""
         result = self._note(tool, error, started, has_begun=has_begun)
         if result is None or is_cancelling(error):
             raise error
@@ -358,7 +358,7 @@ class CallPipeline:
         return result
 
     def _record(self, name: str, result: ToolResult, error: BaseException) -> None:
-        """Keep a call that did not come to its end, and tell the bus; a record that fails is no failure."""
+        """Record and publish a call that failed; a failure to record it is only logged."""
         level = _INFO if result.code in BLAMELESS else _ERROR
         # The cause of a defect names types alone.
         more = {"reason": str(result.cause)} if issubclass(type(error), ResultInvalid) else {}
@@ -368,15 +368,15 @@ class CallPipeline:
             try:
                 session.publish_when_free(ToolFailed(name, result, session_id=session.session_id))
             except Exception as refusal:  # noqa: BLE001 - a bus or a foreign transaction may refuse in any way
-                told = {"tool": name, "error": type(refusal).__name__}
-                _logger().error("call_not_recorded", extra=told)
+                fields = {"tool": name, "error": type(refusal).__name__}
+                _logger().error("call_not_recorded", extra=fields)
 
     def _log(self, level: int, event: str, name: str, result: ToolResult, **more: str) -> None:
         if _logger().isEnabledFor(level):
             code = None if result.code is None else str(result.code)
-            told: dict[str, Any] = {"tool": name, "code": code, "elapsed": result.elapsed, **more}
+            extra: dict[str, Any] = {"tool": name, "code": code, "elapsed": result.elapsed, **more}
             trace_id = self.context.values.get("trace_id")
-            _logger().log(level, event, extra=told if trace_id is None else {**told, "trace_id": trace_id})
+            _logger().log(level, event, extra=extra if trace_id is None else {**extra, "trace_id": trace_id})
 
 
 def _spent(started: float) -> float:
@@ -385,7 +385,7 @@ def _spent(started: float) -> float:
 
 @cache
 def _logger() -> Logger:
-    """Load logging when the first call is made, and keep stderr clean where nobody configures it."""
+    """Load logging with the first call, and keep stderr clean if logging is not configured."""
     import logging  # noqa: PLC0415 - the planning tools alone may never log
 
     logger = logging.getLogger("planning.tools")

@@ -39,11 +39,11 @@ _ONE_OBJECT: Final = f"one JSON object with {', '.join(_KEYS[:-1])} or {_KEYS[-1
 _NO_OBJECT: Final = f"no plan found; send {_ONE_OBJECT}"
 _STRAY_CALL: Final = "a call outside tool_calls; send it in tool_calls"
 _CALL: Final = "an object with tool, args, reason"
-_MORE: Final = Problem("more may be wrong; mend these first")
+_MORE: Final = Problem("there may be more errors; fix these first")
 
 
 class _Refused(Exception):
-    """Something that cannot be taken, with its problems."""
+    """Output that cannot be used, with its problems."""
 
     def __init__(self, *problems: Problem) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class PlannerOutput(Mapping[str, Any]):
         input_request: What to ask the user.
         intent: What the planner takes the request for.
         problems: What was not understood, each with its place; empty when all of it was.
-        remarks: What was repaired in the text, or stood around the plan, each with its place.
+        remarks: Repairs of the text and text around the answer, each with its place.
     """
 
     _tool_calls: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=_copies)
@@ -143,7 +143,7 @@ def parse_planner_output(text: object, *, finished: bool = False) -> PlannerOutp
     """Read what a planner wrote; never raises.
 
     Args:
-        text: One JSON object, or an array of calls, as JSON or almost JSON: bare, fenced, behind thoughts or
+        text: One JSON object, or an array of calls, as JSON or almost JSON: bare, fenced, after thoughts or
             within prose, of at most ``MOST_CHARACTERS``; as text, as UTF-8, or parsed already. A fenced
             object goes before one in prose. Two different ones in the same place are not chosen from.
         finished: Whether the model ended the text by itself, which the provider's finish reason says. Then
@@ -152,7 +152,7 @@ def parse_planner_output(text: object, *, finished: bool = False) -> PlannerOutp
 
     Returns:
         What was understood. A text that is broken gives nothing; a field of the wrong type has its default,
-        a malformed call is left out; and ``problems`` says so.
+        a malformed call is omitted; and ``problems`` says so.
     """
     if issubclass(type(text), PlannerOutput):  # and not its __class__, which may be anything
         return text  # type: ignore[return-value]  # it is one
@@ -168,7 +168,7 @@ def _find(given: object, *, is_finished: bool) -> tuple[Mapping[str, Any], tuple
     """The one object in a planner's output, and what was repaired in it.
 
     Raises:
-        _Refused: There is none, there are several, or it is broken.
+        _Refused: It is missing, broken, or one of several.
     """
     given = "" if given is None else given
     kind = type(given)  # a subclass may answer anything

@@ -35,7 +35,7 @@ _Refusal = tuple["RateLimitItem", float]  # which limit, and for how many second
 class RateLimiter:
     """Counts the calls of groups of tools, and refuses those that are too many.
 
-    A limit of 5 per minute holds for every stretch of 60 seconds, not for the minutes of the clock.
+    A limit of 5 per minute holds forevery stretch of 60 seconds, not for the minutes of the clock.
     Where a key has several limits, a call that one of them refuses counts for none. With ``memory://``
     this always holds; with Redis it holds but for calls that arrive at the same moment: each limit is
     exact, yet a call that one limit took and another then refused stays counted in the first, so that
@@ -58,11 +58,11 @@ class RateLimiter:
             default: The rate of every other key.
             storage: Where calls are counted: ``memory://`` in this process, ``redis://`` or
                 ``valkey://`` in a server (``rediss://`` and ``valkeys://`` with TLS). The options of
-                the redis client may stand behind the URL; without any, a server that does not answer
+                the redis client may follow the URL; without any, a server that does not answer
                 within 2 seconds counts as one that cannot be reached.
 
         Raises:
-            ValueError: A rate or the storage is none of these. The URL is not in the message: it may
+            ValueError: A rate or the storage is invalid. The URL is not in the message: it may
                 hold a password.
             ImportError: The limits library or, for a server, the redis client is not installed.
         """
@@ -108,7 +108,7 @@ class RateLimiter:
         )
 
     async def ahit(self, key: str) -> None:
-        """The same from async code: what waits for a server does so in a thread.
+        """The same from async code: waiting for a server happens in a thread.
 
         A task that is cancelled meanwhile may have been counted.
 
@@ -124,7 +124,7 @@ class RateLimiter:
         else:
             from planning.tools.background import run_off_loop
 
-            # In a thread of its own: those of asyncio are few, and hold up the end of their loop.
+            # In a separate thread: asyncio has few, and they delay the end of their loop.
             await run_off_loop(lambda _stop: self.hit(key), key, None)
 
     def _take(self, name: str, limits: tuple[RateLimitItem, ...]) -> _Refusal | None:
@@ -146,7 +146,7 @@ def _backend(storage: object) -> _Backend:
         return _memory()
     if separator and scheme in _REDIS:
         return _redis(f"{_REDIS[scheme]}://{rest}")
-    raise ValueError(f"storage is none that is known; {_URLS}")
+    raise ValueError(f"unsupported storage URL; {_URLS}")
 
 
 @attrs.frozen
@@ -183,7 +183,7 @@ def _redis(url: str) -> _Backend:
 
     pool = _pool(url)
     if pool is None:  # raised here and not in the handler: the client's text may hold a part of the URL
-        raise ValueError(f"storage is no URL that the redis client takes; {_URLS}")
+        raise ValueError(f"storage is not a URL that the redis client accepts; {_URLS}")
     limiter = MovingWindowRateLimiter(RedisStorage(url, connection_pool=pool))
     weakref.finalize(limiter, pool.disconnect)  # or its sockets wait for the garbage collector, open
     return _Backend(limiter, is_local=False, errors=(redis.RedisError, OSError))

@@ -43,12 +43,12 @@ class ToolRegistry:
 
         Args:
             tools: The first ones.
-            limiter: Counts the calls of tools with a ``rate_limit_key``; when left out, 60 calls a
+            limiter: Counts the calls of tools with a ``rate_limit_key``; if omitted, 60 calls a
                 minute for each key are counted in this process.
 
         Raises:
             ValueError: Two tools have the same name.
-            TypeError: One is no tool.
+            TypeError: An item is not a tool.
         """
         self._lock = RLock()
         self._declared: dict[str, Declaration] = {}
@@ -89,7 +89,7 @@ class ToolRegistry:
 
         Raises:
             ValueError: Its name is empty, or another tool has it.
-            TypeError: It is no tool.
+            TypeError: It is not a tool.
             ImportError: It has a ``rate_limit_key``, and the limits library is not installed.
         """
         self._register(as_tool(tool), tool, replace=replace)
@@ -112,9 +112,7 @@ class ToolRegistry:
         with self._lock:
             is_same = self._tools.get(made.name) is made or self._declared.get(made.name) is tool
             if made.name in self._tools and not replace and not is_same:
-                raise ValueError(
-                    f"a tool is named {made.name} already; pass replace=True to put this one there"
-                )
+                raise ValueError(f"a tool is named {made.name} already; pass replace=True to replace it")
             self._declared[made.name] = tool
             self._tools[made.name] = made
             if isinstance(made.parameters, ToolSpec):
@@ -123,7 +121,7 @@ class ToolRegistry:
                 self._specs.pop(made.name, None)
 
     def get_tool(self, name: object) -> Declaration | None:
-        """The tool with a name, as it was registered; None when there is none."""
+        """The tool with a name, as it was registered, or None."""
         return self._declared.get(name) if isinstance(name, str) else None
 
     def get_all_tools(self) -> dict[str, Declaration]:
@@ -132,7 +130,7 @@ class ToolRegistry:
             return dict(self._declared)
 
     def get_tool_spec(self, name: object) -> ToolSpec | None:
-        """The declaration of a tool with query types; None when there is no such tool."""
+        """The declaration of a tool with query types, or None."""
         return self._specs.get(name) if isinstance(name, str) else None
 
     def get_tool_descriptions(self) -> list[dict[str, Any]]:
@@ -147,7 +145,7 @@ class ToolRegistry:
         ]
 
     def find(self, name: object) -> Tool | None:
-        """The tool with a name in the form in which it is called; None when there is none."""
+        """The tool with a name in its callable form, or None."""
         return self._tools.get(name) if isinstance(name, str) else None
 
     def validate_call(self, tool_name: str, query_type: str | None, params: Mapping[str, Any]) -> None:
@@ -167,7 +165,7 @@ class ToolRegistry:
         if spec is None:
             tool = self.find(tool_name)
             if tool is None:
-                raise _not_found(tool_name, [each.name for each in self])
+                raise _not_found(tool_name, [tool.name for tool in self])
             if query_type:
                 raise unsupported(query_type, tool.name, [])
             check_parameters(tool.model, params)
@@ -176,8 +174,9 @@ class ToolRegistry:
 
 
 def _not_found(name: object, names: Iterable[str]) -> ParameterError:
-    told = f"Tool {show(name)} not found in registry; {nearest_tool(name, names)}"
-    return ParameterError(told, {"field": "tool_name", "errors": [{"path": "tool_name", "message": told}]})
+    message = f"Tool {show(name)} not found in registry; {nearest_tool(name, names)}"
+    errors = [{"path": "tool_name", "message": message}]
+    return ParameterError(message, {"field": "tool_name", "errors": errors})
 
 
 _DEFAULT = ToolRegistry(limiter=DEFAULT_LIMITS)
@@ -194,7 +193,7 @@ def register_tool(tool: Declaration, *, replace: bool = False) -> None:
 
 
 def get_tool(name: object) -> Declaration | None:
-    """The tool of the default registry with a name, as it was registered; None when there is none."""
+    """The tool of the default registry with a name, as it was registered, or None."""
     return _DEFAULT.get_tool(name)
 
 
@@ -204,7 +203,7 @@ def get_all_tools() -> dict[str, Declaration]:
 
 
 def get_tool_descriptions() -> list[dict[str, Any]]:
-    """What a planner is told of the default registry's tools; see ``ToolRegistry``."""
+    """The descriptions of the default registry's tools for a planner; see ``ToolRegistry``."""
     return _DEFAULT.get_tool_descriptions()
 
 
@@ -216,15 +215,15 @@ def validate_call(tool_name: str, query_type: str | None, params: Mapping[str, A
 def initialize_tools(
     tools: Iterable[Declaration] | None = None, *, registry: ToolRegistry | None = None
 ) -> tuple[str, ...]:
-    """Register tools at the start of an application; once or more often is the same.
+    """Register tools at the start of an application; repeated calls change nothing.
 
-    A tool whose name is taken is left out: what was registered before stays. So is, with a warning in the
+    A tool whose name is already registered is skipped. So is, with a warning in the
     log, one that an installed package offers and that needs an extra which is not installed.
 
     Args:
-        tools: The tools; when left out, those that installed packages offer as entry points of the
+        tools: The tools; if omitted, those that installed packages offer as entry points of the
             group ``planning.tools``.
-        registry: Where to register; the default registry when left out.
+        registry: Where to register; the default registry if omitted.
 
     Returns:
         The names that are new.
@@ -245,7 +244,7 @@ def initialize_tools(
                 raise
             import logging  # noqa: PLC0415 - nothing else here logs
 
-            # Offered by a package, and asked for by nobody: the application goes on without it.
+            # Offered by a package, not requested by the application, which works without it.
             logging.getLogger("planning.tools").warning(
                 "tool_left_out", extra={"tool": made.name, "reason": str(error)}
             )
@@ -261,8 +260,8 @@ def _installed() -> list[tuple[Tool, Declaration]]:
             offered = point.load()
             if not isinstance(offered, _INSTANCES):  # a class, or a function that gives one or several
                 offered = offered()
-            several = [offered] if isinstance(offered, _INSTANCES) else list(offered)
-            found += [(as_tool(each), each) for each in several]
+            tools = [offered] if isinstance(offered, _INSTANCES) else list(offered)
+            found += [(as_tool(tool), tool) for tool in tools]
         except Exception as error:
             raise ImportError(f"the tools {point.value} cannot be loaded: {type(error).__name__}") from error
     return found

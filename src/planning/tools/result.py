@@ -1,4 +1,4 @@
-"""What every tool call gives back."""
+"""The result of every tool call."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class NoJsonForm(TypeError):
 class ToolResult:
     """The outcome of one call, built from what was committed.
 
-    Its texts can be sent as they are: each has at most 50,000 characters, and each can be written as UTF-8.
+    Its texts can be sent unchanged: each has at most 50,000 characters and can be written as UTF-8.
     A longer text is cut and says so; half a character (a lone surrogate) is escaped.
 
     Attributes:
@@ -51,7 +51,7 @@ class ToolResult:
         message: What the model reads, whether it succeeded or not.
         value: What Python code reads: the normalised command, the plan, a tool's own result.
         error: What went wrong; None on success. Never the text of an exception that is no ``ToolError``.
-        user_message: What a person may be told instead; None when there is nothing to tell.
+        user_message: The message for a person instead; None if there is none.
         elapsed: How long it took, in seconds.
         code: Why it failed, a stable word; None on success.
         input_request: The question to put to the user, when the call waits for the answer.
@@ -85,10 +85,10 @@ class ToolResult:
 
     def __repr__(self) -> str:
         code = None if self.code is None else safe_text(self.code)
-        told = f"success={_shown(self.success)}, code={_shown(code)}, elapsed={_shown(self.elapsed)}"
+        head = f"success={_shown(self.success)}, code={_shown(code)}, elapsed={_shown(self.elapsed)}"
         if self.is_private:
-            return f"ToolResult({told}, private)"
-        return f"ToolResult({told}, message={_shown(self.message)}, value={_shown(self.value)})"
+            return f"ToolResult({head}, private)"
+        return f"ToolResult({head}, message={_shown(self.message)}, value={_shown(self.value)})"
 
     @property
     def needs_user_input(self) -> bool:
@@ -97,7 +97,7 @@ class ToolResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain dictionaries and lists, ready for JSON; a failure has its ``code`` too."""
-        told = {
+        shown = {
             "success": self.success,
             "message": self.message,
             "value": plain(self.value),
@@ -105,7 +105,7 @@ class ToolResult:
             "user_message": self.user_message,
             "elapsed": self.elapsed,
         }
-        return told if self.success else {**told, "code": None if self.code is None else str(self.code)}
+        return shown if self.success else {**shown, "code": None if self.code is None else str(self.code)}
 
 
 def plain(value: Any, *, strict: bool = False) -> Any:
@@ -290,14 +290,14 @@ class _Reader:
 
 
 def _number(value: int | float) -> int | float | str:
-    """A number, or as text where JSON has no such number, or nobody reads one of so many digits."""
+    """A number, or text if JSON has no such number or it has too many digits to be read back."""
     if isinstance(value, float):
         return value if isfinite(value) else str(value)
     return value if value.bit_length() < _MOST_BITS else hex(value)
 
 
 def _has_text(value: object) -> bool:
-    """Whether a value that is no part of JSON is written as text everywhere: a date, a path, a UUID ..."""
+    """Whether JSON lacks a value's type, and it is always written as text: a date, a path, a UUID ..."""
     from datetime import date, time, timedelta, tzinfo  # noqa: PLC0415 - few values come as far as here
     from decimal import Decimal  # noqa: PLC0415 - the same
     from fractions import Fraction  # noqa: PLC0415 - the same

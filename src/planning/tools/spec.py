@@ -1,4 +1,4 @@
-"""Tools with query types: each type of query has parameters of its own, checked before the call."""
+"""Tools with query types: each type of query has its own parameters, checked before the call."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_name(_declaration: object, field: attrs.Attribute[Any], value: object)
     if not isinstance(value, str):
         raise TypeError(f"a tool's {field.name} must be text, got {type(value).__name__}")
     if not value.strip():
-        raise ValueError("a tool needs a name: a model calls it by that")
+        raise ValueError("a tool needs a name, by which a model calls it")
     if not _NAME.fullmatch(value):
         raise ValueError(f"{show(value)} cannot be a tool's name: use 1 to 64 letters, digits, _ and -")
 
@@ -52,7 +52,7 @@ class QueryTypes:
         output_key: Under which key a workflow stores the output in its memory.
         description: What the tool is for.
         function: What answers: called with the query type and its parameters, and with a
-            ``ToolContext`` behind them if it takes three arguments; plain or async. Without one the
+            ``ToolContext`` after them if it takes three arguments; plain or async. Without one the
             declaration serves ``validate_call`` alone.
 
     Raises:
@@ -111,7 +111,7 @@ def check_parameters(model: ParameterModel, params: Mapping[str, Any]) -> None:
         problems = error.problems
     else:
         return
-    raise ParameterError.of(problems)  # outside of the handler: it stands for the other error
+    raise ParameterError.of(problems)  # outside of the handler: it replaces the other error
 
 
 def _as_dict(params: object) -> dict[str, Any]:
@@ -160,7 +160,7 @@ class QueryModel(ParameterModel):
         query_type = data.get("query_type")
         if not isinstance(query_type, str):
             types = ", ".join(self._spec.input_schema)
-            what = "missing" if "query_type" not in data else f"{show(query_type)} is none"
+            what = "missing" if "query_type" not in data else f"{show(query_type)} is not a query type"
             raise ToolValidationError([*problems, Problem(f"{what}; send one of {types}", "query_type")])
         model, parameters = self._spec.model(query_type), None
         try:
@@ -180,7 +180,7 @@ class QueryModel(ParameterModel):
             for each, definition in schema.pop("$defs", {}).items():
                 if definitions.setdefault(each, definition) != definition:
                     raise TypeError(
-                        f"{self.name} has two parameter types {each} that hold themselves: rename one"
+                        f"{self.name} has two parameter types {each} that contain themselves: rename one"
                     )
             options.append({**schema, "description": f"For {name}"} if len(types) > 1 else schema)
         parameters = options[0] if len(options) == 1 else {"anyOf": options}

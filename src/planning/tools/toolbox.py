@@ -42,23 +42,23 @@ class Toolbox:
         """Collect tools.
 
         Args:
-            tools: In the order in which a model is told of them; or a registry, whose limiter is then
+            tools: In the order in which a model reads them; or a registry, whose limiter is then
                 the toolbox's too.
             session: Where their calls are published. With None, only tools that are bound to a
                 session, such as the planning tools, publish in theirs.
             timeout: The seconds that a tool has which sets no timeout itself; None for no limit.
-            limiter: Counts the calls of tools with a ``rate_limit_key``; the default registry's when
-                left out.
+            limiter: Counts the calls of tools with a ``rate_limit_key``; the default registry's if
+                omitted.
 
         Raises:
-            ValueError: Two tools have the same name, or the timeout is none.
-            TypeError: One is no tool.
+            ValueError: Two tools have the same name, or the timeout is invalid.
+            TypeError: An item is not a tool.
             ImportError: One has a ``rate_limit_key``, and the limits library is not installed.
         """
         check_timeout(timeout)
         by_name: dict[str, Tool] = {}
-        for each in tools:
-            tool = as_tool(each)
+        for declaration in tools:
+            tool = as_tool(declaration)
             if by_name.setdefault(tool.name, tool) is not tool:
                 raise ValueError(f"two tools are named {tool.name}")
         self._tools = by_name
@@ -154,7 +154,7 @@ class Toolbox:
     ) -> ToolResult:
         """Carry out a model's call from async code; never raises, but cancelling passes.
 
-        Async tools are awaited. Plain functions run in a thread, so that the event loop goes on, unless
+        Async tools are awaited. Plain functions run in a thread, so that the event loop stays free, unless
         the tool says that it does not block: the planning tools do not, and their transaction is over
         before any other task runs.
         """

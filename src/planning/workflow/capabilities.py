@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from planning.tools.base import BaseTool
-from planning.tools.declare import as_tool
+from planning.tools.declare import as_tool, tool
 from planning.tools.registry import ToolRegistry
 from planning.tools.tool import Tool, ToolSpec
 from planning.tools.toolbox import Toolbox
@@ -142,8 +142,6 @@ def _callable(name: str, value: object) -> Callable[..., Any] | None:
 
 def _tool(name: str, value: object) -> Tool | None:
     """The tool that a name stands for; None for a bare name, or where no signature can be read."""
-    from planning.tools.declare import tool  # noqa: PLC0415 - only functions need it
-
     if isinstance(value, _DECLARED):
         return as_tool(value)
     if isinstance(value, type):

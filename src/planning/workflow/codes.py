@@ -1,4 +1,4 @@
-"""Every kind of finding: its code, what it is about, and whether it fails a plan. One table."""
+"""Every kind of finding: its code, what it is about, and whether it makes a plan invalid. One table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Category(StrEnum):
 
 
 class Severity(StrEnum):
-    """Whether a finding fails a plan."""
+    """Whether a finding makes a plan invalid."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -33,7 +33,7 @@ class Kind:
 
     Attributes:
         category: What it is about.
-        severity: Whether it fails a plan.
+        severity: Whether it makes a plan invalid.
         meaning: One line for the catalogue.
     """
 
@@ -53,52 +53,52 @@ CODES: Final[dict[str, Kind]] = {
         not_text="The source is neither text nor a JSON value.",
         not_json="A Python value that JSON does not have.",
         bad_encoding="The bytes are not UTF-8.",
-        too_long="The text is longer than is read.",
-        no_json="The text holds no JSON array or object.",
-        several_documents="The text holds several plans, and which one is meant is unknown.",
+        too_long="The text exceeds a limit of the reader.",
+        no_json="The text contains no JSON array or object.",
+        several_documents="The text contains several plans, and which one is meant is unknown.",
         truncated="The text ends before the plan does.",
-        too_deep="Values are nested too deep.",
-        duplicate_key="A field stands twice in one object.",
+        too_deep="Values are nested too deeply.",
+        duplicate_key="A field appears twice in one object.",
         not_a_number="NaN or Infinity, which JSON does not have.",
-        bad_number="A number that is written in no form of JSON, or too large to be kept.",
-        lone_surrogate="Half of a surrogate pair, which is no character.",
-        bad_escape="A backslash in a string that begins no escape.",
+        bad_number="A number that is not written as in JSON, or is too large to keep.",
+        lone_surrogate="Half of a surrogate pair, which is not a character.",
+        bad_escape="A backslash in a string that does not start an escape.",
         unescaped_quote="A quote within a string, or a string without its closing quote.",
-        unquoted_text="Text that should be a string, without quotes.",
-        ambiguous_bracket="A bracket is missing, and where is unknown.",
+        unquoted_text="A string without quotes.",
+        ambiguous_bracket="A bracket is missing, and its place is unknown.",
         syntax_error="Anything else that is not JSON.",
     ),
     **_kinds(
         Category.JSON,
         Severity.WARNING,
-        fenced="The plan stood in a code fence.",
+        fenced="The plan was in a code fence.",
         encoded_plan="The plan was a JSON string; the string was read.",
-        surrounding_text="Other text stood around the plan.",
-        comment="Comments were left out.",
-        trailing_comma="Commas before a closing bracket were left out.",
-        missing_comma="Commas between two lines were put in.",
-        single_quotes="Strings in single quotes were taken.",
-        bare_key="Field names without quotes were taken.",
+        surrounding_text="There was extra text around the plan.",
+        comment="Comments were removed.",
+        trailing_comma="Commas before a closing bracket were removed.",
+        missing_comma="Missing commas between lines were added.",
+        single_quotes="Strings in single quotes were accepted.",
+        bare_key="Field names without quotes were accepted.",
         python_literal="True, False or None was read as true, false or null.",
-        number_form="Numbers such as +1, .5 or 5. were read as JSON has them.",
-        escape_form="Escapes that JSON does not have were read: \\' and \\x41.",
+        number_form="Numbers such as +1, .5 or 5. were read as JSON numbers.",
+        escape_form="Escapes that JSON does not have were accepted: \\' and \\x41.",
         odd_space="Spaces that JSON does not have were read as spaces.",
-        raw_control="Line breaks or other control characters stood in a string; they were kept.",
-        missing_bracket="Brackets that were not closed, or not opened, were put in.",
-        extra_bracket="Closing brackets without an opening one were left out.",
+        raw_control="A string contained line breaks or other control characters; they were kept.",
+        missing_bracket="Missing brackets were added.",
+        extra_bracket="Closing brackets without an opening one were removed.",
     ),
     **_kinds(
         Category.SCHEMA,
         Severity.ERROR,
-        unknown_version="The schema version is none that is known.",
-        wrong_type="A value is of the wrong type.",
+        unknown_version="Unknown schema version.",
+        wrong_type="A value has the wrong type.",
         missing_field="A required field is missing.",
         unknown_field="A field that the schema does not have.",
-        unknown_option="A value is none of the allowed ones.",
+        unknown_option="A value is not one of the allowed ones.",
         out_of_range="A number is too small or too large.",
-        empty_value="A text or a list that must not be empty is empty.",
+        empty_value="A string or a list that must not be empty is empty.",
         conflicting_fields="Two fields exclude each other, or one needs another.",
-        too_many_errors="More is wrong than is written out.",
+        too_many_errors="There are more errors than a report lists.",
         duplicate_step_id="Two steps have the same id.",
     ),
     **_kinds(
@@ -106,8 +106,8 @@ CODES: Final[dict[str, Kind]] = {
         Severity.WARNING,
         empty_plan="The plan has no steps.",
         single_step="A single step was read as a plan of one step.",
-        wrapped_plan="The plan stood within another object; its other fields were passed over.",
-        assumed_version="The object says no schema version; version 2 was assumed.",
+        wrapped_plan="The plan was inside another object; its other fields were ignored.",
+        assumed_version="The object has no schema version; version 2 was assumed.",
         ignored_field="A field beside the steps that plans do not have; it was ignored.",
         shared_key="Two steps that may run at the same time have the same expected_key.",
         bad_condition="A done_check that can never be evaluated; the step would always run.",
@@ -132,17 +132,17 @@ CODES: Final[dict[str, Kind]] = {
         Severity.ERROR,
         unknown_dependency="A step depends on one that does not exist.",
         self_dependency="A step depends on itself.",
-        dependency_cycle="Steps depend on each other in a circle.",
+        dependency_cycle="Steps depend on each other in a cycle.",
     ),
     **_kinds(
         Category.DEPENDENCY,
         Severity.WARNING,
-        repeated_dependency="A dependency stands twice in one list.",
+        repeated_dependency="A dependency appears twice in one list.",
     ),
     **_kinds(
         Category.REFERENCE,
         Severity.ERROR,
-        malformed_reference="A reference is written in none of the known forms.",
+        malformed_reference="A reference is not in a known form.",
         unclosed_reference="A reference has no closing brace.",
         unknown_reference="A reference to a step that does not exist.",
         self_reference="A step refers to its own output.",

@@ -15,16 +15,16 @@ class Draft(NamedTuple):
 
     Attributes:
         number: Which step, from 0.
-        path: Where it stands in the parsed value, such as ``("steps", 3)``.
+        path: Where it is in the parsed value, such as ``("steps", 3)``.
         fields: The object itself.
         step_id: Its id; None where it has none that is a text.
         type: ``tool``, ``handler`` or ``agent``; None for a thinking step, or where that cannot be told.
         name: What it names; None where it names nothing.
         name_field: The field that says so: ``name``, ``tool`` or ``agent``.
-        inputs: What it is called with; None where that is no object.
+        inputs: What it is called with; None where that is not an object.
         inputs_field: The field that says so: ``inputs`` or ``parameters``.
-        outputs: The declared output fields; None where there are none that can be read.
-        depends_on: The ids as texts, one for each entry of the list; None for an entry that is no id.
+        outputs: The declared output fields; None where they cannot be read.
+        depends_on: The ids as texts, one for each entry of the list; None for an entry that is not an id.
         depends_field: The field that says so: ``depends_on`` or ``dependencies``.
     """
 

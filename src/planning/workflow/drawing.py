@@ -61,12 +61,14 @@ class TreeLine:
     """One step in the tree.
 
     Attributes:
-        lead: What is drawn before it: rails to the steps it stands under, and to the ones beside it.
+        lead: What is drawn before it: rails to the step it is under, and to the ones beside it.
+        below: What is drawn before further lines about it.
         step: The step.
         after: The ids of its dependencies that its place in the tree does not show.
     """
 
     lead: str
+    below: str
     step: WorkflowStep
     after: tuple[str, ...]
 
@@ -213,7 +215,7 @@ def tree_lines(workflow: Workflow, *, levels: int) -> Iterator[TreeLine]:
         drawn += 1
         after = (other for other in edges[place.index] if other != place.under)
         ids = tuple(workflow.steps[other].step_id for other in after)
-        yield TreeLine(place.lead, workflow.steps[place.index], ids)
+        yield TreeLine(place.lead, place.rails, workflow.steps[place.index], ids)
         ready = list[int]()
         for number in followers[place.index]:
             waits[number] -= 1

@@ -51,7 +51,7 @@ def remove_step(workflow: Workflow, step_id: str) -> Workflow:
 
 def _check_open(workflow: Workflow) -> None:
     if not workflow.can_modify:
-        raise WorkflowLocked("the workflow may not be changed: its can_modify is False; make one of your own")
+        raise WorkflowLocked("the workflow may not be changed: its can_modify is False; change a copy")
 
 
 def _place(workflow: Workflow, step_id: str) -> int:

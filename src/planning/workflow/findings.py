@@ -1,18 +1,23 @@
-"""What is wrong with a plan, or remarkable: one value for each place."""
+"""Errors and warnings about a plan: one value for each place."""
 
 from __future__ import annotations
+
+import re
 
 import attrs
 
 from planning.reading import Found, Path
 from planning.workflow.codes import CODES, Category, Severity
 
-__all__ = ["Finding", "Found", "Path", "pointer_of"]
+__all__ = ["Finding", "Found", "Path", "plain", "pointer_of"]
+
+_FENCE = re.compile(r"`{3,}|~{3,}")
+_LONGEST = 500
 
 
 @attrs.frozen
 class Finding:
-    """One thing that is wrong with a plan, or remarkable about it.
+    """One error or warning about a plan.
 
     Attributes:
         code: What kind of finding it is: one of the catalogue, and stable.
@@ -43,10 +48,23 @@ class Finding:
 
     @property
     def severity(self) -> Severity:
-        """Whether it fails the plan."""
+        """Whether it makes the plan invalid."""
         return CODES[self.code].severity
 
 
 def pointer_of(path: Path) -> str:
     """A path as a JSON pointer (RFC 6901)."""
     return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in path)
+
+
+def plain(text: str, most: int = _LONGEST) -> str:
+    r"""A text on one line of ASCII that controls nothing where it is shown: a line break becomes ``\n``.
+
+    Args:
+        text: Any text.
+        most: The number of characters that are shown.
+    """
+    shown = text if len(text) <= most else text[: most - 3] + "..."
+    if not (shown.isascii() and shown.isprintable()):
+        shown = "".join(each if " " <= each <= "~" else ascii(each)[1:-1] for each in shown)
+    return _FENCE.sub(lambda fence: "".join(f"\\x{ord(each):02x}" for each in fence[0]), shown)

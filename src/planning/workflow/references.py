@@ -64,7 +64,7 @@ class Reference(NamedTuple):
 
 
 class NoReference(NamedTuple):
-    """What begins as a reference and is none.
+    """What begins as a reference but is not one.
 
     Attributes:
         start: Where it begins in the text.
@@ -83,7 +83,7 @@ class StepIds:
     """The ids that references may name."""
 
     def __init__(self, ids: Iterable[str]) -> None:
-        """Take the ids of a plan; a set, or a dict by id, is used as it is and not copied."""
+        """Keep the ids of a plan; a set, or a dict by id, is used without a copy."""
         self.all: Container[str] = ids if isinstance(ids, (dict, set, frozenset)) else set(ids)
         # Only such an id can be a longer one than the text before the first ".output". Their lengths tell
         # where to look, so that a text with very many ".output" is not cut and hashed at each.
@@ -91,12 +91,12 @@ class StepIds:
 
 
 def parse_references(text: str, ids: StepIds) -> list[Reference | NoReference]:
-    """All references in a text, and what begins as one and is none; see ``iter_references``."""
+    """All references in a text, and what begins as one but is not; see ``iter_references``."""
     return list(iter_references(text, ids))
 
 
 def iter_references(text: str, ids: StepIds) -> Iterator[Reference | NoReference]:
-    """All references in a text, and what begins as one and is none, in the order of the text.
+    """All references in a text, and what begins as one but is not, in the order of the text.
 
     Args:
         text: Any text.
@@ -137,7 +137,7 @@ def _find(text: str, start: int) -> int:
 
 
 def _read(inner: str, start: int, end: int, ids: StepIds) -> Reference | None:
-    """The reference with this text between its braces; None where that is none."""
+    """The reference with this text between its braces; None where it is not one."""
     if inner == PROMPT:
         return Reference(None, (), start, end)
     split = _split(inner, ids)

@@ -1,4 +1,4 @@
-"""The one door: a source and what exists -> a report."""
+"""The entry point: a source and what exists -> a report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from planning.reading import Document, read_document
 from planning.workflow.capabilities import Capabilities
-from planning.workflow.checks.steps import check_steps
+from planning.workflow.checks.steps import KINDS, check_steps
 from planning.workflow.codes import CODES, Severity
 from planning.workflow.drafts import Draft
 from planning.workflow.findings import Finding, Found, Path, pointer_of
@@ -29,19 +29,19 @@ _OF_WHOLE_STEPS = frozenset({"undeclared_dependency", "indirect_reference", "cal
 def validate_workflow(
     source: object, capabilities: Capabilities | None = None, *, finished: bool = False
 ) -> Report:
-    """Check a plan document, and report everything that is wrong with it; never raises.
+    """Check a plan document and report every problem in it; never raises.
 
     Args:
         source: What a model wrote: JSON or almost JSON, as text or bytes, bare, fenced or within prose;
             or the parsed value; or a ``Workflow``.
         capabilities: The tools, handlers and agents that exist. Without them no name is checked.
         finished: Whether the model ended the text by itself, which the provider's finish reason says. Then
-            brackets that are missing at the end were forgotten and are put in, with a warning. Otherwise
+            missing brackets at the end are added, with a warning. Otherwise
             such a text was cut, and is an error.
     """
     try:
         return _validated(source, capabilities, is_finished=finished)
-    except RecursionError:  # the caller is near the limit; a thread has a stack of its own
+    except RecursionError:  # the caller is near the limit; a thread has its own stack
         reports: list[Report] = []
         again = partial(_validated, source, capabilities, is_finished=finished)
         thread = Thread(target=lambda: reports.append(again()))
@@ -62,25 +62,31 @@ def _validated(source: object, capabilities: Capabilities | None, *, is_finished
     if form.version is None:
         return _report(document, found, form, [], [])
     if len(form.steps) > MOST_STEPS:
-        told = f"the plan has {len(form.steps)} steps, at most {MOST_STEPS} are read"
-        found.append(Found("too_long", told, "send a shorter plan", form.steps_path))
+        message = f"the plan has {len(form.steps)} steps, the limit is {MOST_STEPS}"
+        found.append(Found("too_long", message, "send a shorter plan", form.steps_path))
         return _report(document, found, form, [], [])
     shape = check_shape(form)
     unread = {each.path for each in document.found}
     found += [each for each in shape if not _follows(each, document, unread)]
     drafts = draft_steps(form)
-    checked = check_steps(drafts, capabilities)
+    if capabilities is None:
+        checked = check_steps(drafts)
+    else:
+        known = capabilities.tools, capabilities.handlers, capabilities.agents
+        checked = check_steps(drafts, dict(zip(KINDS, known, strict=True)), capabilities.inputs)
     if document.found or shape:
         checked = _causes(checked, shape, document, form, drafts)
     found += checked
     if not form.steps and not shape and not document.is_broken(form.steps_path):
-        told = "the plan has no steps"
-        found.append(Found("empty_plan", told, "send the steps, if there is anything to do", form.steps_path))
+        message = "the plan has no steps"
+        found.append(
+            Found("empty_plan", message, "send the steps, if there is anything to do", form.steps_path)
+        )
     return _report(document, found, form, drafts, form.steps)
 
 
 def _written(workflow: Any) -> object:
-    """A workflow as text; one that is no JSON as it is, for the reader to say what it cannot take."""
+    """A workflow as JSON text; as a document where it has no JSON, so that the reader reports why."""
     try:
         return dump_workflow(workflow)
     except ValueError:
@@ -129,9 +135,9 @@ def _report(
     wrong = [each for each in found if CODES[each.code].severity is Severity.ERROR]
     if len(wrong) > MOST_ERRORS:
         more = len(wrong) - MOST_ERRORS
-        told = f"{more if more < MOST_ERRORS else 'many'} errors more than are written out"
+        message = f"there are {more if more < MOST_ERRORS else 'many'} more errors than are listed"
         found = [each for each in found if CODES[each.code].severity is Severity.WARNING]
-        found += [*wrong[:MOST_ERRORS], Found("too_many_errors", told, "mend the others first")]
+        found += [*wrong[:MOST_ERRORS], Found("too_many_errors", message, "fix the errors above first")]
     ids = {draft.number: draft.step_id for draft in drafts}
     placed = sorted(
         (_placed(each, document, form, ids) for each in found),

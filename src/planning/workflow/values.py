@@ -1,11 +1,10 @@
-"""Values as a run keeps them and hands them on: copies, of a bounded size, that JSON can hold."""
+"""Values as a run keeps them and passes them on: copies of bounded size that JSON can hold."""
 
 from __future__ import annotations
 
 import asyncio
 import copy
-import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, time, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum
@@ -17,11 +16,9 @@ from sys import getsizeof
 from typing import Any, TypeVar
 from uuid import UUID
 
-import attrs
-
 from planning.errors import show
 from planning.tools.errors import ErrorKind
-from planning.tools.result import plain
+from planning.tools.result import field_names, plain
 from planning.workflow.failures import StepFailed
 
 __all__ = [
@@ -29,7 +26,7 @@ __all__ = [
     "MOST_KEPT",
     "TEXTS",
     "Copier",
-    "fields_of",
+    "Copies",
     "is_written",
     "json_keys",
     "keep",
@@ -70,7 +67,7 @@ class Copier:
     def __init__(
         self, subject: str, too_large: str, *, is_strict: bool = False, most: int = MOST_BYTES
     ) -> None:
-        """Begin with nothing copied.
+        """Start with nothing copied.
 
         Args:
             subject: How a message begins that says what is wrong with a value.
@@ -135,7 +132,7 @@ class Copier:
             self._copy(value.value, depth)
             return value
         for base in (str, int, float):
-            if issubclass(kind, base):  # a class of its own may say anything
+            if issubclass(kind, base):  # a custom class may return anything
                 return getattr(base, f"__{base.__name__}__")(value) if self._is_strict else value
         if issubclass(kind, TEXTS):
             if issubclass(kind, PurePath):
@@ -173,7 +170,7 @@ class Copier:
             raise self._refused("an object with two keys that are the same text in JSON")
 
     def _mapping(self, value: Any, depth: int) -> Any:
-        if not issubclass(type(value), dict):  # a read-only view, or a class of its own
+        if not issubclass(type(value), dict):  # a read-only view, or a custom class
             return self._dict({key: value[key] for key in self._each(value)}, depth)
         found = dict(dict.items(value))
         copied = self._new(value)
@@ -182,7 +179,7 @@ class Copier:
         return copied
 
     def _each(self, items: Iterable[Any]) -> Iterable[Any]:
-        """The items of a class of its own, which may not end."""
+        """The items of a custom class, which may not end."""
         for each in items:
             self.spend(_SIZE)
             yield each
@@ -202,7 +199,7 @@ class Copier:
         return value if is_same else base.__new__(kind, items)  # type: ignore[call-arg]  # not of object
 
     def _record(self, value: Any, depth: int) -> Any:
-        names = fields_of(value)
+        names = None if hasattr(type(value), "__struct_fields__") else field_names(value)
         if names is None:
             if is_written(type(value)):
                 return copy.deepcopy(value)
@@ -224,6 +221,47 @@ class Copier:
     def _refused(self, what: str) -> StepFailed:
         told = f"{self._subject} {what}; use text, numbers, lists and objects"
         return StepFailed(told, ErrorKind.BAD_RESULT)
+
+
+class Copies(Mapping[str, Any]):
+    """A read-only view of a dict: each value is a copy, made when it is first read.
+
+    A caller that changes a value changes only what this view shows.
+    """
+
+    __slots__ = ("_copies", "_values")
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        """Show a dict, also what is put into it later."""
+        self._values = values
+        self._copies: dict[str, tuple[Any, Any]] = {}
+
+    def __getitem__(self, key: str) -> Any:
+        """A copy of the newest value under a key, the same one each time.
+
+        Raises:
+            KeyError: There is none.
+            StepFailed: It is too large to be copied.
+        """
+        value = self._values[key]
+        known, copied = self._copies.get(key, (None, None))
+        if known is not value:
+            subject = f"the value under {show(key)}"
+            copier = Copier(f"{subject} holds", f"{subject} is too large to be read", most=MOST_KEPT)
+            copied = copier.copy(value)
+            self._copies[key] = value, copied
+        return copied
+
+    def __iter__(self) -> Iterator[str]:
+        """The keys of this moment: other threads may add some meanwhile."""
+        return iter(list(self._values))
+
+    def __len__(self) -> int:
+        """How many keys there are."""
+        return len(self._values)
+
+    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
+        return dict, (dict(self._values),)  # in another process it is what it was when it was sent
 
 
 async def off_loop(copying: Callable[[int], T]) -> T:
@@ -289,19 +327,6 @@ def too_large(name: str) -> str:
         f"{name} gave more than {MOST_BYTES // 1_000_000} MB, which is not kept; let it store that itself, "
         "and give back where it is"
     )
-
-
-def fields_of(value: object) -> Sequence[str] | None:
-    """The names of the fields of a dataclass, attrs object or pydantic model; None for any other value."""
-    kind = type(value)
-    if issubclass(kind, type):
-        return None
-    if dataclasses.is_dataclass(kind):
-        return [field.name for field in dataclasses.fields(kind)]
-    if attrs.has(kind):
-        return [field.name for field in attrs.fields(kind)]
-    fields = getattr(kind, "model_fields", None)  # of pydantic models
-    return list(fields) if isinstance(fields, dict) else None
 
 
 def is_written(kind: type) -> bool:

@@ -39,7 +39,7 @@ def written_in_terminal(columns: int, *arguments: str, **environment: str) -> st
     """What the command writes in a terminal of so many columns; it succeeds, or refuses the plan."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
-    command = [sys.executable, "-m", "planning.cli", *arguments]
+    command = [sys.executable, "-m", "planning", *arguments]
     names = {"PATH": os.environ["PATH"], "TERM": "xterm", "PYTHONIOENCODING": "utf-8", **environment}
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=names) as running:
         os.close(theirs)

@@ -21,7 +21,7 @@ every_command = pytest.mark.parametrize("command", LIMITS)
 def test_a_file_that_never_ends_is_read_to_a_limit_and_refused(command: str) -> None:
     assert run(command, "/dev/zero") == (
         "exit code 2\n--- stderr\n"
-        f"planning: '/dev/zero' is larger than {LIMITS[command]} MB, and is not read\n"
+        f"planning: '/dev/zero' is larger than {LIMITS[command]} MB; it was not read\n"
     )
 
 
@@ -29,7 +29,7 @@ def test_a_file_that_never_ends_is_read_to_a_limit_and_refused(command: str) -> 
 def test_standard_input_that_never_ends_is_read_to_the_same_limit_and_refused(command: str) -> None:
     with Path("/dev/zero").open("rb") as endless:
         done = subprocess.run(
-            [sys.executable, "-m", "planning.cli", command, "-"],
+            [sys.executable, "-m", "planning", command, "-"],
             stdin=endless,
             capture_output=True,
             text=True,
@@ -37,7 +37,7 @@ def test_standard_input_that_never_ends_is_read_to_the_same_limit_and_refused(co
             check=False,
         )
     assert (done.returncode, done.stdout) == (2, "")
-    told = f"planning: standard input is larger than {LIMITS[command]} MB, and is not read\n"
+    told = f"planning: standard input is larger than {LIMITS[command]} MB; it was not read\n"
     assert done.stderr == told
 
 
@@ -45,9 +45,9 @@ def test_standard_input_that_never_ends_is_read_to_the_same_limit_and_refused(co
 @pytest.mark.parametrize(
     ("path", "told"),
     [
-        ("missing.json", "'missing.json' cannot be read: No such file or directory"),
-        (".", "'.' cannot be read: Is a directory"),
-        ("a\x1b[31m.json", "'a\\x1b[31m.json' cannot be read: No such file or directory"),
+        ("missing.json", "cannot read 'missing.json': No such file or directory"),
+        (".", "cannot read '.': Is a directory"),
+        ("a\x1b[31m.json", "cannot read 'a\\x1b[31m.json': No such file or directory"),
     ],
     ids=["missing", "a folder", "hostile"],
 )
@@ -72,7 +72,14 @@ def test_standard_input_is_read_as_a_file_is(
 
 
 @pytest.mark.parametrize(
-    ("command", "name"), [("validate", "PLAN"), ("graph", "PLAN"), ("run", "PLAN"), ("replay", "TRANSCRIPT")]
+    ("command", "name"),
+    [
+        ("validate", "PLAN"),
+        ("graph", "PLAN"),
+        ("run", "PLAN"),
+        ("replay", "TRANSCRIPT"),
+        ("show", "SNAPSHOT"),
+    ],
 )
 def test_a_person_who_gives_nothing_is_told_what_to_give(command: str, name: str) -> None:
     last = in_terminal(80, command).splitlines()[-1]
@@ -91,5 +98,5 @@ def test_a_file_of_exactly_the_limit_is_read(tmp_path: Path, monkeypatch: pytest
     with (tmp_path / "plan.json").open("ab") as file:
         file.write(b" ")
     assert run("validate", "plan.json") == (
-        "exit code 2\n--- stderr\nplanning: 'plan.json' is larger than 32 MB, and is not read\n"
+        "exit code 2\n--- stderr\nplanning: 'plan.json' is larger than 32 MB; it was not read\n"
     )

@@ -10,8 +10,7 @@ from cli_runs import lines, said
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning.cli.messages import Call
-from planning.cli.transcript import TranscriptError, parse_transcript
+from planning.cli.transcript import Call, TranscriptError, parse_transcript
 
 READ = Call("planning_read_plan", "{}")
 MESSAGE = said(("planning_read_plan", "{}"))
@@ -51,6 +50,83 @@ def test_arguments_are_handed_on_as_they_came() -> None:
     assert [call.arguments for call in parse_transcript(lines(message).encode())] == bodies
 
 
+ITEM = {
+    "type": "function_call",
+    "id": "fc_1",
+    "call_id": "call_1",
+    "name": "planning_read_plan",
+    "arguments": "{}",
+}
+RESPONSE = {
+    "id": "resp_1",
+    "object": "response",
+    "output": [
+        {"type": "reasoning", "id": "rs_1", "summary": []},
+        {"type": "web_search_call", "id": "ws_1", "status": "completed"},
+        ITEM,
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]},
+    ],
+}
+RESULT = {"type": "function_call_output", "call_id": "call_1", "output": "{}"}
+CALLED = (Call("web_search_call", None), READ)
+
+
+@pytest.mark.parametrize(
+    ("document", "calls"),
+    [
+        ([{"role": "user", "content": "Go."}, ITEM, RESULT], (READ,)),
+        (RESPONSE, CALLED),
+        ([RESPONSE, RESULT, RESPONSE], CALLED * 2),
+        ({"object": "list", "data": RESPONSE["output"]}, CALLED),
+    ],
+    ids=["items of an input", "a response", "responses", "the items of a conversation"],
+)
+def test_calls_are_read_out_of_openais_responses(document: Any, calls: tuple[Call, ...]) -> None:
+    assert parse_transcript(json.dumps(document, indent=1).encode()) == calls
+    if isinstance(document, list):
+        assert parse_transcript(lines(*document).encode()) == calls
+
+
+def langchain_messages() -> list[Any]:
+    """A conversation as LangChain has it: a call, a call with broken arguments, the provider's own alone."""
+    from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+
+    own = {"tool_calls": [{"id": "3", "type": "function", "function": {"name": "c", "arguments": "{}"}}]}
+    return [
+        SystemMessage("Plan."),
+        HumanMessage("Go."),
+        AIMessage(
+            [{"type": "tool_use", "id": "1", "name": "a", "input": {"x": 1}}],
+            tool_calls=[{"name": "a", "args": {"x": 1}, "id": "1"}],
+            invalid_tool_calls=[{"name": "b", "args": "{", "id": "2", "error": None}],
+        ),
+        ToolMessage("Done.", tool_call_id="1"),
+        {"type": "ai", "content": "", "additional_kwargs": own},
+    ]
+
+
+@pytest.mark.parametrize("form", ["dict", "dumpd", "model_dump"])
+def test_calls_are_read_out_of_langchains_messages(form: str) -> None:
+    from langchain_core.load import dumpd
+    from langchain_core.messages import messages_to_dict
+
+    *messages, old = langchain_messages()
+    dumped = {
+        "dict": lambda: messages_to_dict(messages),
+        "dumpd": lambda: [dumpd(each) for each in messages],  # type: ignore[no-untyped-call] # it has none
+        "model_dump": lambda: [each.model_dump() for each in messages],
+    }[form]()
+    calls = (Call("a", {"x": 1}), Call("b", "{"), Call("c", "{}"))
+    assert parse_transcript(lines(*dumped, old).encode()) == calls
+    assert parse_transcript(json.dumps({"messages": [*dumped, old]}).encode()) == calls
+
+
+def test_a_plan_is_not_a_transcript() -> None:
+    steps = [{"step_id": "a", "description": "d", "type": "tool", "name": "t"}]
+    with pytest.raises(TranscriptError):
+        parse_transcript(json.dumps(steps).encode())
+
+
 @pytest.mark.parametrize("role", ["system", "developer", "user", "tool"])
 def test_what_others_say_is_passed_over(role: str) -> None:
     assert parse_transcript(lines({**MESSAGE, "role": role}).encode()) == ()
@@ -84,6 +160,12 @@ MALFORMED: dict[str, Any] = {
         "tool_calls": [{"function": {"name": "f", "arguments": [1]}}],
     },
     "a function_call that is a string": {"role": "assistant", "function_call": "f"},
+    "an item without a name": {"type": "function_call", "arguments": "{}"},
+    "an item whose arguments are an array": {"type": "function_call", "name": "f", "arguments": [1]},
+    "an item of an unknown type": {"type": "unknown"},
+    "a response whose output is wrong": {"output": ["hello"]},
+    "a LangChain call that is a string": {"type": "ai", "content": "", "tool_calls": ["f"]},
+    "a LangChain call without a name": {"type": "ai", "content": "", "tool_calls": [{"args": {}}]},
 }
 
 
@@ -100,7 +182,7 @@ def test_all_problems_are_found_and_each_has_its_line() -> None:
     text = lines(MESSAGE, 1) + '{"role": \n' + lines(MESSAGE, {"role": None})
     with pytest.raises(TranscriptError) as caught:
         parse_transcript(text.encode())
-    assert [problem.line for problem in caught.value.problems] == [2, 3, 5]
+    assert [problem.partition(":")[0] for problem in caught.value.problems] == ["line 2", "line 3", "line 5"]
 
 
 json_values = st.recursive(
@@ -119,9 +201,15 @@ json_values = st.recursive(
                     "type",
                     "input",
                     "messages",
+                    "output",
+                    "data",
+                    "kwargs",
+                    "lc",
+                    "args",
+                    "additional_kwargs",
                 ]
             ),
-            inner | st.sampled_from(["assistant", "tool_use", "function"]),
+            inner | st.sampled_from(["assistant", "tool_use", "function", "ai", "function_call"]),
             max_size=4,
         )
     ),

@@ -127,7 +127,7 @@ def test_reading_stops_with_an_error_where_too_much_is_not_json(monkeypatch: pyt
     stops = [(each.message, each.hint, each.column) for each in report.errors if each.code == "too_long"]
     assert stops == [
         (
-            "too much of the text is not plain JSON, and it is not read further than here",
+            "too much of the text is not plain JSON; it was read up to here",
             "send plain JSON, or a shorter plan",
             23,
         )
@@ -157,7 +157,7 @@ def test_reading_stops_with_an_error_where_too_much_stands_around_the_plan(
     assert [(each.code, each.message, each.hint, each.column) for each in report.errors] == [
         (
             "too_long",
-            "too many lists and objects stand in the text, and it is not read further than here",
+            "the text has too many lists and objects; it was read up to here",
             "send the plan alone",
             text.index("so", len(STEP) + 22) + 4,
         )

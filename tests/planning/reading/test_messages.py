@@ -14,8 +14,8 @@ from planning.workflow.wire.form import PLAN
 Told = tuple[str, str, str, tuple[int, int] | None]
 QUOTE = (
     "unescaped_quote",
-    "a text ends too early: it has a quote in it, or lacks the closing one",
-    'write a quote in a text as \\"',
+    "the string ends early: escape the quote inside it, or add the closing one",
+    'write a quote in a string as \\"',
 )
 CUT = ("truncated", "the text breaks off here", "send the whole plan")
 BACKSLASH = "write a backslash as \\\\"
@@ -50,7 +50,7 @@ def told(document: Document) -> list[Told]:
             (
                 "syntax_error",
                 "expected a value, got '@'",
-                "send plain JSON, with texts in double quotes",
+                "send plain JSON, with strings in double quotes",
                 (1, 2),
             ),
         ),
@@ -69,15 +69,23 @@ def told(document: Document) -> list[Told]:
             {},
             (
                 "syntax_error",
-                "expected a colon behind a field name, got '1'",
+                "expected a colon after a field name, got '1'",
                 'write fields as "name": value',
                 (5, 6),
             ),
         ),
-        ("[NaN]", [None], ("not_a_number", "NaN is no value of JSON", "send a number or null", (1, 4))),
-        ("[nul]", ["nul"], ("unquoted_text", "'nul' has no quotes", "write texts in double quotes", (1, 4))),
-        ("[01]", [0], ("bad_number", "'01' is no number that can be read", NUMBER, (1, 3))),
-        ('["\\q"]', ["\\q"], ("bad_escape", "a backslash before 'q' is no escape", BACKSLASH, (2, 4))),
+        ("[NaN]", [None], ("not_a_number", "NaN is not a JSON value", "send a number or null", (1, 4))),
+        (
+            "[nul]",
+            ["nul"],
+            ("unquoted_text", "'nul' has no quotes", "write strings in double quotes", (1, 4)),
+        ),
+        ("[01]", [0], ("bad_number", "'01' is not a readable number", NUMBER, (1, 3))),
+        (
+            '["\\q"]',
+            ["\\q"],
+            ("bad_escape", "a backslash before 'q' is not a JSON escape", BACKSLASH, (2, 4)),
+        ),
         (
             '["\\\n"]',
             ["\\\n"],
@@ -93,12 +101,12 @@ def told(document: Document) -> list[Told]:
         (
             "[1]]",
             [1],
-            ("extra_bracket", "a closing bracket too many was left out", "close every bracket once", (3, 4)),
+            ("extra_bracket", "an extra closing bracket was ignored", "close every bracket once", (3, 4)),
         ),
         (
             'X [{"step_id": "a"}]',
             [{"step_id": "a"}],
-            ("surrounding_text", "other text stood around the plan", "send the plan alone", (0, 1)),
+            ("surrounding_text", "there is extra text around the plan", "send the plan alone", (0, 1)),
         ),
         (
             '"[\\"\\uD83D\\uDE00\\"]"',
@@ -121,38 +129,38 @@ def test_a_fault_of_a_text_is_said_with_its_remedy(text: str, value: Any, found:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("```json\n[1]\n```", ("fenced", "the plan stood in a code fence", "send the plan without a fence")),
-        ("[1] // a", ("comment", "a comment was left out", "send plain JSON")),
-        ("[1, // a\n2, # b\n3]", ("comment", "2 comments were left out", "send plain JSON")),
+        ("```json\n[1]\n```", ("fenced", "the plan was in a code fence", "send the plan without a fence")),
+        ("[1] // a", ("comment", "a comment was ignored", "send plain JSON")),
+        ("[1, // a\n2, # b\n3]", ("comment", "2 comments were ignored", "send plain JSON")),
         (
             "[1,]",
             (
                 "trailing_comma",
-                "a comma before a closing bracket was left out",
-                "write no comma behind the last item",
+                "a comma before a closing bracket was ignored",
+                "remove the comma after the last item",
             ),
         ),
         (
             "[[1,],]",
             (
                 "trailing_comma",
-                "2 commas before a closing bracket were left out",
-                "write no comma behind the last item",
+                "2 commas before a closing bracket were ignored",
+                "remove the comma after the last item",
             ),
         ),
         (
             "[1], ",
             (
                 "trailing_comma",
-                "a comma before a closing bracket was left out",
-                "write no comma behind the last item",
+                "a comma before a closing bracket was ignored",
+                "remove the comma after the last item",
             ),
         ),
-        ("[[1]\n[2]]", ("missing_comma", "a missing comma was put in", "separate items by commas")),
-        ("['a']", ("single_quotes", "a text in single quotes was read", "write texts in double quotes")),
+        ("[[1]\n[2]]", ("missing_comma", "a missing comma was added", "separate items by commas")),
+        ("['a']", ("single_quotes", "a string in single quotes was read", "write strings in double quotes")),
         (
             "['a', 'b']",
-            ("single_quotes", "2 texts in single quotes were read", "write texts in double quotes"),
+            ("single_quotes", "2 strings in single quotes were read", "write strings in double quotes"),
         ),
         (
             "{a: 1}",
@@ -212,7 +220,7 @@ def test_a_fault_of_a_text_is_said_with_its_remedy(text: str, value: Any, found:
             '["a\tb"]',
             (
                 "raw_control",
-                "a control character in a text was kept",
+                "a control character in a string was kept",
                 "write a line break as \\n and a tab as \\t",
             ),
         ),
@@ -220,7 +228,7 @@ def test_a_fault_of_a_text_is_said_with_its_remedy(text: str, value: Any, found:
             '["a\tb\tc"]',
             (
                 "raw_control",
-                "2 control characters in texts were kept",
+                "2 control characters in strings were kept",
                 "write a line break as \\n and a tab as \\t",
             ),
         ),
@@ -228,17 +236,17 @@ def test_a_fault_of_a_text_is_said_with_its_remedy(text: str, value: Any, found:
             '[{"a": [1}]',
             (
                 "missing_bracket",
-                "a missing bracket was put in",
+                "a missing bracket was added",
                 "check that nothing is missing, and close every bracket",
             ),
         ),
-        ("[1]]", ("extra_bracket", "a closing bracket too many was left out", "close every bracket once")),
-        ("[1]]]", ("extra_bracket", "2 closing brackets too many were left out", "close every bracket once")),
+        ("[1]]", ("extra_bracket", "an extra closing bracket was ignored", "close every bracket once")),
+        ("[1]]]", ("extra_bracket", "2 extra closing brackets were ignored", "close every bracket once")),
         (
             "[1]: 2",
             (
                 "syntax_error",
-                "the text goes on behind the plan's last bracket",
+                "there is more text after the plan's last bracket",
                 "send one plan, as plain JSON",
             ),
         ),
@@ -280,14 +288,14 @@ LOOP.append({"again": LOOP})
     ("given", "found"),
     [
         ([10**5000], ("bad_number", "a number that is too large to be kept", "send it as text", (0,))),
-        ([float("-inf")], ("not_a_number", "-inf is no value of JSON", "send a number or null", (0,))),
+        ([float("-inf")], ("not_a_number", "-inf is not a JSON value", "send a number or null", (0,))),
         (["\ud800"], ("lone_surrogate", "half of a surrogate pair", "send the whole character", (0,))),
         (
             {"a": {1: 2}},
-            ("not_json", "a field is named by a value of type int, not by a text", NO_JSON, ("a",)),
+            ("not_json", "a field name is a value of type int, not a string", NO_JSON, ("a",)),
         ),
-        ([object()], ("not_json", "a value of type object is no value of JSON", NO_JSON, (0,))),
-        (LOOP, ("too_deep", "it holds itself", "send flatter values", (0, "again"))),
+        ([object()], ("not_json", "a value of type object is not a JSON value", NO_JSON, (0,))),
+        (LOOP, ("too_deep", "it contains itself", "send flatter values", (0, "again"))),
         (deep(65), ("too_deep", "nested deeper than 64 levels", "send flatter values", (0,) * 64)),
     ],
 )
@@ -303,7 +311,7 @@ def test_a_path_that_leads_into_a_number_ends_there(path: Path) -> None:
     assert read_document("[12]", PLAN).span(Found("c", "m", "h", path)) == (1, 3)
 
 
-AROUND = ("syntax_error", "there is other text around the JSON value", "send the JSON value alone")
+AROUND = ("syntax_error", "there is extra text around the JSON value", "send the JSON value alone")
 
 
 @pytest.mark.parametrize(
@@ -324,7 +332,7 @@ AROUND = ("syntax_error", "there is other text around the JSON value", "send the
                 (
                     "syntax_error",
                     "expected a value, got '@'",
-                    "send plain JSON, with texts in double quotes",
+                    "send plain JSON, with strings in double quotes",
                     (1, 2),
                 )
             ],

@@ -39,7 +39,7 @@ def test_a_value_that_is_parsed_already_has_no_text_and_no_places() -> None:
 
 def test_a_text_that_holds_a_plan_as_text_is_told_to_send_the_plan_itself() -> None:
     assert told(read_document(json.dumps("No plan today."), PLAN)) == [
-        ("no_json", "the text holds no plan", "send the plan itself, not a text that holds it", (0, 1))
+        ("no_json", "the text holds no plan", "send the plan itself, not a string that contains it", (0, 1))
     ]
 
 
@@ -116,9 +116,9 @@ def test_a_field_that_stands_twice_is_said_wherever_it_is() -> None:
     document = read_document('[{"a": [{"b": 1, "b": 2, "b": 3}], "a": 4}]', PLAN)
     assert document.value == [{"a": 4}]
     assert [(each.path, each.message) for each in document.found] == [
-        ((0, "a"), "'a' stands twice in one object"),
-        ((0, "a", 0, "b"), "'b' stands twice in one object"),
-        ((0, "a", 0, "b"), "'b' stands twice in one object"),
+        ((0, "a"), "'a' occurs twice in one object"),
+        ((0, "a", 0, "b"), "'b' occurs twice in one object"),
+        ((0, "a", 0, "b"), "'b' occurs twice in one object"),
     ]
     assert brief(document) == [
         ("duplicate_key", (35, 38)),
@@ -170,7 +170,7 @@ def test_a_brace_too_many_behind_a_document_is_ambiguous_where_an_earlier_one_ma
     assert told(document) == [
         (
             "ambiguous_bracket",
-            "a closing bracket is too many, and which one is unknown",
+            "there is an extra closing bracket, and it is unclear which",
             "close every bracket once",
             (len(text) - 1, len(text)),
         )

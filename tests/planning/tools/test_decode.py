@@ -208,7 +208,7 @@ def test_a_flood_of_problems_is_cut_short() -> None:
         "steps: missing; send an array of at least 1 item",
         "field0: unknown field; the fields are steps",
     ]
-    assert lines[-1] == "more may be wrong; mend these first"
+    assert lines[-1] == "there may be more errors; fix these first"
 
 
 STEPS = "steps: expected an array of at least 1 item, got"

@@ -43,7 +43,7 @@ def refusal(kind: Any, arguments: Any, **options: Any) -> list[str]:
         error = caught.value
         told += [*traceback.format_exception(error), repr(error), repr(vars(error)), repr(error.args)]
         assert (str(error), error.__cause__, error.__context__) == (result.error, None, None)
-        assert not any(problem.tells for problem in error.problems)
+        assert not any(problem.quotes for problem in error.problems)
     assert [part for part in ("4711", "secret") if part in "".join(told)] == []
     assert result.message == f"Refused, nothing changed. {result.error}"
     head, *listed = str(result.error).split("\n- ")
@@ -119,7 +119,7 @@ def test_no_check_of_ones_own_tells_what_it_saw(declare: Any, kind: type[Excepti
 
 
 def test_what_a_tool_adds_is_withheld_unless_it_tells_nothing() -> None:
-    further = [Problem(f"{SECRET} is odd", "name"), Problem("too old", "age", tells=False)]
+    further = [Problem(f"{SECRET} is odd", "name"), Problem("too old", "age", quotes=False)]
     assert refusal(Person, {"age": SECRET}, diagnose=lambda _arguments, _context: further) == [
         "name: refused; send a string",
         "age: expected an integer of at most 150, got a string",

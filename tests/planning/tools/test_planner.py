@@ -156,7 +156,7 @@ def test_a_field_is_taken_for_what_it_means(field: str, value: object, read: obj
         (
             "tool_calls",
             "[1] x",
-            "there is other text around the JSON value at line 1, column 5; send the JSON value alone",
+            "there is extra text around the JSON value at line 1, column 5; send the JSON value alone",
         ),
         ("needs_user_input", 1, "expected a boolean, got a number"),
         ("needs_user_input", "yes", "expected a boolean, got a string"),
@@ -209,4 +209,4 @@ def test_a_flood_of_problems_is_cut() -> None:
     told = parse_planner_output({"tool_calls": [1] * 50}).problems
     cut = parse_planner_output({"tool_calls": [1] * 51, "intent": 1}).problems
     assert [problem.path for problem in told] == [f"tool_calls[{index}]" for index in range(50)]
-    assert cut == (*told, Problem("more may be wrong; mend these first"))
+    assert cut == (*told, Problem("there may be more errors; fix these first"))

@@ -146,15 +146,15 @@ def test_a_part_of_a_broken_object_is_never_taken_for_the_plan(text: str) -> Non
 @pytest.mark.parametrize(
     ("text", "remark"),
     [
-        ('{"intent": "a",}', "a comma before a closing bracket was left out at line 1, column 15"),
-        ("{'intent': 'a'}", "2 texts in single quotes were read at line 1, column 2"),
+        ('{"intent": "a",}', "a comma before a closing bracket was ignored at line 1, column 15"),
+        ("{'intent': 'a'}", "2 strings in single quotes were read at line 1, column 2"),
         ('{intent: "a"}', "a field name without quotes was read at line 1, column 2"),
-        ('{ // note\n "intent": "a"}', "a comment was left out at line 1, column 3"),
-        ('{"intent": "a"\n"queries": []}', "a missing comma was put in at line 2, column 1"),
+        ('{ // note\n "intent": "a"}', "a comment was ignored at line 1, column 3"),
+        ('{"intent": "a"\n"queries": []}', "a missing comma was added at line 2, column 1"),
         ('{"intent": "a", "queries": None}', "a Python literal was read at line 1, column 28"),
-        ('{"intent": "a", "queries": []]}', "a closing bracket too many was left out at line 1, column 30"),
-        ('{"intent": "a", "queries": [}', "a missing bracket was put in at line 1, column 29"),
-        ('```json {"intent": "a"} ```', "the plan stood in a code fence at line 1, column 1"),
+        ('{"intent": "a", "queries": []]}', "an extra closing bracket was ignored at line 1, column 30"),
+        ('{"intent": "a", "queries": [}', "a missing bracket was added at line 1, column 29"),
+        ('```json {"intent": "a"} ```', "the plan was in a code fence at line 1, column 1"),
     ],
 )
 def test_what_is_repaired_in_a_plan_document_is_repaired_here_with_a_remark(text: str, remark: str) -> None:
@@ -178,7 +178,7 @@ def test_a_text_without_its_last_bracket_was_cut_unless_the_model_ended_it() -> 
 
 def test_no_message_repeats_a_value_that_may_be_private() -> None:
     assert problems('{"intent": secret, "queries": [12.34.56]}') == [
-        "text without quotes at line 1, column 12; write texts in double quotes",
+        "text without quotes at line 1, column 12; write strings in double quotes",
         "a number that cannot be read at line 1, column 32; write a plain number, or text in quotes",
     ]
 
@@ -264,7 +264,7 @@ CYCLE.append(CYCLE)
         ('{"queries": [' + "[" * 101 + "]" * 101 + '], "intent": "a"}', DEEP.format(114)),
         (('{"queries": ' * 10_000 + "1" + "}" * 10_000)[:MOST_CHARACTERS], DEEP.format(1225)),
         ('{"a":' * 150_000, DEEP.format(511)),
-        ({"queries": CYCLE}, "queries[0]: it holds itself; send flatter values"),
+        ({"queries": CYCLE}, "queries[0]: it contains itself; send flatter values"),
         ('{"queries": [' + "9" * 5_000 + "]}", DIGITS),
     ],
     ids=["a level too deep", "deep", "without end", "a cycle", "a long number"],
@@ -306,7 +306,7 @@ PYTHON = "use text, numbers, booleans, None, lists and mappings with text as nam
 def test_an_object_that_fails_when_it_is_looked_at_is_refused() -> None:
     assert refusal(Hostile()) == f"expected {SEND.removeprefix('send ')}, got a value of type Hostile"
     assert refusal({"intent": "a", "tool_calls": [Hostile()]}) == (
-        f"tool_calls[0]: a value of type Hostile is no value of JSON; {PYTHON}"
+        f"tool_calls[0]: a value of type Hostile is not a JSON value; {PYTHON}"
     )
 
 
@@ -317,10 +317,10 @@ def test_text_of_a_subclass_is_read_as_the_text_that_it_is() -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        (object(), f"queries[0]: a value of type object is no value of JSON; {PYTHON}"),
-        ({1: 2}, f"queries[0]: a field is named by a value of type int, not by a text; {PYTHON}"),
+        (object(), f"queries[0]: a value of type object is not a JSON value; {PYTHON}"),
+        ({1: 2}, f"queries[0]: a field name is a value of type int, not a string; {PYTHON}"),
         ({"x": "\udfff"}, "queries[0].x: half of a surrogate pair; send the whole character"),
-        (type("Caf\u00e9", (), {})(), f"queries[0]: a value of type Caf\\xe9 is no value of JSON; {PYTHON}"),
+        (type("Caf\u00e9", (), {})(), f"queries[0]: a value of type Caf\\xe9 is not a JSON value; {PYTHON}"),
     ],
 )
 def test_values_from_python_that_are_no_json_are_refused(value: object, problem: str) -> None:

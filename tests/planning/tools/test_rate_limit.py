@@ -193,8 +193,8 @@ def test_a_wrong_rate_says_what_to_write_instead(wrong: Any, shown: str) -> None
     assert str(caught.value) == f"default {expected}"
 
 
-UNKNOWN = "storage is none that is known"
-UNREADABLE = "storage is no URL that the redis client takes"
+UNKNOWN = "unsupported storage URL"
+UNREADABLE = "storage is not a URL that the redis client accepts"
 
 
 @pytest.mark.parametrize(

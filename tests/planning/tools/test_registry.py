@@ -91,7 +91,7 @@ def test_a_second_tool_of_a_name_is_refused_unless_it_is_the_first_or_replaces_i
     kept = ToolRegistry([HOP, SPEC, look])
     for tool in (HOP, SPEC, look):
         kept.register_tool(tool)
-    with pytest.raises(ValueError, match=r"^a tool is named hop already; pass replace=True to put this one "):
+    with pytest.raises(ValueError, match=r"^a tool is named hop already; pass replace=True to replace it$"):
         kept.register_tool(other)
     assert kept.find("hop") is HOP
     kept.register_tool(other, replace=True)
@@ -104,7 +104,7 @@ def test_a_second_tool_of_a_name_is_refused_unless_it_is_the_first_or_replaces_i
 def test_an_empty_name_is_refused() -> None:
     kept = ToolRegistry()
     for make in (Nameless, lambda: ToolSpec("", {"all": None}, "x")):
-        with pytest.raises(ValueError, match=r"^a tool needs a name: a model calls it by that$"):
+        with pytest.raises(ValueError, match=r"^a tool needs a name, by which a model calls it$"):
             kept.register_tool(make())
     assert len(kept) == 0
 
@@ -176,6 +176,10 @@ def test_initializing_registers_what_is_installed_once(monkeypatch: pytest.Monke
     before = kept.get_all_tools()
     assert initialize_tools(registry=kept) == ()
     assert kept.get_all_tools() == before
+
+
+def test_initializing_registers_nothing_that_an_application_did_not_install() -> None:
+    assert initialize_tools(registry=ToolRegistry()) == ()
 
 
 def test_initializing_without_a_registry_fills_the_default_one(own_default: ToolRegistry) -> None:

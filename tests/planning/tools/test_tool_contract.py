@@ -81,7 +81,7 @@ def test_a_tool_can_be_called_as_its_function() -> None:
 
 TIMEOUT = "a timeout must be seconds of more than 0, at most 1000000, or None; got"
 KEY = "a tool's rate_limit_key must be the name of a group, or None, got"
-PRIVATE = "a tool with private data publishes its call alone: what it returns is in no event"
+PRIVATE = "a tool with private data cannot publish its value: its result is in no event"
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ PRIVATE = "a tool with private data publishes its call alone: what it returns is
     [
         (5, {}, "a tool's name must be text, got int"),
         (None, {}, "a tool's name must be text, got NoneType"),
-        ("", {}, "a tool needs a name: a model calls it by that"),
-        (" ", {}, "a tool needs a name: a model calls it by that"),
+        ("", {}, "a tool needs a name, by which a model calls it"),
+        (" ", {}, "a tool needs a name, by which a model calls it"),
         ("t", {"description": None}, "a tool's description must be text, got NoneType"),
         ("t", {"function": 5}, "a tool's function must be callable, got int"),
         ("t", {"rate_limit_key": ""}, f"{KEY} ''"),

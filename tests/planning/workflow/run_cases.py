@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from planning import Plan
 from planning.tools import Tool
-from planning.workflow import Capabilities, StepChanged, StepRecord, Workflow, WorkflowStep
+from planning.workflow import Capabilities, Workflow, WorkflowStep
 from planning.workflow.failures import StepError
+from planning.workflow.run.records import StepChanged, StepRecord
 from session import Session
 
 json_values = st.recursive(
@@ -100,11 +101,7 @@ def changes(records: Iterable[StepRecord]) -> list[tuple[str, str]]:
     return [(each.step_id, each.status) for each in records]
 
 
-MAYBE = told(
-    "it was stopped while it ran and may have taken effect, so it is not run again; look whether it did, "
-    "and go on without it",
-    "interrupted",
-)
+MAYBE = told("It was interrupted and may have taken effect. Check before you continue.", "interrupted")
 
 
 def tool_threads() -> list[str]:

@@ -7,15 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from planning.workflow import (
-    Workflow,
-    WorkflowError,
-    WorkflowLocked,
-    WorkflowStep,
-    add_step,
-    remove_step,
-    replace_step,
-)
+from planning.workflow import Workflow, WorkflowError, WorkflowLocked, WorkflowStep
+from planning.workflow.edits import add_step, remove_step, replace_step
 
 A = WorkflowStep(step_id="a", description="First")
 B = WorkflowStep(step_id="b", description="Second", depends_on=("a",))
@@ -40,9 +33,7 @@ def test_a_workflow_that_may_not_be_changed_refuses_every_edit(
     locked = replace(AB, can_modify=False)
     with pytest.raises(WorkflowLocked) as refused:
         edit(locked)
-    assert str(refused.value) == (
-        "the workflow may not be changed: its can_modify is False; make one of your own"
-    )
+    assert str(refused.value) == ("the workflow may not be changed: its can_modify is False; change a copy")
 
 
 @pytest.mark.parametrize(

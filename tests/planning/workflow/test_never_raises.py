@@ -126,8 +126,8 @@ REFUSED: dict[str, tuple[object, list[tuple[str, str, str]]]] = {
     "a list that holds itself": (
         with_input(holding_itself()),
         [
-            ("too_deep", "/0/inputs/x/0", "it holds itself"),
-            ("too_deep", "/0/inputs/x/1", "it holds itself"),
+            ("too_deep", "/0/inputs/x/0", "it contains itself"),
+            ("too_deep", "/0/inputs/x/1", "it contains itself"),
         ],
     ),
     "a list that is too deep": (
@@ -152,7 +152,7 @@ REFUSED: dict[str, tuple[object, list[tuple[str, str, str]]]] = {
     ),
     "a number that is none": (
         with_input(float("inf")),
-        [("not_a_number", "/0/inputs/x", "inf is no value of JSON")],
+        [("not_a_number", "/0/inputs/x", "inf is not a JSON value")],
     ),
     "half a character in a text": (
         with_input("\ud800"),
@@ -171,27 +171,27 @@ REFUSED: dict[str, tuple[object, list[tuple[str, str, str]]]] = {
     ),
     "a name that is no text": (
         [{**STEP, 1: 2}],
-        [("not_json", "/0", "a field is named by a value of type int, not by a text")],
+        [("not_json", "/0", "a field name is a value of type int, not a string")],
     ),
     "a set within": (
         with_input({1}),
-        [("not_json", "/0/inputs/x", "a value of type set is no value of JSON")],
+        [("not_json", "/0/inputs/x", "a value of type set is not a JSON value")],
     ),
     "a class with an odd name within": (
         with_input(ODD_NAME()),
-        [("not_json", "/0/inputs/x", f"{SHOWN_NAME} is no value of JSON")],
+        [("not_json", "/0/inputs/x", f"{SHOWN_NAME} is not a JSON value")],
     ),
     "an object without a class within": (
         with_input(NoClass()),
-        [("not_json", "/0/inputs/x", "a value of type NoClass is no value of JSON")],
+        [("not_json", "/0/inputs/x", "a value of type NoClass is not a JSON value")],
     ),
     "a number of ten thousand digits in a text": (
         TEXT.replace("{}", '{"x": %s}' % ("1" * 10_000)),
-        [("bad_number", "/0/inputs/x", f"'{'1' * 37}...' is no number that can be read")],
+        [("bad_number", "/0/inputs/x", f"'{'1' * 37}...' is not a readable number")],
     ),
     "a large exponent": (
         TEXT.replace("{}", '{"x": 1e999999999999}'),
-        [("bad_number", "/0/inputs/x", "'1e999999999999' is no number that can be read")],
+        [("bad_number", "/0/inputs/x", "'1e999999999999' is not a readable number")],
     ),
     "a version with a large exponent": (
         '{"schema_version": 1.2345678901234567e+300}',

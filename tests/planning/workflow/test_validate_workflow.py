@@ -87,7 +87,7 @@ def test_of_very_many_errors_the_first_are_written_out(monkeypatch: pytest.Monke
     source = [{**STEP, "step_id": str(number), "depends_on": ["x"]} for number in range(5)]
     report = validate_workflow(source)
     assert codes(report.errors) == ["unknown_dependency"] * 3 + ["too_many_errors"]
-    assert report.errors[-1].message == "2 errors more than are written out"
+    assert report.errors[-1].message == "there are 2 more errors than are listed"
     assert codes(validate_workflow(source[:3]).errors) == ["unknown_dependency"] * 3
 
 
@@ -103,7 +103,7 @@ def test_more_steps_than_are_read_are_one_error(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(validate, "MOST_STEPS", 2)
     report = validate_workflow([{"anything": 1}] * 3)
     assert [(each.code, each.message, each.pointer) for each in report.errors] == [
-        ("too_long", "the plan has 3 steps, at most 2 are read", "")
+        ("too_long", "the plan has 3 steps, the limit is 2", "")
     ]
 
 

@@ -104,7 +104,7 @@ def test_a_string_survives_every_repair_or_the_plan_is_refused(writing: str, goa
 
 def test_a_workflow_that_json_cannot_say_is_not_written() -> None:
     workflow = Workflow(steps=(WorkflowStep(step_id="a", description="d", inputs={"x": [{1}]}),))
-    with pytest.raises(ValueError, match=r"^/steps/0/inputs/x/0: a value of type set is no value of JSON$"):
+    with pytest.raises(ValueError, match=r"^/steps/0/inputs/x/0: a value of type set is not a JSON value$"):
         dump_workflow(workflow)
 
 

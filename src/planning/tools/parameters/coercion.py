@@ -1,7 +1,7 @@
 """What models send beside the point, taken for what it means.
 
 A JSON text where an array or object belongs, a plain string where an object with one required string
-belongs, 2.0 where an integer belongs, null for a field that may be left out; and a number as text
+belongs, 2.0 where an integer belongs, null for an optional field; and a number as text
 where nothing but a number belongs.
 """
 
@@ -43,7 +43,7 @@ def coerced(data: Any, schema: Mapping[str, Any]) -> Any:
         return int(data)
     if isinstance(data, dict):
         wanted = _only(options, "object") or _only(
-            [each for each in options if _has_tag(data, each)], "object"
+            [option for option in options if _has_tag(data, option)], "object"
         )
         return data if wanted is None else _coerced_object(data, wanted)
     if isinstance(data, (list, tuple)):
@@ -59,7 +59,7 @@ def _only(options: Options, *types: str) -> Mapping[str, Any] | None:
 
 
 def _has_tag(data: Mapping[str, Any], option: Mapping[str, Any]) -> bool:
-    """Whether no field tells that the data is meant for another option of a union."""
+    """Whether no field shows that the data is meant for another option of a union."""
     return not any(
         data[name] not in each.get("enum", [each["const"]] if "const" in each else [data[name]])
         for name, each in option.get("properties", {}).items()
@@ -69,9 +69,9 @@ def _has_tag(data: Mapping[str, Any], option: Mapping[str, Any]) -> bool:
 
 def _wants_integer(options: Options, number: float) -> bool:
     types = {option.get("type") for option in options}
-    listed = [each for option in options for each in option.get("enum", ())]
+    listed = [value for option in options for value in option.get("enum", ())]
     return "number" not in types and (
-        "integer" in types or any(type(each) is int and each == number for each in listed)
+        "integer" in types or any(type(value) is int and value == number for value in listed)
     )
 
 
@@ -101,7 +101,7 @@ def _coerced_array(data: Sequence[Any], schema: Mapping[str, Any]) -> list[Any]:
 
 
 def _from_string(text: str, options: Options) -> Any:
-    """What a text stands for where no text belongs: JSON of the right type, or an object's only field."""
+    """A string where another type belongs, read as JSON of that type or as an object's only field."""
     expected, kind = _OPENINGS.get(text.lstrip()[:1], (None, ""))
     if expected is not None and any(option.get("type") == kind for option in options):
         try:
@@ -118,10 +118,10 @@ def _from_string(text: str, options: Options) -> Any:
 
 def _is_number_only(options: Options) -> bool:
     """Whether a number fits, and no text does."""
-    listed = [each for option in options for each in option.get("enum", [option.get("const")])]
+    listed = [value for option in options for value in option.get("enum", [option.get("const")])]
     types = {option.get("type") for option in options if "enum" not in option and "const" not in option}
-    has_number = bool(types & {"integer", "number"}) or any(type(each) in {int, float} for each in listed)
-    return has_number and None not in types and not any(isinstance(each, str) for each in listed)
+    has_number = bool(types & {"integer", "number"}) or any(type(value) in {int, float} for value in listed)
+    return has_number and None not in types and not any(isinstance(value, str) for value in listed)
 
 
 def _number(text: str, options: Options) -> int | float | str:

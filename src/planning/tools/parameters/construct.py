@@ -45,8 +45,8 @@ def words_of(error: Exception) -> str:
 
 def _refusal(messages: Sequence[tuple[str, str]]) -> PydanticCustomError:
     """A refusal for pydantic to keep, with its messages: each by its field, or by "" for the whole value."""
-    told = [(name, writable(message)) for name, message in messages]
-    return PydanticCustomError("refused", "refused", {"refused": told})
+    refused = [(name, writable(message)) for name, message in messages]
+    return PydanticCustomError("refused", "refused", {"refused": refused})
 
 
 def keeping(metadata: Mapping[str, Any]) -> Callable[[Any], Any]:
@@ -120,7 +120,7 @@ class Constructing:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the constructor is a dataclass's own and does no more than set the fields."""
+        """Whether the constructor was made by ``dataclass`` and only sets the fields."""
         kind = self.record
         return (
             "__dataclass_params__" in vars(kind)
@@ -162,7 +162,7 @@ def _instance(attributes: Mapping[str, attrs.Attribute[Any]], given: Mapping[str
     others = SimpleNamespace()
     for name, field in attributes.items():
         default: Any = field.default
-        with suppress(Exception):  # it is told where this field is looked at
+        with suppress(Exception):  # it is reported where this field is checked
             if name in given:
                 value = given[name]
             elif isinstance(default, attrs.Factory):  # type: ignore[arg-type]  # a class to attrs itself

@@ -57,7 +57,7 @@ def model_of(kind: Any, *, rules: bool = True) -> ParameterModel:
             and a dataclass is read at the first call.
 
     Raises:
-        TypeError: It is none of these, or arguments in JSON cannot become what it names.
+        TypeError: It is not one of these, or JSON arguments cannot be converted to it.
         ValueError: The JSON Schema is not valid, or not that of an object.
     """
     if kind is None:

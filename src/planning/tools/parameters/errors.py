@@ -51,9 +51,9 @@ def problems_of(error: pydantic.ValidationError, data: object, schema: Mapping[s
         schema: The schema that the model has read.
     """
     errors = error.errors(include_url=False)[:_MOST_ERRORS]
-    if any(each["type"] == "invalid_key" for each in errors):
-        return [Problem(NO_JSON, tells=False)]
-    placed = [(each, _place(each["loc"], data, schema)) for each in errors]
+    if any(error["type"] == "invalid_key" for error in errors):
+        return [Problem(NO_JSON, quotes=False)]
+    placed = [(error, _place(error["loc"], data, schema)) for error in errors]
     if len(placed) > 1:
         placed = _telling(placed, schema)
     problems = list[Problem]()

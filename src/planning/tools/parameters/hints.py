@@ -152,7 +152,7 @@ def fields_of(kind: Any) -> Iterator[Field]:
     """The fields that may be sent of a record, in order.
 
     Raises:
-        TypeError: A type hint names something that is not there, or it takes what is no field.
+        TypeError: A type hint names something undefined, or the class takes something other than fields.
     """
     record, variables = _class_of(kind), _variables_of(kind)
     try:
@@ -192,7 +192,7 @@ def _raw(kind: type[Any], hints: dict[str, Any]) -> Iterator[Field]:
 
 
 def _tag_of(options: tuple[Any, ...]) -> str | None:
-    """The field that tells the records of a union apart: each has options of its own for it."""
+    """The field that distinguishes the records of a union: each has different options for it."""
     records = [option for option in map(resolved, options) if option is not type(None)]
     if len(records) < 2 or not all(is_record(_class_of(record)) for record in records):
         return None
@@ -234,7 +234,7 @@ def _is_required(kind: Any, name: str, hint: Any) -> bool:
 
 
 def _unqualified(hint: Any) -> Any:
-    """The hint without ``Required`` and the like, also where ``Annotated`` stands around them."""
+    """The hint without ``Required`` and the like, also inside ``Annotated``."""
     while typing.get_origin(hint) in _QUALIFIERS:
         (hint,) = typing.get_args(hint)
     if typing.get_origin(hint) is typing.Annotated and typing.get_origin(hint.__origin__) in _QUALIFIERS:
@@ -247,7 +247,7 @@ def _filled(hint: Any, variables: Mapping[Any, Any]) -> Any:
     if isinstance(hint, typing.TypeVar):
         return variables.get(hint, hint)
     own = getattr(hint, "__parameters__", ())
-    return hint[tuple(variables.get(each, each) for each in own)] if variables and own else hint
+    return hint[tuple(variables.get(argument, argument) for argument in own)] if variables and own else hint
 
 
 def _variables_of(kind: Any) -> dict[Any, Any]:

@@ -12,7 +12,7 @@ from planning.errors import Problem
 __all__ = ["NO_JSON", "Diagnose", "FreeModel", "ParameterModel"]
 
 NO_JSON = "arguments must hold JSON values only: text, numbers, booleans, null, arrays, objects"
-"""For a mapping from Python that is not JSON: names that are not text, values that hold themselves."""
+"""For a mapping from Python that is not JSON: names that are not text, values that contain themselves."""
 
 Diagnose = Callable[[Mapping[str, Any]], Iterable[Problem]]
 
@@ -22,7 +22,7 @@ class ParameterModel(ABC):
 
     Attributes:
         name: What messages call it.
-        kind: Its type: an instance of it needs no decoding. None where there is no such type.
+        kind: Its type: an instance of it is not decoded. None if there is no such type.
     """
 
     name: str

@@ -108,7 +108,7 @@ def resolved_schema(schema: Mapping[str, Any]) -> Mapping[str, Any]:
             return made
         types = node.get("type")
         if isinstance(types, (list, tuple)):
-            made["anyOf"] = [resolved(of_type(node, each)) for each in types]
+            made["anyOf"] = [resolved(of_type(node, kind)) for kind in types]
             return made
         made |= {
             key: value if key in {"enum", "const", "required"} else resolved(value)

@@ -38,7 +38,7 @@ def shape_problems(
             case "enum" | "const":
                 yield words.wrong_option(shape, path, error.instance)
             case "falseSchema":
-                pass  # the items behind a tuple's last: that there are too many is told
+                pass  # the items after a tuple's last: that there are too many is reported
             case "anyOf" if inner := _nearest(details["context"], len(path)):
                 yield from shape_problems(inner, data, shape)
             case "type" | "anyOf":
@@ -62,7 +62,7 @@ def _named(path: list[str | int], data: Any) -> list[str | int]:
 
 
 def _nearest(options: list[Errors], depth: int) -> Errors:
-    """What is wrong by the one option of a union that is meant; empty where that cannot be told.
+    """The problems with the option of a union that is meant; empty if that is unclear.
 
     That is the one that the value has the type of, and of several objects the one that it has the tag of.
     """

@@ -32,7 +32,7 @@ class Signature:
 
     Attributes:
         is_async: Whether it is a coroutine function, or an object whose call is one.
-        parameters: Its parameters by name; empty for a built-in that tells nothing.
+        parameters: Its parameters by name; empty for a built-in without a signature.
         is_open: Whether it takes any keyword argument.
     """
 
@@ -70,7 +70,7 @@ def read_signature(function: Callable[..., Any]) -> Signature:
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(_called(function))
     try:
         parameters = dict(inspect.signature(function).parameters)
-    except (TypeError, ValueError):  # some built-ins tell nothing of themselves
+    except (TypeError, ValueError):  # some built-ins have no signature
         return Signature(is_async, {}, is_open=True)
     is_open = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
     return Signature(is_async, parameters, is_open)
@@ -84,7 +84,7 @@ def signature_fields(
     Args:
         function: The function.
         signature: What was read of it.
-        context_type: The parameters with this type take the context, and are no arguments.
+        context_type: The parameters with this type take the context, and are not arguments.
 
     Returns:
         Of each parameter its name, its type hint, and whether it is required; and the names of those that
@@ -137,7 +137,7 @@ def is_of_type(function: Callable[..., Any], name: str, kind: type) -> bool:
 
 
 def resolved(hint: Any) -> Any:
-    """The hint that a type alias, or a ``NewType``, stands for; of an alias that holds itself the alias."""
+    """The hint behind a type alias or a ``NewType``; the alias itself if it contains itself."""
     import typing_extensions  # noqa: PLC0415 - a tenth of the time that importing planning takes
 
     seen = set[int]()

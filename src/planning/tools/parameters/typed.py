@@ -33,7 +33,7 @@ class TypedModel(ParameterModel):
 
         Args:
             kind: The type.
-            rules: Whether the limits and checks in field metadata hold. Otherwise they are looked at only to
+            rules: Whether the limits and checks in field metadata hold. Otherwise they are read only to
                 say all that is wrong with arguments which are refused anyway.
 
         Raises:
@@ -171,7 +171,7 @@ class TypedModel(ParameterModel):
             pass
         else:
             return repaired
-        raise ToolValidationError(Problem(NO_JSON, tells=False))
+        raise ToolValidationError(Problem(NO_JSON, quotes=False))
 
 
 class _Schemas(GenerateJsonSchema):
@@ -204,7 +204,7 @@ def _validated(
     except pydantic.ValidationError as error:
         return None, problems_of(error, data, shape)
     except RecursionError:
-        return None, [Problem(NO_JSON, tells=False)]
+        return None, [Problem(NO_JSON, quotes=False)]
     except CheckBroken as error:
         broken = error.error
     except REFUSING as error:

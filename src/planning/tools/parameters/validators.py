@@ -1,4 +1,4 @@
-"""Validators of pydantic's for declared types: strict in what JSON tells apart, closed to unknown fields."""
+"""pydantic's validators for declared types: strict where JSON has types, closed to unknown fields."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _DATA = frozenset({"metadata", "default", "expected", "members", "serialization"
 def strict_validator(schema: core_schema.CoreSchema) -> Validate:
     """What validates values as JSON has them.
 
-    Text is no number and 1 is not True, but an array becomes a tuple or a set, and text a date, a UUID or
+    Text is not a number and 1 is not True, but an array becomes a tuple or a set, and text a date, a UUID or
     whatever else JSON has as text. Unknown fields are refused at every depth. pydantic's own models and
-    dataclasses convert as they are configured; if one says what to do with unknown fields, its word counts.
+    dataclasses convert as they are configured; if one configures unknown fields, that holds.
     """
     foreign: list[Any] = []
     validator = SchemaValidator(_strict(schema, foreign))
@@ -77,7 +77,7 @@ def _strict(node: Any, foreign: list[Any], *, is_prepared: bool = False) -> Any:
 
     Args:
         node: The part.
-        foreign: Takes the parts that are pydantic's own classes, which stay as they are.
+        foreign: Collects the parts that are pydantic's own classes, which are unchanged.
         is_prepared: Whether a validator of the user's converts the value before.
     """
     if isinstance(node, (list, tuple)):

@@ -1,4 +1,4 @@
-"""The words for what is wrong with arguments: the same for every kind of parameter model."""
+"""The words for what is wrong with arguments: the same forevery kind of parameter model."""
 
 from __future__ import annotations
 
@@ -81,20 +81,20 @@ _PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 def missing(schema: Mapping[str, Any], path: Path) -> Problem:
     """A required field is not there."""
     return Problem(
-        f"missing; send {expected(node_at(schema, path))}", spell(path), tells=not _is_known(schema, path)
+        f"missing; send {expected(node_at(schema, path))}", spell(path), quotes=not _is_known(schema, path)
     )
 
 
 def unknown_field(
     schema: Mapping[str, Any], path: Path, name: str, known: Sequence[str] | None = None
 ) -> Problem:
-    """The object at a path has a field that nobody asked for; the nearest known name is said.
+    """The object at a path has an unknown field; the message gives the nearest known name.
 
     Args:
         schema: The schema of the arguments as a whole.
-        path: Where the object stands.
+        path: The path of the object.
         name: The field.
-        known: The names that it knows; those of all that it may be where left out.
+        known: The known names; if omitted, those of every type that it may be.
     """
     if known is None:
         known = _names(node_at(schema, path))
@@ -108,24 +108,24 @@ def unknown_field(
 
 def wrong_type(schema: Mapping[str, Any], path: Path, value: object) -> Problem:
     """A value is of another type than was asked for."""
-    told = f"expected {expected(node_at(schema, path))}, got {type_word(value)}"
-    return Problem(told, spell(path), tells=not _is_known(schema, path))
+    message = f"expected {expected(node_at(schema, path))}, got {type_word(value)}"
+    return Problem(message, spell(path), quotes=not _is_known(schema, path))
 
 
 def wrong_option(schema: Mapping[str, Any], path: Path, value: object) -> Problem:
-    """A value is none of the options; where these could be misread, it is said of which type they are."""
-    options = [name for each in _options(node_at(schema, path)) for name in each.get("enum", ())]
-    options += [each["const"] for each in _options(node_at(schema, path)) if "const" in each]
+    """A value is not one of the options; if these could be misread, the message gives their types."""
+    options = [name for option in _options(node_at(schema, path)) for name in option.get("enum", ())]
+    options += [option["const"] for option in _options(node_at(schema, path)) if "const" in option]
     options = [option for option in options if option is not None] or options
     named, types = dict.fromkeys(map(_option, options)), dict.fromkeys(map(type_word, options))
     if type_word(value) in types or list(named) == options:
         return Problem(unknown_option(value, named), spell(path))
-    told = f"expected {' or '.join(types)}, got {type_word(value)}; send one of {listed(named)}"
-    return Problem(told, spell(path))
+    message = f"expected {' or '.join(types)}, got {type_word(value)}; send one of {listed(named)}"
+    return Problem(message, spell(path))
 
 
 def out_of_bounds(path: Path, keyword: str, limit: object, value: object) -> Problem | None:
-    """A value of the right type breaks a limit; None for a keyword that is no limit."""
+    """A value of the right type breaks a limit; None for a keyword that is not a limit."""
     if keyword == "pattern":
         return Problem(f"expected text that matches {limit}, got other text", spell(path))
     words = _BOUNDS.get(keyword)
@@ -162,8 +162,8 @@ def expected(node: Mapping[str, Any]) -> str:
     if "properties" in node:
         return f"{word} with {listed(node['properties']) or 'no fields'}"
     bounds = [_counted(words, node[key]) for key, words in _BOUNDS.items() if key in node]
-    told = f"{word} of {' and '.join(bounds)}" if bounds else word
-    return f"{told} that matches {node['pattern']}" if "pattern" in node else told
+    phrase = f"{word} of {' and '.join(bounds)}" if bounds else word
+    return f"{phrase} that matches {node['pattern']}" if "pattern" in node else phrase
 
 
 def node_at(schema: Mapping[str, Any], path: Iterable[str | int]) -> Mapping[str, Any]:
@@ -195,7 +195,7 @@ def spell(path: Iterable[str | int]) -> str:
 
 
 def in_order(problems: Iterable[Problem], schema: Mapping[str, Any]) -> list[Problem]:
-    """The problems in the order of the fields: unknown ones behind the known, and the whole call last."""
+    """The problems in the order of the fields: unknown ones after the known, and the whole call last."""
     numbers = {name: number for number, name in enumerate(_names(schema))}
 
     def place(problem: Problem) -> list[tuple[int, int]]:
@@ -227,13 +227,13 @@ def refusal(
     found = list(islice(dict.fromkeys(chain(problems, further)), MOST_PROBLEMS))
     listed = in_order(found, schema) if len(found) > 1 else found
     if len(listed) == MOST_PROBLEMS:
-        listed.append(Problem("more may be wrong; mend these first", tells=False))
+        listed.append(Problem("there may be more errors; fix these first", quotes=False))
     return ToolValidationError(listed)
 
 
 def withheld(problem: Problem, schema: Mapping[str, Any]) -> Problem:
     """The problem without a word of what was sent: the schema's own words and names alone."""
-    if not problem.tells:
+    if not problem.quotes:
         return problem
     node, known = schema, list[str | int]()
     for index, name in _PART.findall(problem.path):
@@ -243,7 +243,7 @@ def withheld(problem: Problem, schema: Mapping[str, Any]) -> Problem:
             break
         node = child
         known.append(part)
-    return Problem(f"refused; send {expected(node)}", spell(known), tells=False)
+    return Problem(f"refused; send {expected(node)}", spell(known), quotes=False)
 
 
 def _option(value: object) -> str:
@@ -281,7 +281,7 @@ def _child(node: Mapping[str, Any], part: str | int) -> Mapping[str, Any] | None
     found = list[Mapping[str, Any]]()
     for option in _options(node):
         child = _own_child(option, part)
-        if isinstance(child, dict) and not any(child is each for each in found):
+        if isinstance(child, dict) and not any(child is node for node in found):
             found.append(child)
     return {"anyOf": found} if len(found) > 1 else next(iter(found), None)
 
@@ -304,8 +304,8 @@ def _is_known(schema: Mapping[str, Any], path: Path) -> bool:
 
 
 def _counted(words: str, limit: object) -> str:
-    told = words.format(limit)
-    return told.removesuffix("s") if limit == 1 and words.endswith("s") else told
+    phrase = words.format(limit)
+    return phrase.removesuffix("s") if limit == 1 and words.endswith("s") else phrase
 
 
 def _measured(value: object) -> str:

@@ -1,4 +1,4 @@
-"""A step's ``done_check``: whether it can be evaluated at all. What it says is asked when the step runs."""
+"""Whether a step's ``done_check`` can be evaluated; its value is asked when the step runs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["condition_findings"]
 def condition_findings(draft: Draft) -> list[Found]:
     """What is wrong with a step's condition."""
     condition = draft.fields.get("done_check")
-    if not isinstance(condition, str) or not condition:  # that it is no text, the schema says
+    if not isinstance(condition, str) or not condition:  # the schema checks that
         return []
     try:
         check_condition(condition)
     except ConditionInvalid as error:
         what, _, hint = str(error).partition("; ")
-        told = f"done_check is left out of account: {what}"
-        return [found_at(draft, "bad_condition", told, hint, ("done_check",))]
+        message = f"done_check ignored: {what}"
+        return [found_at(draft, "bad_condition", message, hint, ("done_check",))]
     return []

@@ -1,4 +1,4 @@
-"""Findings about what steps depend on: unknown steps, the step itself, repetitions and circles."""
+"""Findings about what steps depend on: unknown steps, the step itself, repetitions and cycles."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from planning.workflow.checks.overview import Overview, found_at
 from planning.workflow.drafts import Draft
 from planning.workflow.findings import Found
 
-__all__ = ["circle_findings", "dependency_findings"]
+__all__ = ["cycle_findings", "dependency_findings"]
 
-_LONGEST_CIRCLE = 8
+_LONGEST_CYCLE = 8
 _HEAD, _TAIL = 3, 2
 
 
@@ -25,37 +25,37 @@ def dependency_findings(draft: Draft, overview: Overview) -> Iterator[Found]:
             continue
         path = (field, at)
         if dependency in seen:
-            told = f"{show(dependency)} stands in {field} already"
-            yield found_at(draft, "repeated_dependency", told, "leave out this one", path)
+            message = f"{show(dependency)} is already in {field}"
+            yield found_at(draft, "repeated_dependency", message, "remove this one", path)
         elif dependency == draft.step_id:
             if not overview.is_own(dependency, draft):
                 continue
-            told = f"step {show(dependency)} depends on itself"
-            yield found_at(draft, "self_dependency", told, f"leave it out of {field}", path)
+            message = f"step {show(dependency)} depends on itself"
+            yield found_at(draft, "self_dependency", message, f"remove it from {field}", path)
         elif overview.is_missing(dependency):
-            told = f"no step has the id {show(dependency)}"
-            yield found_at(draft, "unknown_dependency", told, overview.suggest(dependency, draft), path)
+            message = f"no step has the id {show(dependency)}"
+            yield found_at(draft, "unknown_dependency", message, overview.suggest(dependency, draft), path)
         seen.add(dependency)
 
 
-def circle_findings(overview: Overview) -> Iterator[Found]:
-    """Each circle of dependencies, where its earliest step begins it."""
-    for circle in overview.graph.circles:
-        first = circle.index(min(circle))
-        steps = [overview.drafts[at] for at in (*circle[first:], *circle[:first])]
+def cycle_findings(overview: Overview) -> Iterator[Found]:
+    """Each cycle of dependencies, where its earliest step begins it."""
+    for cycle in overview.graph.cycles:
+        first = cycle.index(min(cycle))
+        steps = [overview.drafts[at] for at in (*cycle[first:], *cycle[:first])]
         draft, following = steps[0], steps[1].step_id
-        told = f"steps depend on each other in a circle: {_path(steps)}"
-        hint = f"take one of these dependencies out of {draft.depends_field}"
+        message = f"steps depend on each other in a cycle: {_path(steps)}"
+        hint = f"remove one of these dependencies from {draft.depends_field}"
         path = (draft.depends_field, draft.depends_on.index(following))
-        yield found_at(draft, "dependency_cycle", told, hint, path)
+        yield found_at(draft, "dependency_cycle", message, hint, path)
 
 
-def _path(circle: list[Draft]) -> str:
-    names = circle
+def _path(cycle: list[Draft]) -> str:
+    names = cycle
     middle = list[str]()
     tail = list[Draft]()
-    if len(circle) > _LONGEST_CIRCLE:
-        middle = [f"... {len(circle) - _HEAD - _TAIL:,} more ..."]
-        names, tail = circle[:_HEAD], circle[-_TAIL:]
-    told = [named(str(step.step_id)) for step in (*names, *tail, circle[0])]
-    return " -> ".join([*told[: len(names)], *middle, *told[len(names) :]])
+    if len(cycle) > _LONGEST_CYCLE:
+        middle = [f"... {len(cycle) - _HEAD - _TAIL:,} more ..."]
+        names, tail = cycle[:_HEAD], cycle[-_TAIL:]
+    shown = [named(str(step.step_id)) for step in (*names, *tail, cycle[0])]
+    return " -> ".join([*shown[: len(names)], *middle, *shown[len(names) :]])

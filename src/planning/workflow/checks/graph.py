@@ -1,4 +1,4 @@
-"""Steps and what they depend on, as numbers: who depends on whom in a circle, and who on whom at all."""
+"""Steps and what they depend on, as numbers: which nodes form a cycle, and which depend on which."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _BLOCK = 2_048
 class Graph:
     """Nodes from 0, each with the nodes that it depends on; none depends on itself.
 
-    ``graphlib`` stops at the first circle. A plan is to be told of all of them, and of what depends on what
+    ``graphlib`` stops at the first cycle. A report names all cycles, and the checks ask what depends on what
     across them; so this is Tarjan's walk, with an explicit stack and in linear time.
 
     Attributes:
         edges: By node, what it depends on.
-        circles: Nodes that depend on each other in a circle, each on the next, and the last on the
+        cycles: Nodes that depend on each other in a cycle, each on the next, and the last on the
             first. No node is in two of them, and of nodes that all depend on each other at least some
             are in one.
     """
@@ -25,22 +25,24 @@ class Graph:
     def __init__(self, edges: Sequence[Sequence[int]]) -> None:
         """Walk the graph."""
         self.edges = edges
-        self.circles: list[list[int]] = []
+        self.cycles: list[list[int]] = []
         self._component = [-1] * len(edges)
         self._members: list[list[int]] = []
         self._walk()
 
     def _walk(self) -> None:
-        """Find the circles, and the components: sets of nodes that all depend on each other.
+        """Find the cycles, and the components: sets of nodes that all depend on each other.
 
         The components are numbered so that each depends on lower ones alone.
         """
         edges, component = self.edges, self._component
-        seen = [0] * len(edges)  # in which order they were come by, from 1
+        seen = [0] * len(edges)  # the order in which they were reached, from 1
         lowest = [0] * len(edges)
         depth = [-1] * len(edges)  # where on the path they are
         path, ahead, open_nodes = list[int](), list[Iterator[int]](), list[int]()
-        told = [-1]  # for each length of the path: how deep the deepest node is that is in a circle already
+        reported = [
+            -1
+        ]  # for each length of the path: how deep the deepest node is that is in a cycle already
         count = 0
         for root in range(len(edges)):
             target = -1 if seen[root] else root
@@ -52,7 +54,7 @@ class Graph:
                     path.append(target)
                     open_nodes.append(target)
                     ahead.append(iter(edges[target]))
-                    told.append(told[-1])
+                    reported.append(reported[-1])
                 node, target = path[-1], -1
                 for other in ahead[-1]:
                     if not seen[other]:
@@ -60,23 +62,23 @@ class Graph:
                         break
                     if component[other] < 0:
                         lowest[node] = min(lowest[node], seen[other])
-                        # A circle with a node of another is in the same component, which has been told.
-                        if depth[other] > told[-1]:
-                            self.circles.append(path[depth[other] :])
-                            told[depth[other] + 1 :] = range(depth[other], len(path))
+                        # A cycle with a node of another is in the same component, which has one already.
+                        if depth[other] > reported[-1]:
+                            self.cycles.append(path[depth[other] :])
+                            reported[depth[other] + 1 :] = range(depth[other], len(path))
                 if target < 0:
-                    self._leave(path, ahead, told, lowest, depth)
+                    self._leave(path, ahead, reported, lowest, depth)
                     if lowest[node] == seen[node]:
                         self._close(node, open_nodes)
 
     @staticmethod
     def _leave(
-        path: list[int], ahead: list[Iterator[int]], told: list[int], lowest: list[int], depth: list[int]
+        path: list[int], ahead: list[Iterator[int]], reported: list[int], lowest: list[int], depth: list[int]
     ) -> None:
         """Go one step back on the path."""
         node = path.pop()
         ahead.pop()
-        told.pop()
+        reported.pop()
         depth[node] = -1
         if path:
             lowest[path[-1]] = min(lowest[path[-1]], lowest[node])

@@ -11,9 +11,9 @@ from planning.tools.errors import PASSING, QueryTypeUnsupported
 from planning.tools.parameters.model import FreeModel, ParameterModel
 from planning.tools.parameters.words import node_at, spell, withheld
 from planning.tools.tool import Tool, ToolSpec
-from planning.workflow.checks.names import named, plain
+from planning.workflow.checks.names import named
 from planning.workflow.checks.samples import KEEP, sample_of
-from planning.workflow.findings import Found, Path
+from planning.workflow.findings import Found, Path, plain
 from planning.workflow.references import has_reference
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ LITERAL, REFERRING, DEEP = range(3)
 _INDEX = re.compile(r"\[([0-9]{1,15})\]")
 _EXPECTED = re.compile(r"expected (.+), got [^,]+")
 _LONGEST_NAME = 60
+_LONGEST = 300
 _MOST_SAMPLES = 1_000
 _OUT: Any = object()
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,299}+)")
@@ -35,12 +36,12 @@ _NUMBER = re.compile(rf"{_WHOLE.pattern}(?:\.[0-9]{{1,300}}+)?(?:[eE][+-]?[0-9]{
 class ToolInputs:
     """What the inputs of one tool are checked against.
 
-    A value that holds a reference is not known. For the check, one that the parameter takes stands for
-    it; what is found at that value, or may be because of it, is not told.
+    A value with a reference is not known yet. For the check, a value that the parameter takes replaces it;
+    a problem at that value, or one that it may have caused, is not reported.
     """
 
     def __init__(self, name: str, tool: Tool) -> None:
-        """Take a tool; its parameters are read when the first step names it.
+        """Its parameters are read when the first step names it.
 
         Args:
             name: What plans call it.
@@ -80,7 +81,7 @@ class ToolInputs:
                     if isinstance(value, str) and has_reference(value):
                         inputs[name] = self._sample(query, (name,), value)
             problems = _problems(model, inputs)
-            found = self._told(draft, model, problems) if problems else []
+            found = self._findings(draft, model, problems) if problems else []
             return found + self._quoted(draft, quoted, found) if quoted else found
         except PASSING:
             raise
@@ -108,7 +109,7 @@ class ToolInputs:
             inputs: The inputs.
             places: Takes the paths of the values with references.
             quoted: Takes the paths of the numbers in quotes, which are copied as numbers.
-            without: Whether such a value of an object is rather left out.
+            without: Whether such a value of an object is omitted instead.
         """
         query = _query_type(inputs)
         root: dict[str, Any] = {}
@@ -141,7 +142,7 @@ class ToolInputs:
         return root
 
     def _sample(self, query: str | None, place: Path, text: str) -> Any:
-        """What stands for a text with a reference at a place."""
+        """The value that replaces a text with a reference at a place."""
         key = (query, place)
         sample = self._samples.get(key)
         if sample is None:
@@ -165,7 +166,7 @@ class ToolInputs:
         """The warnings about numbers in quotes, but for those that are wrong as numbers, too."""
         base = (*draft.path, draft.inputs_field)
         wrong = {each.path for each in found}
-        told = [(spell(path), (*base, *path)) for path in quoted if (*base, *path) not in wrong]
+        places = [(spell(path), (*base, *path)) for path in quoted if (*base, *path) not in wrong]
         return [
             Found(
                 "number_as_text",
@@ -175,7 +176,7 @@ class ToolInputs:
                 step_index=draft.number,
                 step_id=draft.step_id,
             )
-            for name, path in told
+            for name, path in places
         ]
 
     def _schema(self, query: str | None) -> dict[str, Any]:
@@ -192,7 +193,7 @@ class ToolInputs:
             self._schemas[query] = schema
         return schema
 
-    def _told(self, draft: Draft, model: ParameterModel, problems: list[Problem]) -> list[Found]:
+    def _findings(self, draft: Draft, model: ParameterModel, problems: list[Problem]) -> list[Found]:
         """The problems as findings, but for those that are a reference's."""
         inputs: Mapping[str, Any] = draft.inputs or {}
         places: dict[Path, None] = {}
@@ -210,7 +211,7 @@ class ToolInputs:
                 and (rest or path not in around or _is_sure(schema, path, inputs))
             ]
             if located:
-                # A validator of one field may have looked at another one, for which a reference stands: what
+                # A validator of one field may have looked at another one, that holds a reference: what
                 # is wrong in itself is wrong without it as well.
                 still = {*_problems(model, self._copy(inputs, {}, {}, without=True))}
                 located = [each for each in located if each[0] in still and each not in unknown]
@@ -225,12 +226,12 @@ class ToolInputs:
         wanted = _EXPECTED.fullmatch(what)
         hint = hint or (f"send {wanted[1]}" if wanted else f"send what {self._name} takes")
         where = f"input {problem.path} of {self._name}" if problem.path else f"the inputs of {self._name}"
-        told = f"{where} is missing" if what == "missing" else f"{where}: {what}"
+        message = f"{where} is missing" if what == "missing" else f"{where}: {what}"
         base = draft.path if draft.inputs is None else (*draft.path, draft.inputs_field)
         return Found(
             "bad_input",
-            plain(told),
-            plain(hint),
+            plain(message, _LONGEST),
+            plain(hint, _LONGEST),
             (*base, *path),
             at_key=is_unknown,
             step_index=draft.number,
@@ -253,8 +254,8 @@ def _problems(model: ParameterModel, inputs: dict[str, Any]) -> list[Problem]:
     try:
         model.convert(inputs)
     except QueryTypeUnsupported as error:
-        told = f"query type {show(error.query_type)} is not supported"
-        return [Problem(f"{told}; send one of {', '.join(error.supported_types)}", "query_type")]
+        message = f"query type {show(error.query_type)} is not supported"
+        return [Problem(f"{message}; send one of {', '.join(error.supported_types)}", "query_type")]
     except ToolValidationError as error:
         return list(error.problems)
     return []

@@ -28,12 +28,12 @@ _ONLY_WHOLE = {2, 3}  # <b> and $a may be anything, unless they are all of a tex
 
 
 def right_form(inner: str, overview: Overview, own: str | None) -> str:
-    """What to write instead of a text between braces that is no reference.
+    """What to write instead of a text between braces that is not a reference.
 
     Args:
         inner: The text, without the braces.
-        overview: The plan that it stands in.
-        own: The id of the step that it stands in, whose output cannot be meant.
+        overview: The plan that it is in.
+        own: The id of the step that it is in, whose output cannot be meant.
     """
     general = "write ${user_prompt}, or ${STEP.output.FIELD} with the id of a step for STEP"
     if len(inner) > _LONGEST:
@@ -69,8 +69,8 @@ def foreign_forms(text: str, overview: Overview, own: str | None) -> Iterator[tu
 
     Args:
         text: A text.
-        overview: The plan that it stands in.
-        own: The id of the step that it stands in, whose output cannot be meant.
+        overview: The plan that it is in.
+        own: The id of the step that it is in, whose output cannot be meant.
     """
     for found in _FOREIGN.finditer(text):
         group = found.lastindex or 0

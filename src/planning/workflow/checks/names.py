@@ -8,14 +8,12 @@ from itertools import islice
 
 from planning.errors import nearest, show
 
-__all__ = ["Speller", "named", "plain"]
+__all__ = ["Speller", "named"]
 
 _LISTED = 20
-_LONGEST = 300
 _MOST_COMPARED = 20_000
 _LONGEST_COMPARED = 100
 _NAME = re.compile(r"[!-~]{1,60}")
-_NOT_PLAIN = re.compile(r"[^ -~]")
 
 
 def named(name: str) -> str:
@@ -23,22 +21,14 @@ def named(name: str) -> str:
     return name if _NAME.fullmatch(name) else show(name)
 
 
-def plain(text: str) -> str:
-    """A text in ASCII, on one line and not too long: for what a tool's own validators say."""
-    if len(text) > _LONGEST:
-        text = f"{text[: _LONGEST - 3]}..."
-    return _NOT_PLAIN.sub(lambda odd: odd[0].encode("unicode_escape").decode(), text)
-
-
 class Speller:
-    """Finds the known name that a wrong one is nearest to, in bounded time for one plan.
+    """Finds the known name nearest to a wrong one, in bounded time for one plan.
 
-    Similarity is dear: a plan in which everything is wrong, in a house with thousands of tools, would
+    Similarity is expensive: a plan in which everything is wrong, with thousands of tools, would
     take minutes. After a number of comparisons only names that differ by case or spaces are found.
     """
 
     def __init__(self) -> None:
-        """Begin with nothing compared."""
         self._left = _MOST_COMPARED
         # By id of the known names, with the names themselves: or else their id would be used again.
         self._folded: dict[int, tuple[Collection[str], dict[str, str]]] = {}
@@ -94,9 +84,9 @@ class Speller:
 
 def _listed(names: Collection[str]) -> str:
     """Names as a list, the first of them when there are many."""
-    told = ", ".join(map(named, islice(names, _LISTED)))
+    shown = ", ".join(map(named, islice(names, _LISTED)))
     more = len(names) - _LISTED
-    return f"{told} and {more:,} more" if more > 0 else told
+    return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 def _fold(name: str) -> str:

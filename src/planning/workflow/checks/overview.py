@@ -64,7 +64,7 @@ class Overview:
 
     @cached_property
     def lost(self) -> frozenset[str]:
-        """Ids that are numbers where a text belongs, or stand in another field: naming one is right."""
+        """Ids that are numbers instead of texts, or are in another field: a step may name them."""
         fields = [draft.fields for draft in self.drafts if draft.step_id is None]
         given = [each.get("step_id", each.get("id")) for each in fields]
         return frozenset(
@@ -81,7 +81,7 @@ class Overview:
 
     @cached_property
     def graph(self) -> Graph:
-        """What depends on what; ids that are no step's, and a step's own, are left out."""
+        """What depends on what; unknown ids, and a step's own, are omitted."""
         return Graph([self._edges(draft) for draft in self.drafts])
 
     def _edges(self, draft: Draft) -> list[int]:
@@ -97,7 +97,7 @@ class Overview:
 
         Args:
             place: The place of the step.
-            path: As it stands in a reference: ``.title``, ``[0]`` or nothing.
+            path: As written in a reference: ``.title``, ``[0]`` or nothing.
         """
         outputs = self.drafts[place].outputs
         if outputs is None or path[:1] != ".":
@@ -111,7 +111,7 @@ class Overview:
         return name in known
 
     def suggest(self, step_id: str, draft: Draft) -> str:
-        """What a step may write instead of an id that is none."""
+        """What a step may write instead of an unknown id."""
         return self.speller.suggest(step_id, self.known, "step ids", but=draft.step_id)
 
 

@@ -1,4 +1,4 @@
-"""Findings about references in a step's inputs: malformed, to steps that are none, or not depended on."""
+"""Findings about references in a step's inputs: malformed ones, unknown steps, missing dependencies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ReferenceChecks", "foreign_references", "named_steps"]
 
 
 class _Undeclared(NamedTuple):
-    """A reference to a step that is not among the dependencies; how bad that is, the graph tells."""
+    """A reference to a step that is not among the dependencies; the graph decides how severe that is."""
 
     draft: Draft
     at: int
@@ -27,7 +27,7 @@ class _Undeclared(NamedTuple):
 
 
 class ReferenceChecks:
-    """The findings about references of the steps that are looked at closely."""
+    """The findings about the references of the steps that need a close check."""
 
     def __init__(self, overview: Overview) -> None:
         """Begin with a plan.
@@ -52,7 +52,7 @@ class ReferenceChecks:
         for each in draft.depends_on:
             if each is not None and each not in overview.places:
                 declared.add(overview.speller.nearest(each, overview.known) or each)
-        # Where the list of dependencies cannot be read, nobody knows what it leaves out.
+        # Where the list of dependencies cannot be read, what it lacks is unknown.
         is_known = None not in declared and isinstance(draft.fields.get(draft.depends_field, []), list)
         asked = set[int]()
         for text, link in _texts(draft):
@@ -65,9 +65,9 @@ class ReferenceChecks:
                 elif reference.step_id is None:
                     continue
                 elif overview.is_own(reference.step_id, draft):
-                    told = f"step {show(draft.step_id)} refers to its own output"
-                    hint = "refer to a step that is done before it, or to ${user_prompt}"
-                    yield found_at(draft, "self_reference", told, hint, path, within=within)
+                    message = f"step {show(draft.step_id)} refers to its own output"
+                    hint = "refer to a step that runs before it, or to ${user_prompt}"
+                    yield found_at(draft, "self_reference", message, hint, path, within=within)
                 else:
                     yield from self._output(draft, reference, path, within)
                     target = overview.places.get(reference.step_id)
@@ -84,21 +84,21 @@ class ReferenceChecks:
                 draft,
                 "unclosed_reference",
                 f"{shown} has no closing brace",
-                "write } behind the reference",
+                "write } after the reference",
                 path,
                 within=within,
             )
         if found.is_nested:
-            told = f"another reference begins within {shown}"
-            hint = "write } behind each reference; none can stand within another"
+            message = f"another reference starts inside {shown}"
+            hint = "close each reference with }; references cannot be nested"
         else:
-            told = f"{shown} is no reference"
+            message = f"{shown} is not a reference"
             inner = text[found.start + 2 : found.end - 1]
             key = (inner, draft.step_id)
             hint = self._forms.get(key, "")
             if not hint:
                 hint = self._forms[key] = right_form(inner, self._overview, draft.step_id)
-        return found_at(draft, "malformed_reference", told, hint, path, within=within)
+        return found_at(draft, "malformed_reference", message, hint, path, within=within)
 
     def _output(
         self, draft: Draft, reference: Reference, path: Path, within: tuple[int, int]
@@ -108,9 +108,9 @@ class ReferenceChecks:
         target = overview.places.get(step_id)
         if target is None:
             if overview.is_missing(step_id):
-                told = f"a reference to step {show(step_id)}, but no step has this id"
+                message = f"a reference to step {show(step_id)}, but no step has this id"
                 hint = overview.suggest(step_id, draft)
-                yield found_at(draft, "unknown_reference", told, hint, path, within=within)
+                yield found_at(draft, "unknown_reference", message, hint, path, within=within)
             return
         outputs = overview.drafts[target].outputs
         name = reference.path[0] if reference.path else 0
@@ -120,11 +120,11 @@ class ReferenceChecks:
             return  # the other step with this id may declare it
         owner = f"outputs of {named(step_id)}"
         hint = overview.speller.suggest(name, outputs, owner) if outputs else f"add it to the {owner}"
-        told = f"step {show(step_id)} declares no output {show(name)}"
-        yield found_at(draft, "undeclared_output", told, hint, path, within=within)
+        message = f"step {show(step_id)} declares no output {show(name)}"
+        yield found_at(draft, "undeclared_output", message, hint, path, within=within)
 
     def undeclared(self) -> Iterator[Found]:
-        """The references to steps that are not among the dependencies, of all steps looked at."""
+        """The references to steps that are not among the dependencies, of all checked steps."""
         if not self._undeclared:
             return  # the graph is made when it is first asked
         reaches = self._overview.graph.reaches
@@ -141,18 +141,18 @@ class ReferenceChecks:
 
     def _indirect(self, each: _Undeclared) -> Found:
         step_id, field = str(self._overview.drafts[each.target].step_id), each.draft.depends_field
-        told = f"a reference to step {show(step_id)}, which this step depends on only through others"
+        message = f"a reference to step {show(step_id)}, which this step depends on only through others"
         hint = f"add {named(step_id)} to {field}"
-        return found_at(each.draft, "indirect_reference", told, hint, each.path, within=each.within)
+        return found_at(each.draft, "indirect_reference", message, hint, each.path, within=each.within)
 
     def _missing(self, each: _Undeclared, *, is_turned: bool) -> Found:
         step_id, field = str(self._overview.drafts[each.target].step_id), each.draft.depends_field
-        told = f"a reference to step {show(step_id)}, which is not in {field}"
+        message = f"a reference to step {show(step_id)}, which is not in {field}"
         hint = f"add {named(step_id)} to {field}"
         if is_turned:
-            told = f"a reference to step {show(step_id)}, which itself depends on this step"
-            hint = "refer to a step that is done before this one, or turn the dependency round"
-        return found_at(each.draft, "undeclared_dependency", told, hint, each.path, within=each.within)
+            message = f"a reference to step {show(step_id)}, which itself depends on this step"
+            hint = "refer to a step that runs before this one, or reverse the dependency"
+        return found_at(each.draft, "undeclared_dependency", message, hint, each.path, within=each.within)
 
 
 def named_steps(draft: Draft, overview: Overview) -> Iterator[str]:
@@ -168,9 +168,9 @@ def foreign_references(draft: Draft, overview: Overview) -> Iterator[Found]:
     """The references to steps in the notation of another format."""
     for text, link in _texts(draft):
         for start, end, form in foreign_forms(text, overview, draft.step_id):
-            told = f"{show(text[start:end])} names a step, but is plain text here"
+            message = f"{show(text[start:end])} names a step, but is plain text here"
             path = _path(draft, link)
-            yield found_at(draft, "foreign_reference", told, f"write {form}", path, within=(start, end))
+            yield found_at(draft, "foreign_reference", message, f"write {form}", path, within=(start, end))
 
 
 def _texts(draft: Draft) -> Iterator[tuple[str, Any]]:

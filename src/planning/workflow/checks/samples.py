@@ -1,4 +1,4 @@
-"""Values that a parameter takes: what stands for a reference while the inputs around it are checked."""
+"""Values that a parameter takes: they replace references while the inputs around these are checked."""
 
 from __future__ import annotations
 

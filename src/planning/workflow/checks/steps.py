@@ -7,9 +7,8 @@ from itertools import chain, islice, pairwise
 from typing import Any
 
 from planning.errors import show
-from planning.workflow.capabilities import Capabilities
 from planning.workflow.checks.conditions import condition_findings
-from planning.workflow.checks.dependencies import circle_findings, dependency_findings
+from planning.workflow.checks.dependencies import cycle_findings, dependency_findings
 from planning.workflow.checks.inputs import DEEP, LITERAL, REFERRING, ToolInputs
 from planning.workflow.checks.malformed import FOREIGN_MARK
 from planning.workflow.checks.names import named
@@ -20,29 +19,37 @@ from planning.workflow.drafts import Draft
 from planning.workflow.findings import Found
 from planning.workflow.references import MARK, find_plain, has_reference
 
-__all__ = ["check_steps"]
+__all__ = ["KINDS", "check_steps"]
 
 _CONTAINERS = (dict, list, tuple)
 _CALLS = frozenset({"type", "name", "agent", "tool"})
 _MOST_KEPT = 20_000
 _MOST_NAMED = 5
 _ARTICLES = {"tool": "a tool", "handler": "a handler", "agent": "an agent"}
+KINDS = tuple(_ARTICLES)
+"""What a step may name."""
 
 
-def check_steps(drafts: Sequence[Draft], capabilities: Capabilities | None) -> list[Found]:
-    """Find all that is wrong with steps, beyond what a schema says; never raises.
+def check_steps(
+    drafts: Sequence[Draft],
+    known: Mapping[str, Collection[str] | None] | None = None,
+    inputs: Mapping[str, ToolInputs] | None = None,
+) -> list[Found]:
+    """Find every problem in the steps that a schema cannot express; never raises.
 
-    A step that is right costs one look, without a path or a message made; one with anything odd about it
-    is looked at again, closely.
+    A correct step needs one quick look, which builds no path and no message; a suspicious one is checked
+    again in detail.
 
     Args:
         drafts: The steps.
-        capabilities: What exists; None where that is not known, and then no name is checked.
+        known: The names that exist, by kind (see ``KINDS``). Names of a kind that is None
+            or missing are not checked.
+        inputs: By name of a tool, what inputs of it are checked against.
 
     Returns:
         The findings, in no particular order.
     """
-    look = _Look(Overview(drafts), capabilities)
+    look = _Look(Overview(drafts), known or {}, inputs or {})
     for at, draft in enumerate(drafts):
         look.at(at, draft)
     return look.findings()
@@ -64,21 +71,22 @@ class _Look:
         "_referring",
     )
 
-    def __init__(self, overview: Overview, capabilities: Capabilities | None) -> None:
+    def __init__(
+        self,
+        overview: Overview,
+        known: Mapping[str, Collection[str] | None],
+        inputs: Mapping[str, ToolInputs],
+    ) -> None:
         self._overview = overview
-        self._kinds: dict[str | None, Collection[str] | None] = {}
-        self._checked: Mapping[str, ToolInputs] = {}
-        if capabilities is not None:
-            known = (capabilities.tools, capabilities.handlers, capabilities.agents)
-            self._kinds = dict(zip(_ARTICLES, known, strict=True))
-            self._checked = capabilities.inputs
+        self._kinds: dict[str | None, Collection[str] | None] = dict(known.items())
+        self._checked = inputs
         self._found = list[Found]()
         self._depending = dict[int, None]()  # the steps whose dependencies are odd
         self._referring = list[int]()  # those whose references are
         self._foreign = list[int]()  # those that may have some in another notation
         self._keys = dict[str, list[int]]()  # by expected_key, the steps that have it
         self._errors = 0
-        self._is_forward = False  # only where one depends on a later one can there be a circle
+        self._is_forward = False  # only where one depends on a later one can there be a cycle
 
     def at(self, at: int, draft: Draft) -> None:
         """Look at one step."""
@@ -148,14 +156,14 @@ class _Look:
     def findings(self) -> list[Found]:
         """Look closely at what was odd."""
         overview = self._overview
-        if overview.has_twins:  # then an id's place is not all that must be looked at
+        if overview.has_twins:  # then an id's place is not enough
             self._keep(_duplicates(overview))
             self._depending = dict.fromkeys(range(len(overview.drafts)))
             self._is_forward = True
         for at in self._depending:
             self._keep(dependency_findings(overview.drafts[at], overview))
         if self._is_forward:
-            self._keep(circle_findings(overview))
+            self._keep(cycle_findings(overview))
         if self._referring:
             references = ReferenceChecks(overview)
             for at in self._referring:
@@ -209,17 +217,17 @@ def _duplicates(overview: Overview) -> Iterator[Found]:
     for at in overview.twins:
         draft = overview.drafts[at]
         first = overview.drafts[overview.places[draft.step_id]].number + 1
-        told = f"step {draft.number + 1} has the id {show(draft.step_id)}, which step {first} has already"
-        yield found_at(draft, "duplicate_step_id", told, hint, ("step_id",))
+        message = f"step {draft.number + 1} has the same id as step {first}: {show(draft.step_id)}"
+        yield found_at(draft, "duplicate_step_id", message, hint, ("step_id",))
 
 
 def _calls_nothing(draft: Draft) -> Found:
     """A step with inputs for nothing: mostly one that names its tool as another format does."""
     is_older = draft.depends_field == "dependencies"
     names = '"tool" or "agent"' if is_older else '"type" and "name", or "agent"'
-    told = f"the step has {draft.inputs_field}, but calls nothing"
-    hint = f"add {names}, or leave {draft.inputs_field} out"
-    return found_at(draft, "calls_nothing", told, hint, (draft.inputs_field,), at_key=True)
+    message = f"the step has {draft.inputs_field}, but calls nothing"
+    hint = f"add {names}, or remove {draft.inputs_field}"
+    return found_at(draft, "calls_nothing", message, hint, (draft.inputs_field,), at_key=True)
 
 
 def _shared_keys(overview: Overview, keys: Mapping[str, list[int]]) -> Iterator[Found]:
@@ -234,9 +242,9 @@ def _shared_keys(overview: Overview, keys: Mapping[str, list[int]]) -> Iterator[
     for (one, other), is_ordered in zip(pairs, overview.graph.reaches(pairs) if pairs else (), strict=True):
         if not is_ordered:
             first, second = (overview.drafts[at] for at in sorted((one, other)))
-            told = f"expected_key is that of step {show(first.step_id)}, and either may run last"
+            message = f"step {show(first.step_id)} has the same expected_key, and either may run last"
             hint = "let one step depend on the other, or use another key"
-            yield found_at(second, "shared_key", told, hint, ("expected_key",))
+            yield found_at(second, "shared_key", message, hint, ("expected_key",))
 
 
 def _unknown_name(
@@ -246,8 +254,8 @@ def _unknown_name(
     kind, name, path = str(draft.type), str(draft.name), (draft.name_field,)
     for other, names in kinds.items():
         if other is not None and other != kind and names is not None and name in names:
-            told = f"{show(name)} is {_ARTICLES[other]}, not {_ARTICLES[kind]}"
-            return found_at(draft, "wrong_capability", told, _instead(draft, other), path)
+            message = f"{show(name)} is {_ARTICLES[other]}, not {_ARTICLES[kind]}"
+            return found_at(draft, "wrong_capability", message, _instead(draft, other), path)
     hint = overview.speller.suggest(name, kinds[kind] or (), f"{kind}s")
     return found_at(draft, f"unknown_{kind}", f"no {kind} is named {show(name)}", hint, path)
 

@@ -1,4 +1,4 @@
-"""The report as a model reads it: every problem on a line of its own, and what to send back."""
+"""The report as a model reads it: one problem per line, and what to send back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST = 40
 
 
 def prompt_text(errors: Sequence[Finding], warnings: Sequence[Finding]) -> str:
-    """What a model is told of its plan.
+    """What a model reads about its plan.
 
     Args:
         errors: In the order of the document.
@@ -49,5 +49,5 @@ def _lines(findings: Sequence[Finding]) -> Iterator[str]:
     problems: dict[str, list[str]] = {}
     for words, found in places.items():
         problems.setdefault("; ".join(dict.fromkeys(filter(None, found))), []).append(item(words))
-    for at, told in problems.items():
-        yield f"- {at}: {'. '.join(told)}" if at else f"- {'. '.join(told)}"
+    for at, messages in problems.items():
+        yield f"- {at}: {'. '.join(messages)}" if at else f"- {'. '.join(messages)}"

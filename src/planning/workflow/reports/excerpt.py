@@ -37,18 +37,18 @@ def excerpt(line: str, column: int, length: int, width: int) -> Excerpt:
     Args:
         line: The line, without its end; it may be of any length.
         column: Where the place begins, from 1; the one after the last character is its end.
-        length: How many characters it has. What does not fit is left out.
+        length: How many characters it has. What does not fit is omitted.
         width: The columns that there are.
     """
     at = min(column - 1, len(line))
-    first = max(0, at - 2 * width)  # twice: half of the characters may stand on the column of another
+    first = max(0, at - 2 * width)  # twice: half of the characters may share a column with another
     end = min(len(line), at + 2 * width)
     before = [_cell(each) for each in line[first:at]]
     after = [_cell(each) for each in line[at:end]]
     lead, rest = _columns(before), _columns(after)
     is_cut_before, is_cut_after = first > 0, end < len(line)
     if is_cut_before or is_cut_after or lead + rest > width:
-        # The place stands in the middle, unless the line begins or ends near to it.
+        # The place is in the middle, unless the line begins or ends near it.
         room = max(width // 2, width - rest)
         is_cut_before = is_cut_before or lead > room
         if is_cut_before:

@@ -1,4 +1,4 @@
-"""What a check of a plan came to, and the forms in which its readers take it."""
+"""The result of checking a plan, in the forms that its readers need."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["Report"]
 
 @attrs.frozen
 class Report:
-    """Everything that was found in a plan, each finding once and with its place.
+    """All findings in a plan, each once and with its place.
 
     Attributes:
-        errors: What fails the plan, in the order of the document.
-        warnings: What is remarkable and does not fail it, in the order of the document.
+        errors: The errors, in the order of the document.
+        warnings: The warnings, which do not make it invalid, in the order of the document.
         workflow: The workflow, when there are no errors; otherwise the JSON value that could be
             parsed, or None.
         parsed_plan: The steps as far as they could be parsed.

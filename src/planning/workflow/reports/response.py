@@ -1,4 +1,4 @@
-"""The report as a handler's response: the errors by category, and a text for whoever asked for the plan."""
+"""The report as a handler's response: the errors by category, and a text for the user."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _EXAMPLES = 3
 
 # category -> (the key in the summary, the heading of its section, what such errors are)
 _SECTIONS: Final = MappingProxyType({
-    Category.JSON: ("has_json_error", "JSON", "The plan is not written as JSON, or breaks off."),
+    Category.JSON: ("has_json_error", "JSON", "The plan is not valid JSON, or is cut off."),
     Category.SCHEMA: (
         "has_schema_error",
         "Structure",
-        "Fields are missing, unknown or of the wrong kind, or an id is used twice.",
+        "Fields are missing, unknown or of the wrong type, or an id is used twice.",
     ),
     Category.CAPABILITY: (
         "has_tool_handler_error",
@@ -30,7 +30,7 @@ _SECTIONS: Final = MappingProxyType({
     Category.DEPENDENCY: (
         "has_dependency_error",
         "Dependencies",
-        "The steps cannot be put in an order, because of what they depend on.",
+        "The steps cannot be ordered, because of their dependencies.",
     ),
     Category.REFERENCE: (
         "has_input_reference_error",
@@ -40,21 +40,21 @@ _SECTIONS: Final = MappingProxyType({
 })  # fmt: skip
 
 SUGGESTIONS: Final = MappingProxyType({
-    "not_text": "Hand over the text of the model, or the list of steps that was parsed from it.",
+    "not_text": "Pass the model's text, or the list of steps that was parsed from it.",
     "bad_encoding": "Save the plan as UTF-8.",
     "too_long": "Ask for a shorter plan.",
     "no_json": "Ask for the plan as JSON: a list of steps, and no other text.",
-    "several_documents": "Send one plan, and leave the others out.",
-    "truncated": "Allow a longer answer or ask for a shorter plan: this one breaks off.",
-    "too_deep": "Make the inputs flatter: they are nested too deep.",
+    "several_documents": "Send only one plan.",
+    "truncated": "Allow a longer answer or ask for a shorter plan: this one is cut off.",
+    "too_deep": "Make the inputs flatter: they are nested too deeply.",
     "duplicate_key": "Keep each field once in each object.",
-    "unknown_version": "Use schema_version 2, or leave the field out.",
-    "duplicate_step_id": "Give each step an id of its own.",
+    "unknown_version": "Use schema_version 2, or omit the field.",
+    "duplicate_step_id": "Give each step a unique id.",
     "wrong_capability": "Say in 'type' whether a step calls a tool or a handler.",
     "bad_input": "Match the inputs to the parameters of the tool.",
     "unknown_dependency": "List in 'depends_on' only ids of steps in this plan.",
     "self_dependency": "Remove each step's own id from its 'depends_on'.",
-    "dependency_cycle": "Break each circle: remove one dependency in it.",
+    "dependency_cycle": "Break each cycle: remove one of its dependencies.",
     "undeclared_dependency": "Add each step that an input refers to to 'depends_on'.",
     "self_reference": "Refer to the outputs of earlier steps only.",
 })  # fmt: skip

@@ -18,7 +18,8 @@ from planning.workflow.reports.wording import by_importance, counted, listed, pl
 
 __all__ = ["rendered"]
 
-_MOST = 100
+_MOST = 100  # problems
+_MOST_PLACES = 20  # of one problem, besides the first
 _COLUMNS = 100
 _WIDEST = 140
 _NARROWEST = 40
@@ -47,21 +48,33 @@ def rendered(
         name: What the plan is called.
         width: The columns of the terminal; None where the text does not go to one.
     """
-    shown = [*errors[:_MOST], *warnings[: max(0, _MOST - len(errors))]]
+    problems = [*_problems(errors), *_problems(warnings)]
+    shown = [findings[0] for findings in problems[:_MOST]]
     last = max((finding.line or 0 for finding in shown), default=0)
     view = _View(_lines(source, shown), _printable(name), color, width, " " * len(str(last)))
-    blocks = ["\n".join(view.block(list(findings))) for _, findings in groupby(shown, key=_where)]
-    left_errors = max(0, len(errors) - _MOST)
-    left = listed(left_errors, len(errors) + len(warnings) - left_errors - len(shown), more="more ")
+    blocks = ["\n".join(view.block(list(same))) for _, same in groupby(problems[:_MOST], key=_where)]
+    omitted = [finding.severity for findings in problems[_MOST:] for finding in findings]
+    left = listed(omitted.count(Severity.ERROR), omitted.count(Severity.WARNING), more="more ")
     if left:
         blocks.append(f"...and {left}")
     blocks.append("\n".join(view.summary(errors, warnings, steps)))
     return "\n\n".join(blocks)
 
 
-def _where(finding: Finding) -> tuple[object, ...]:
-    """What findings have in common that are shown under one source line."""
-    return finding.severity, finding.pointer, finding.line, finding.column, finding.length
+def _problems(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """The findings, those that say the same together, in the order of the first of each."""
+    same: dict[tuple[object, ...], list[Finding]] = {}
+    for finding in findings:
+        same.setdefault((finding.code, finding.message, finding.hint), []).append(finding)
+    return list(same.values())
+
+
+def _where(findings: Sequence[Finding]) -> tuple[object, ...]:
+    """What problems have in common that are shown under one source line."""
+    first = findings[0]
+    if len(findings) > 1:
+        return (first.code, first.message, first.hint)
+    return first.severity, first.pointer, first.line, first.column, first.length
 
 
 def _lines(source: Source | None, findings: Sequence[Finding]) -> dict[int, str]:
@@ -93,9 +106,10 @@ class _View:
     width: int | None
     margin: str
 
-    def block(self, findings: Sequence[Finding]) -> Iterator[str]:
-        """The findings at one place, with their source line."""
-        finding = findings[0]
+    def block(self, problems: Sequence[Sequence[Finding]]) -> Iterator[str]:
+        """The problems at one place, with their source line; or one problem with all of its places."""
+        findings = [same[0] for same in problems]
+        finding, *others = problems[0]
         severity = _SGR[finding.severity]
         for each in findings:
             label = f"{each.severity}[{each.code}]"
@@ -112,6 +126,12 @@ class _View:
         about = ", ".join(filter(None, (step(finding), short_pointer(finding.pointer))))
         if about:
             yield from self._note("", about, "")
+        for other in others[:_MOST_PLACES]:
+            at = () if other.line is None else (f"{other.line}:{other.column}",)
+            place = ", ".join(filter(None, (*at, step(other), short_pointer(other.pointer))))
+            yield from self._note("", f"also at {place}", "")
+        if len(others) > _MOST_PLACES:
+            yield from self._note("", f"and at {counted(len(others) - _MOST_PLACES, 'more place')}", "")
         for hint in dict.fromkeys(each.hint for each in findings if each.hint):
             yield from self._note("help: ", plain(hint), _CYAN)
 

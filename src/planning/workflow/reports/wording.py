@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from planning.errors import show
 from planning.workflow.codes import Category
-from planning.workflow.findings import Finding
+from planning.workflow.findings import Finding, plain
 
 __all__ = [
     "by_importance",
@@ -23,24 +22,9 @@ __all__ = [
     "what",
 ]
 
-_FENCE = re.compile(r"`{3,}|~{3,}")
 _RANK: Final = {category: rank for rank, category in enumerate(Category)}
-_LONGEST = 500
 _POINTER_HEAD = 60
 _POINTER_TAIL = 37
-
-
-def plain(text: str, most: int = _LONGEST) -> str:
-    r"""A text on one line of ASCII, in which nothing acts: a line break becomes ``\n``.
-
-    Args:
-        text: Any text; messages are plain already, but what they quote may not be.
-        most: The characters of it that are shown.
-    """
-    shown = text if len(text) <= most else text[: most - 3] + "..."
-    if not (shown.isascii() and shown.isprintable()):
-        shown = "".join(each if " " <= each <= "~" else ascii(each)[1:-1] for each in shown)
-    return _FENCE.sub(lambda fence: "".join(f"\\x{ord(each):02x}" for each in fence[0]), shown)
 
 
 def counted(count: int, noun: str) -> str:
@@ -49,7 +33,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def listed(errors: int, warnings: int, *, more: str = "") -> str:
-    """How many errors and warnings there are, without what there is none of.
+    """How many errors and warnings there are, omitting a count of zero.
 
     Args:
         errors: How many errors.

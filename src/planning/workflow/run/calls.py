@@ -26,10 +26,10 @@ from planning.tools.pipeline import CallPipeline
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
 from planning.workflow.executors.jobs import RemoteError
-from planning.workflow.executors.places import ExecutorLost, run_on, takes_context
+from planning.workflow.executors.places import ExecutorLost, run_on
 from planning.workflow.failures import StepError, StepFailed, WorkerLost
 from planning.workflow.model import WorkflowStep
-from planning.workflow.values import Copier
+from planning.workflow.values import Copier, Copies
 from session import Session, ToolInvoked
 
 if TYPE_CHECKING:
@@ -37,20 +37,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Call", "Caller", "Ended", "Interrupted"]
 
-_QUICK = 0.0005
 _NOT_AWAITED = re.compile(r"\bcoroutine\b|\bawait")
 _MAY_PASS = frozenset({ErrorKind.STORAGE, ErrorKind.TIMEOUT, ErrorKind.RATE_LIMIT, ErrorKind.CIRCUIT_OPEN})
 
 
 class Interrupted(Exception):
-    """A call was cut short because the run is to stop."""
+    """A call was cut short because the run stops."""
 
 
 class Ended(Exception):
-    """A tool raised what ends the program: carried through tasks, which it would end one by one.
+    """What ends the run: a tool ends the program, or the session takes no changes.
 
     Attributes:
-        error: What it raised.
+        error: What was raised. KeyboardInterrupt itself would end one task after the other.
     """
 
     def __init__(self, error: BaseException) -> None:
@@ -114,34 +113,41 @@ class Caller:
         executor: Executor | None,
         timeout: float | None,
         values: Mapping[str, Any],
+        memory: dict[str, Any],
         limiter: Callable[[], RateLimiter] | None,
         *,
         begin: Callable[[Call], None],
+        write: Callable[[], None],
+        written: Callable[[], Awaitable[None]],
         tell: Callable[[ToolInvoked], None],
         keep: Callable[[Any, str], Awaitable[Any]],
     ) -> None:
-        """Prepare.
+        """Prepare the calls of a run.
 
         Args:
             session: Where calls are published.
             executor: Where functions are run; None for here.
             timeout: The seconds of an attempt, where neither the step nor its tool says.
-            values: What every context says, with a ``MemoryView`` as its ``memory``.
+            values: What the context of every call says.
+            memory: The values that each context shows as its ``memory``.
             limiter: Gives the limiter of the tools' registry; the default registry's when None.
-            begin: Told each time when a call is about to be made or made again: it records that.
-            tell: Publishes the event of a call in its turn.
+            begin: Takes that a call is about to be made, or made again.
+            write: Writes what ``begin`` took.
+            written: The same, together with what other calls begin at the same moment.
+            tell: Takes the event of a call, to publish it in its turn.
             keep: Gives a copy of an output of a tool by this name, or refuses it.
         """
         self._session = session
         self._executor = executor
         self._timeout = timeout
         self._begin = begin
+        self._write = write
+        self._written = written
+        self._tell = tell
         self._keep = keep
         self._values = values
+        self._memory = memory
         self._limiter = limiter
-        self._plain = CallPipeline(ToolContext(session, values), limiter=limiter, timeout=timeout, tell=tell)
-        self._is_plain: dict[Tool, bool] = {}
-        self._quick: set[Tool] = set()
         self.is_broken = False
 
     async def call(self, call: Call) -> ToolResult | StepError:
@@ -149,16 +155,14 @@ class Caller:
 
         Raises:
             Interrupted: The run is to stop, and the call was cut short.
-            Ended: The tool raised what ends the program.
+            Ended: The tool ends the program, or the session takes no changes.
         """
         task = asyncio.current_task()
         started = perf_counter()
         try:
             if self._executor is None and _can_be_cancelled(call.tool):
-                result = await (self._tries(call) if call.step.retries else self._try(call))
-                self._time(call.tool, result.elapsed)
-            else:
-                result = await self._to_its_end(call)
+                return await self._tries(call)
+            return await self._to_its_end(call)
         except (Interrupted, Ended, GeneratorExit):  # the last when nobody waits for the coroutine any more
             raise
         except _Reported as report:
@@ -177,7 +181,6 @@ class Caller:
                 self.is_broken = self.is_broken or isinstance(call.lost, ExecutorLost)
                 return call.lost.error
             return _error(failed(call.tool.name, error, started, is_private=call.tool.returns_private_data))
-        return result
 
     async def _to_its_end(self, call: Call) -> ToolResult:
         """Make a call that is not cancelled when the run is to stop, but awaited.
@@ -223,12 +226,18 @@ class Caller:
         call.attempt += 1
         call.called = call.tool.idempotent  # of the others it is recorded when it is so
         self._begin(call)
+        try:
+            await self._written()
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a session may refuse a change in any way; the run raises it
+            raise Ended(error) from None
         call.is_trying = True
         try:
             inputs = call.inputs
             if call.step.retries:  # another attempt must not see what this one changes
                 inputs = Copier("the inputs of this step hold", "").copy(inputs)
-            result = await self._path(call).ainvoke(call.tool, inputs)
+            result = await self._pipeline(call).ainvoke(call.tool, inputs)
         except (KeyboardInterrupt, SystemExit) as error:
             raise Ended(error) from None
         except PrivateFailure as error:
@@ -243,36 +252,11 @@ class Caller:
         kept = await self._keep(result.value, call.tool.name)
         return result if kept is result.value else attrs.evolve(result, value=kept)
 
-    def is_quick(self, tool: Tool) -> bool:
-        """Whether a tool looks at nothing and answered at once the last time.
-
-        Then that its call begins need not be written before it is made: it is over before anybody sees it.
-        """
-        return tool in self._quick
-
-    def _time(self, tool: Tool, elapsed: float) -> None:
-        if elapsed < _QUICK and self._is_plain[tool]:
-            self._quick.add(tool)
-        else:
-            self._quick.discard(tool)
-
-    def _path(self, call: Call) -> CallPipeline:
-        """The path of a call; all that need nothing of their own share one."""
+    def _pipeline(self, call: Call) -> CallPipeline:
         tool = call.tool
-        is_plain = self._is_plain.get(tool)
-        if is_plain is None:
-            is_plain = (
-                self._executor is None
-                and tool.idempotent
-                and tool.publishes == "call"
-                and not takes_context(tool)
-            )
-            self._is_plain[tool] = is_plain
-        if is_plain:
-            return self._plain
         values = {
             **self._values,
-            "memory": self._values["memory"].again(),
+            "memory": Copies(self._memory),
             "step_id": call.step.step_id,
             "description": call.step.description,
         }
@@ -280,7 +264,8 @@ class Caller:
         runner = None
         if self._executor is not None or not tool.idempotent:
             runner = partial(self._run, call, context)
-        return CallPipeline(context, limiter=self._limiter, timeout=self._timeout, runner=runner)
+        tell = self._tell if tool.publishes == "call" else None
+        return CallPipeline(context, limiter=self._limiter, timeout=self._timeout, runner=runner, tell=tell)
 
     async def _run(
         self,
@@ -291,10 +276,11 @@ class Caller:
         seconds: float | None,
         here: Callable[[], Awaitable[Any]],
     ) -> Any:
-        """Run a function, and have it recorded that from now on it may have been called."""
+        """Record that a function may be called from now on, and run it."""
         if not call.called:
             call.called = True
             self._begin(call)
+            self._write()
         if self._executor is None or tool.publishes == "own":  # what publishes needs its session
             return await here()
 

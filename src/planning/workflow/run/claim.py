@@ -1,4 +1,4 @@
-"""The claim of a run: which run a workflow resumes, and that no other call resumes it at the same time."""
+"""The claim of a run: which run a workflow resumes, by one caller at a time, and what that run has done."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ import attrs
 
 from planning.errors import show
 from planning.tools.result import plain
-from planning.workflow.failures import WorkflowError
+from planning.workflow.failures import StepError, WorkflowError
 from planning.workflow.model import Workflow, WorkflowStep
+from planning.workflow.run.known import Known
 from planning.workflow.run.records import StepRecord, WorkflowRun, bare, states_of, written
 from session import Session
 from session.events import SessionId
 
-__all__ = ["change_of_done", "claim", "compared", "live_runs"]
+__all__ = ["MAYBE", "change_of_done", "claim", "compared", "done_and_lost", "live_runs", "lost_by_status"]
+
+MAYBE = StepError(
+    "It was interrupted and may have taken effect. Check before you continue.", code="interrupted"
+)
 
 _WHAT_IT_DID = ("description", "type", "name", "agent", "inputs", "expected_key", "output_path")
 
@@ -28,7 +33,7 @@ class _LiveRuns:
 
 
 def live_runs(session: Session) -> dict[str, WorkflowRun]:
-    """The runs of a session that are going on, by id; whoever claimed a run removes it when it ends.
+    """The runs of a session that are going on, by id. The caller that claimed a run removes it when it ends.
 
     Call this inside a transaction of the session, so that all callers get the same dict.
     """
@@ -155,3 +160,60 @@ def change_of_done(run: WorkflowRun, states: Mapping[str, StepRecord], workflow:
         if changed:
             return f"{step} and its {' and '.join(changed)} changed"
     return None
+
+
+def lost_by_status(given: Workflow, run_id: str, known: Known) -> dict[str, StepRecord]:
+    """The steps that must not run again by the statuses in a workflow, where the session has no run of it.
+
+    Raises:
+        WorkflowError: Such a step is completed: its output is not known here.
+    """
+    said: dict[str, StepRecord] = {}
+    for step in given.steps:
+        tool = None if step.status == "pending" else known.tool_of(step)
+        if tool is None or tool.idempotent:
+            continue
+        if step.status == "completed":
+            raise WorkflowError(
+                f"step {show(step.step_id)} is already completed, {tool.name} must not be called twice, and "
+                "this session does not hold that run; resume it in its own session or snapshot, or set the "
+                "status of the step to 'pending' to call it again"
+            )
+        said[step.step_id] = StepRecord(
+            run_id=run_id, step_id=step.step_id, status=step.status, at="", called=True, error=MAYBE
+        )
+    return said
+
+
+def done_and_lost(
+    steps: Mapping[str, WorkflowStep], states: Mapping[str, StepRecord], known: Known
+) -> tuple[dict[str, StepRecord], dict[str, StepRecord]]:
+    """The records of completed steps, and of steps that did not complete and must not run again, by id.
+
+    The outputs of the completed steps become known.
+
+    Args:
+        steps: The steps by id.
+        states: The newest record of each.
+        known: Where outputs are kept.
+    """
+    done: dict[str, StepRecord] = {}
+    lost: dict[str, StepRecord] = {}
+    withheld: dict[str, tuple[WorkflowStep, str]] = {}
+    for step_id, step in steps.items():
+        record = states.get(step_id)
+        if record is None:
+            continue
+        if record.status == "completed":
+            done[step_id] = record
+            if record.is_withheld:
+                withheld[step_id] = (step, record.at)
+            else:
+                known.keep(step, record.output)
+        elif record.status in {"failed", "in_progress"} and record.called:
+            tool = known.tool_of(step)
+            if tool is not None and not tool.idempotent:
+                lost[step_id] = record
+    if withheld:
+        known.remember_all(withheld)
+    return done, lost

@@ -107,7 +107,7 @@ async def arun_workflow(
             the session has no such run. Or memory ran out: then the run can be resumed.
         TypeError: An argument is of another type.
         ValueError: ``max_parallel`` or ``timeout`` is out of range.
-        ImportError: A step has a ``done_check`` or retries, and the library for it is not installed.
+        ImportError: A step has retries, and the library for them is not installed.
     """
     _check(workflow, capabilities, session, user_prompt, inputs, executor, max_parallel, timeout)
     session = Session() if session is None else session
@@ -173,7 +173,6 @@ class _Workers:
         self._steps = steps
         self._most = most
         self._tasks: dict[asyncio.Task[None], None] = {}
-        self._is_stopping = False
         self._error: BaseException | None = None
         self._over = asyncio.get_running_loop().create_future()
 
@@ -183,7 +182,6 @@ class _Workers:
         Raises:
             CancelledError: The task was cancelled; what ran has ended.
         """
-        self._steps.watch(self._fail)
         self._hire(len(self._steps.ready))
         if not self._tasks:
             self._over.set_result(None)
@@ -193,8 +191,8 @@ class _Workers:
             except asyncio.CancelledError as error:
                 self._fail(error)
         try:
-            self._steps.settle()
-            await asyncio.sleep(0)  # whoever cancels now is told so, and not that the run is completed
+            self._steps.write()
+            await asyncio.sleep(0)  # a caller that cancels now gets a CancelledError, not a completed run
         except BaseException as error:  # noqa: BLE001 - what breaks in the session, or the cancelling
             self._error = self._error or error
         if self._error is not None:
@@ -209,14 +207,10 @@ class _Workers:
 
     async def _work(self) -> None:
         steps = self._steps
-        turns = steps.turns
-        while steps.ready and not self._is_stopping and not steps.is_broken:
+        while steps.ready and self._error is None and not steps.is_broken:
             await steps.run(steps.ready.popleft())
-            if len(steps.ready) > 1:
-                self._hire(len(steps.ready) - 1)
-            if steps.turns != turns:
-                await asyncio.sleep(0)  # tools that never wait would keep everybody else from running
-                turns = steps.turns
+            self._hire(len(steps.ready) - 1)
+        await steps.written()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         del self._tasks[task]
@@ -228,6 +222,5 @@ class _Workers:
 
     def _fail(self, error: BaseException) -> None:
         self._error = self._error or error
-        self._is_stopping = True
         for task in self._tasks:
             task.cancel()

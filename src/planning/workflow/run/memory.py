@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
 from typing import Any, Literal
@@ -10,11 +10,11 @@ from typing import Any, Literal
 import attrs
 
 from planning.errors import show
-from planning.tools.result import plain, safe_text
+from planning.tools.result import field_names, plain, safe_text
 from planning.workflow.failures import StepFailed
-from planning.workflow.values import MOST_KEPT, Copier, fields_of, json_keys
+from planning.workflow.values import json_keys
 
-__all__ = ["MemoryItem", "MemoryView", "MissingValue", "extract_value", "memory_of", "spell_path"]
+__all__ = ["MemoryItem", "MissingValue", "extract_value", "memory_of", "spell_path"]
 
 _LISTED = 8
 _DIGITS = 15
@@ -43,51 +43,6 @@ class MemoryItem:
 def memory_of(items: Iterable[MemoryItem]) -> dict[str, Any]:
     """The newest value under each key."""
     return {item.key: item.value for item in items if item.key is not None and item.type != "step_skipped"}
-
-
-class MemoryView(Mapping[str, Any]):
-    """The newest values by key, read-only: each value is a copy, made when it is first read.
-
-    So whoever changes a value changes only what this view shows.
-    """
-
-    __slots__ = ("_copies", "_values")
-
-    def __init__(self, values: dict[str, Any]) -> None:
-        """Show a dict, also what is put into it later."""
-        self._values = values
-        self._copies: dict[str, tuple[Any, Any]] = {}
-
-    def again(self) -> MemoryView:
-        """The same values, for another reader: with copies of its own."""
-        return MemoryView(self._values)
-
-    def __getitem__(self, key: str) -> Any:
-        """A copy of the newest value under a key, the same one each time.
-
-        Raises:
-            KeyError: There is none.
-            StepFailed: It is too large to be copied.
-        """
-        value = self._values[key]
-        known, copied = self._copies.get(key, (None, None))
-        if known is not value:
-            subject = f"the value under {show(key)}"
-            copier = Copier(f"{subject} holds", f"{subject} is too large to be read", most=MOST_KEPT)
-            copied = copier.copy(value)
-            self._copies[key] = value, copied
-        return copied
-
-    def __iter__(self) -> Iterator[str]:
-        """The keys of this moment: other threads may add some meanwhile."""
-        return iter(list(self._values))
-
-    def __len__(self) -> int:
-        """How many keys there are."""
-        return len(self._values)
-
-    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
-        return dict, (dict(self._values),)  # in another process it is what it was when it was sent
 
 
 class MissingValue(StepFailed, LookupError):
@@ -152,7 +107,7 @@ def _inside(value: Any, part: str | int) -> Any:
         if type(index) is not int or index < 0:
             raise LookupError
         return value[index]
-    if part in (fields_of(value) or ()):
+    if part in (field_names(value) or ()):
         return getattr(value, str(part))
     raise LookupError
 
@@ -167,7 +122,7 @@ def _there(value: Any) -> str:
         return "is null"
     if isinstance(value, (list, tuple, set, frozenset)):
         return f"has {len(value)} item{'' if len(value) == 1 else 's'}"
-    names = list(value) if isinstance(value, Mapping) else fields_of(value)
+    names = list(value) if isinstance(value, Mapping) else field_names(value)
     if names:
         listed = ", ".join(_shown(name) for name in names[:_LISTED])
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""

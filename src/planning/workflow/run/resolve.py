@@ -108,22 +108,22 @@ class Values:
         copier.spend(-len(text))
         for found in parse_references(text, self._ids):
             if isinstance(found, NoReference):
-                told = show(text[found.start : found.end])
-                raise MissingValue(f"{told} is no reference; write ${{STEP.output}} or ${{{PROMPT}}}")
+                shown = show(text[found.start : found.end])
+                raise MissingValue(f"{shown} is not a reference; write ${{STEP.output}} or ${{{PROMPT}}}")
             value = self._value(found, text)
             if found.start == 0 and found.end == len(text):
                 return copier.copy(value)
             if type(value) is str:
-                told = value
+                shown = value
             elif id(value) in texts:
-                told = texts[id(value)][1]
+                shown = texts[id(value)][1]
             else:
                 Copier(_HOLD, _TOO_LARGE, most=copier.most).copy(value)
-                told = text_of(value)
-                texts[id(value)] = value, told
+                shown = text_of(value)
+                texts[id(value)] = value, shown
             between = text[end : found.start].replace(LITERAL_MARK, MARK)
-            copier.spend(getsizeof(between) + getsizeof(told))
-            parts += [between, told]
+            copier.spend(getsizeof(between) + getsizeof(shown))
+            parts += [between, shown]
             end = found.end
         parts.append(text[end:].replace(LITERAL_MARK, MARK))
         whole = "".join(parts)
@@ -137,19 +137,19 @@ class Values:
         if reference.step_id in self._parts:
             return self._part(reference, reference.step_id, text)
         if reference.step_id not in self._outputs:
-            told = show(text[reference.start : reference.end])
+            shown = show(text[reference.start : reference.end])
             step = show(reference.step_id)[1:-1]
             if reference.step_id not in self._ids.all:
-                raise MissingValue(f"{told} names no step of the workflow")
+                raise MissingValue(f"{shown} names no step of the workflow")
             state = self._states.get(reference.step_id)
             if state is not None and state.status == "completed":
                 raise MissingValue(
-                    f"{told} has no value: what step {step} gave is not known; let {step} store it under an "
+                    f"{shown} has no value: the output of step {step} is not known; store it under an "
                     "expected_key"
                 )
             raise MissingValue(
-                f"{told} has no value: step {step} gave no output; let this step depend on it, or leave the "
-                "reference out"
+                f"{shown} has no value: step {step} gave no output; let this step depend on it, or remove "
+                "the reference"
             )
         if not reference.path:
             return self._outputs[reference.step_id]
@@ -162,8 +162,8 @@ class Values:
         path, value = self._parts[step_id]
         kept = f"{show(step_id)[1:-1]}.output{spell_path(path)}"
         if tuple(map(str, reference.path[: len(path)])) != path:
-            told = show(text[reference.start : reference.end])
-            raise MissingValue(f"{told} has no value: only {kept} was kept; refer to that")
+            shown = show(text[reference.start : reference.end])
+            raise MissingValue(f"{shown} has no value: only {kept} was kept; refer to that")
         return extract_value(
             value, reference.path[len(path) :], name=kept, tells=step_id not in self._private
         )
@@ -177,12 +177,12 @@ def text_of(value: Any) -> str:
     """
     if isinstance(value, str):
         return str(value)
-    told = plain(value)
+    shown = plain(value)
     if _has_long_number(value):
         raise MissingValue(
             "a number of more than 3,000 digits cannot be part of a text; pass it on as a whole"
         )
-    return told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
+    return shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
 
 
 def _has_long_number(value: Any) -> bool:

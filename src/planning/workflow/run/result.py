@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Literal
 
 import attrs
@@ -12,19 +11,11 @@ import attrs
 from planning.tools.result import plain
 from planning.workflow.failures import StepError
 from planning.workflow.model import Workflow
-from planning.workflow.run.memory import MemoryView
 from planning.workflow.run.records import StepRecord, WorkflowRun, workflow_of
+from planning.workflow.wire.build import document_of
 from session import Session
 
 __all__ = ["WorkflowResult"]
-
-
-def _read_only(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    return MappingProxyType(dict(given))
-
-
-def _copies(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    return MemoryView(dict(given))
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -42,9 +33,9 @@ class WorkflowResult:
     """
 
     status: Literal["completed", "failed"]
-    outputs: Mapping[str, Any] = attrs.field(converter=_copies, repr=False)
-    memory: Mapping[str, Any] = attrs.field(converter=_copies, repr=False)
-    errors: Mapping[str, StepError] = attrs.field(converter=_read_only)
+    outputs: Mapping[str, Any] = attrs.field(repr=False)
+    memory: Mapping[str, Any] = attrs.field(repr=False)
+    errors: Mapping[str, StepError]
     warnings: tuple[str, ...] = ()
     session: Session = attrs.field(repr=False)
     _run: WorkflowRun = attrs.field(repr=False)
@@ -57,8 +48,6 @@ class WorkflowResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain dictionaries and lists, ready for JSON."""
-        from planning.workflow.wire.build import document_of  # noqa: PLC0415 - it needs the readers of documents
-
         errors = {
             step_id: {"message": error.message, "user_message": error.user_message, "code": error.code}
             for step_id, error in self.errors.items()

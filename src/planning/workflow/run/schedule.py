@@ -27,7 +27,7 @@ class Schedule:
 
         Raises:
             WorkflowError: An id stands twice, a step depends on one that does not exist, steps depend on
-                each other in a circle, or a step says something impossible.
+                each other in a cycle, or a step is impossible.
         """
         for step in workflow.steps:
             _check_step(step)
@@ -35,7 +35,7 @@ class Schedule:
         known = set(ids)
         if len(known) < len(ids):
             twice = next(step_id for step_id, count in Counter(ids).items() if count > 1)
-            raise WorkflowError(f"two steps have the id {show(twice)}; give each an id of its own")
+            raise WorkflowError(f"two steps have the id {show(twice)}; give each its own id")
         self._dependents: dict[str, list[str]] = {step_id: [] for step_id in ids}
         self._sorter: TopologicalSorter[str] = TopologicalSorter()
         for step in workflow.steps:
@@ -43,7 +43,7 @@ class Schedule:
                 if other not in known:
                     raise WorkflowError(
                         f"step {show(step.step_id)} depends on {show(other)}, which does not exist; add that "
-                        "step, or leave the dependency out"
+                        "step, or remove the dependency"
                     )
                 self._dependents[other].append(step.step_id)
             self._sorter.add(step.step_id, *step.depends_on)
@@ -51,8 +51,8 @@ class Schedule:
             self._sorter.prepare()
         except CycleError as error:
             raise WorkflowError(
-                f"the steps depend on each other in a circle: {_spell(error.args[1][::-1])}; leave one "
-                "dependency out"
+                f"the steps depend on each other in a cycle: {_spell(error.args[1][::-1])}; remove one "
+                "dependency"
             ) from None
 
     def ready(self) -> tuple[str, ...]:
@@ -75,33 +75,33 @@ class Schedule:
         return todo
 
 
-def _spell(circle: Sequence[str]) -> str:
-    """A circle of steps, of a long one only its ends."""
-    names = [show(step_id)[1:-1] for step_id in circle]
+def _spell(cycle: Sequence[str]) -> str:
+    """A cycle of steps as text; of a long one only its ends."""
+    names = [show(step_id)[1:-1] for step_id in cycle]
     if len(names) > _LISTED:
         names = [*names[: _LISTED - 2], f"... ({len(names) - _LISTED} more)", *names[-2:]]
     return " -> ".join(names)
 
 
 def _check_step(step: WorkflowStep) -> None:
-    """Refuse what a workflow that was made by hand may say, and a document cannot."""
+    """Refuse what a workflow in Python code can say and a document cannot."""
     if step.type is not None and step.type not in _TYPES:
-        told = unknown_option(step.type, _TYPES)
+        problem = unknown_option(step.type, _TYPES)
     elif (step.type is None) is not (step.name is None):
-        told = "type and name belong together: give both, or neither"
+        problem = "type and name belong together: give both, or neither"
     elif step.name is not None and step.agent is not None:
-        told = f"it names the {step.type} {show(step.name)} and the agent {show(step.agent)}; keep one"
+        problem = f"it names the {step.type} {show(step.name)} and the agent {show(step.agent)}; keep one"
     elif step.inputs and step.name is None and step.agent is None:
-        told = "it has inputs and calls nothing; name its tool, handler or agent, or remove the inputs"
+        problem = "it has inputs and calls nothing; name its tool, handler or agent, or remove the inputs"
     elif step.on_failure not in _ON_FAILURE:
-        told = unknown_option(step.on_failure, _ON_FAILURE)
+        problem = unknown_option(step.on_failure, _ON_FAILURE)
     elif type(step.retries) is not int or step.retries < 0:
-        told = f"retries must be a whole number of at least 0, got {step.retries!r}"
+        problem = f"retries must be a whole number of at least 0, got {step.retries!r}"
     else:
         try:
             check_timeout(step.timeout)
         except ValueError as error:
-            told = str(error)
+            problem = str(error)
         else:
             return
-    raise WorkflowError(f"step {show(step.step_id)}: {told}")
+    raise WorkflowError(f"step {show(step.step_id)}: {problem}")

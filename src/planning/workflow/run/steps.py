@@ -1,11 +1,13 @@
-"""The steps of one run: what becomes of each, recorded in the session and shown in its Plan."""
+"""The steps of one run: which are ready, what each came to, and how that is written into the session."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Executor
-from functools import partial
+from functools import cached_property, partial
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -16,24 +18,23 @@ from planning.tools.guard import Retry
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
 from planning.workflow.capabilities import Capabilities
-from planning.workflow.conditions import ConditionInvalid, is_done, require_conditions
+from planning.workflow.conditions import ConditionInvalid, is_done
 from planning.workflow.failures import StepError, StepFailed
 from planning.workflow.model import Workflow, WorkflowStatus, WorkflowStep
 from planning.workflow.references import StepIds
 from planning.workflow.run.callables import Callables, key_of, task_of
 from planning.workflow.run.calls import Call, Caller, Interrupted
-from planning.workflow.run.claim import compared
-from planning.workflow.run.earlier import MAYBE, said_by, taken_over
-from planning.workflow.run.journal import Change, Journal
+from planning.workflow.run.claim import MAYBE, compared, done_and_lost, lost_by_status
 from planning.workflow.run.known import Known
-from planning.workflow.run.memory import MemoryItem, MemoryView, extract_value
-from planning.workflow.run.mirror import PlanMirror
-from planning.workflow.run.records import RunChanged, StepRecord, WorkflowRun, now, states_of
+from planning.workflow.run.memory import MemoryItem, extract_value
+from planning.workflow.run.mirror import RunMirror, StepMark
+from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, now, states_of
 from planning.workflow.run.resolve import Values
 from planning.workflow.run.result import WorkflowResult
 from planning.workflow.run.schedule import Schedule
-from planning.workflow.values import off_loop
+from planning.workflow.values import Copies, off_loop
 from session import Session
+from session.events import SessionEvent
 
 __all__ = ["Steps"]
 
@@ -46,7 +47,11 @@ _NOT_AGAIN = (
 
 
 class Steps:
-    """What is ready, what is done, and the one place where a step's state changes.
+    """The steps of one run; the one place where a step's state changes.
+
+    Changes wait in a list until ``write`` makes one transaction of them: of those that several steps made
+    in the same turn of the event loop. That a step begins, and all that was before, is written before its
+    tool is called.
 
     Attributes:
         ready: The steps that can be run now, in the order in which they became so.
@@ -60,10 +65,10 @@ class Steps:
         executor: Executor | None,
         timeout: float | None,
     ) -> None:
-        """Look at a workflow; nothing is changed yet.
+        """Read a workflow; nothing changes yet.
 
         Raises:
-            WorkflowError: Its steps can be brought into no order, or one says something impossible.
+            WorkflowError: Its steps have no order, or a step is impossible.
             ImportError: A library is missing that a step needs.
         """
         workflow = run.workflow
@@ -72,50 +77,44 @@ class Steps:
         self._session = session
         self._schedule = Schedule(workflow)
         self._steps = {step.step_id: step for step in workflow.steps}
-        if any(step.done_check is not None for step in workflow.steps):
-            require_conditions()
         if any(step.retries for step in workflow.steps):
-            Retry()  # it says what to install
+            Retry()  # its ImportError says what to install
         self._callables = Callables(capabilities)
-        self._mirror = PlanMirror(session, workflow, run.user_prompt)
-        self._journal = Journal(session, self._mirror)
+        self._mirror = RunMirror(session, workflow, run.user_prompt)
         self._handed_out: set[str] = set()
         self._states: dict[str, StepRecord] = {}
-        self._known = known = Known(session, self._callables)
+        self._known = Known(session, self._callables)
         self._warnings: list[str] = []
-        self._values = Values(
-            known.outputs, run.user_prompt, StepIds(self._steps), known.private, self._states, known.parts
-        )
-        told = {"goal": workflow.goal, "user_prompt": run.user_prompt, "memory": MemoryView(known.memory)}
+        self._waiting: list[tuple[SessionEvent, MemoryItem | None, StepMark | None]] = []
         self._caller = Caller(
             session,
             executor,
             timeout,
-            told,
+            {"goal": workflow.goal, "user_prompt": run.user_prompt},
+            self._known.memory,
             capabilities.limiter,
             begin=self._begun,
-            tell=self._journal.tell,
-            keep=known.take,
+            write=self.write,
+            written=self.written,
+            tell=self._tell,
+            keep=self._known.take,
         )
 
     @property
     def is_broken(self) -> bool:
-        """Whether the executor runs nothing any more."""
+        """Whether the executor takes no more jobs."""
         return self._caller.is_broken
 
-    @property
-    def turns(self) -> int:
-        """How often changes were written; when that goes up, the event loop is to have its turn."""
-        return self._journal.turns
-
-    def watch(self, failed: Callable[[BaseException], object]) -> None:
-        """Have somebody told when changes cannot be written any more."""
-        self._journal.failed = failed
+    @cached_property
+    def _values(self) -> Values:
+        known = self._known
+        ids = StepIds(self._steps)
+        return Values(known.outputs, self._run.user_prompt, ids, known.private, self._states, known.parts)
 
     # The run
 
-    def begin(self, given: Workflow | None, live: Iterable[WorkflowRun] = ()) -> None:
-        """Begin the run, or go on with it.
+    def begin(self, given: Workflow | None, live: Iterable[WorkflowRun]) -> None:
+        """Begin the run, or resume it.
 
         Args:
             given: What a new run runs, with the statuses in it; None for a run that was begun before.
@@ -125,7 +124,7 @@ class Steps:
             WorkflowError: A new run would call again what must not be called twice.
         """
         session, run = self._session, self._run
-        found = {} if given is None else said_by(given, run.run_id, self._known)
+        found = {} if given is None else lost_by_status(given, run.run_id, self._known)
         with session.transaction() as transaction:
             others = [each for each in live if each.run_id != run.run_id]
             going_on = {each.run_id for each in others}
@@ -135,43 +134,56 @@ class Steps:
                 found = states_of(run.run_id, session.select_all(StepRecord))
             else:
                 for key, value in run.inputs.items():
-                    transaction.dispatch(
-                        MemoryItem(type="input", key=key, value=value, created_at=self._journal.now())
-                    )
+                    transaction.dispatch(MemoryItem(type="input", key=key, value=value, created_at=now()))
             self._known.recall()
             self._known.count(run.inputs.values())
-            earlier = taken_over(self._steps, found, self._known)
-            self._states |= {**earlier.done, **earlier.lost}
+            done, lost = done_and_lost(self._steps, found, self._known)
+            self._states |= {**done, **lost}
             marks: dict[str, tuple[StepStatus, str | None]] = {
-                **dict.fromkeys(earlier.done, ("done", "Done before")),
-                **dict.fromkeys(earlier.lost, ("blocked", None)),
+                **dict.fromkeys(done, ("done", "Done before")),
+                **dict.fromkeys(lost, ("blocked", None)),
             }
             self._mirror.begin(transaction, marks, ended, others, is_new=given is not None)
             before = next((each.workflow for each in ended if each.run_id == run.run_id), run.workflow)
-            old, new = (compared(before), compared(run.workflow)) if earlier.lost else ({}, {})
-            for step_id, record in earlier.lost.items():
+            old, new = (compared(before), compared(run.workflow)) if lost else ({}, {})
+            for step_id, record in lost.items():
                 if old.get(step_id) != new.get(step_id):
                     self._warnings.append(_NOT_AGAIN.format(show(step_id)))
                 self._fail(self._steps[step_id], record.error or MAYBE, called=True)
-            self._journal.write()
+            self.write()
         self._advance()
 
-    def settle(self) -> None:
-        """Write all changes."""
-        self._journal.write()
+    def write(self) -> None:
+        """Write the changes that wait, as one transaction. When the session refuses them, they still wait."""
+        waiting = self._waiting
+        if not waiting:
+            return
+        with self._session.transaction() as transaction:
+            for event, item, _ in waiting:
+                transaction.publish(event)
+                if item is not None:
+                    transaction.dispatch(item)
+            self._mirror.mark(transaction, [mark for _, _, mark in waiting if mark is not None])
+        self._waiting = []
+
+    async def written(self) -> None:
+        """Wait until what waits now is written, together with what other steps change in the same turn."""
+        waiting = self._waiting
+        await asyncio.sleep(0)
+        if waiting is self._waiting:  # else another step has written it
+            self.write()
 
     def stop(self) -> None:
-        """The run is cut short: what still counts as running is no longer so."""
-        self._journal.write()
+        """Record that the run is cut short: what still counts as running was interrupted."""
+        self._waiting = []  # the session refused these
         for step_id, record in list(self._states.items()):
             if record.status == "in_progress":
                 step = self._steps[step_id]
                 self._interrupted(step, self._known.tool_of(step), called=record.called)
-        self._journal.write()
+        self.write()
 
     def end(self) -> WorkflowResult:
-        """Close the run, and say what came of it."""
-        self._journal.write()
+        """Close the run, all of whose changes are written, and make its result."""
         unborne = any(
             record.status == "failed" and self._steps[step_id].on_failure == "fail"
             for step_id, record in self._states.items()
@@ -190,18 +202,18 @@ class Steps:
             if not failed:
                 self._mirror.finish(transaction)
             transaction.publish(RunChanged(self._run, session_id=self._session.session_id))
-        self._warnings += self._mirror.warnings
         outputs = self._known.outputs
+        errors = {
+            step_id: record.error
+            for step_id in self._steps
+            if (record := self._states.get(step_id)) is not None and record.error is not None
+        }
         return WorkflowResult(
             status="failed" if failed else "completed",
-            outputs={step_id: outputs[step_id] for step_id in self._steps if step_id in outputs},
-            memory=self._known.memory,
-            errors={
-                step_id: self._states[step_id].error
-                for step_id in self._steps
-                if step_id in self._states and self._states[step_id].error is not None
-            },
-            warnings=tuple(self._warnings),
+            outputs=Copies({step_id: outputs[step_id] for step_id in self._steps if step_id in outputs}),
+            memory=Copies(dict(self._known.memory)),
+            errors=MappingProxyType(errors),
+            warnings=(*self._warnings, *self._mirror.warnings),
             session=self._session,
             run=self._run,
             states=self._states,
@@ -211,49 +223,50 @@ class Steps:
 
     async def run(self, step: WorkflowStep) -> None:
         """Run a step that is ready, and make ready what waits for it."""
-        if not self._is_done(step):
-            try:
-                await self._carry_out(step)
-            except StepFailed as error:
-                self._fail(step, error.error)
+        is_called = False
+        try:
+            is_called = not self._is_skipped(step) and await self._carry_out(step)
+        except StepFailed as error:
+            self._fail(step, error.error)
+        if not is_called:
+            await self.written()  # a call waits before it is made: no step keeps the event loop to itself
         self._advance()
 
-    async def _carry_out(self, step: WorkflowStep) -> None:
+    async def _carry_out(self, step: WorkflowStep) -> bool:
+        """Do what a step says, and say whether it made a call."""
         tool = self._callables.find(step)
         if tool is None:
             output = await self._known.take(step.description, f"step {show(step.step_id)[1:-1]}")
             self._complete(step, None, None, output, "Thought through")
-        else:
-            inputs = await off_loop(partial(self._values.resolve, step.inputs)) if step.inputs else {}
-            await self._call(step, tool, inputs or task_of(step, tool))
-
-    async def _call(self, step: WorkflowStep, tool: Tool, inputs: dict[str, Any]) -> None:
-        call = Call(step, tool, inputs)
+            return False
+        inputs = await off_loop(partial(self._values.resolve, step.inputs)) if step.inputs else {}
+        call = Call(step, tool, inputs or task_of(step, tool))
         try:
             outcome = await self._caller.call(call)
         except Interrupted:
             self._interrupted(step, tool, called=call.called)
-            return
+            return True
         if isinstance(outcome, ToolResult):
             self._complete(step, tool, call, outcome.value, "Done" if outcome.is_private else outcome.message)
         else:
             self._fail(step, outcome, attempt=call.attempt, called=call.called)
+        return True
 
-    def _is_done(self, step: WorkflowStep) -> bool:
-        """Whether a step's own condition says that there is nothing to do; then it is skipped."""
+    def _is_skipped(self, step: WorkflowStep) -> bool:
+        """Whether a step's own condition says that there is nothing to do; then it is recorded as skipped."""
         if step.done_check is None:
             return False
         tool = self._known.tool_of(step)
         key = key_of(step, tool)
-        self._journal.write()
+        self.write()
         self._known.recall()
         try:
             if not is_done(step.done_check, self._known.memory, key):
                 return False
         except ConditionInvalid as error:
-            self._warnings.append(f"step {step.step_id}: its done_check was left out of account: {error}")
+            self._warnings.append(f"step {step.step_id}: done_check ignored: {error}")
             return False
-        item = MemoryItem(type="step_skipped", key=key, step_id=step.step_id, created_at=self._journal.now())
+        item = MemoryItem(type="step_skipped", key=key, step_id=step.step_id, created_at=now())
         self._known.remember(step, self._known.memory)
         withheld = step.step_id not in self._known.outputs or self._known.is_private(step)
         output = None if withheld else self._known.outputs[step.step_id]
@@ -268,37 +281,25 @@ class Steps:
     ) -> None:
         key = key_of(step, tool)
         private = tool is not None and tool.returns_private_data
+        called: dict[str, Any] = {} if call is None else {"attempt": call.attempt, "called": True}
         try:
             stored = output
             if step.output_path is not None:
                 stored = extract_value(output, step.output_path, tells=not private)
         except StepFailed as error:
-            self._fail(step, error.error, attempt=call.attempt if call else 0, called=call is not None)
+            self._fail(step, error.error, **called)
             return
         item = None
         if key is not None:
             self._known.store(key, stored)
             item = MemoryItem(
-                type="step_result",
-                key=key,
-                value=stored,
-                step_id=step.step_id,
-                created_at=self._journal.now(),
+                type="step_result", key=key, value=stored, step_id=step.step_id, created_at=now()
             )
         self._known.outputs[step.step_id] = output
         if private:
             self._known.private.add(step.step_id)
-        self._change(
-            step,
-            "completed",
-            "done",
-            note,
-            item,
-            attempt=call.attempt if call else 0,
-            called=call is not None,
-            output=None if private else output,
-            is_withheld=private,
-        )
+        kept = None if private else output
+        self._change(step, "completed", "done", note, item, output=kept, is_withheld=private, **called)
         self._schedule.done(step.step_id)
 
     def _fail(self, step: WorkflowStep, error: StepError, *, attempt: int = 0, called: bool = False) -> None:
@@ -316,53 +317,44 @@ class Steps:
                     self._change(
                         self._steps[step_id], "pending", "blocked", note, skipped=skipped, after=step.step_id
                     )
-        self._journal.write()
+        self.write()
 
     def _interrupted(self, step: WorkflowStep, tool: Tool | None, *, called: bool) -> None:
         if called and tool is not None and not tool.idempotent:
             self._fail(step, MAYBE, called=True)
         else:
             self._change(step, "pending", "pending", _STOPPED)
-            self._journal.write()
 
     def _begun(self, call: Call) -> None:
-        """A call is about to be made, or made again."""
+        """Take that a call is about to be made, or made again, or that its function may run now."""
         note = f"Attempt {call.attempt}" if call.attempt > 1 else None
-        fields: dict[str, Any] = {"attempt": call.attempt, "called": call.called}
-        change = partial(self._changed, call.step, "in_progress", "in_progress", note, **fields)
-        if self._caller.is_quick(call.tool):
-            self._journal.begin(call.step.step_id, change)
-        else:
-            self._journal.change(change())
-            self._journal.write()
+        before = self._states.get(call.step.step_id)
+        is_shown = note is None and before is not None and before.status == "in_progress"
+        mark: StepStatus | None = None if is_shown else "in_progress"
+        self._change(call.step, "in_progress", mark, note, attempt=call.attempt, called=call.called)
 
-    def _change(self, step: WorkflowStep, *change: Any, **fields: Any) -> None:
-        """Write a change of a step; see ``_changed``."""
-        self._journal.change(self._changed(step, *change, **fields))
+    def _tell(self, event: SessionEvent) -> None:
+        """Publish an event behind the changes that wait."""
+        self._waiting.append((event, None, None))
 
-    def _changed(
+    def _change(
         self,
         step: WorkflowStep,
         status: WorkflowStatus,
-        mark: StepStatus,
+        mark: StepStatus | None,
         note: str | None,
         item: MemoryItem | None = None,
         **fields: Any,
-    ) -> Change:
-        """Say what a step is now: its record, what it remembers and its mark in the plan are one change."""
+    ) -> None:
+        """Change a step: its record, what it stores and its mark in the plan are written as one."""
         step_id = step.step_id
-        record = StepRecord(
-            run_id=self._run.run_id, step_id=step_id, status=status, at=self._journal.now(), **fields
-        )
-        before = self._states.get(step_id)
-        is_known = status == "in_progress" and note is None and before is not None and before.status == status
+        record = StepRecord(run_id=self._run.run_id, step_id=step_id, status=status, at=now(), **fields)
         self._states[step_id] = record
-        return Change(record, None if is_known else mark, note, item)
-
-    # What was before
+        shown: StepMark | None = None if mark is None else (step_id, mark, note)
+        self._waiting.append((StepChanged(record, session_id=self._session.session_id), item, shown))
 
     def _advance(self) -> None:
-        """Let what has become ready be run; what was done before is passed over."""
+        """Make ready what waits for nothing any more; pass over what was done before."""
         while found := self._schedule.ready():
             self._handed_out.update(found)
             for step_id in found:

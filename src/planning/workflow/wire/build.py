@@ -25,7 +25,7 @@ _WHOLE = ("status", "created_at", "completed_at", "owner", "can_modify")
 
 
 def draft_steps(form: Form) -> list[Draft]:
-    """The steps as far as they can be read; what is no object is left out."""
+    """The steps as far as they can be read; what is not an object is omitted."""
     prefix, is_single = form.steps_path, form.is_single
     drafts = []
     for index, step in enumerate(form.steps):
@@ -142,7 +142,7 @@ def _made(draft: Draft) -> WorkflowStep:
 def dump_workflow(workflow: Workflow) -> str:
     """Write a workflow as canonical JSON of version 2, which reads back equal.
 
-    The fields stand in the order of the schema, those that say nothing are left out, and the text is
+    The fields are in the order of the schema, those with default values are omitted, and the text is
     ASCII, indented by two spaces, with a line break at its end.
 
     Args:

@@ -1,4 +1,4 @@
-"""Which format a document has, and where in it the steps stand."""
+"""Which format a document has, and where its steps are."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLAN: Final = Wanted(
     item="step_id",
     fields=frozenset(_FIELDS.split()),
 )
-"""What tells a plan document from other JSON."""
+"""What distinguishes a plan document from other JSON."""
 
 _WRAPPERS: Final = ("plan", "workflow")
 _STEP_FIELDS: Final = frozenset(
@@ -45,13 +45,13 @@ class Form:
     """How a document is written.
 
     Attributes:
-        version: The format; None where it is none that is known.
+        version: The format; None where it is unknown.
         document: What the schema of that format validates.
-        path: Where that stands in what was read.
-        steps: The steps, without their fields that are null; empty where there is no list of them.
-        steps_path: Where the list stands in what was read; for a single step, where that stands.
+        path: Where that is in the value that was read.
+        steps: The steps, without their fields that are null; empty where there is no list.
+        steps_path: Where the list is in the value that was read; for a single step, where that is.
         is_single: Whether a single step was given.
-        found: What was remarkable, or why there is no version.
+        found: The warnings, or why there is no version.
     """
 
     version: int | None
@@ -63,14 +63,14 @@ class Form:
     found: tuple[Found, ...] = ()
 
     def step_path(self, index: int) -> Path:
-        """Where a step stands in what was read."""
+        """Where a step is in the value that was read."""
         return self.steps_path if self.is_single else (*self.steps_path, index)
 
 
 def form_of(value: Any) -> Form:
-    """Tell the format of a document by what it looks like.
+    """Determine the format of a document from its fields.
 
-    A field that is null is absent: models that must write every field write null where they mean nothing.
+    A field that is null is absent: models that must write every field write null for those they do not use.
 
     Args:
         value: A JSON array or object.
@@ -82,23 +82,23 @@ def form_of(value: Any) -> Form:
         wrapper = _wrapper(value)
         if wrapper is None:
             break
-        told = f"the plan stood in the field {wrapper}; other fields beside it were passed over"
+        message = f"the plan was in the field {wrapper}; other fields were ignored"
         path = (*path, wrapper)
-        found = found or (Found("wrapped_plan", told, "send the plan itself", path, at_key=True),)
+        found = found or (Found("wrapped_plan", message, "send the plan itself", path, at_key=True),)
         value = _given(value[wrapper])
     if isinstance(value, list):
         return _of_steps(value, path, found)
     if "schema_version" in value:
         return _of_version(value, path, found)
     if "steps" not in value and ("step_id" in value or len(_STEP_FIELDS & value.keys()) >= _MARKS):
-        told = "a single step was read as a plan of one step"
-        found += (Found("single_step", told, "send a list of steps", path),)
+        message = "a single step was read as a plan of one step"
+        found += (Found("single_step", message, "send a list of steps", path),)
         is_newer = not _OLDER_FIELDS & value.keys()
         return attrs.evolve(_of_steps([value], path, found, is_newer=is_newer), is_single=True)
     steps = _list(value, "steps")
     if steps and not any(is_numbered(step) for step in steps):
-        told = "the object says no schema_version; version 2 was assumed"
-        found += (Found("assumed_version", told, 'add "schema_version": 2', path),)
+        message = "the object has no schema_version; version 2 was assumed"
+        found += (Found("assumed_version", message, 'add "schema_version": 2', path),)
     if "steps" in value:
         found += _ignored(value, path)
         value = {"goal": "", **{name: value[name] for name in schema(2)["properties"] if name in value}}
@@ -111,8 +111,8 @@ def _ignored(value: Mapping[str, Any], path: Path) -> tuple[Found, ...]:
     if not others:
         return ()
     names = ", ".join(map(show, others[:_MOST_SHOWN])) + (" and more" if len(others) > _MOST_SHOWN else "")
-    told = f"{names} beside the steps {'is' if len(others) == 1 else 'are'} ignored"
-    return (Found("ignored_field", told, "send the plan alone", (*path, others[0]), at_key=True),)
+    message = f"{names} beside the steps {'is' if len(others) == 1 else 'are'} ignored"
+    return (Found("ignored_field", message, "send the plan alone", (*path, others[0]), at_key=True),)
 
 
 def _newer(document: Mapping[str, Any], path: Path, found: tuple[Found, ...]) -> Form:
@@ -134,14 +134,14 @@ def _of_steps(steps: list[Any], path: Path, found: tuple[Found, ...], *, is_newe
 def _of_version(value: Mapping[str, Any], path: Path, found: tuple[Found, ...]) -> Form:
     version = value["schema_version"]
     if isinstance(version, bool) or not isinstance(version, (int, float)) or version not in VERSIONS:
-        told = f"schema version {_spelled(version)} is unknown"
-        unknown = Found("unknown_version", told, "send 2, or an array of steps", (*path, "schema_version"))
+        message = f"schema version {_spelled(version)} is unknown"
+        unknown = Found("unknown_version", message, "send 2, or an array of steps", (*path, "schema_version"))
         return Form(None, None, path, [], path, found=(*found, unknown))
     if version == 1:
         name = next((each for each in ("steps", "plan") if isinstance(value.get(each), list)), None)
         if name is None:
-            told = "schema version 1 is an array of steps"
-            missing = Found("missing_field", told, "send the array itself", path)
+            message = "schema version 1 is an array of steps"
+            missing = Found("missing_field", message, "send the array itself", path)
             return Form(None, None, path, [], path, found=(*found, missing))
         return _of_steps(value[name], (*path, name), found)
     return _newer(value, path, found)

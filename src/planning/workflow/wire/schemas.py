@@ -42,7 +42,7 @@ def validator(version: int, part: str | None = None) -> jsonschema_rs.Validator:
 
     Args:
         version: 1 or 2.
-        part: One of the schema's own definitions; the whole document when left out.
+        part: One of the schema's own definitions; by default the whole document.
     """
     import jsonschema_rs
 

@@ -1,4 +1,4 @@
-"""What a document breaks in the schema of its format, in words that say what to send."""
+"""What a document breaks in the schema of its format, with messages that say what to send."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ _MEANT: Final = {
     "output": "outputs",
     "objective": "goal",
 }
-"""Names that others have for the fields."""
+"""Other common names of the fields."""
 _CALLED: Final = {"tool": "tool", "tool_name": "tool", "handler": "handler"}
-"""Names that others have for type and name together, and the type that they say."""
+"""Fields of other formats that mean type and name together, and the type that they mean."""
 
 
 def check_shape(form: Form) -> list[Found]:
@@ -61,8 +61,8 @@ def check_shape(form: Form) -> list[Found]:
         return []
     found = list(islice(_errors(form), MOST_ERRORS + 1))
     if len(found) > MOST_ERRORS:
-        told = "more is wrong than is written out"
-        found[MOST_ERRORS] = Found("too_many_errors", told, "mend the others first", form.path)
+        message = "there are more errors than are listed"
+        found[MOST_ERRORS] = Found("too_many_errors", message, "fix the errors above first", form.path)
     return found
 
 
@@ -83,7 +83,7 @@ def _errors(form: Form) -> Iterator[Found]:
 
 
 def _of_step(version: int, part: str, step: Any, path: Path) -> Iterator[Found]:
-    """The errors of one step, whose lists are looked at in pieces: each wrong item is an error."""
+    """The errors of one step, whose lists are validated in pieces: each wrong item is an error."""
     checked = validator(version, part)
     if checked.is_valid(step):
         return
@@ -106,7 +106,7 @@ def _outline(fields: Mapping[str, Any], version: int, part: str | None = None) -
     Args:
         fields: The object.
         version: The format.
-        part: One of the schema's own definitions; the whole document when left out.
+        part: One of the schema's own definitions; by default the whole document.
     """
     whole = schema(version)
     parts = [whole] if part is None else [whole["$defs"].get(name, {}) for name in ("step", "numbered_step")]
@@ -139,15 +139,15 @@ def _worded(error: jsonschema_rs.ValidationError, prefix: Path, version: int) ->
     field = str(path[-1]) if path else ""
     if "dependentSchemas" in place:
         one, other = ("agent", "tool") if field == "tool" else ("agent", "type and name")
-        told = f"{field} stands beside agent; a step calls one thing"
-        yield Found("conflicting_fields", told, f"send {one}, or {other}", path, at_key=True)
+        message = f"{field} and agent exclude each other; a step calls one thing"
+        yield Found("conflicting_fields", message, f"send {one}, or {other}", path, at_key=True)
         return
     match error.kind.name:
         case "required" if place[-1] == "dependentRequired":
             missing = str(details["property"])
             present = "name" if missing == "type" else "type"
-            told = f"{present} stands without {missing}"
-            yield Found("conflicting_fields", told, f"add {missing}, or leave {present} out", path)
+            message = f"{present} is given without {missing}"
+            yield Found("conflicting_fields", message, f"add {missing}, or remove {present}", path)
         case "required":
             missing = str(details["property"])
             wanted = _wanted(_properties(version, place)[missing])
@@ -155,15 +155,15 @@ def _worded(error: jsonschema_rs.ValidationError, prefix: Path, version: int) ->
         case "additionalProperties":
             known = list(_properties(version, place))
             for name in islice(details["unexpected"], MOST_ERRORS + 1):
-                told = f"{show(name)} is no field of {'a step' if _is_step(known) else 'a plan'}"
-                yield Found("unknown_field", told, _meant(name, known), (*path, name), at_key=True)
+                message = f"{show(name)} is not a field of {'a step' if _is_step(known) else 'a plan'}"
+                yield Found("unknown_field", message, _meant(name, known), (*path, name), at_key=True)
         case "enum" if not isinstance(error.instance, str):
-            pass  # that it is no text is said
+            pass  # wrong_type says so
         case "enum":
             options = ", ".join(map(str, details["options"]))
             yield Found("unknown_option", f"{field} is {show(error.instance)}", f"use one of {options}", path)
         case "pattern" if not error.instance:
-            pass  # that it is empty is said
+            pass  # minLength says so
         case "minLength" | "minItems" | "pattern":
             wanted = "at least one item" if error.kind.name == "minItems" else "some text"
             is_ = "blank" if error.kind.name == "pattern" else "empty"
@@ -173,13 +173,13 @@ def _worded(error: jsonschema_rs.ValidationError, prefix: Path, version: int) ->
             wanted = " and ".join(
                 bound.format(f"{node[key]:,}") for key, bound in _BOUNDS.items() if key in node
             )
-            told = f"{field} is {_shown(error.instance)}"
-            yield Found("out_of_range", told, f"send a number, {wanted}", path)
+            message = f"{field} is {_shown(error.instance)}"
+            yield Found("out_of_range", message, f"send a number, {wanted}", path)
         case _:
             types = [each for each in details.get("types", ["object"]) if str(each) != "null"]
             wanted = " or ".join(_WORDS.get(str(each), str(each)) for each in types)
-            told = f"expected {wanted}, got {_word(error.instance)}"
-            yield Found("wrong_type", told, _how(error.instance, wanted, path), path)
+            message = f"expected {wanted}, got {_word(error.instance)}"
+            yield Found("wrong_type", message, _how(error.instance, wanted, path), path)
 
 
 def _is_step(known: list[str]) -> bool:
@@ -212,7 +212,7 @@ def _meant(name: str, known: list[str]) -> str:
         return _call(_CALLED[folded])
     meant = _MEANT.get(folded)
     near = meant if meant in known else nearest(name, known)
-    return _did_you_mean(near) if near else f"leave it out; the fields are {', '.join(known)}"
+    return _did_you_mean(near) if near else f"remove it; the fields are {', '.join(known)}"
 
 
 def _did_you_mean(name: str) -> str:
@@ -224,7 +224,7 @@ def _call(kind: str) -> str:
 
 
 def _shown(number: Any) -> str:
-    """A number as it may stand in a message."""
+    """A number as a message shows it."""
     is_large = type(number) is int and abs(number) >= _LARGE
     return "a very large number" if is_large else f"{number:,}"
 
@@ -241,7 +241,7 @@ def _word(value: object) -> str:
 
 def _how(value: object, wanted: str, path: Path) -> str:
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        return f"send {wanted} itself, not a text that holds it"
+        return f"send {wanted} itself, not a string that contains it"
     is_id = wanted == "text" and not {"step_id", "depends_on"}.isdisjoint(path[-2:])
     if is_id and type(value) is int and abs(value) < _LARGE:
         return f'write it in quotes: "{value}"'

@@ -396,6 +396,6 @@ def test_an_attribute_without_a_type_takes_anything() -> None:
 @pytest.mark.parametrize("count", [49, 50, 5_000])
 def test_at_most_fifty_problems_are_told_and_then_that_there_are_more(count: int) -> None:
     expected = [f"x[{place}]: {AN_INTEGER}" for place in range(min(count, 50))]
-    expected += ["more may be wrong; mend these first"] * (count >= 50)
+    expected += ["there may be more errors; fix these first"] * (count >= 50)
     told = {way: problems(model, {"x": ["x"] * count}) for way, model in models(list[int]).items()}
     assert told == dict.fromkeys(told, expected)

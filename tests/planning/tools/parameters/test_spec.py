@@ -283,7 +283,7 @@ def test_the_tool_of_a_spec_is_called_with_the_query_type_and_its_parameters() -
     ("arguments", "expected"),
     [
         ({}, ["query_type: missing; send one of financial_facts, company, news"]),
-        ({"query_type": 3}, [f"query_type: a value of type int is none; {THE_TYPES}"]),
+        ({"query_type": 3}, [f"query_type: a value of type int is not a query type; {THE_TYPES}"]),
         (
             {"query_type": "filings", "parameters": {}},
             [

@@ -48,4 +48,4 @@ def test_what_steps_depend_on(snapshot: SnapshotAssertion) -> None:
 
 def test_a_line_break_in_an_id_is_escaped_in_the_message_of_a_cycle() -> None:
     (cycle,) = findings(plan(step("a\nb", "c"), step("c", "a\nb")))
-    assert cycle.message == r"steps depend on each other in a circle: 'a\nb' -> c -> 'a\nb'"
+    assert cycle.message == r"steps depend on each other in a cycle: 'a\nb' -> c -> 'a\nb'"

@@ -43,7 +43,7 @@ def malformed(text: str) -> list[tuple[str, str, str]]:
     ],
 )
 def test_the_hint_for_a_malformed_reference_is_its_right_form(text: str, right: str) -> None:
-    wrong = ("malformed_reference", f"'{text}' is no reference", f"write {right}")
+    wrong = ("malformed_reference", f"'{text}' is not a reference", f"write {right}")
     assert malformed(text) == [wrong]
     assert malformed(f"Top secret: {text}{text}") == [wrong, wrong]
 
@@ -60,7 +60,7 @@ def test_the_hint_for_a_malformed_reference_is_its_right_form(text: str, right: 
 def test_a_malformed_reference_with_an_unclear_meaning_gets_the_general_forms(
     text: str, shown: str | None
 ) -> None:
-    assert malformed(text) == [("malformed_reference", f"'{shown or text}' is no reference", GENERAL)]
+    assert malformed(text) == [("malformed_reference", f"'{shown or text}' is not a reference", GENERAL)]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Graphs of steps: circles, and what depends on what."""
+"""Graphs of steps: cycles, and what depends on what."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ def reachable(edges: Edges) -> list[set[int]]:
 
 
 @given(graphs())
-def test_each_circle_goes_round_along_the_edges(edges: Edges) -> None:
-    for circle in Graph(edges).circles:
-        assert len(circle) > 1
-        assert all(after in edges[node] for node, after in zip(circle, [*circle[1:], circle[0]], strict=True))
+def test_each_cycle_goes_round_along_the_edges(edges: Edges) -> None:
+    for cycle in Graph(edges).cycles:
+        assert len(cycle) > 1
+        assert all(after in edges[node] for node, after in zip(cycle, [*cycle[1:], cycle[0]], strict=True))
 
 
 @given(graphs())
-def test_no_node_is_in_two_circles(edges: Edges) -> None:
-    nodes = [node for circle in Graph(edges).circles for node in circle]
+def test_no_node_is_in_two_cycles(edges: Edges) -> None:
+    nodes = [node for cycle in Graph(edges).cycles for node in cycle]
     assert len(nodes) == len(set(nodes))
 
 
 @given(graphs())
 def test_of_nodes_that_depend_on_each_other_some_are_in_a_cycle(edges: Edges) -> None:
     reached = reachable(edges)
-    told = {node for circle in Graph(edges).circles for node in circle}
+    told = {node for cycle in Graph(edges).cycles for node in cycle}
     for node, below in enumerate(reached):
         together = {other for other in below if node in reached[other]}
         assert not together or together & told
@@ -56,25 +56,25 @@ def test_who_depends_on_whom_is_what_going_on_until_nothing_is_new_finds(edges: 
     assert Graph(edges).reaches(pairs) == [other in reached[node] for node, other in pairs]
 
 
-def test_a_long_circle_is_one_circle() -> None:
+def test_a_long_cycle_is_one_cycle() -> None:
     size = 10_000
-    assert Graph([[(node + 1) % size] for node in range(size)]).circles == [list(range(size))]
+    assert Graph([[(node + 1) % size] for node in range(size)]).cycles == [list(range(size))]
 
 
-def test_many_small_circles_are_all_told() -> None:
-    circles = Graph([[node ^ 1] for node in range(5_000)]).circles
-    assert circles == [[node, node + 1] for node in range(0, 5_000, 2)]
+def test_many_small_cycles_are_all_told() -> None:
+    cycles = Graph([[node ^ 1] for node in range(5_000)]).cycles
+    assert cycles == [[node, node + 1] for node in range(0, 5_000, 2)]
 
 
 def test_where_all_depend_on_all_each_is_told_once() -> None:
-    circles = Graph([[other for other in range(300) if other != node] for node in range(300)]).circles
-    assert sorted(node for circle in circles for node in circle) == list(range(300))
+    cycles = Graph([[other for other in range(300) if other != node] for node in range(300)]).cycles
+    assert sorted(node for cycle in cycles for node in cycle) == list(range(300))
 
 
-def test_a_long_chain_has_no_circle_and_each_depends_on_all_before_it() -> None:
+def test_a_long_chain_has_no_cycle_and_each_depends_on_all_before_it() -> None:
     size = 100_000
     graph = Graph([[node - 1] if node else [] for node in range(size)])
-    assert graph.circles == []
+    assert graph.cycles == []
     pairs = [(size - 1, node) for node in range(0, size - 1, 9)] + [
         (node, size - 1) for node in range(0, size - 1, 9)
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 from collections import defaultdict
@@ -36,15 +37,36 @@ def canary(calls: list[str], base: type[Any] = object) -> Any:
         calls.append("__class__")
         return dict
 
-    members = {name: recorded(name) for name in _SPECIAL if not (base is not object and name == "__hash__")}
+    members = {name: recorded(name) for name in _SPECIAL}
+    if base is not object:
+        members["__hash__"] = base.__hash__  # so that it can be a key
     return type("Canary", (base,), {**members, "__class__": claimed, "get": recorded("get")})()
+
+
+@dataclasses.dataclass
+class Record:
+    """A record with one field."""
+
+    x: int
+
+
+def nested(depth: int) -> list[Any]:
+    """A list in a list, and so on."""
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def ring() -> dict[str, Any]:
+    """A mapping that holds a mapping that holds it."""
+    first: dict[str, Any] = {}
+    first["next"] = {"next": first}
+    return first
 
 
 def hostile_memory(calls: list[str]) -> dict[str, Any]:
     """Values of every kind and of every size, among them canaries that write to ``calls``."""
-    deep: list[Any] = []
-    for _ in range(100_000):
-        deep = [deep]
     endless: list[Any] = []
     endless.append(endless)
     twin: list[Any] = []
@@ -88,9 +110,26 @@ def hostile_memory(calls: list[str]) -> dict[str, Any]:
         "needle": "a" * 490 + "b" + "a" * 490,
         "huge": 10**100_000,
         "large": 10**99,
-        "deep": deep,
+        "deep": nested(100_000),
         "endless": endless,
         "twin": twin,
+        "deep_again": nested(100_000),
+        "thousand_deep": nested(1_000),
+        "ring": ring(),
+        "grid": [[*range(9_999), 0] for _ in range(100)],
+        "grid_again": [[*range(9_999), 0] for _ in range(100)],
+        "long_keys": {"a" * 1_000_000 + str(i): i for i in range(5)},
+        "long_keys_again": {"a" * 1_000_000 + str(i): i for i in range(5)},
+        "long_text_keys": {"\u0100" * 1_000_000: 1},
+        "long_text_keys_again": {"\u0100" * 1_000_000: 1},
+        "long_copies": ["a" * 1_000_000] * 1_000,
+        "long_copies_again": ["".join(["a" * 999_999, "a"])] * 1_000,
+        "tuples": tuple((i, i) for i in range(9_999)),
+        "tuples_again": tuple((i, i) for i in range(9_999)),
+        "record": Record(1),
+        "evil_keys": {canary(calls, str): 1, canary(calls, int): 2},
+        "evil_keys_again": {canary(calls, str): 1, canary(calls, int): 2},
+        "liars": [canary(calls, int), canary(calls, str), canary(calls, float)],
         "doubled": doubled,
         "doubled_again": doubled_again,
     }

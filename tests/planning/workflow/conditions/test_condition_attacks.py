@@ -1,11 +1,9 @@
-"""No attack runs, reads outside the memory, changes it, or takes long."""
+"""No attack runs, reads outside the memory, changes it, or does too much work."""
 
 from __future__ import annotations
 
 import sys
-import time
 import warnings
-from collections.abc import Iterator
 
 import pytest
 from condition_attacks import ATTACKS
@@ -15,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from planning.workflow.conditions import ConditionInvalid, is_done
 
 ALL = [attack for attacks in ATTACKS.values() for attack in attacks]
-SECONDS = 0.05
+MOST_CALLS = 500_000
 SHOWN = 90
 
 
@@ -77,27 +75,26 @@ def test_a_canary_tells_when_it_is_asked_anything() -> None:
     assert calls == ["__len__", "__eq__", "__call__", "__getattribute__", "__getattribute__"]
 
 
-@pytest.fixture
-def untraced() -> Iterator[None]:
-    """Without what counts the lines that are run: it takes several times as long as they do."""
-    trace = sys.gettrace()
-    sys.settrace(None)
-    yield
-    sys.settrace(trace)
+def work(attack: str, memory: dict[str, object]) -> int:
+    """How many calls an attack makes, of functions in Python and in C."""
+    made = 0
+
+    def count(_frame: object, event: str, _given: object) -> None:
+        nonlocal made
+        made += event in {"call", "c_call"}
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        outcome(attack, memory)
+    finally:
+        sys.setprofile(before)
+    return made
 
 
-@pytest.mark.usefixtures("untraced")
-def test_no_attack_takes_longer_than_50_ms(memory: dict[str, object]) -> None:
-    slow = []
-    for attack in ALL:
-        taken = []
-        for _ in range(3):
-            begin = time.process_time()
-            outcome(attack, memory)
-            taken.append(time.process_time() - begin)
-        if min(taken) > SECONDS:
-            slow.append((attack[:SHOWN], min(taken)))
-    assert slow == []
+def test_no_attack_makes_more_calls_than_an_evaluation_may_cost(memory: dict[str, object]) -> None:
+    made = {attack[:SHOWN]: work(attack, memory) for attack in ALL}
+    assert {attack: count for attack, count in made.items() if count > MOST_CALLS} == {}
 
 
 def test_an_evaluation_leaves_the_warning_filters_of_the_process_alone() -> None:
@@ -121,12 +118,5 @@ def test_near_the_end_of_the_stack_the_answer_is_no_or_a_refusal(room: int) -> N
         frame, depth = frame.f_back, depth + 1
     assert dive(sys.getrecursionlimit() - depth - room) in {
         "False",
-        "the condition is nested too deep; shorten it",
+        "the condition is nested too deeply; shorten it",
     }
-
-
-def test_what_is_no_value_of_a_condition_is_never_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    condition = "memory['x'] != 1"
-    assert is_done(condition, {"x": 2})
-    monkeypatch.setattr("planning.workflow.conditions.evaluate.wrap", lambda value, _budget: value)
-    assert not is_done(condition, {"x": 2})

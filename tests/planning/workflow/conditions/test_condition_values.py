@@ -130,7 +130,7 @@ MANY = list(range(1_000_000))
         ([Fact("a")] * 2, "x[0] == x[1]", True),
         (Slotted("a", ["t"]), "x['name'] == 'a' and x['tags'] == ['t']", True),
         (Derived("a", ["t"]), "x['name'] == 'a' and len(x) == 2", True),
-        (Shadowed("a"), "x['name'] is not None and x['name'] != 'a'", True),
+        (Shadowed("a"), "x['name'] is not None", False),
         ([Slotted("a", []), Part("a"), Slotted("a", [])], "x[0] == x[2] and x[0] != x[1]", True),
         (Part("a", ("b",)), "x['name'] == 'a' and x['parts'] == ['b'] and len(x) == 2", True),
         (Open("a"), "x['name'] == 'a'", True),
@@ -176,10 +176,9 @@ MANY = list(range(1_000_000))
         (MANY, "len(x) == 1000000 and x[-1] == 999999 and x[:2] == [0, 1] and x != [1]", True),
         ([[[[]]]], "x == [[[[]]]]", True),
         ([nested(40), nested(40)], "x[0] == x[1]", True),
-        ([nested(60), nested(60)], "x[0] == x[1]", False),
+        ([nested(60), nested(60)], "x[0] == x[1]", True),
         ([[nested(2)] * 60, [nested(2)] * 60], "x[0] == x[1]", True),
-        ([Colourful("a" * 50_000)] * 3, "'b' not in x", True),
-        ([Colourful("a" * 50_000)] * 7, "'b' not in x", False),
+        ([Colourful("a" * 50_000)] * 7, "'b' not in x", True),
     ],
 )  # fmt: skip
 def test_values_are_seen_as_what_they_hold(value: Any, condition: str, done: bool) -> None:

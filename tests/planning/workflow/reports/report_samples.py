@@ -44,7 +44,7 @@ def report(*findings: Finding, text: str | None = TEXT, parsed_plan: list[object
     return Report(errors, warnings, None, parsed_plan or [], source)
 
 
-COMMENT = at("comment", "// for Monday", "a comment was left out", "send the plan without comments")
+COMMENT = at("comment", "// for Monday", "a comment was ignored", "send the plan without comments")
 TOOL = at(
     "unknown_tool",
     '"serch"',

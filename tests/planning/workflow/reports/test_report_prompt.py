@@ -30,7 +30,7 @@ def test_an_accepted_plan_is_one_short_line() -> None:
 def test_an_accepted_plan_with_a_warning_says_both() -> None:
     assert report(COMMENT).to_prompt() == (
         "The plan was accepted, with 1 warning:\n"
-        "- line 3, column 33: a comment was left out; send the plan without comments"
+        "- line 3, column 33: a comment was ignored; send the plan without comments"
     )
 
 

@@ -42,7 +42,7 @@ def test_a_failing_report_is_the_whole_response() -> None:
         "success": False,
         "error": "Plan validation failed.",
         "validation_errors": [SAID[each] for each in ONE_OF_EACH],
-        "validation_warnings": ["line 3, column 33: a comment was left out; send the plan without comments"],
+        "validation_warnings": ["line 3, column 33: a comment was ignored; send the plan without comments"],
         "error_summary": {
             **dict.fromkeys(FLAGS.values(), True),
             "error_count": 5,
@@ -58,7 +58,7 @@ def test_a_succeeding_report_has_the_same_keys() -> None:
         "success": True,
         "error": None,
         "validation_errors": [],
-        "validation_warnings": ["line 3, column 33: a comment was left out; send the plan without comments"],
+        "validation_warnings": ["line 3, column 33: a comment was ignored; send the plan without comments"],
         "error_summary": {
             **dict.fromkeys(FLAGS.values(), False),
             "error_count": 0,

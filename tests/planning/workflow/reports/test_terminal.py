@@ -127,7 +127,7 @@ def test_a_valid_plan_with_warnings_ends_with_both(snapshot: SnapshotAssertion) 
 def test_line_numbers_of_different_widths_share_a_gutter(snapshot: SnapshotAssertion) -> None:
     text = "[\n" + "1,\n" * 997 + "nul,\n" + "nul\n"
     found = [
-        Finding("unquoted_text", "'nul' is no JSON", "write null", line=line, column=1, length=3)
+        Finding("unquoted_text", f"'nul' is no JSON ({line})", "write null", line=line, column=1, length=3)
         for line in (999, 1000)
     ]
     assert report(*found, text=text).render() == snapshot
@@ -177,12 +177,24 @@ def test_a_file_may_be_named_in_any_script() -> None:
 def test_a_line_of_a_megabyte_is_shown_around_each_place() -> None:
     text = "[" + "nul," * 250_000 + "1]"
     found = [
-        Finding("unquoted_text", "'nul' is no JSON", "write null", line=1, column=4 * number + 2, length=3)
+        Finding("unquoted_text", f"'nul' {number}", "write null", line=1, column=4 * number + 2, length=3)
         for number in range(99)
     ]
     shown = report(*found, text=text).render()
     assert max(map(len, shown.split("\n"))) == 100
     assert shown.count("\n1 | ") == 99
+
+
+def test_one_problem_at_several_places_is_shown_once_with_all_of_them(snapshot: SnapshotAssertion) -> None:
+    text = "[\n" + "nul,\n" * 30 + "1]"
+    found = [
+        Finding("unquoted_text", "'nul' is no JSON", "write null", at, None, f"/{at}", line=at + 2, column=1)
+        for at in range(30)
+    ]
+    other = Finding("syntax_error", "a comma is missing", "add it", line=32, column=1)
+    seven = report(*found[:7], other, text=text).render()
+    assert report(*found, text=text).render() == snapshot(name="30")
+    assert seven == snapshot(name="7")
 
 
 def numbered(code: str, count: int) -> list[Finding]:

@@ -11,8 +11,9 @@ import pytest
 from run_cases import called, capable, flow, plain_tool, states, thought, told
 
 from planning.tools import BaseTool, ToolContext, ToolError, ToolResult, ToolSpec
-from planning.workflow import Capabilities, MemoryItem, run_workflow
+from planning.workflow import Capabilities, run_workflow
 from planning.workflow.model import WorkflowStep
+from planning.workflow.run.memory import MemoryItem
 from session import Session
 
 

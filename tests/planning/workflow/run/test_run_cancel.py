@@ -26,17 +26,9 @@ from run_cases import (
 
 from planning.tools import ToolError
 from planning.tools.guard import Retry
-from planning.workflow import (
-    Capabilities,
-    MemoryItem,
-    RunChanged,
-    StepChanged,
-    StepRecord,
-    Workflow,
-    WorkflowRun,
-    arun_workflow,
-    run_workflow,
-)
+from planning.workflow import Capabilities, Workflow, arun_workflow, run_workflow
+from planning.workflow.run.memory import MemoryItem
+from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun
 from session import Session, Snapshot
 
 

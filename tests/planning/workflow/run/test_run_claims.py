@@ -13,15 +13,8 @@ import pytest
 from run_cases import called, capable, flow, plain_tool, states, thought
 
 from planning.tools import ToolError
-from planning.workflow import (
-    StepRecord,
-    Workflow,
-    WorkflowError,
-    WorkflowResult,
-    WorkflowRun,
-    arun_workflow,
-    run_workflow,
-)
+from planning.workflow import Workflow, WorkflowError, WorkflowResult, arun_workflow, run_workflow
+from planning.workflow.run.records import StepRecord, WorkflowRun
 from session import Session
 
 RUNNING = (

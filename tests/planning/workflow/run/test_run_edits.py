@@ -9,17 +9,9 @@ import pytest
 from run_cases import called, capable, flow, plain_tool, plan_notes, plan_of, states, thought
 
 from planning.tools import ToolError
-from planning.workflow import (
-    Workflow,
-    WorkflowError,
-    WorkflowResult,
-    WorkflowRun,
-    WorkflowStep,
-    add_step,
-    remove_step,
-    replace_step,
-    run_workflow,
-)
+from planning.workflow import Workflow, WorkflowError, WorkflowResult, WorkflowStep, run_workflow
+from planning.workflow.edits import add_step, remove_step, replace_step
+from planning.workflow.run.records import WorkflowRun
 from session import Session
 
 

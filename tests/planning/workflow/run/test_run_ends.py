@@ -11,7 +11,8 @@ import pytest
 from run_cases import MAYBE, Slow, called, capable, flow, plain_tool, states, thought, tool_threads
 
 from planning.tools.parameters.model import FreeModel
-from planning.workflow import Workflow, WorkflowRun, run_workflow
+from planning.workflow import Workflow, run_workflow
+from planning.workflow.run.records import WorkflowRun
 from session import Session
 
 

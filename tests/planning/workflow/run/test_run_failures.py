@@ -10,7 +10,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from planning import plan_text
 from planning.tools import ToolError
-from planning.workflow import StepRecord, WorkflowResult, run_workflow
+from planning.workflow import WorkflowResult, run_workflow
+from planning.workflow.run.records import StepRecord
 
 BROKEN = told("It is broken", "tool", "It is broken")
 
@@ -78,8 +79,8 @@ def test_what_needs_the_output_of_a_failure_that_is_passed_over_fails_for_itself
         called("c", "a"),
     )
     message = (
-        "'${a.output}' has no value: step a gave no output; let this step depend on it, or leave the "
-        "reference out"
+        "'${a.output}' has no value: step a gave no output; let this step depend on it, or remove "
+        "the reference"
     )
     assert dict(result.errors) == {"a": BROKEN, "b": told(message)}
     assert (result.status, dict(result.outputs)) == ("failed", {"c": "worked"})
@@ -104,7 +105,7 @@ def test_what_depends_on_two_failures_is_kept_by_the_first(first: Any) -> None:
 
 
 def test_a_failure_and_what_it_keeps_from_running_are_seen_as_one() -> None:
-    from planning.workflow import StepChanged
+    from planning.workflow.run.records import StepChanged
     from session import Session
 
     session = Session()

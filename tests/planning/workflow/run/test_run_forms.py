@@ -15,7 +15,9 @@ from record_values import Page, Pair, Part, Row
 from run_cases import called, capable, flow, plain_tool, thought
 
 from planning.tools import ToolResult
-from planning.workflow import MemoryItem, WorkflowError, WorkflowRun, run_workflow
+from planning.workflow import WorkflowError, run_workflow
+from planning.workflow.run.memory import MemoryItem
+from planning.workflow.run.records import WorkflowRun
 from session import Session, Snapshot
 
 

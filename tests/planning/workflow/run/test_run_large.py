@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from run_cases import called, capable, flow, plan_of, plan_states, thought
 
-from planning.workflow import StepRecord, Workflow, run_workflow
+from planning.workflow import Workflow, run_workflow
 from planning.workflow.model import WorkflowStep
+from planning.workflow.run.records import StepRecord
 from session import Session, Snapshot
 
 NUMBER = 10_000

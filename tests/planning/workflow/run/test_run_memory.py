@@ -9,8 +9,9 @@ import pytest
 from run_cases import called, capable, changes, flow, heard, plan_notes, states, thought, told
 
 from planning.tools import ToolSpec
-from planning.workflow import Capabilities, MemoryItem, WorkflowResult, run_workflow
+from planning.workflow import Capabilities, WorkflowResult, run_workflow
 from planning.workflow.conditions import ConditionInvalid, is_done
+from planning.workflow.run.memory import MemoryItem
 from session import Session
 
 DATA = {"Revenue": {"2023": 5, "2024": None}, "rows": [{"id": 7}, {"id": 8}]}
@@ -139,7 +140,7 @@ def test_an_invalid_condition_runs_the_step_and_is_a_warning(check: str) -> None
     assert (calls, states(result.workflow), result.status) == (["fetch"], {"a": "completed"}, "completed")
     with pytest.raises(ConditionInvalid) as invalid:
         is_done(check, {"key": 5}, "key")
-    assert result.warnings == (f"step a: its done_check was left out of account: {invalid.value}",)
+    assert result.warnings == (f"step a: done_check ignored: {invalid.value}",)
 
 
 def test_a_condition_looks_at_the_key_of_its_tool_where_the_step_says_none() -> None:
@@ -221,9 +222,7 @@ def test_a_skipped_step_without_a_stored_value_has_no_output() -> None:
         called("b", "a", tool="note", inputs={"value": "${a.output}"}),
         thought("c", "a"),
     )
-    message = (
-        "'${a.output}' has no value: what step a gave is not known; let a store it under an expected_key"
-    )
+    message = "'${a.output}' has no value: the output of step a is not known; store it under an expected_key"
     assert (calls, dict(result.outputs), dict(result.errors)) == ([], {"c": "Do c"}, {"b": told(message)})
 
 

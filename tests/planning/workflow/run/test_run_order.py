@@ -12,7 +12,8 @@ import pytest
 from run_cases import called, capable, flow, thought
 
 from planning.tools import ToolContext
-from planning.workflow import StepRecord, WorkflowError, WorkflowResult, arun_workflow, run_workflow
+from planning.workflow import WorkflowError, WorkflowResult, arun_workflow, run_workflow
+from planning.workflow.run.records import StepRecord
 from session import Session
 
 
@@ -121,7 +122,17 @@ def test_plain_tools_run_at_the_same_time_in_threads_of_their_own() -> None:
     assert dict(result.outputs) == {"a": True, "b": True, "c": True}
 
 
-def test_a_tool_that_never_waits_keeps_nobody_else_from_running() -> None:
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"type": "tool", "name": "busy"},
+        {},
+        {"done_check": "True"},
+        {"type": "tool", "name": "nobody", "on_failure": "continue"},
+    ],
+    ids=["calls", "thinks", "is skipped", "fails"],
+)
+def test_a_step_that_never_waits_keeps_nobody_else_from_running(fields: dict[str, Any]) -> None:
     async def scene() -> str:
         ran = asyncio.Event()
 
@@ -132,7 +143,7 @@ def test_a_tool_that_never_waits_keeps_nobody_else_from_running() -> None:
             ran.set()
 
         steps = [
-            called(f"s{number}", *([f"s{number - 1}"] if number else []), tool="busy") for number in range(99)
+            thought(f"s{number}", *([f"s{number - 1}"] if number else []), **fields) for number in range(99)
         ]
         run = asyncio.create_task(arun_workflow(flow(*steps), capable(busy=busy)))
         await asyncio.sleep(0)
@@ -145,7 +156,7 @@ def test_a_tool_that_never_waits_keeps_nobody_else_from_running() -> None:
     assert asyncio.run(scene()) == "True, completed"
 
 
-CIRCLE = "the steps depend on each other in a circle: "
+CIRCLE = "the steps depend on each other in a cycle: "
 TIMEOUT = "step 'a': a timeout must be seconds of more than 0, at most 1000000, or None; got "
 RETRIES = "step 'a': retries must be a whole number of at least 0, got "
 FIELDS: list[tuple[dict[str, Any], str]] = [
@@ -161,20 +172,20 @@ FIELDS: list[tuple[dict[str, Any], str]] = [
     *(({"retries": each}, f"{RETRIES}{each!r}") for each in (-1, 1.5, True)),
 ]  # fmt: skip
 REFUSED = [
-    ([thought("a", "a")], f"{CIRCLE}a -> a; leave one dependency out"),
+    ([thought("a", "a")], f"{CIRCLE}a -> a; remove one dependency"),
     (
         [thought("a", "c"), thought("b", "a"), thought("c", "b"), thought("d")],
-        f"{CIRCLE}a -> c -> b -> a; leave one dependency out",
+        f"{CIRCLE}a -> c -> b -> a; remove one dependency",
     ),
     (
         [thought(f"s{number}", f"s{(number + 1) % 30}") for number in range(30)],
-        f"{CIRCLE}s0 -> s1 -> s2 -> s3 -> s4 -> s5 -> ... (23 more) -> s29 -> s0; leave one dependency out",
+        f"{CIRCLE}s0 -> s1 -> s2 -> s3 -> s4 -> s5 -> ... (23 more) -> s29 -> s0; remove one dependency",
     ),
     (
         [thought("a", "nobody")],
-        "step 'a' depends on 'nobody', which does not exist; add that step, or leave the dependency out",
+        "step 'a' depends on 'nobody', which does not exist; add that step, or remove the dependency",
     ),
-    ([thought("a"), thought("b"), thought("a")], "two steps have the id 'a'; give each an id of its own"),
+    ([thought("a"), thought("b"), thought("a")], "two steps have the id 'a'; give each its own id"),
     *(([thought("a", **fields)], message) for fields, message in FIELDS),
 ]
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from run_cases import called, capable, flow, thought, told
 
-from planning.workflow import Capabilities, StepChanged, WorkflowError, WorkflowRun, run_workflow
+from planning.workflow import Capabilities, WorkflowError, run_workflow
+from planning.workflow.run.records import StepChanged, WorkflowRun
 from session import Session
 
 

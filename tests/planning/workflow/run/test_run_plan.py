@@ -14,10 +14,11 @@ from syrupy.assertion import SnapshotAssertion
 from planning import Plan, PlanningToolsSection, Toolbox, plan_text
 from planning.text import DETAILS, NOTE, OBJECTIVE, OUTCOME, TITLE, TextRule, fitted
 from planning.tools import ToolError
-from planning.workflow import Capabilities, StepChanged, WorkflowResult, arun_workflow, run_workflow
+from planning.workflow import Capabilities, WorkflowResult, arun_workflow, run_workflow
+from planning.workflow.run.records import StepChanged
 from session import Session
 
-REPLACED = "the plan was replaced by someone else while the workflow ran; it shows the run no more"
+REPLACED = "other code replaced the plan while the workflow ran; it no longer shows this run"
 
 
 def text(session: Session) -> str:

@@ -11,7 +11,9 @@ import pytest
 from run_cases import called, capable, flow, heard, plain_tool, plan_notes, states, told
 
 from planning import Plan
-from planning.workflow import Capabilities, MemoryItem, StepRecord, Workflow, WorkflowRun, run_workflow
+from planning.workflow import Capabilities, Workflow, run_workflow
+from planning.workflow.run.memory import MemoryItem
+from planning.workflow.run.records import StepRecord, WorkflowRun
 from session import Session, Snapshot
 from session.events import SessionEvent
 
@@ -118,7 +120,7 @@ def test_a_private_tool_is_tried_again_like_any_other(caplog: pytest.LogCaptureF
     assert (dict(result.outputs), dict(result.errors)) == ({"a": "back again"}, {})
 
 
-UNKEPT = "has no value: what step a gave is not known; let a store it under an expected_key"
+UNKEPT = "has no value: the output of step a is not known; store it under an expected_key"
 
 
 @pytest.mark.parametrize(

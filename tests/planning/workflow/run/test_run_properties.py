@@ -13,15 +13,8 @@ from hypothesis import strategies as st
 from run_cases import plan_states
 
 from planning import Plan
-from planning.workflow import (
-    StepChanged,
-    StepRecord,
-    Workflow,
-    WorkflowResult,
-    WorkflowRun,
-    arun_workflow,
-    run_workflow,
-)
+from planning.workflow import Workflow, WorkflowResult, arun_workflow, run_workflow
+from planning.workflow.run.records import StepChanged, StepRecord, WorkflowRun
 from session import Session, Snapshot
 
 limits = st.integers(1, 4)

@@ -200,14 +200,14 @@ def test_whoever_changes_what_it_was_given_changes_nobodys_output(output: Any) -
     assert found == (before, repr(one("${a.output}", a=output)), repr(one("${a.output}", a=output)))
 
 
-NO_REFERENCE = "is no reference; write ${STEP.output} or ${user_prompt}"
+NO_REFERENCE = "is not a reference; write ${STEP.output} or ${user_prompt}"
 NOWHERE: list[tuple[str, Any, str]] = [
     ("${a.output.x.y}", {"x": {"z": 1}}, "a.output.x.y is missing: a.output.x has z"),
     ("${a.output[2]}", [1, 2], "a.output[2] is missing: a.output has 2 items"),
     ("see ${a.output.x[0]}", {"x": []}, "a.output.x[0] is missing: a.output.x has 0 items"),
     ("${nobody.output}", 1, "'${nobody.output}' names no step of the workflow"),
     ("${later.output.x}", 1, "'${later.output.x}' has no value: step later gave no output; let this step "
-     "depend on it, or leave the reference out"),
+     "depend on it, or remove the reference"),
     ("${a.outputs}", 1, f"'${{a.outputs}}' {NO_REFERENCE}"),
     ("${a.output", 1, f"'${{a.output' {NO_REFERENCE}"),
     ("Top secret: ${ b", 1, f"'${{' {NO_REFERENCE}"),

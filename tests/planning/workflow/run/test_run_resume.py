@@ -9,16 +9,15 @@ from run_cases import MAYBE, called, capable, flow, plain_tool, plan_notes, stat
 
 from planning.tools import ToolError, ToolResult
 from planning.workflow import (
-    MemoryItem,
-    StepRecord,
     Workflow,
     WorkflowError,
     WorkflowResult,
-    WorkflowRun,
     dump_workflow,
     run_workflow,
     validate_workflow,
 )
+from planning.workflow.run.memory import MemoryItem
+from planning.workflow.run.records import StepRecord, WorkflowRun
 from session import Session, Snapshot
 
 

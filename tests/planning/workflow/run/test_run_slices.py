@@ -11,16 +11,9 @@ import pytest
 from run_cases import called, capable, changes, flow, heard, plan_notes, plan_of, thought
 
 from planning import Plan
-from planning.workflow import (
-    MemoryItem,
-    RunChanged,
-    StepChanged,
-    StepRecord,
-    Workflow,
-    WorkflowRun,
-    arun_workflow,
-    run_workflow,
-)
+from planning.workflow import Workflow, arun_workflow, run_workflow
+from planning.workflow.run.memory import MemoryItem
+from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun
 from session import InProcessEventBus, Session, select_all, select_latest
 from session.events import SessionEvent, ToolInvoked
 
@@ -117,6 +110,59 @@ def test_from_another_thread_the_workflow_agrees_with_the_plan_at_any_moment() -
     over.set()
     watcher.join(10)
     assert (result.status, wrong, len(looks) > 0) == ("completed", [], True)
+
+
+def test_a_tool_sees_its_step_in_progress_and_all_that_it_depends_on_done_however_quick_it_is() -> None:
+    session, seen = Session(), list[list[tuple[str, str]]]()
+
+    async def look() -> None:
+        records = session.select_all(StepRecord)
+        seen.append(changes(records))
+        plan = [step.status for step in plan_of(session).steps]
+        assert [MARKS[status] for status in states_of_steps(records, 5)] == plan
+
+    steps = [
+        called(f"s{number}", *([f"s{number - 1}"] if number else []), tool="look") for number in range(5)
+    ]
+    run_workflow(flow(*steps), capable(look=look), session=session)
+    every = [(f"s{number}", status) for number in range(5) for status in ("in_progress", "completed")]
+    assert seen == [every[: 2 * number + 1] for number in range(5)]
+
+
+def states_of_steps(records: tuple[StepRecord, ...], count: int) -> list[str]:
+    """The status of each step by its records."""
+    known = {f"s{number}": "pending" for number in range(count)}
+    return list((known | {record.step_id: record.status for record in records}).values())
+
+
+def test_what_several_steps_change_in_one_turn_of_the_loop_is_one_change_of_the_session() -> None:
+    session, sizes = Session(), list[int]()
+
+    async def work() -> None:
+        return None
+
+    def hear(event: RunChanged | StepChanged) -> None:
+        sizes.append(len(session.select_all(StepRecord)))
+
+    session.bus.subscribe(StepChanged, hear)
+    run_workflow(
+        flow(*(called(f"s{number}") for number in range(6))),
+        capable(work=work),
+        session=session,
+        max_parallel=3,
+    )
+    assert sorted(set(sizes)) == [3, 9, 12]
+
+
+def test_a_thought_is_in_the_session_before_a_tool_that_depends_on_it_is_called() -> None:
+    session, seen = Session(), list[list[tuple[str, str]]]()
+
+    def work() -> None:
+        seen.append(changes(session.select_all(StepRecord)))
+
+    steps = thought("a"), thought("b", "a"), called("c", "b")
+    run_workflow(flow(*steps), capable(work=work), session=session)
+    assert seen == [[("a", "completed"), ("b", "completed"), ("c", "in_progress")]]
 
 
 def test_two_runs_in_two_sessions_on_one_bus_know_nothing_of_each_other() -> None:

@@ -12,12 +12,9 @@ from record_values import Page, Pair, Part, Row
 from run_cases import called, capable, flow, heard, plain_tool, states, thought
 
 from planning.tools import ToolContext, ToolResult
-from planning.workflow import (
-    Capabilities,
-    MemoryItem,
-    StepRecord,
-    run_workflow,
-)
+from planning.workflow import Capabilities, run_workflow
+from planning.workflow.run.memory import MemoryItem
+from planning.workflow.run.records import StepRecord
 from session import Session, Snapshot
 
 HOLDERS: list[tuple[Any, Callable[[Any], Any]]] = [

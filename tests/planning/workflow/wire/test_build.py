@@ -168,9 +168,9 @@ def test_mappings_and_tuples_within_inputs_are_written_as_json_has_them() -> Non
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        ({1: 2}, "/steps/0/inputs: a field is named by a value of type int, not by a text"),
-        ({"x": {1}}, "/steps/0/inputs/x: a value of type set is no value of JSON"),
-        ({"x": float("inf")}, "/steps/0/inputs/x: inf is no value of JSON"),
+        ({1: 2}, "/steps/0/inputs: a field name is a value of type int, not a string"),
+        ({"x": {1}}, "/steps/0/inputs/x: a value of type set is not a JSON value"),
+        ({"x": float("inf")}, "/steps/0/inputs/x: inf is not a JSON value"),
         ({"a/b": ["\ud800"]}, "/steps/0/inputs/a~1b/0: half of a surrogate pair"),
     ],
 )

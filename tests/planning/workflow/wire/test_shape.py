@@ -148,7 +148,10 @@ def test_other_errors_of_a_step_with_a_long_list_are_reported_once() -> None:
 
 
 def test_more_errors_than_are_written_out_are_one_error_more() -> None:
-    for count, more in ((MOST_ERRORS, []), (MOST_ERRORS + 1, [("too_many_errors", "mend the others first")])):
+    for count, more in (
+        (MOST_ERRORS, []),
+        (MOST_ERRORS + 1, [("too_many_errors", "fix the errors above first")]),
+    ):
         found = findings([1] * count)
         assert [(each.code, each.hint) for each in found if each.code != "wrong_type"] == more
         assert len(found) == MOST_ERRORS + len(more)

@@ -1,1 +1,0 @@
-"""``planning ask``: a question to a database, answered with SQL."""

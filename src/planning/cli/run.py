@@ -1,0 +1,231 @@
+"""``planning run``: the options of a run, and their checks."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
+
+import typer
+
+from planning.cli.source import Finished, PlanFile, read_bytes
+from planning.cli.usage import EXIT_CODES, TOOLS_HELP, bad_option
+from planning.errors import show
+
+if TYPE_CHECKING:
+    from planning.workflow.capabilities import Capabilities
+    from planning.workflow.model import Workflow
+
+__all__ = ["RUN_HELP", "run"]
+
+# \b keeps a paragraph as it is written.
+RUN_HELP: Final = f"""\b
+Examples:
+  planning run plan.json --tools my_app.tools:registry
+  planning run plan.json --tools my_app:tools --var year=2022
+  planning run plan.json --tools my_app:tools --executor processes
+  planning run plan.json --tools my_app:tools --json > result.json
+  planning run plan.json --tools my_app:tools --resume plan.snapshot.json
+
+{TOOLS_HELP}
+\b
+Values:
+  --var year=2022 stores 2022 in the memory as "year", where a
+  done_check and the tools find it. A value that is JSON (a number,
+  true, null, a list, an object, a string in quotes) is read as JSON,
+  any other as text. --var user_prompt=TEXT is the same as
+  --prompt TEXT.
+
+\b
+Stopping and resuming:
+  Ctrl-C waits for running steps; a second Ctrl-C stops at once. A run
+  that was stopped or failed is saved in a snapshot: in the file of
+  --save, or that of --resume, or PLAN.snapshot.json in this folder. It
+  replaces the snapshot that is there. The last line says how to
+  resume: completed steps do not run again, failed ones do. You may
+  edit the plan first; only completed steps must stay the same.
+
+{EXIT_CODES}"""
+_OBJECT: Final = "MODULE:OBJECT"
+_MOST_PARALLEL: Final = 16
+_PROMPT: Final = "user_prompt"
+_NOT_REPEATED: Final = ("plan", "prompt", "var", "resume")
+
+
+def run(
+    context: typer.Context,
+    plan: PlanFile = None,
+    *,
+    tools: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar=_OBJECT,
+            help="The tools, see below: an object in a Python module, which is imported. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    handlers: Annotated[
+        list[str] | None,
+        typer.Option(metavar=_OBJECT, help="The handlers, in the same way.", show_default=False),
+    ] = None,
+    agents: Annotated[
+        list[str] | None,
+        typer.Option(metavar=_OBJECT, help="The agents, in the same way.", show_default=False),
+    ] = None,
+    prompt: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="The value of ${user_prompt}.", show_default=False),
+    ] = None,
+    var: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="A value for the memory, see below. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    executor: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Where tools run: threads, processes or dask://HOST:PORT. Without it, in this process: async"
+            " tools in one thread, others in threads of their own.",
+            show_default=False,
+        ),
+    ] = None,
+    max_parallel: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Run at most N steps at the same time.")
+    ] = _MOST_PARALLEL,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="The time limit of an attempt, where neither the step nor its tool sets one; without it,"
+            " there is none.",
+            show_default=False,
+        ),
+    ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(metavar="SNAPSHOT", help="Resume the run in this file.", show_default=False),
+    ] = None,
+    save: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SNAPSHOT",
+            help="Save the run in this file, also when it is completed. An existing file is replaced.",
+            show_default=False,
+        ),
+    ] = None,
+    finished: Finished = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show the whole output of every step.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, nothing else.")] = False,
+) -> None:
+    """Run a plan: call its tools, several at a time, and print the answer.
+
+    The answer is the output of the last steps, those that no other step depends on. The plan is checked
+    first, as by 'planning validate'; a plan with errors does not run.
+    """
+    from planning.cli.executors import check_executor_name
+    from planning.tools.contract import check_timeout
+
+    user_prompt, inputs = _given(prompt, var or ())
+    check_executor_name(executor)
+    try:
+        check_timeout(timeout)
+    except ValueError as error:
+        raise bad_option("--timeout", error) from None
+    workflow, capabilities = _checked(plan, tools, handlers, agents, is_finished=finished)
+    from planning.cli.running import Running
+
+    code = Running(
+        workflow=workflow,
+        capabilities=capabilities,
+        user_prompt=user_prompt,
+        inputs=inputs,
+        file=plan if plan != "-" else None,
+        executor=executor,
+        max_parallel=max_parallel,
+        timeout=timeout,
+        resume=resume,
+        save=save,
+        is_verbose=verbose,
+        is_json=as_json,
+        line=_command_line(context, plan or "-"),
+    ).run()
+    if code:
+        raise typer.Exit(code)
+
+
+def _checked(
+    plan: str | None,
+    tools: list[str] | None,
+    handlers: list[str] | None,
+    agents: list[str] | None,
+    *,
+    is_finished: bool,
+) -> tuple[Workflow, Capabilities]:
+    """The workflow and what it calls; its warnings are printed, and with errors the command ends here."""
+    source = read_bytes(plan, "PLAN")
+    from planning.cli.capabilities import capabilities_of
+    from planning.cli.validate import print_report
+    from planning.workflow.capabilities import Capabilities
+    from planning.workflow.validate import validate_workflow
+
+    capabilities = capabilities_of(tools=tools, handlers=handlers, agents=agents)
+    report = validate_workflow(source, capabilities, finished=is_finished)
+    if report.errors or report.warnings:
+        print_report(report, plan, err=True)
+    if not report.ok:
+        raise typer.Exit(1)
+    return report.workflow, capabilities or Capabilities(tools=None, handlers=None, agents=None)
+
+
+def _given(prompt: str | None, pairs: Iterable[str]) -> tuple[str | None, dict[str, Any]]:
+    """The prompt, and the values of the ``NAME=VALUE`` pairs."""
+    inputs: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise bad_option("--var", f"{show(pair)} is not NAME=VALUE; write --var year=2022")
+        if name == _PROMPT:
+            if prompt is not None:
+                raise bad_option(
+                    "--var", "the prompt is given twice; keep one of --prompt and --var user_prompt=..."
+                )
+            prompt = value
+        elif name in inputs:
+            raise bad_option("--var", f"{show(name)} is given twice; keep one")
+        else:
+            inputs[name] = _value(value)
+    return prompt, inputs
+
+
+def _value(text: str) -> Any:
+    """A text as JSON; the text itself where it is not JSON."""
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+        json.dumps(value, allow_nan=False)  # 1e999 reads as infinity
+    except (ValueError, RecursionError):
+        return text
+    return value
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _command_line(context: typer.Context, file: str) -> str:
+    """The command with the options that were given, quoted for a shell; a snapshot knows the others."""
+    words = ["planning", "run", file]
+    for option in context.command.params:
+        value = context.params.get(option.name or "")
+        if option.name in _NOT_REPEATED or value is None or value == option.default:
+            continue
+        name = option.opts[0]
+        for each in value if isinstance(value, (list, tuple)) else [value]:
+            words += [name] if each is True else [name, f"{each}"]
+    return shlex.join(words)

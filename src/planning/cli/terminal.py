@@ -1,0 +1,173 @@
+"""What a terminal may be shown: one sanitiser for all text, and whether to colour and how wide to be."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = [
+    "HEADING",
+    "MARKS",
+    "Line",
+    "as_json",
+    "brief",
+    "can_redraw",
+    "columns",
+    "console_of",
+    "count",
+    "is_ascii",
+    "is_terminal",
+    "lines_of",
+    "one_line",
+    "painted",
+    "printable",
+    "seconds_text",
+    "wants_color",
+]
+
+Line = tuple[str, str]
+"""A line of a report, printable, and its style."""
+
+HEADING: Final = "heading"
+"""The style of a heading."""
+
+MARKS: Final[Mapping[str, tuple[str, str, str]]] = MappingProxyType({
+    "pending": ("○", ".", "dim"),
+    "running": ("▶", ">", "bold yellow"),
+    "done": ("✓", "x", "green"),
+    "skipped": ("-", "-", "dim green"),
+    "failed": ("✗", "!", "bold red"),
+    "blocked": ("■", "#", "bold red"),
+    "stopped": ("□", "=", "yellow"),
+})  # fmt: skip
+"""How each state of a step is drawn: its mark, the mark where only ASCII prints, and its style."""
+
+_SGR: Final = MappingProxyType({
+    "bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36",
+})  # fmt: skip
+_MINUTE: Final = 60
+_LONGEST_BRIEF: Final = 100
+
+
+def printable(text: str) -> str:
+    r"""Escape everything that does not print: an ESC becomes ``\x1b``."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
+def one_line(text: str) -> str:
+    """The lines of a text beside each other, with a bar between them; tabs become spaces."""
+    return " | ".join(printable(line.replace("\t", " ")) for line in text.split("\n"))
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, each printable, without blank ones around them."""
+    return [printable(line.expandtabs(4)) for line in text.strip("\n").replace("\r\n", "\n").split("\n")]
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a stream is a terminal."""
+    return stream is not None and stream.isatty()
+
+
+def can_redraw(stream: TextIO | None) -> bool:
+    """Whether a stream is a terminal that can move its cursor."""
+    return is_terminal(stream) and os.environ.get("TERM") != "dumb"
+
+
+def wants_color(stream: TextIO | None) -> bool:
+    """Whether to colour what is written to a stream: ``NO_COLOR`` wins over ``FORCE_COLOR``."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or can_redraw(stream)
+
+
+def columns(stream: TextIO | None) -> int | None:
+    """How many columns a stream has; None where it is not a terminal, so that nothing is cut."""
+    return shutil.get_terminal_size().columns if is_terminal(stream) else None
+
+
+def is_ascii(stream: TextIO | None) -> bool:
+    """Whether a stream may be unable to show more than ASCII."""
+    return not (getattr(stream, "encoding", None) or "ascii").lower().startswith("utf")
+
+
+def console_of(stream: TextIO) -> Console:
+    """A terminal to draw on."""
+    from rich.console import Console
+
+    return Console(file=stream, color_system="auto" if wants_color(stream) else None)
+
+
+def painted(text: str, style: str, *, color: bool) -> str:
+    """A text in a style of ``MARKS`` or in a single colour."""
+    sgr = ";".join(_SGR[word] for word in style.split())
+    return f"\x1b[{sgr}m{text}\x1b[0m" if color and sgr and text.strip() else text
+
+
+def count(number: int, thing: str) -> str:
+    """A number with its noun: ``1 step``, ``2 steps``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def seconds_text(seconds: float) -> str:
+    """A time for a person: ``0.3 s``, ``12.0 s``, ``3:07 min``, ``2:01 h``."""
+    if seconds < _MINUTE:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), _MINUTE)
+    if minutes < _MINUTE:
+        return f"{minutes}:{rest:02} min"
+    hours, minutes = divmod(minutes, _MINUTE)
+    return f"{hours}:{minutes:02} h"
+
+
+def as_json(value: object) -> str:
+    """A value as strict JSON.
+
+    NaN and the infinities become the strings ``NaN``, ``Infinity`` and ``-Infinity``, bytes the text that SQL
+    writes them in, and everything else that JSON does not know its text.
+    """
+    return json.dumps(_plain(value), indent=2, allow_nan=False)
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(each) for each in value]
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return f"x'{bytes(value).hex()}'"
+    return str(value)
+
+
+def brief(value: object) -> str:
+    """The beginning of a value as JSON, or of a text; however large it is, only that is read."""
+    if isinstance(value, str):
+        text = value[: _LONGEST_BRIEF + 1]
+    elif value is None:
+        return ""
+    else:
+        text = ""
+        try:
+            for part in json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).iterencode(
+                value
+            ):
+                text += part[: _LONGEST_BRIEF + 1]
+                if len(text) > _LONGEST_BRIEF:
+                    break
+        except (TypeError, ValueError, RecursionError):
+            return f"a value of type {type(value).__name__}"
+    return text if len(text) <= _LONGEST_BRIEF else text[: _LONGEST_BRIEF - 3] + "..."

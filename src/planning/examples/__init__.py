@@ -1,1 +1,0 @@
-"""Tools that are whole and small enough to copy."""

@@ -1,0 +1,253 @@
+"""Looking a registration up: one match is told, none and several are failures that say what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from registration_runs import change, lookup, results
+
+from examples.registration import LookupRegistration, RegistrationDesk, create_database
+from planning.tools import StorageUnavailable
+
+ADA = {
+    "id": "REG-1001",
+    "name": "Ada Example",
+    "email": "ada@example.org",
+    "conference": "PyGrove 2026",
+    "status": "confirmed",
+    "items": ["badge", "invoice", "confirmation"],
+}
+BEN = {
+    "id": "REG-1002",
+    "name": "Ben Sample",
+    "email": "ben@example.org",
+    "conference": "PyGrove 2026",
+    "status": "confirmed",
+    "items": ["badge", "invoice", "confirmation"],
+}
+CLEO = {
+    "id": "REG-2018",
+    "name": "Cleo Mock",
+    "email": "cleo@example.org",
+    "conference": "Data Harbour 2026",
+    "status": "unpaid",
+    "items": ["invoice"],  # the documents on file alone
+}
+IDS = ["REG-1001", "reg-1001", " REG-1001 "]
+EMAILS = ["ada@example.org", "ADA@Example.ORG", " \tada@example.org\n"]
+CONFERENCES = ["PyGrove 2026", "pygrove", " PYGROVE "]
+NOT_FOUND = {
+    "success": False,
+    "data": None,
+    "error": "No registration has this email address or registration id. Nothing was done. Ask the user to "
+    "check the spelling, or for the other of the two.",
+    "user_message": "I could not find a registration with that. Could you check the spelling, or give me the "
+    "other one of your registration email and registration ID?",
+    "code": "data_not_found",
+}
+UNAVAILABLE = "the registrations cannot be read now; try again later, or go on without them"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> RegistrationDesk:
+    create_database(tmp_path / "desk.db")
+    return RegistrationDesk(tmp_path / "desk.db")
+
+
+@pytest.mark.parametrize(
+    ("args", "data"),
+    [
+        *(({"identifier": each}, ADA) for each in [*IDS, *EMAILS]),
+        ({"identifier": "REG-1001", "conference": "  "}, ADA),
+        *(({"identifier": "ben@example.org", "conference": each}, BEN) for each in CONFERENCES),
+        ({"identifier": "REG-2018"}, CLEO),
+    ],
+)
+def test_a_registration_is_found_by_its_id_or_its_email_and_by_its_conference_where_there_are_several(
+    desk: RegistrationDesk, args: dict[str, str], data: dict[str, Any]
+) -> None:
+    assert results(desk, lookup(**args)) == [
+        {"success": True, "data": data, "error": None, "user_message": None}
+    ]
+
+
+def test_a_stored_email_may_have_capitals_and_blanks_around(desk: RegistrationDesk) -> None:
+    change(desk.database, "UPDATE registrations SET email = '  Ada@EXAMPLE.org ' WHERE id = 'REG-1001'")
+    (result,) = results(desk, lookup(identifier="ada@example.org"))
+    assert result["data"] == {**ADA, "email": "  Ada@EXAMPLE.org "}
+
+
+@pytest.mark.parametrize(
+    "identifier",
+    [
+        "nobody@example.org",
+        "REG-100",
+        "' OR '1'='1",
+        "x' UNION SELECT id, name, email, conference, status FROM registrations --",
+        "'; DROP TABLE registrations; --",
+        "%",
+        "REG-100_",
+        "ada@example.org, mallory@example.org",
+        "\u0430da@example.org",  # a Cyrillic letter that looks like an a
+        "ada@example.org\x00",
+        "a" * 320,
+    ],
+)
+def test_what_no_registration_has_is_not_found(desk: RegistrationDesk, identifier: str) -> None:
+    before = desk.database.read_bytes()
+    assert results(desk, lookup(identifier=identifier)) == [NOT_FOUND]
+    assert desk.database.read_bytes() == before
+
+
+def test_half_a_character_is_not_found(desk: RegistrationDesk) -> None:
+    tool = LookupRegistration(desk)
+    outcome = asyncio.run(tool.execute(tool.parameters(identifier="\ud800"), {}))
+    assert outcome == NOT_FOUND
+
+
+def test_one_email_with_several_registrations_is_a_question(desk: RegistrationDesk) -> None:
+    question = (
+        "I found 2 registrations: Data Harbour 2026 (ID ending in 017) and PyGrove 2026 (ID ending in 002). "
+        "Which conference is it, or what is the full registration ID?"
+    )
+    assert results(desk, lookup(identifier="ben@example.org")) == [
+        {
+            "success": False,
+            "data": {
+                "matches": [
+                    {"conference": "Data Harbour 2026", "id_ends_with": "017"},
+                    {"conference": "PyGrove 2026", "id_ends_with": "002"},
+                ]
+            },
+            "error": "It is not clear which registration is meant. Nothing was done. Ask the user: "
+            f"{question} Call again with the answer as conference, or with the id as identifier.",
+            "user_message": question,
+            "code": "needs_user_input",
+            "needs_user_input": True,
+            "input_request": question,
+        }
+    ]
+
+
+def test_a_conference_that_fits_several_leaves_the_question(desk: RegistrationDesk) -> None:
+    (result,) = results(desk, lookup(identifier="ben@example.org", conference="2026"))
+    assert [match["id_ends_with"] for match in result["data"]["matches"]] == ["017", "002"]
+
+
+def test_a_registration_for_another_conference_is_not_taken_for_it(desk: RegistrationDesk) -> None:
+    (result,) = results(desk, lookup(identifier="ada@example.org", conference="Data Harbour"))
+    assert (result["data"], result["user_message"]) == (
+        {"matches": [{"conference": "PyGrove 2026", "id_ends_with": "001"}]},
+        "I found no registration for that conference. I found PyGrove 2026 (ID ending in 001). "
+        "Which conference is it, or what is the full registration ID?",
+    )
+
+
+def test_a_question_shows_ten_of_many_and_counts_the_rest(desk: RegistrationDesk) -> None:
+    for number in range(9):
+        values = (f"X{number}", "Ben Sample", "ben@example.org", f"Con\n{number}", "confirmed")
+        change(desk.database, "INSERT INTO registrations VALUES (?, ?, ?, ?, ?)", *values)
+    (result,) = results(desk, lookup(identifier="ben@example.org"))
+    assert len(result["data"]["matches"]) == 10
+    assert result["data"]["matches"][0] == {"conference": "Con 0", "id_ends_with": "0"}
+    assert result["user_message"].endswith(
+        "Data Harbour 2026 (ID ending in 017) and 1 more. "
+        "Which conference is it, or what is the full registration ID?"
+    )
+
+
+def test_the_end_of_an_id_is_never_all_of_it(desk: RegistrationDesk) -> None:
+    change(desk.database, "UPDATE registrations SET id = '7' WHERE id = 'REG-1002'")
+    (result,) = results(desk, lookup(identifier="ben@example.org"))
+    assert result["data"]["matches"][1] == {"conference": "PyGrove 2026", "id_ends_with": ""}
+
+
+@pytest.mark.parametrize("args", [{}, {"identifier": ""}, {"identifier": " "}, {"identifier": None}])
+def test_without_an_identifier_the_user_is_asked_and_nothing_is_read(args: dict[str, Any]) -> None:
+    question = "I'd be happy to help! Could you provide your registration email or registration ID?"
+    assert results(RegistrationDesk(Path("/nowhere/desk.db")), lookup(**args)) == [
+        {
+            "success": False,
+            "data": None,
+            "error": f"lookup_registration was not called: ask the user first. {question}",
+            "user_message": question,
+            "code": "needs_user_input",
+            "needs_user_input": True,
+            "input_request": question,
+        }
+    ]
+
+
+@pytest.mark.parametrize("args", [{"email": "ada@example.org"}, {"identifier": "ada@example.org" * 22}])
+def test_an_identifier_in_the_wrong_place_or_form_is_refused_and_not_repeated(
+    desk: RegistrationDesk, args: dict[str, Any]
+) -> None:
+    (result,) = results(desk, lookup(**args))
+    assert (result["code"], result["data"]) == ("parameter", None)
+    assert "ada@" not in repr(result)
+
+
+def missing(database: Path) -> None:
+    database.unlink()
+
+
+def a_folder(database: Path) -> None:
+    database.unlink()
+    database.mkdir()
+
+
+def no_database(database: Path) -> None:
+    database.write_bytes(b"This is the list of all who are registered: ada@example.org" * 100)
+
+
+def cut(database: Path) -> None:
+    database.write_bytes(database.read_bytes()[:5000])
+
+
+def without_tables(database: Path) -> None:
+    database.write_bytes(b"")
+
+
+def with_broken_text(database: Path) -> None:
+    change(database, "UPDATE registrations SET name = CAST(x'ff6164' AS TEXT)")
+
+
+@pytest.mark.parametrize("damage", [missing, a_folder, no_database, cut, without_tables, with_broken_text])
+def test_a_database_that_cannot_be_read_is_storage_and_tells_nothing(
+    desk: RegistrationDesk, damage: Callable[[Path], None]
+) -> None:
+    damage(desk.database)
+    tool = LookupRegistration(desk)
+    with pytest.raises(StorageUnavailable) as caught:
+        asyncio.run(tool.execute(tool.parameters(identifier="REG-1001"), {}))
+    assert (str(caught.value), caught.value.__context__) == (UNAVAILABLE, None)
+    assert desk.database.exists() is (damage is not missing)
+
+
+def test_a_database_that_another_program_locks_is_storage(desk: RegistrationDesk) -> None:
+    impatient = RegistrationDesk(desk.database, timeout_s=0.05)
+    with closing(sqlite3.connect(desk.database)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        (result,) = results(impatient, lookup(identifier="REG-1001"))
+    assert (result["code"], result["data"]) == ("storage", None)
+
+
+def test_any_path_is_one_from_here_and_no_database_is_made_over_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = "desk 100%?mode=rwc#1.db"  # with what means something in a URI
+    create_database(tmp_path / name)
+    before = (tmp_path / name).read_bytes()
+    for database in (tmp_path / name, Path(name)):
+        (result,) = results(RegistrationDesk(database), lookup(identifier="REG-1001"))
+        assert result["data"] == ADA
+        with pytest.raises(FileExistsError):
+            create_database(database)
+    assert (tmp_path / name).read_bytes() == before

@@ -1,0 +1,178 @@
+"""Mail servers that are away, hang, break off or change their mind; what is known of it is told."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiosmtpd.smtp import Envelope
+from registration_runs import (
+    MailServer,
+    RawServer,
+    account,
+    carry_out,
+    mailed,
+    results,
+    sending,
+)
+
+from examples.registration import RegistrationDesk, SendRegistrationEmail, create_database
+from planning.tools import StorageUnavailable
+
+OUT_OF_REACH = {
+    "success": False,
+    "data": None,
+    "error": "Tool 'send_registration_email' encountered an error",
+    "user_message": "I ran into a problem looking that up. Could you try again?",
+    "code": "storage",
+}
+NOT_CONFIRMED = "the mail server did not confirm it: it may have gone out or not"
+NOT_REACHED = "the mail server could not be reached in time"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    create_database(tmp_path / "desk.db")
+    return tmp_path / "desk.db"
+
+
+def test_a_server_that_is_not_there_is_storage(database: Path) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # it does not listen, and nobody else can
+        desk = RegistrationDesk(database, smtp_port=unused.getsockname()[1])
+        assert results(desk, sending(identifier="REG-1001")) == [OUT_OF_REACH]
+        tool = SendRegistrationEmail(desk)
+        with pytest.raises(StorageUnavailable) as caught:
+            asyncio.run(tool.execute(tool.parameters(identifier="REG-1001"), {}))
+    assert str(caught.value) == "the mail server cannot be reached now; nothing was sent, try again later"
+
+
+def test_a_document_not_on_file_does_not_hide_that_the_server_is_away(database: Path) -> None:
+    desk = RegistrationDesk(database, smtp_host="a" * 64)
+    call = sending(identifier="REG-2018", documents=["badge", "invoice"])
+    assert results(desk, call) == [OUT_OF_REACH]
+
+
+def scripted(*answers: str | None) -> RawServer:
+    """Greets with the first answer, and has one for each command; a mail counts as one.
+
+    At None it hangs, and after the last answer it breaks off, for good.
+    """
+    left = list(answers)
+
+    async def dialogue(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while left:
+            answer = left.pop(0)
+            if answer is None:
+                await reader.read()
+                return
+            writer.write(f"{answer}\r\n".encode())
+            await writer.drain()
+            await (reader.readuntil(b"\r\n.\r\n") if answer.startswith("354") else reader.readline())
+
+    return RawServer(dialogue)
+
+
+@pytest.mark.parametrize(
+    ("answers", "timeout_s"),
+    [
+        ((), 5.0),
+        (("554 Go away",), 5.0),
+        (("220 Hello",), 5.0),
+        (("220 Hello", "550 No", "550 No"), 5.0),
+        ((None,), 0.5),
+        (("220 Hello", None), 0.5),
+    ],
+)
+def test_a_server_that_does_not_greet_or_hangs_in_its_greeting_is_storage(
+    database: Path, answers: tuple[str | None, ...], timeout_s: float
+) -> None:
+    call = sending(identifier="REG-1001")
+    assert mailed(database, scripted(*answers), call, timeout_s=timeout_s) == [OUT_OF_REACH]
+
+
+BEFORE = ("220 Hello", "250 Hello", "250 Sender", "250 Recipient")
+
+
+@pytest.mark.parametrize("answers", [BEFORE, (*BEFORE, "354 Go"), (*BEFORE, "354 Go", "what?")])
+def test_a_server_that_breaks_off_leaves_the_mail_unconfirmed(
+    database: Path, answers: tuple[str, ...]
+) -> None:
+    (result,) = mailed(database, scripted(*answers), sending(identifier="REG-1001", documents=["badge"]))
+    assert result == {
+        "success": False,
+        "data": account(unconfirmed=["badge"], reasons={"badge": NOT_CONFIRMED}),
+        "error": f"Sent: none. badge: {NOT_CONFIRMED}. To try again, name only what was not sent.",
+        "user_message": "I cannot tell whether your badge went out; please look into your mailbox.",
+        "code": "tool",
+    }
+
+
+def test_a_server_that_hangs_over_a_mail_leaves_it_unconfirmed_and_the_rest_unsent(database: Path) -> None:
+    server = scripted(*BEFORE, "354 Go", None)
+    (result,) = mailed(database, server, sending(identifier="REG-1001"), timeout_s=0.2)
+    assert result["data"] == account(
+        failed=["invoice", "confirmation"],
+        unconfirmed=["badge"],
+        reasons={"badge": NOT_CONFIRMED, "invoice": NOT_REACHED, "confirmation": NOT_REACHED},
+    )
+
+
+def chattering(*answers: str) -> RawServer:
+    """Answers, and then never comes to the end of its last answer."""
+
+    async def dialogue(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for answer in answers:
+            writer.write(f"{answer}\r\n".encode())
+            await (reader.readuntil(b"\r\n.\r\n") if answer.startswith("354") else reader.readline())
+        while True:
+            writer.write(b"220-and\r\n")
+            await writer.drain()
+            await asyncio.sleep(0)
+
+    return RawServer(dialogue)
+
+
+def test_a_server_that_keeps_talking_has_no_more_time_than_one_that_is_silent(database: Path) -> None:
+    call = sending(identifier="REG-1001", documents=["badge"])
+    assert mailed(database, chattering(), call, timeout_s=0.1) == [OUT_OF_REACH]
+    (result,) = mailed(database, chattering(*BEFORE, "354 Go"), call, timeout_s=0.1)
+    assert result["data"] == account(unconfirmed=["badge"], reasons={"badge": NOT_CONFIRMED})
+
+
+def test_a_mail_that_was_taken_is_sent_however_the_server_says_goodbye(database: Path) -> None:
+    server = scripted(*BEFORE, "354 Go", "250 Taken", "550 I do not say goodbye")
+    (result,) = mailed(database, server, sending(identifier="REG-1001", documents=["badge"]))
+    assert result["data"] == account(sent=["badge"])
+
+
+def test_a_server_that_goes_away_between_two_mails_has_the_first(database: Path) -> None:
+    server = scripted(*BEFORE, "354 Go", "250 Taken", "221 Bye")
+    (result,) = mailed(database, server, sending(identifier="REG-1001"))
+    assert result["data"] == account(
+        sent=["badge"],
+        failed=["invoice", "confirmation"],
+        reasons={"invoice": NOT_REACHED, "confirmation": NOT_REACHED},
+    )
+
+
+def test_nothing_is_sent_any_more_once_the_task_is_cancelled(database: Path) -> None:
+    class Cancelling(MailServer):
+        async def handle_DATA(self, _server: Any, _session: Any, envelope: Envelope) -> str:
+            tasks[0].cancel()
+            return await super().handle_DATA(_server, _session, envelope)
+
+    async def run() -> None:
+        async with server.listening() as port:
+            desk = RegistrationDesk(database, smtp_port=port, timeout_s=5.0)
+            tasks.append(asyncio.create_task(carry_out(desk, sending(identifier="REG-1001"))))
+            with pytest.raises(asyncio.CancelledError):
+                await tasks[0]
+
+    tasks: list[asyncio.Task[Any]] = []
+    server = Cancelling()
+    asyncio.run(run())
+    assert server.subjects == ["Your badge for PyGrove 2026"]

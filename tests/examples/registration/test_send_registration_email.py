@@ -1,0 +1,266 @@
+"""Sending documents: to the address on file alone, and with the truth about each of them."""
+
+from __future__ import annotations
+
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from registration_runs import (
+    MailServer,
+    account,
+    change,
+    mailed,
+    read,
+    sending,
+    text_of,
+)
+
+from examples.registration import create_database
+from planning.tools.rate_limit import RateLimiter
+
+ALL = ["badge", "invoice", "confirmation"]
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    create_database(tmp_path / "desk.db")
+    return tmp_path / "desk.db"
+
+
+def test_all_documents_on_file_are_sent_when_none_is_named(database: Path) -> None:
+    server = MailServer()
+    assert mailed(database, server, sending(identifier="ADA@example.org")) == [
+        {
+            "success": True,
+            "data": account(sent=ALL),
+            "error": None,
+            "user_message": "I sent your badge, invoice and confirmation to the email address of your "
+            "registration.",
+        }
+    ]
+    assert server.subjects == [f"Your {kind} for PyGrove 2026" for kind in ALL]
+    assert [envelope.rcpt_tos for envelope in server.taken] == [["ada@example.org"]] * 3
+
+
+def test_a_mail_has_its_headers_a_text_and_the_document(database: Path) -> None:
+    server = MailServer()
+    mailed(database, server, sending(identifier="REG-1001", documents=["badge"]))
+    (envelope,) = server.taken
+    mail = read(envelope)
+    assert (envelope.mail_from, envelope.rcpt_tos) == ("registration@example.org", ["ada@example.org"])
+    told = {name: str(value) for name, value in mail.items()}
+    assert parsedate_to_datetime(told.pop("Date")).tzinfo is not None
+    assert told.pop("Message-ID").endswith("@example.org>")
+    assert told.pop("Content-Type").startswith("multipart/mixed")
+    assert told == {
+        "From": "Registration desk <registration@example.org>",
+        "To": "Ada Example <ada@example.org>",
+        "Subject": "Your badge for PyGrove 2026",
+        "Auto-Submitted": "auto-generated",
+        "MIME-Version": "1.0",
+    }
+    body, attached = mail.iter_parts()
+    assert text_of(body) == "Attached is the badge of your registration REG-1001.\n"
+    assert (attached.get_filename(), text_of(attached)) == (
+        "badge.txt",
+        "The badge of Ada Example for PyGrove 2026.\n",
+    )
+
+
+def test_a_document_of_any_letters_and_lengths_of_line_arrives_as_it_is(database: Path) -> None:
+    content = "Gr\u00fc\u00dfe \U0001f40d\n" + "x" * 2000 + "\n.\nFrom here\n"
+    change(database, "UPDATE documents SET content = ? WHERE kind = 'badge'", content)
+    server = MailServer()
+    mailed(database, server, sending(identifier="REG-1001", documents=["badge"]))
+    (envelope,) = server.taken
+    assert text_of(list(read(envelope).iter_parts())[1]) == content
+    assert envelope.content is not None
+    assert envelope.content.isascii()
+
+
+@pytest.mark.parametrize(
+    ("documents", "sent"),
+    [
+        (["confirmation", "badge", "badge"], ["badge", "confirmation"]),
+        (None, ALL),
+    ],
+)
+def test_the_documents_that_are_named_are_sent_once_each(
+    database: Path, documents: Any, sent: list[str]
+) -> None:
+    server = MailServer()
+    (result,) = mailed(database, server, sending(identifier="REG-1001", documents=documents))
+    assert (result["data"], server.subjects) == (
+        account(sent=sent),
+        [f"Your {kind} for PyGrove 2026" for kind in sent],
+    )
+
+
+def test_partial_delivery_says_what_went_out_and_what_did_not(database: Path) -> None:
+    server = MailServer(data={"badge": "550 No badges", "invoice": "452 No room for ada@example.org"})
+    assert mailed(database, server, sending(identifier="REG-1001")) == [
+        {
+            "success": False,
+            "data": account(
+                sent=["confirmation"],
+                failed=["badge", "invoice"],
+                reasons={
+                    "badge": "the mail server refused it, code 550",
+                    "invoice": "the mail server refused it for now, code 452",
+                },
+            ),
+            "error": "Sent: confirmation. badge: the mail server refused it, code 550. "
+            "invoice: the mail server refused it for now, code 452. "
+            "To try again, name only what was not sent.",
+            "user_message": "I sent your confirmation to the email address of your registration. "
+            "I could not send your badge: the mail server refused it, code 550. "
+            "I could not send your invoice: the mail server refused it for now, code 452.",
+            "code": "tool",
+        }
+    ]
+    assert server.subjects == ["Your confirmation for PyGrove 2026"]
+
+
+@pytest.mark.parametrize("answer", ["550 Unknown", "452 Full", "421 Closing"])
+def test_a_server_that_refuses_the_recipient_gets_no_mail(database: Path, answer: str) -> None:
+    server = MailServer(recipient=answer)
+    (result,) = mailed(database, server, sending(identifier="REG-1001"))
+    code = answer[:3]
+    reason = f"the mail server refused it{' for now' if code < '500' else ''}, code {code}"
+    assert (result["success"], result["code"]) == (False, "tool")
+    assert result["data"] == account(failed=ALL, reasons=dict.fromkeys(ALL, reason))
+    assert result["user_message"] == f"I could not send your badge, invoice and confirmation: {reason}."
+    assert server.taken == []
+
+
+@pytest.mark.parametrize(("more", "sent", "connections"), [([], [], 0), (["invoice"], ["invoice"], 1)])
+def test_a_document_that_is_not_on_file_is_said_and_needs_no_mail_server_and_the_others_are_sent(
+    database: Path, more: list[str], sent: list[str], connections: int
+) -> None:
+    server = MailServer()
+    (result,) = mailed(database, server, sending(identifier="REG-2018", documents=["badge", *more]))
+    assert (result["success"], result["code"], server.connections) == (False, "tool", connections)
+    assert result["error"] == (
+        f"Sent: {''.join(sent) or 'none'}. badge: none is on file. To try again, name only what was not sent."
+    )
+    assert result["data"] == account(sent=sent, failed=["badge"], reasons={"badge": "none is on file"})
+
+
+def test_a_registration_without_documents_has_nothing_to_send(database: Path) -> None:
+    change(database, "DELETE FROM documents WHERE registration_id = 'REG-1001'")
+    server = MailServer()
+    (result,) = mailed(database, server, sending(identifier="REG-1001"))
+    assert (result["data"], result["error"], result["user_message"], server.connections) == (
+        None,
+        "This registration has no documents on file. Nothing was sent.",
+        "There are no documents for your registration yet.",
+        0,
+    )
+
+
+NOT_CALLED: list[tuple[dict[str, Any], str]] = [
+    *(
+        ({"identifier": "REG-1001", "documents": each}, "parameter")
+        for each in (["badge", "ticket"], [], "all")
+    ),
+    *(({"identifier": "REG-1001", each: "mallory@example.org"}, "parameter") for each in ("email", "to")),
+    ({"identifier": "REG-1001, mallory@example.org"}, "data_not_found"),
+    ({"identifier": "ada@example.org\r\nBcc: mallory@example.org"}, "data_not_found"),
+    ({"identifier": "nobody@example.org"}, "data_not_found"),
+    ({"identifier": "ben@example.org"}, "needs_user_input"),
+    ({"documents": ["badge"]}, "needs_user_input"),
+]
+
+
+@pytest.mark.parametrize(("args", "code"), NOT_CALLED)
+def test_without_one_registration_or_with_anything_else_than_its_documents_nothing_is_sent(
+    database: Path, args: dict[str, Any], code: str
+) -> None:
+    server = MailServer()
+    (result,) = mailed(database, server, sending(**args))
+    assert (result["success"], result["code"], server.connections) == (False, code, 0)
+
+
+# The address
+
+
+def test_a_stored_line_break_becomes_no_header_and_no_recipient(database: Path) -> None:
+    change(
+        database,
+        "UPDATE registrations SET name = ?, conference = ? WHERE id = 'REG-1001'",
+        'Eve, "x" <mallory@example.org>\r\nBcc: mallory@example.org\u2028',
+        "PyGrove\nBcc: mallory@example.org\r\n\r\nA text",
+    )
+    server = MailServer()
+    (result,) = mailed(database, server, sending(identifier="REG-1001", documents=["badge"]))
+    (envelope,) = server.taken
+    mail = read(envelope)
+    assert result["success"] is True
+    assert envelope.rcpt_tos == ["ada@example.org"]
+    assert mail.get_all("To") == ["Eve x mallory example org Bcc mallory example org <ada@example.org>"]
+    assert mail.get_all("Subject") == ["Your badge for PyGrove Bcc: mallory@example.org A text"]
+    assert (mail["Bcc"], mail["Cc"]) == (None, None)
+
+
+def test_a_long_name_of_any_letters_stays_a_name(database: Path) -> None:
+    name = "J\u00f6rg, " * 40  # Python's reader puts a blank where the header was folded
+    change(database, "UPDATE registrations SET name = ? WHERE id = 'REG-1001'", name)
+    server = MailServer()
+    mailed(database, server, sending(identifier="REG-1001", documents=["badge"]))
+    (envelope,) = server.taken
+    (address,) = read(envelope)["To"].addresses
+    assert (address.display_name.replace(" ", ""), address.addr_spec) == ("J\u00f6rg" * 17, "ada@example.org")
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        "",
+        "ada",
+        "ada@",
+        "@example.org",
+        "<ada@example.org>",
+        "ada@example.org, mallory@example.org",
+        "ada@example.org\r\nRCPT TO:<mallory@example.org>",
+        "ad\u00e4@example.org",
+        "ada@ex\u00e4mple.org",
+    ],
+)
+def test_a_stored_address_that_is_not_one_plain_address_gets_nothing(database: Path, stored: str) -> None:
+    change(database, "UPDATE registrations SET email = ? WHERE id = 'REG-1001'", stored)
+    server = MailServer()
+    (result,) = mailed(database, server, sending(identifier="REG-1001"))
+    reason = "no mail can be sent to the email address on file"
+    assert result["data"] == account(failed=ALL, reasons=dict.fromkeys(ALL, reason))
+    assert server.connections == 0
+
+
+# Which registration
+
+
+def test_the_conference_says_whose_documents_are_sent(database: Path) -> None:
+    server = MailServer()
+    (result,) = mailed(database, server, sending(identifier="ben@example.org", conference="harbour"))
+    assert (result["data"], server.subjects) == (
+        account(sent=["confirmation"]),
+        ["Your confirmation for Data Harbour 2026"],
+    )
+    assert server.taken[0].rcpt_tos == ["Ben@Example.org"]
+
+
+def test_too_many_calls_are_refused_and_send_nothing(database: Path) -> None:
+    server = MailServer()
+    limiter = RateLimiter({"email_send": "1/day"})
+    call = sending(identifier="REG-1001", documents=["badge"])
+    first, second = mailed(database, server, call, call, limiter=limiter)
+    assert first["success"] is True
+    assert second.pop("error").startswith("email_send is limited to 1 per 1 day; try again in ")
+    assert second == {
+        "success": False,
+        "data": None,
+        "user_message": "That was asked for too often. Could you try again a little later?",
+        "code": "rate_limit",
+    }
+    assert len(server.taken) == 1

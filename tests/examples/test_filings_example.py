@@ -1,0 +1,272 @@
+"""The example with company facts: its file, its tool, its plan, and what the program prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shlex
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from examples.filings.facts import create_database
+from examples.filings.tools import CompanyInfo, agents, filings_tools, handlers, rank, share
+from syrupy.assertion import SnapshotAssertion
+
+from planning.tools import Toolbox, ToolResult
+from planning.tools.ledger import tool_calls
+from planning.workflow import Capabilities, Workflow, dump_workflow, run_workflow, validate_workflow
+from session import Session
+
+ROOT = Path(__file__).parents[2]
+FILINGS = ROOT / "examples" / "filings"
+PLAN = FILINGS / "plan.json"
+YEAR_2022 = {"start_date": "2022-01-01", "end_date": "2022-12-31"}
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    path = tmp_path / "filings.db"
+    create_database(path)
+    return path
+
+
+@pytest.fixture
+def capabilities(database: Path) -> Capabilities:
+    return Capabilities(filings_tools(database), handlers, agents)
+
+
+def ask(database: Path, query_type: str, **parameters: Any) -> ToolResult:
+    arguments = {"query_type": query_type, "parameters": parameters}
+    return Toolbox(filings_tools(database)).call("sec_financial_data", arguments)
+
+
+def run_program(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs the program in a folder, which is also where temporary files go."""
+    environment = os.environ | {"TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, *(arguments or [str(FILINGS / "answer.py")])]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_every_figure_has_its_form_and_a_fiscal_year_that_ends_in_it(database: Path) -> None:
+    with closing(sqlite3.connect(database)) as connection:
+        rows = connection.execute(
+            "SELECT ticker, form, fiscal_year, period_end, metric FROM facts"
+        ).fetchall()
+        companies = [row[0] for row in connection.execute("SELECT ticker FROM companies ORDER BY ticker")]
+    assert {(form, period_end[:4] == str(year)) for _, form, year, period_end, _ in rows} == {("10-K", True)}
+    assert {year for _, _, year, _, _ in rows} == {2020, 2021, 2022, 2023}
+    metrics = {ticker: [row[4] for row in rows if row[0] == ticker] for ticker in companies}
+    all_three = {"Revenue": 4, "NetIncome": 4, "ResearchAndDevelopment": 4}
+    assert {
+        ticker: {metric: found.count(metric) for metric in dict.fromkeys(found)}
+        for ticker, found in metrics.items()
+    } == {
+        "AAPL": all_three,
+        "AMZN": {"Revenue": 4, "NetIncome": 4},
+        "GOOGL": all_three,
+        "META": all_three,
+        "MSFT": all_three,
+    }
+
+
+def test_a_file_that_is_there_is_not_written_over(database: Path) -> None:
+    before = database.read_bytes()
+    with pytest.raises(FileExistsError):
+        create_database(database)
+    assert database.read_bytes() == before
+
+
+def test_facts_come_in_the_envelope_of_a_query_by_metric_and_year(database: Path) -> None:
+    result = ask(database, "financial_facts", ticker="aapl", metrics=["Revenue"], **YEAR_2022)
+    assert result.value == {
+        "query_type": "financial_facts",
+        "parameters": {"ticker": "aapl", "metrics": ["Revenue"], **YEAR_2022, "filing_type": None},
+        "results": [
+            {
+                "metric": "Revenue",
+                "fiscal_year": 2022,
+                "period_end": "2022-09-24",
+                "usd_millions": 394_328,
+                "form": "10-K",
+            }
+        ],
+        "output_key": "sec_financial_data",
+        "success": True,
+        "data": {"Revenue": {"2022": 394_328}},
+    }
+
+
+def test_the_first_and_the_last_day_count(database: Path) -> None:
+    days = {"start_date": "2021-06-30", "end_date": "2023-06-30"}
+    result = ask(database, "financial_facts", ticker="MSFT", metrics=["NetIncome"], **days)
+    assert result.value["data"] == {"NetIncome": {"2021": 61_271, "2022": 72_738, "2023": 72_361}}
+
+
+def test_a_company_is_told_by_its_ticker(database: Path) -> None:
+    microsoft = {"ticker": "MSFT", "name": "Microsoft Corporation", "cik": 789019, "year_ends": "June"}
+    assert ask(database, "company_info", ticker="MSFT").value == {
+        "query_type": "company_info",
+        "parameters": {"ticker": "MSFT"},
+        "results": [microsoft],
+        "output_key": "sec_financial_data",
+        "success": True,
+        "data": microsoft,
+    }
+
+
+@pytest.mark.parametrize(
+    ("query_type", "parameters", "code", "message"),
+    [
+        (
+            "company_info",
+            {"ticker": "IBM"},
+            "data_not_found",
+            "no company has the ticker IBM; known are AAPL, AMZN, GOOGL, META, MSFT",
+        ),
+        (
+            "financial_facts",
+            {"ticker": "AMZN", "metrics": ["Revenue", "ResearchAndDevelopment"], **YEAR_2022},
+            "data_not_found",
+            "Amazon.com, Inc. reported no ResearchAndDevelopment from 2022-01-01 to 2022-12-31",
+        ),
+        (
+            "financial_facts",
+            {"ticker": "AAPL", "metrics": ["Profit"], "start_date": "2022-1-1", "end_date": "2022-12-31"},
+            "parameter",
+            "Refused, nothing changed. 2 problems:\n"
+            "- parameters.metrics[0]: 'Profit' is unknown; "
+            "send one of Revenue, NetIncome, ResearchAndDevelopment\n"
+            "- parameters.start_date: '2022-1-1' is not a date; write YYYY-MM-DD, such as 2022-12-31",
+        ),
+        (
+            "financial_facts",
+            {"ticker": "AAPL", "metrics": ["Revenue"], "start_date": "2022-12-31", "end_date": "2022-01-01"},
+            "parameter",
+            "Refused, nothing changed. parameters: "
+            "end_date 2022-01-01 is before start_date 2022-12-31; exchange them",
+        ),
+        (
+            "stock_price",
+            {"ticker": "AAPL"},
+            "query_type",
+            "Refused, nothing changed. "
+            "Query type 'stock_price' is not supported by the sec_financial_data tool. "
+            "Supported types are: financial_facts, company_info",
+        ),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_with_what_can(
+    database: Path, query_type: str, parameters: Mapping[str, Any], code: str, message: str
+) -> None:
+    result = ask(database, query_type, **parameters)
+    assert (result.success, result.code, result.message) == (False, code, message)
+
+
+def test_a_file_that_is_gone_is_a_failure_and_is_not_made_anew(tmp_path: Path) -> None:
+    result = ask(tmp_path / "none.db", "company_info", ticker="AAPL")
+    assert (result.code, result.message) == (
+        "storage",
+        "the file of company facts cannot be read now; try again later",
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_tool_can_be_sent_to_a_worker_process(database: Path) -> None:
+    (spec,) = filings_tools(database)
+    assert spec.function is not None
+    sent = pickle.loads(pickle.dumps(spec.function))  # noqa: S301 - made in the line itself
+    asked = CompanyInfo("META")
+    assert sent("company_info", asked) == spec.function("company_info", asked)
+
+
+def test_a_share_is_of_the_years_that_both_have() -> None:
+    assert share({"2021": 1, "2022": 2}, {"2022": 3, "2023": 4}) == {"2022": 66.7}
+
+
+def test_the_largest_share_comes_first() -> None:
+    companies = {
+        "Small": {"Revenue": {"2022": 100}, "ResearchAndDevelopment": {"2022": 5}},
+        "Large": {"Revenue": {"2022": 10}, "ResearchAndDevelopment": {"2022": 1}},
+    }
+    assert rank(companies, "2022") == [
+        {"company": "Large", "percent": 10.0},
+        {"company": "Small", "percent": 5.0},
+    ]
+
+
+def test_the_plan_is_valid_and_holds_nothing_that_had_to_be_mended(capabilities: Capabilities) -> None:
+    report = validate_workflow(PLAN.read_bytes(), capabilities)
+    assert (report.ok, report.errors, report.warnings) == (True, (), ())
+    assert report.workflow is not None
+    assert validate_workflow(dump_workflow(report.workflow), capabilities).workflow == report.workflow
+
+
+@pytest.fixture
+def workflow(capabilities: Capabilities) -> Workflow:
+    workflow = validate_workflow(PLAN.read_bytes(), capabilities).workflow
+    assert workflow is not None
+    return workflow
+
+
+def test_the_second_run_fetches_only_what_the_memory_lacks(
+    workflow: Workflow, capabilities: Capabilities, session: Session
+) -> None:
+    first = run_workflow(workflow, capabilities, session=session, user_prompt="How much?")
+    called = len(tool_calls(session, tool="sec_financial_data"))
+    second = run_workflow(workflow, capabilities, session=session, user_prompt="How much?")
+    again = len(tool_calls(session, tool="sec_financial_data")) - called
+    assert (first.status, called, second.status, again) == ("completed", 7, "completed", 1)
+    assert first.outputs["answer"] == second.outputs["answer"]
+    assert first.outputs["answer"]["question"] == "How much?"
+    assert (first.warnings, second.warnings) == ((), ())
+
+
+def test_a_value_that_is_given_is_not_fetched(
+    workflow: Workflow, capabilities: Capabilities, session: Session
+) -> None:
+    given = {"revenue_data": {"2021": 100_000, "2022": 200_000}}
+    result = run_workflow(workflow, capabilities, session=session, user_prompt="How much?", inputs=given)
+    skipped = [step.step_id for step in result.workflow.steps if step.skipped and step.status == "completed"]
+    assert (result.status, skipped, result.warnings) == ("completed", ["revenue"], ())
+    assert result.memory["share"] == {"2021": 21.9, "2022": 13.1}
+
+
+def test_the_program_answers_and_leaves_nothing_behind(snapshot: SnapshotAssertion, tmp_path: Path) -> None:
+    beside = sorted(FILINGS.iterdir())
+    done = run_program(tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == snapshot
+    assert (list(tmp_path.iterdir()), sorted(FILINGS.iterdir())) == ([], beside)
+
+
+def test_the_command_in_the_readme_runs_the_plan(tmp_path: Path) -> None:
+    block = (FILINGS / "README.md").read_text().partition("    planning ")[2]
+    words = shlex.split(block.replace("\\\n", " "))
+    command = [sys.executable, "-m", "planning.cli", *words, "--json"]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert (told["status"], list(told["errors"])) == ("completed", ["amazon"])
+    assert told["outputs"]["answer"]["question"] == "How much did Apple spend on research?"
+
+
+def test_the_file_can_be_made_to_look_into_it(tmp_path: Path) -> None:
+    program = str(FILINGS / "facts.py")
+    made = run_program(tmp_path, program, "facts.db")
+    assert (made.returncode, made.stdout, made.stderr) == (0, "", "")
+    with closing(sqlite3.connect(tmp_path / "facts.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM facts").fetchone() == (56,)
+    again = run_program(tmp_path, program, "facts.db")
+    assert (again.returncode, again.stderr) == (
+        1,
+        "facts.db cannot be made: File exists; name another file\n",
+    )
+    assert run_program(tmp_path, program).stderr == "usage: python facts.py FILE\n"

@@ -1,0 +1,312 @@
+"""``planning ask``: what it prints, whom it asks, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chat_server import ChatServer, failure, reply, says
+from cli_runs import ROOT, run
+from syrupy.assertion import SnapshotAssertion
+
+from examples.shop import create_database
+
+KEY = "sk-very-secret-1234"
+COUNT = "SELECT count(*) AS customers FROM customers"
+SPENT = "Which customers spent the most?"
+OPEN = "SELECT id, ordered_on FROM orders WHERE status = '{}' ORDER BY id"
+OSLO = "SELECT customers.name FROM customers JOIN cities ON cities.id = city_id WHERE cities.name = 'Oslo'"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Run in a folder with a shop, and without a key or a proxy of whoever runs the tests."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    create_database("shop.db")
+    Path("count.sql").write_text(COUNT)
+    Path("spent.sql").write_text((ROOT / "examples" / "shop" / "spent_most.sql").read_text())
+    return tmp_path
+
+
+def ask(*arguments: str, stdin: str | bytes | None = None) -> str:
+    """What a run shows that asks the shop."""
+    return run("ask", *arguments, "--db", "shop.db", stdin=stdin)
+
+
+def timeless(text: str) -> str:
+    """A text with every time in it as 0.0."""
+    return re.sub(r'("elapsed": )[\d.e-]+', r"\g<1>0.0", text)
+
+
+def final(shown: str) -> dict[str, Any]:
+    """The state that a run with --json prints, which is nothing but that."""
+    head, _, text = shown.partition("--- stdout\n")
+    assert head in {"exit code 0\n", "exit code 1\n"}
+    state: dict[str, Any] = json.loads(text)
+    return state
+
+
+def told(*arguments: str, stdin: str | bytes | None = None) -> str:
+    """The last line of a run in which nothing was asked."""
+    shown = run("ask", *arguments, stdin=stdin)
+    assert shown.startswith("exit code 2\n--- stderr\n")
+    assert "--- stdout" not in shown
+    return shown.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param([SPENT, "--sql-from", "spent.sql"], id="repaired"),
+        pytest.param(["which orders are still OPEN", "--sql-from", "open.sql"], id="reflected"),
+        pytest.param(["Which customers live in Oslo?", "--sql-from", "oslo.sql"], id="no rows"),
+        pytest.param(["--sql-from", "count.sql"], id="SQL from a file"),
+        pytest.param(["--sql-from", "wrong.sql"], id="SQL that stays wrong"),
+    ],
+)
+def test_a_question_of_the_shop_is_shown_whole(arguments: list[str], snapshot: SnapshotAssertion) -> None:
+    Path("wrong.sql").write_text("DELETE FROM customers")
+    Path("open.sql").write_text(f"{OPEN.format('Open')}\n---\n{OPEN.format('open')}")
+    Path("oslo.sql").write_text(OSLO)
+    assert ask(*arguments) == snapshot
+
+
+def test_json_is_the_final_state_and_nothing_else(snapshot: SnapshotAssertion) -> None:
+    shown = ask(SPENT, "--sql-from", "spent.sql", "--json")
+    assert timeless(shown) == snapshot
+    assert final(shown)["resolved_query"] == SPENT
+
+
+def test_the_samples_can_be_left_out_of_the_schema() -> None:
+    options = ["--sql-from", "count.sql", "--json"]
+    with_samples, without = final(ask(*options)), final(ask(*options, "--no-samples"))
+    assert "'Ada Lund'" in with_samples["schema"]
+    assert "'Ada Lund'" not in without["schema"]
+
+
+# SQL from a file
+
+
+def test_sql_can_be_piped_in_for_a_question() -> None:
+    shown = ask("How many customers?", "--sql-from", "-", "--json", stdin=f"\ufeff{COUNT};\n")
+    state = final(shown)
+    assert (state["resolved_query"], state["execution_result"]["data"]) == ("How many customers?", [[10]])
+
+
+def test_each_attempt_has_a_statement_of_its_own() -> None:
+    lines = ["SELECT nmae FROM customers\r", " ---\t\r", "", "---", COUNT, "---", ""]
+    Path("many.sql").write_text("\n".join(lines))
+    state = final(ask("--sql-from", "many.sql", "--json"))
+    assert [each["sql"] for each in state["attempts"]] == ["SELECT nmae FROM customers"]
+    assert (state["sql_query"], state["success"]) == (COUNT, True)
+
+
+def test_values_of_all_kinds_are_strict_json() -> None:
+    Path("kinds.sql").write_text("SELECT NULL AS a, 9e999 AS a, x'00ff' AS b, 'NULL' AS c, char(27) AS d")
+    state = final(ask("--sql-from", "kinds.sql", "--json"))
+    result = state["execution_result"]
+    assert result["columns"] == ["a", "a", "b", "c", "d"]
+    assert result["data"][0][0] is None
+    assert result["data"][0][1] == "Infinity"
+    assert result["data"][0][3:] == ["NULL", "\x1b"]
+    assert isinstance(result["data"][0][2], str)
+
+
+def test_no_more_rows_are_read_than_were_asked_for() -> None:
+    Path("all.sql").write_text("SELECT id, status FROM orders")
+    assert ask("--sql-from", "all.sql", "--max-rows", "2").endswith(
+        "== Rows ==\n"
+        "id  status\n"
+        "--  -------\n"
+        " 1  shipped\n"
+        " 2  shipped\n"
+        "\n"
+        "the first 2 rows; there are more, see --max-rows\n"
+    )
+
+
+def test_a_statement_has_no_more_time_than_it_is_given() -> None:
+    Path("slow.sql").write_text(
+        "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
+    )
+    shown = ask("--sql-from", "slow.sql", "--timeout", "0.3")
+    assert shown.startswith("exit code 1\n")
+    assert "0.3 s" in shown.splitlines()[-1]
+
+
+# A model
+
+
+def test_a_model_writes_the_sql(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with ChatServer(says("SELECT nmae FROM customers"), says(f"Here:\n```sql\n{COUNT}\n```")) as server:
+        options = ["--db", "shop.db", "--model", "local", "--base-url", server.url]
+        shown = run("ask", "How many customers are there?", *options, "--json")
+    state = final(shown)
+    assert (state["success"], state["sql_query"]) == (True, COUNT)
+    assert [each["key"] for each in server.requests] == [f"Bearer {KEY}"] * 2
+    assert "one SQLite SELECT" in server.requests[0]["body"]["messages"][0]["content"]
+    assert "shop" not in json.dumps(server.requests[0]["body"]["messages"][1])
+    assert [each["role"] for each in server.requests[1]["body"]["messages"]] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+    ]
+    assert KEY not in shown
+
+
+def test_a_model_is_heard_when_it_asks_back(snapshot: SnapshotAssertion) -> None:
+    text = '{"needs_user_input": true, "input_request": "Which year\\u001b[2J?"}'
+    with ChatServer(says(text), says(text)) as server:
+        options = [SPENT, "--model", "local", "--base-url", server.url]
+        assert ask(*options) == snapshot
+        assert final(ask(*options, "--json"))["needs_user_input"] is True
+    assert SPENT in server.requests[0]["body"]["messages"][1]["content"]
+
+
+def test_a_model_that_cannot_be_asked_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with ChatServer(reply(failure(f"Bad key {KEY}"), 401)) as server:
+        shown = ask("How many customers?", "--model", "local", "--base-url", server.url)
+    assert shown.startswith("exit code 1\n--- stdout\n")
+    assert KEY not in shown
+    assert "refused the API key (401); set OPENAI_API_KEY to one it knows" in shown.splitlines()[-1]
+
+
+# Nothing is asked
+
+SHOP = ["--db", "shop.db"]
+FROM_FILE = [*SHOP, "--sql-from", "count.sql"]
+FROM_MODEL = ["How many?", *SHOP, "--model", "m"]
+TIMEOUT = "planning: timeout must be seconds from 0.001 to 3,600, got "
+TIMEOUTS = {"nan": "nan", "0": "0.0", "-1": "-1.0", "inf": "inf", "1e9": "1000000000.0"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            ["How many?", "--db", "shop.db"],
+            "Error: Invalid value for '--db': say where its SQL comes from: --model NAME or --sql-from FILE",
+        ),
+        ([], "Error: Invalid value for '--db': name the database to ask: --db FILE"),
+        (["How many?"], "Error: Invalid value for '--db': name the database to ask: --db FILE"),
+        (
+            ["--db", "shop.db", "--model", "m"],
+            "Error: Invalid value for 'QUESTION': say what you want to know",
+        ),
+        (["  "], "Error: Invalid value for 'QUESTION': it is blank; write something, or omit it"),
+        (["--db", ""], "Error: Invalid value for '--db': it is blank; write something, or omit it"),
+        (["\udc80"], "Error: Invalid value for 'QUESTION': it is not UTF-8 text"),
+        (
+            ["--model", "m", "--sql-from", "count.sql"],
+            "Error: Invalid value for '--sql-from': give either --model or --sql-from, not both",
+        ),
+        (
+            ["--base-url", "http://127.0.0.1:1/v1"],
+            "Error: Invalid value for '--base-url': it needs --model, the name of a model there",
+        ),
+        (
+            ["--max-rows", "0"],
+            "Error: Invalid value for '--max-rows': '0' is too small; give at least 1",
+        ),
+        *(([*FROM_FILE, "--timeout", each], TIMEOUT + got) for each, got in TIMEOUTS.items()),
+        ([*SHOP, "--sql-from", "-"], "planning: standard input holds no SQL; write a SELECT"),
+        (
+            [*SHOP, "--sql-from", "none.sql"],
+            "planning: cannot read 'none.sql': No such file or directory",
+        ),
+        (
+            [*SHOP, "--sql-from", "shop.db"],
+            "planning: cannot read 'shop.db': it is not UTF-8 text",
+        ),
+        ([*SHOP, "--sql-from", "blank.sql"], "planning: 'blank.sql' holds no SQL; write a SELECT"),
+        (
+            ["--db", "/dev/zero", "--sql-from", "count.sql"],
+            "planning: /dev/zero cannot be read (it is no file); check the file and the disk it is on",
+        ),
+        (
+            ["How many?", "--db", "none.db"],
+            "planning: there is no database at none.db; check the path",
+        ),
+        (
+            FROM_MODEL,
+            "planning: there is no API key; set OPENAI_API_KEY, or give the base_url of a server without"
+            " keys",
+        ),
+        (
+            [*FROM_MODEL, "--base-url", "localhost"],
+            "planning: base_url must be the address of a server, such as http://127.0.0.1:8000/v1",
+        ),
+    ],
+)
+def test_what_cannot_be_asked_is_said_in_one_line(arguments: list[str], line: str) -> None:
+    Path("blank.sql").write_text("\n---\n \n")
+    assert told(*arguments) == line
+
+
+def test_a_database_that_cannot_be_read_is_told_in_one_line() -> None:
+    Path("empty.db").touch()
+    Path("damaged.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 5_000)
+    for name in ("missing.db", "empty.db", "damaged.db", ".", "count.sql"):
+        line = told("--db", name, "--sql-from", "count.sql")
+        assert line.startswith("planning: ")
+        assert "; " in line
+
+
+LOCK = """
+import sqlite3
+connection = sqlite3.connect("shop.db", isolation_level=None)
+connection.execute("BEGIN EXCLUSIVE")
+print("locked", flush=True)
+input()
+"""
+
+
+def test_a_locked_database_is_told_in_one_line() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", LOCK], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "locked\n"
+        line = told("--db", "shop.db", "--sql-from", "count.sql", "--timeout", "0.3")
+        other.communicate("\n")
+    assert line.startswith("planning: ")
+    assert "lock" in line
+
+
+@pytest.mark.parametrize(
+    ("missing", "options", "line"),
+    [
+        ("langgraph", FROM_FILE, "pip install 'session-planning[agent]'\n"),
+        (
+            "openai",
+            [*FROM_MODEL, "--base-url", "http://127.0.0.1:1"],
+            "planning: asking a model needs the openai client: pip install 'session-planning[openai]'\n",
+        ),
+    ],
+)
+def test_without_an_extra_it_says_what_to_install(missing: str, options: list[str], line: str) -> None:
+    program = f"import sys; sys.modules[{missing!r}] = None; from planning.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "ask", *options], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("planning: ")
+    assert done.stderr.endswith(line)
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_other_commands_load_nothing_of_it() -> None:
+    heavy = ["langgraph", "openai", "sqlglot", "sqlite3", "duckdb"]
+    program = f"import sys, planning.cli.app; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,130 @@
+"""``planning prompt``, ``tools`` and ``schema``; the help of all commands, wrong usage, the version."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+from importlib.resources import files
+
+import pytest
+from cli_runs import run
+from syrupy.assertion import SnapshotAssertion
+
+from planning import PlanningStrategy, PlanningToolsSection
+from planning.cli.definitions import Format, definitions
+from planning.prompt import Prompt
+from session import Session
+
+STRATEGIES = {
+    "react": PlanningStrategy.REACT,
+    "par": PlanningStrategy.PLAN_ACT_REFLECT,
+    "gdrs": PlanningStrategy.GOAL_DECOMPOSE_ROUTE_SYNTHESISE,
+}
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_the_prompt_is_printed_as_a_prompt_renders_it(name: str) -> None:
+    section = PlanningToolsSection(session=Session(), strategy=STRATEGIES[name])
+    text = Prompt(ns="n", key="k", sections=[section]).render().text
+    assert run("prompt", "--strategy", name) == f"exit code 0\n--- stdout\n{text}\n"
+
+
+@pytest.mark.parametrize("name", Format)
+def test_the_tools_are_printed_in_each_format(name: str, snapshot: SnapshotAssertion) -> None:
+    assert run("tools", "--format", name) == snapshot
+
+
+def test_every_format_holds_the_same_definitions(section: PlanningToolsSection) -> None:
+    tools = section.tools()
+    wanted = [(tool.name, tool.description, tool.parameters_schema()) for tool in tools]
+    functions = [each["function"] for each in definitions(Format.OPENAI, tools)]
+    assert [(f["name"], f["description"], f["parameters"]) for f in functions] == wanted
+    assert [
+        (t["name"], t["description"], t["input_schema"]) for t in definitions(Format.ANTHROPIC, tools)
+    ] == wanted
+    listed = definitions(Format.MCP, tools)["tools"]
+    assert [(t["name"], t["description"], t["inputSchema"]) for t in listed] == wanted
+    assert definitions(Format.JSON_SCHEMA, tools) == {
+        name: {"description": said, **schema} for name, said, schema in wanted
+    }
+
+
+def test_the_version_is_the_distributions() -> None:
+    assert run("--version") == f"exit code 0\n--- stdout\nplanning {version('session-planning')}\n"
+
+
+NAMES = ["validate", "graph", "run", "show", "ask", "replay", "schema", "prompt", "tools", "help"]
+
+
+@pytest.mark.parametrize("command", ["--help", *(f"{name} --help" for name in NAMES)])
+def test_help_says_how_each_command_is_used(command: str, snapshot: SnapshotAssertion) -> None:
+    shown = run(*command.split())
+    assert max(map(len, shown.splitlines())) <= 80
+    assert shown == snapshot
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_help_of_a_command_can_be_asked_for_in_three_ways(name: str) -> None:
+    assert run(name, "--help") == run(name, "-h") == run("help", name)
+
+
+def test_the_help_of_all_commands_can_be_asked_for_in_four_ways() -> None:
+    shown = run("--help")
+    assert (run("-h"), run("help")) == (shown, shown)
+    no_arguments = shown.replace("exit code 0\n--- stdout", "exit code 2\n--- stderr")
+    assert run() == no_arguments
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_can_complete_commands(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_PLANNING_COMPLETE", f"complete_{shell}")
+    monkeypatch.setenv("COMP_WORDS", "planning re")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "planning re")
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+    shown = run()
+    assert ("replay" in shown, "validate" in shown) == (True, False)
+
+
+@pytest.mark.parametrize("module", ["planning", "planning.cli"])
+def test_the_package_is_the_command(module: str) -> None:
+    command = [sys.executable, "-m", module, "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == f"planning {version('session-planning')}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "plan",
+        "--loud",
+        "tools a",
+        "prompt --strategy tot",
+        "tools --format yaml",
+        "schema --version 3",
+        "validate --format xml plan.json",
+        "graph --format svg plan.json",
+        "replay --delay -1",
+        "replay --delay soon",
+        "replay --delay 61",
+        "replay --jsn",
+        "replai",
+        "help replai",
+        "run --max-parallel 1.5",
+    ],
+)
+def test_wrong_usage_is_exit_code_two(arguments: str, snapshot: SnapshotAssertion) -> None:
+    assert run(*arguments.split()) == snapshot
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_a_schema_is_printed_as_it_is_in_the_package(version: str) -> None:
+    text = (files("planning.workflow.wire") / f"v{version}.schema.json").read_text(encoding="utf-8")
+    assert run("schema", "--version", version) == f"exit code 0\n--- stdout\n{text}"
+
+
+def test_what_is_left_out_is_react_openai_and_version_two() -> None:
+    assert run("prompt") == run("prompt", "--strategy", "react")
+    assert run("tools") == run("tools", "--format", "openai")
+    assert run("schema") == run("schema", "--version", "2")

@@ -1,0 +1,119 @@
+"""The command as a process: signals, pipes, a missing extra, an output that cannot be written."""
+
+from __future__ import annotations
+
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_runs import TRIAGE, run
+
+COMMAND = [sys.executable, "-m", "planning"]
+
+
+@pytest.mark.parametrize("path", [[str(TRIAGE)], []], ids=["a file", "a pipe"])
+def test_the_command_runs_as_a_process_as_it_does_within_one(path: list[str]) -> None:
+    with TRIAGE.open("rb") as transcript:
+        done = subprocess.run(
+            [*COMMAND, "replay", *path], stdin=transcript, capture_output=True, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"exit code 0\n--- stdout\n{done.stdout}" == run("replay", str(TRIAGE))
+
+
+def test_a_user_without_a_transcript_is_told_what_to_give() -> None:
+    program = "import sys; sys.stdin = None; from planning.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "replay"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "Usage: planning replay [OPTIONS] [TRANSCRIPT]\n"
+        "Try 'planning replay --help' for help.\n\n"
+        "Error: Invalid value for 'TRANSCRIPT': give a file, or pipe one in\n"
+    )
+
+
+def test_a_reader_that_goes_away_ends_it_quietly() -> None:
+    running = subprocess.Popen(
+        [*COMMAND, "replay", "--delay", "0.2", str(TRIAGE)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert running.stdout is not None
+    assert running.stderr is not None
+    with running, running.stderr as errors:
+        assert running.stdout.readline().startswith(b"refused  planning_read_plan ")
+        running.stdout.close()
+        assert errors.read() == b""
+    assert running.returncode == -signal.SIGPIPE
+
+
+def test_an_interrupt_is_exit_code_130() -> None:
+    def heed_interrupts() -> None:  # where the tests run in the background, a shell has them ignored
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    running = subprocess.Popen(
+        [*COMMAND, "replay", "--delay", "60", str(TRIAGE)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=heed_interrupts,  # noqa: PLW1509 - no other thread runs in this test
+    )
+    assert running.stdout is not None
+    assert running.stdout.readline().startswith(b"refused  planning_read_plan ")
+    running.send_signal(signal.SIGINT)
+    _, errors = running.communicate()
+    assert (running.returncode, errors) == (130, b"")
+
+
+def test_an_output_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    def allow_no_file_to_grow() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+    with (tmp_path / "full").open("wb") as full:
+        done = subprocess.run(
+            [*COMMAND, "prompt"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            preexec_fn=allow_no_file_to_grow,
+            env={"PYTHONDONTWRITEBYTECODE": "1"},
+        )
+    assert done.returncode == 1
+    assert done.stderr == "planning: cannot write the output: File too large\n"
+
+
+def test_what_the_encoding_of_the_output_cannot_hold_is_escaped() -> None:
+    call = (
+        '{"role": "assistant", "tool_calls": [{"function": {"name": "planning_\\u2192", "arguments": "{}"}}]}'
+    )
+    done = subprocess.run(
+        [*COMMAND, "replay"],
+        input=call.encode(),
+        capture_output=True,
+        check=True,
+        env={"PYTHONIOENCODING": "latin-1"},
+    )
+    assert b"refused  planning_\\u2192 " in done.stdout
+
+
+def test_without_the_extra_it_says_what_to_install() -> None:
+    for missing in ("typer", "rich"):
+        program = f"import sys; sys.modules[{missing!r}] = None; from planning.cli import main; main()"
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == (
+            "planning: the command needs typer and rich; run pip install 'session-planning[cli]'\n"
+        )
+
+
+def test_importing_the_packages_loads_nothing_of_the_extra() -> None:
+    heavy = ["typer", "rich", "click", "jsonschema_rs", "asyncio", "pydantic"]
+    program = (
+        "import sys, planning, planning.cli, planning.cli.definitions;"
+        f" print([name for name in {heavy} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

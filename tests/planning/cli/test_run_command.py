@@ -1,0 +1,286 @@
+"""``planning run``: what it prints, what it refuses, its exit codes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_runs import run
+from run_folders import FAILING, FINE, TOOLS, calls, plan, step, thought, timeless
+from syrupy.assertion import SnapshotAssertion
+
+WITH = ("--tools", "step_tools:tools")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Run in a folder with plans and tools, and forget the tools afterwards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "fine.json").write_text(FINE)
+    (tmp_path / "failing.json").write_text(FAILING)
+    (tmp_path / "step_tools.py").write_text(TOOLS)
+    yield tmp_path
+    sys.modules.pop("step_tools", None)
+
+
+def ran(*arguments: str, stdin: str | None = None) -> str:
+    return timeless(run("run", *arguments, stdin=stdin))
+
+
+def refused(*arguments: str) -> str:
+    """What a run says that cannot begin; nothing was called."""
+    shown = run("run", *arguments)
+    start = "exit code 2\n--- stderr\n"
+    assert shown.startswith(start)
+    assert calls(Path()) == []
+    return shown.removeprefix(start).splitlines()[-1]
+
+
+def test_a_completed_run_is_a_line_for_each_change(folder: Path) -> None:
+    assert ran("fine.json", *WITH, "--prompt", "larks") == (
+        "exit code 0\n--- stdout\n"
+        "Look into it (2 steps)\n"
+        "find  running   Call find\n"
+        'find  done      0.0 s  {"topic":"larks","pages":3}\n'
+        "left  done      Think of left\n"
+        "\n== Answer ==\nThink of left\n\n"
+        "completed: 2 of 2 done, in 0.0 s\n"
+    )
+    assert list(folder.glob("*.snapshot*")) == []
+
+
+def test_a_failed_run_says_why_and_how_to_go_on(snapshot: SnapshotAssertion) -> None:
+    shown = ran("failing.json", *WITH)
+    assert shown.startswith("exit code 1\n")
+    assert shown == snapshot
+
+
+def test_the_result_as_json_is_all_that_stands_on_standard_output(folder: Path) -> None:
+    shown = ran("failing.json", *WITH, "--json", "--prompt", "larks")
+    told, text = shown.split("--- stdout\n")
+    result = json.loads(text)
+    assert result.pop("workflow")["status"] == "failed"
+    assert result == {
+        "status": "failed",
+        "outputs": {"find": {"topic": "larks", "pages": 3}, "left": "Think of left"},
+        "memory": {"found": 3},
+        "errors": {
+            "fail": {
+                "message": "fail failed. Call it again, or go on without it.",
+                "user_message": "I ran into a problem looking that up. Could you try again?",
+                "code": "unknown",
+            }
+        },
+        "warnings": [],
+    }
+    assert told == (
+        "exit code 1\n--- stderr\n"
+        "planning: failed; to retry the failed steps, run:"
+        " planning run failing.json --tools step_tools:tools --json --resume failing.snapshot.json\n"
+    )
+
+
+@pytest.mark.parametrize("executor", ["threads", "processes"])
+def test_an_executor_gives_the_same_result(executor: str) -> None:
+    assert ran("fine.json", *WITH, "--executor", executor) == ran("fine.json", *WITH)
+
+
+@pytest.mark.parametrize(
+    ("only", "arguments", "told", "called"),
+    [
+        (
+            step("flaky", retries=2),
+            [],
+            "flaky  running   Call flaky\n"
+            "flaky  retrying  attempt 2\n"
+            "flaky  done      0.0 s  at last\n"
+            "\n== Answer ==\nat last\n\n"
+            "completed: 1 of 1 done, in 0.0 s\n",
+            ["flaky", "flaky"],
+        ),
+        (
+            step("find", inputs={"topic": "x"}, expected_key="found", done_check="found > 2"),
+            ["--var", "found=3"],
+            "find  skipped   its done_check is true\n"
+            "\n== Answer ==\n3\n\n"
+            "completed: 0 of 1 done, 1 skipped, in 0.0 s\n",
+            [],
+        ),
+        (
+            step("find", inputs={"topic": "x"}, status="completed", completed_at="2024-05-06T07:08:09+00:00"),
+            [],
+            "find  running   Call find\n"
+            'find  done      0.0 s  {"topic":"x","pages":3}\n'
+            '\n== Answer ==\n{\n  "topic": "x",\n  "pages": 3\n}\n\n'
+            "completed: 1 of 1 done, in 0.0 s\n",
+            ["find"],
+        ),
+    ],
+    ids=["tried again", "skipped", "completed in the plan alone"],
+)
+def test_a_step_says_what_becomes_of_it(
+    only: dict[str, Any], arguments: list[str], told: str, called: list[str], folder: Path
+) -> None:
+    (folder / "one.json").write_text(plan(only))
+    head = "exit code 0\n--- stdout\nLook into it (1 step)\n"
+    assert (ran("one.json", *WITH, *arguments), calls(folder)) == (head + told, called)
+
+
+def test_a_plan_with_errors_is_told_as_validate_tells_it_and_not_run(folder: Path) -> None:
+    (folder / "bad.json").write_text(plan(step("find"), step("nobody"), thought("a", "b")))
+    told = run("validate", "bad.json", *WITH)
+    assert told.startswith("exit code 1\n--- stdout\n")
+    assert run("run", "bad.json", *WITH) == told.replace("--- stdout", "--- stderr")
+    assert calls(folder) == []
+
+
+def test_a_plan_is_read_from_standard_input(folder: Path) -> None:
+    shown = ran("-", *WITH, stdin=f"Here it is:\n```json\n{FAILING}\n```\n")
+    assert shown.startswith("exit code 1\n")
+    last = (
+        "planning: failed; to retry the failed steps, run with the same plan on standard input:"
+        " planning run - --tools step_tools:tools --resume stdin.snapshot.json\n"
+    )
+    assert last in shown
+    assert (folder / "stdin.snapshot.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            [],
+            "planning: step 'find' calls the tool 'find', but no tools were given; name an object that"
+            " holds them: --tools my_app:tools",
+        ),
+        (
+            ["--tools", "find"],
+            "planning: step 'find' calls the tool 'find', which was given by its name alone; name an object"
+            " that holds it: --tools my_app:tools",
+        ),
+        (
+            ["--tools", "nowhere:tools"],
+            "planning: --tools nowhere:tools: no module is named 'nowhere', in this folder or installed",
+        ),
+        (
+            [*WITH, "--var", "year"],
+            "Error: Invalid value for '--var': 'year' is not NAME=VALUE; write --var year=2022",
+        ),
+        (
+            [*WITH, "--var", "=1"],
+            "Error: Invalid value for '--var': '=1' is not NAME=VALUE; write --var year=2022",
+        ),
+        (
+            [*WITH, "--var", "a=1", "--var", "a=1"],
+            "Error: Invalid value for '--var': 'a' is given twice; keep one",
+        ),
+        (
+            [*WITH, "--prompt", "a", "--var", "user_prompt=a"],
+            "Error: Invalid value for '--var': the prompt is given twice; keep one of --prompt and"
+            " --var user_prompt=...",
+        ),
+        (
+            [*WITH, "--executor", "dask://nowhere"],
+            "Error: Invalid value for '--executor': unknown 'dask://nowhere'; use threads, processes"
+            " or dask://HOST:PORT",
+        ),
+        (
+            [*WITH, "--timeout", "0"],
+            "Error: Invalid value for '--timeout': a timeout must be seconds of more than 0, at most 1000000,"
+            " or None; got 0.0",
+        ),
+        ([*WITH, "--save", "."], "planning: --save '.' is not a regular file; name another"),
+        (
+            [*WITH, "--save", "no/where.json"],
+            "planning: --save 'no/where.json' is in a folder that does not exist; create the folder first",
+        ),
+        ([*WITH, "--resume", "no.json"], "planning: cannot read 'no.json': No such file or directory"),
+    ],
+    ids=lambda value: " ".join(value[-2:]) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_done_is_refused_before_anything_runs(arguments: list[str], told: str) -> None:
+    assert refused("fine.json", *arguments) == told
+
+
+def test_an_executor_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert refused("fine.json", *WITH, "--executor", "dask://127.0.0.1:8786") == (
+        "planning: --executor dask:// needs Dask; install it with pip install 'session-planning[distributed]'"
+    )
+
+
+def test_a_cluster_gives_the_same_result() -> None:
+    from distributed import LocalCluster
+
+    with LocalCluster(  # type: ignore[no-untyped-call] # it has type hints for some of what it does
+        n_workers=1, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address=None
+    ) as cluster:
+        address = cluster.scheduler_address.replace("tcp://", "dask://")
+        assert ran("fine.json", *WITH, "--executor", address) == ran("fine.json", *WITH)
+
+
+def test_a_cluster_that_cannot_be_reached_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planning.cli.executors._CONNECT", 0.1)
+    assert refused("fine.json", *WITH, "--executor", "dask://127.0.0.1:1") == (
+        "planning: cannot reach --executor dask://127.0.0.1:1:"
+        " Timed out trying to connect to tcp://127.0.0.1:1 after 0.1 s"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        ("2022", 2022),
+        ("-1.5e3", -1500.0),
+        ("true", True),
+        ("null", None),
+        ('["a", 1]', ["a", 1]),
+        ('{"a": {}}', {"a": {}}),
+        ('"2022"', "2022"),
+        ("2022-01-01", "2022-01-01"),
+        ("NaN", "NaN"),
+        ("1e999", "1e999"),
+        ("a=b", "a=b"),
+        ("", ""),
+        ("[" * 100_000, "[" * 100_000),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_value_is_json_where_it_can_be(value: str, stored: object, folder: Path) -> None:
+    (folder / "think.json").write_text(plan(thought("a")))
+    shown = run("run", "think.json", "--json", "--var", f"given={value}")
+    assert json.loads(shown.split("--- stdout\n")[1])["memory"] == {"given": stored}
+
+
+@pytest.mark.parametrize("arguments", [["--prompt", "7"], ["--var", "user_prompt=7"]], ids=["prompt", "var"])
+def test_the_prompt_is_text_however_it_is_given(arguments: list[str]) -> None:
+    shown = run("run", "fine.json", *WITH, "--json", *arguments)
+    assert json.loads(shown.split("--- stdout\n")[1])["outputs"]["find"]["topic"] == "7"
+
+
+@pytest.mark.parametrize(("name", "call"), [("leave", "SystemExit(3)"), ("interrupt", "KeyboardInterrupt()")])
+def test_a_tool_that_ends_the_program_stops_the_run(name: str, call: str, folder: Path) -> None:
+    (folder / "end.json").write_text(plan(step(name)))
+    assert ran("end.json", *WITH) == (
+        "exit code 1\n--- stderr\n"
+        f"planning: a tool ended the program with {call}, which stopped the run\n"
+        "planning: stopped; to resume, run: planning run end.json --tools step_tools:tools"
+        " --resume end.snapshot.json\n"
+        "--- stdout\n"
+        "Look into it (1 step)\n"
+        f"{name}  running   Call {name}\n"
+        f"{name}  stopped   0.0 s  stopped before it was done\n"
+        "stopped: 0 of 1 done, 1 stopped, in 0.0 s\n"
+    )
+
+
+def test_a_plan_that_was_cut_runs_none_of_its_steps_unless_the_model_ended_it(folder: Path) -> None:
+    cut = FINE.rstrip()[:-1]
+    assert run("run", "-", *WITH, stdin=cut).startswith("exit code 1\n--- stderr\nerror[truncated]")
+    assert calls(folder) == []
+    assert "completed: 2 of 2 done" in ran("-", *WITH, "--finished", "--prompt", "larks", stdin=cut)

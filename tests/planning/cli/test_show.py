@@ -1,0 +1,137 @@
+"""``planning show``: what it reads, and what it shows of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import attrs
+import pytest
+from cli_runs import ERASED_LINE, TRIAGE, plain, run, written_in_terminal
+from run_folders import FAILING, FINE, TOOLS
+from syrupy.assertion import SnapshotAssertion
+
+from planning import Plan, PlanningToolsSection, PlanStep, Toolbox
+from session import Session, append
+
+WITH = ("--tools", "step_tools:tools", "--prompt", "larks")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Run in a folder with two runs that were saved."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "step_tools.py").write_text(TOOLS)
+    for name, text in {"fine": FINE, "failing": FAILING}.items():
+        (tmp_path / f"{name}.plan.json").write_text(text)
+        run("run", f"{name}.plan.json", *WITH, "--save", f"{name}.json")
+    yield tmp_path
+    sys.modules.pop("step_tools", None)
+
+
+@pytest.mark.parametrize("options", [[], ["--verbose"]], ids=["brief", "verbose"])
+@pytest.mark.parametrize("name", ["fine", "failing"])
+def test_a_saved_run_is_shown_with_its_answer(
+    name: str, options: list[str], snapshot: SnapshotAssertion
+) -> None:
+    assert run("show", f"{name}.json", *options) == snapshot
+
+
+def test_json_holds_the_plan_and_the_run(folder: Path) -> None:
+    head, text = run("show", "fine.json", "--json").split("--- stdout\n")
+    shown = json.loads(text)
+    assert (head, list(shown)) == ("exit code 0\n", ["plan", "run"])
+    assert shown["plan"]["status"] == "completed"
+    again = run("run", "fine.plan.json", "--resume", "fine.json", "--json").split("--- stdout\n")[1]
+    assert shown["run"] == json.loads(again)
+
+
+def test_the_plan_that_replay_prints_is_shown_as_replay_shows_it() -> None:
+    replayed = run("replay", "--json", str(TRIAGE)).split("--- stdout\n")[1]
+    whole = run("replay", str(TRIAGE)).split("== Final plan ==")[1].rsplit("\n\n", 1)[0]
+    assert run("show", stdin=replayed) == f"exit code 0\n--- stdout\n== Final plan =={whole}\n"
+    assert run("show", "-", stdin="null") == "exit code 0\n--- stdout\n== Final plan ==\nno plan\n"
+
+
+@attrs.frozen
+class Mine:
+    """A slice of a user's program, which the command does not know."""
+
+    text: str
+
+
+def test_a_session_of_a_program_is_shown_without_its_other_slices(folder: Path) -> None:
+    session = Session()
+    session.register_reducer(Mine, append)
+    session.dispatch(Mine("x"))
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    toolbox.call("planning_setup_plan", {"objective": "Fix it", "initial_steps": ["Find it"]})
+    text = session.snapshot().to_json().replace("test_show:Mine", "elsewhere:Mine")
+    (folder / "session.json").write_text(text)
+    assert run("show", "session.json") == (
+        "exit code 0\n--- stdout\n== Final plan ==\nFix it (active, 0 of 1 done)\nS001 pending: Find it\n"
+    )
+    assert json.loads(run("show", "session.json", "--json").split("--- stdout\n")[1])["run"] is None
+
+
+def test_a_plan_that_is_not_the_mirror_of_the_run_is_shown_before_it(folder: Path) -> None:
+    document = json.loads((folder / "fine.json").read_text())
+    (name,) = [each for each in document["slices"] if each.endswith(":Plan")]
+    document["slices"][name] = [{"objective": "Mine", "status": "active", "steps": []}]
+    (folder / "both.json").write_text(json.dumps(document))
+    alone = run("show", "fine.json").removeprefix("exit code 0\n--- stdout\n")
+    assert run("show", "both.json") == (
+        f"exit code 0\n--- stdout\n== Final plan ==\nMine (active, 0 of 0 done)\n{alone}"
+    )
+
+
+def test_a_stopped_run_says_so(folder: Path) -> None:
+    text = (
+        (folder / "failing.json")
+        .read_text()
+        .replace('"status": "failed", "started_at"', '"status": "in_progress", "started_at"')
+    )
+    (folder / "stopped.json").write_text(text)
+    assert run("show", "stopped.json").endswith("\nstopped: 2 of 4 done, 1 failed, 1 blocked\n")
+
+
+def test_a_terminal_gets_the_run_as_a_table(snapshot: SnapshotAssertion) -> None:
+    text = written_in_terminal(80, "show", "fine.json", NO_COLOR="1")
+    assert plain(text.rsplit(ERASED_LINE, 1)[-1]) == snapshot
+
+
+EXPECTED = "expected a snapshot, or the plan that 'planning replay --json' prints"
+HOSTILE = Plan("\x1b[2J", "active", (PlanStep("S001", "a", None, "pending"),))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", f"'wrong.json' is not JSON at line 1, column 1; {EXPECTED}"),
+        ("[" * 100_000, f"'wrong.json' is not JSON; {EXPECTED}"),
+        (b"\xff", f"'wrong.json' is not JSON; {EXPECTED}"),
+        ("[]", f"'wrong.json' holds neither a snapshot nor a plan; {EXPECTED}"),
+        (
+            '{"slices": {}}',
+            "'wrong.json' is not a snapshot of a run: snapshot version None is not known; this release"
+            " reads 1",
+        ),
+        (
+            '{"objective": "\\u001b[2J", "status": "active", "steps": []}',
+            "'wrong.json' is not a snapshot of a run: Plan: objective: a control character (U+001B) at"
+            " character 1; remove it",
+        ),
+        (
+            '{"objective": "a", "status": "new", "steps": []}',
+            "'wrong.json' is not a snapshot of a run: Plan[0].status: expected Literal['active',"
+            " 'completed', 'abandoned'], got 'new'",
+        ),
+    ],
+    ids=["empty", "deep", "bytes", "a list", "no version", "hostile", "a wrong status"],
+)
+def test_what_cannot_be_shown_is_refused_in_one_line(text: str | bytes, reason: str, folder: Path) -> None:
+    (folder / "wrong.json").write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert run("show", "wrong.json") == f"exit code 2\n--- stderr\nplanning: {reason}\n"

@@ -1,0 +1,103 @@
+"""Rows as a table, and values as JSON."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from syrupy.assertion import SnapshotAssertion
+
+from planning.cli.table import laid_out
+from planning.cli.terminal import as_json
+
+COLUMNS = ["id", "name", "name", "price", "raw\x1b[2J", "note"]
+ROWS: list[list[Any]] = [
+    [1, "Ada", None, 2.5, b"\x00\xff", "one\ntwo\tthree"],
+    [20_000, "NULL", "'NULL'", 1e300, b"", "漢字かな交じり文の長い長い長い長い説明文"],
+    [-3, "", "NULLs", None, b"x" * 80, "e\u0301\U0001f600 \x9b31m[red]"],
+    [None, "a" * 3_000, "true", float("inf"), None, datetime.date(2026, 1, 2)],
+]
+
+
+def shown(width: int | None, columns: list[str], rows: list[list[Any]], ellipsis: str = "...") -> str:
+    return "".join(f"{line}\n" for line in laid_out(columns, rows, width, ellipsis).lines)
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 120, None])
+def test_a_table_fits_its_width(width: int | None, snapshot: SnapshotAssertion) -> None:
+    text = shown(width, COLUMNS, ROWS, "\N{HORIZONTAL ELLIPSIS}")
+    assert width is None or max(map(cell_len, text.splitlines())) <= width
+    assert text == snapshot
+
+
+def test_numbers_stand_right_and_everything_else_left() -> None:
+    rows = [[1, "a", None, True], [200, "bb", 3.5, False]]
+    assert shown(80, ["n", "text", "some", "bool"], rows) == (
+        "  n  text  some  bool\n---  ----  ----  -----\n  1  a     NULL  true\n200  bb     3.5  false\n"
+    )
+
+
+def test_values_in_values_are_json() -> None:
+    rows: list[list[Any]] = [[["é", None], {"k": datetime.date(2026, 1, 2)}]]
+    assert shown(80, ["list", "struct"], rows).splitlines()[-1] == '["é", null]  {"k": "2026-01-02"}'
+
+
+def test_null_differs_from_every_text() -> None:
+    rows: list[list[Any]] = [[None], ["NULL"], ["'NULL'"], ["null"], [""]]
+    assert shown(80, ["value"], rows) == "value\n----------\nNULL\n'NULL'\n'''NULL'''\nnull\n\n"
+
+
+def test_columns_that_have_no_room_are_left_out_and_counted() -> None:
+    table = laid_out([f"column_{number}" for number in range(30)], [["x" * 20 for _ in range(30)]], 40)
+    assert (table.columns, table.shown) == (30, 3)
+    assert table.lines[2] == "xxxxxxxxx...  xxxxxxxxx...  xxxxxxxxx..."
+
+
+def test_a_number_is_cut_last() -> None:
+    assert shown(30, ["total", "note"], [[1234567890.125, "n" * 50]]) == (
+        "         total  note\n"
+        "--------------  --------------\n"
+        "1234567890.125  nnnnnnnnnnn...\n"
+    )  # fmt: skip
+
+
+values = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=40), st.binary(max_size=9)
+)
+
+
+@given(
+    st.lists(st.tuples(st.text(max_size=20), values, values), min_size=1, max_size=12),
+    st.integers(min_value=1, max_value=150),
+)
+def test_whatever_the_rows_are_no_line_is_wider_than_the_terminal(
+    columns: list[tuple[str, Any, Any]], width: int
+) -> None:
+    names, *rows = (list(each) for each in zip(*columns, strict=True))
+    for line in laid_out(names, rows, width, "\N{HORIZONTAL ELLIPSIS}").lines:
+        assert cell_len(line) <= max(width, 1)
+        assert line.isprintable()
+
+
+def test_json_is_strict() -> None:
+    value = {
+        "floats": [1.5, math.nan, math.inf, -math.inf],
+        "bytes": [b"\x00\xff", bytearray(b"a"), memoryview(b"")],
+        "rest": ({1: None}, True, 2**70, "\udc80\x1b", datetime.date(2026, 1, 2), decimal.Decimal("1.10")),
+        "sets": {"one"},
+    }
+    text = as_json(value)
+    assert text.isascii()
+    assert json.loads(text, parse_constant=pytest.fail) == {
+        "floats": [1.5, "NaN", "Infinity", "-Infinity"],
+        "bytes": ["x'00ff'", "x'61'", "x''"],
+        "rest": [{"1": None}, True, 2**70, "\udc80\x1b", "2026-01-02", "1.10"],
+        "sets": ["one"],
+    }

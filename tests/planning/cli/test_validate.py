@@ -1,0 +1,301 @@
+"""``planning validate``: its four forms whole, its exit codes, and what it is told that exists."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cli_runs import in_terminal, run
+from syrupy.assertion import SnapshotAssertion
+
+PLAN = """\
+```json
+{
+  "schema_version": 2,
+  "goal": "Summarise the news",
+  "steps": [
+    {"step_id": "fetch", "type": "tool", "name": "serch", "description": "Get it",
+     "inputs": {"query": "${user_prompt}"}, "outputs": ["text"], "depends_on": []},
+    {"step_id": "sum", "type": "handler", "name": "summarise", "description": "Sum it up",
+     "inputs": {"text": "${fetch.output.txt}"}, "depends_on": ["fetch", "fetsh"]}
+  ]
+}
+```
+"""
+VALID = """\
+[
+  {
+    "step_id": "fetch",
+    "description": "Get it",
+    "type": "tool",
+    "name": "search",
+    "inputs": {"query": "${user_prompt}"},
+    "depends_on": []
+  }
+]
+"""
+TOOLS = '''\
+"""Tools of an app."""
+
+from planning.tools import Tool, Toolbox, ToolRegistry
+
+
+def search(query: str) -> str:
+    """Search."""
+    return query
+
+
+def fetch(url: str) -> str:
+    """Fetch."""
+    return url
+
+
+registry = ToolRegistry([search])
+toolbox = Toolbox([search])
+mapping = {"search": search}
+names = ["search"]
+functions = (search, "fetch")
+
+
+def make(limit: int = 3) -> ToolRegistry:
+    """Make a registry."""
+    print("made")
+    return registry
+
+
+class Holder:
+    tools = registry
+
+
+nothing = None
+number = 3
+text = "search"
+unnamed = [3]
+
+
+def broken() -> None:
+    raise RuntimeError("no\\nconnection \\x1b[31m")
+'''
+FORMATS = ["text", "json", "prompt", "github"]
+
+
+@pytest.fixture(autouse=True)
+def app_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Run in a folder with plans and a module of tools, and forget the module afterwards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "plan.json").write_text(PLAN)
+    (tmp_path / "valid.json").write_text(VALID)
+    (tmp_path / "my_tools.py").write_text(TOOLS)
+    yield
+    for name in ("my_tools", "failing"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_plan_with_errors_and_warnings_in_each_form(form: str, snapshot: SnapshotAssertion) -> None:
+    shown = run(
+        "validate", "plan.json", "--tools", "search, fetch", "--handlers", "summarise", "--format", form
+    )
+    assert shown.startswith("exit code 1\n--- stdout\n")
+    assert shown == snapshot
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_plan_with_warnings_alone_in_each_form(form: str, snapshot: SnapshotAssertion) -> None:
+    shown = run("validate", "--format", form, stdin=f"```\n{VALID}```\n")
+    assert shown.startswith("exit code 0\n--- stdout\n")
+    assert shown == snapshot
+
+
+@pytest.mark.parametrize(
+    ("form", "stdout"),
+    [
+        ("text", "--- stdout\nvalid.json: valid, 1 step\n"),
+        ("prompt", "--- stdout\nThe plan was accepted.\n"),
+        ("github", ""),
+    ],
+)
+def test_a_valid_plan_is_told_in_few_words(form: str, stdout: str) -> None:
+    assert run("validate", "valid.json", "--format", form) == f"exit code 0\n{stdout}"
+
+
+def test_the_form_is_text_when_left_out() -> None:
+    assert run("validate", "plan.json") == run("validate", "--format", "TEXT", "plan.json")
+
+
+def test_the_bytes_of_a_file_are_not_taken_for_text(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    (tmp_path / "plan.json").write_bytes(b'[{"step_id": "caf\xe9"}]')
+    assert run("validate", "plan.json") == snapshot
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_a_plan_holds_cannot_act_on_a_terminal(
+    form: str, tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
+    (tmp_path / "plan.json").write_text(
+        VALID.replace("search", "\\u001b[2J\\n::error::x").replace("Get it", "\x1b]0;owned\x07\u202e")
+    )
+    shown = run("validate", "plan.json", "--tools", "search", "--format", form)
+    assert shown.replace("\n", "").isprintable()
+    assert shown == snapshot
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_plan_of_lone_surrogates_can_be_told(form: str) -> None:
+    text = VALID.replace("fetch", "\\ud800").encode()
+    shown = run("validate", "--format", form, stdin=text)
+    assert shown.startswith("exit code 1\n--- stdout\n")
+    shown.encode("ascii")
+
+
+def test_names_in_a_file_for_github_are_escaped(tmp_path: Path) -> None:
+    (tmp_path / "100%,a:b.json").write_text("[")
+    shown = run("validate", "100%,a:b.json", "--format", "github")
+    assert shown.startswith("exit code 1\n--- stdout\n::error file=100%25%2Ca%3Ab.json,line=1,col=")
+
+
+SAME_TOOLS = [
+    "search",
+    "fetch,search,",
+    "my_tools:registry",
+    "my_tools:toolbox",
+    "my_tools:mapping",
+    "my_tools:names",
+    "my_tools:functions",
+    "my_tools:make",
+    "my_tools:Holder.tools",
+]
+
+
+@pytest.mark.parametrize("given", SAME_TOOLS)
+def test_tools_are_given_as_names_or_as_an_object_in_a_module(given: str) -> None:
+    shown = run("validate", "valid.json", "--tools", given, "--format", "github")
+    assert shown.partition("--- stdout\n")[2] == ""
+    assert shown.startswith("exit code 0\n")
+    other = run(
+        "validate", "--tools", given, "--format", "github", stdin=VALID.replace('"search"', '"serch"')
+    )
+    assert other.split("--- stdout\n")[1] == (
+        "::error title=unknown_tool::line 6, column 13, step 1 'fetch', /0/name:"
+        " no tool is named 'serch'; did you mean search?\n"
+    )
+
+
+def test_several_values_of_an_option_are_taken_together() -> None:
+    arguments = ["--tools", "my_tools:registry", "--tools", "search", "--tools", "mail"]
+    text = VALID.replace('"query"', '"text"')
+    shown = run("validate", *arguments, "--format", "prompt", stdin=text)
+    assert shown.startswith("exit code 1\n")  # the registry knows the parameters, and the name is no news
+    assert "query" in shown
+    assert run("validate", *arguments, stdin=text.replace('"search"', '"mail"')).startswith("exit code 0\n")
+
+
+def test_no_names_are_checked_of_a_kind_that_is_not_given() -> None:
+    assert run("validate", "valid.json").startswith("exit code 0\n")
+    assert run("validate", "valid.json", "--handlers", "a", "--agents", "b").startswith("exit code 0\n")
+    assert run("validate", "valid.json", "--tools", "").startswith("exit code 1\n")
+
+
+def test_what_a_module_prints_is_no_part_of_the_report() -> None:
+    assert run("validate", "valid.json", "--tools", "my_tools:make") == (
+        "exit code 0\n--- stderr\nmade\n--- stdout\nvalid.json: valid, 1 step\n"
+    )
+
+
+MODULE_OBJECT = "write module:object, such as my_app.tools:registry"
+KINDS = "tools must be a registry, a toolbox, a mapping by name, names or declarations; got"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("my_tool:registry", "no module is named 'my_tool', in this folder or installed"),
+        ("my_tools.more:registry", "no module is named 'my_tools.more', in this folder or installed"),
+        ("my_tools:registri", "'my_tools' has no 'registri'"),
+        ("my_tools:Holder.tool", "'my_tools' has no 'tool'"),
+        ("my_tools:nothing", "it is None; name a registry, a toolbox, a mapping or a list"),
+        ("my_tools:number", f"{KINDS} int"),
+        ("my_tools:search", f"{KINDS} function"),
+        ("my_tools:Holder", f"{KINDS} type"),
+        ("my_tools:text", "tools must be names or declarations, got a single text; write tools=['search']"),
+        (
+            "my_tools:unnamed",
+            "a value of type int in tools has no name of its own; give a mapping from name to it",
+        ),
+        ("my_tools:broken", "it failed with RuntimeError: no connection \\x1b[31m"),
+        ("my_tools:", MODULE_OBJECT),
+        (":registry", MODULE_OBJECT),
+        ("a\x1b[31m:b", "no module is named 'a\\x1b[31m', in this folder or installed"),
+    ],
+)
+def test_an_object_that_cannot_be_used_is_told_in_one_line(given: str, told: str) -> None:
+    assert run("validate", "valid.json", "--tools", given) == (
+        "exit code 2\n--- stderr\nplanning: --tools {}: {}\n".format(given.replace("\x1b", "\\x1b"), told)
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("import not_there", "ModuleNotFoundError: No module named 'not_there'"),
+        ("raise ModuleNotFoundError", "ModuleNotFoundError"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("def", "SyntaxError: invalid syntax (failing.py, line 1)"),
+    ],
+)
+def test_a_module_that_fails_is_told_in_one_line(code: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "failing.py").write_text(f"{code}\n")
+    assert run("validate", "valid.json", "--handlers", "failing:handlers") == (
+        f"exit code 2\n--- stderr\nplanning: --handlers failing:handlers: it failed with {told}\n"
+    )
+
+
+UNCLOSED = VALID.rstrip()[:-1]
+
+
+def test_a_plan_without_its_last_bracket_was_cut_unless_the_model_ended_it() -> None:
+    shown = run("validate", "--format", "prompt", stdin=UNCLOSED)
+    assert shown == (
+        "exit code 1\n--- stdout\n"
+        "The plan was not accepted: 1 error. Send the whole corrected plan as JSON, without any other text.\n"
+        "- line 9, column 4: the text breaks off here; send the whole plan\n"
+    )
+    shown = run("validate", "--format", "prompt", "--finished", stdin=UNCLOSED)
+    assert shown == (
+        "exit code 0\n--- stdout\n"
+        "The plan was accepted, with 1 warning:\n"
+        "- line 9, column 4: a missing bracket was added; check that nothing is missing, and close every"
+        " bracket\n"
+    )
+
+
+def test_a_terminal_gets_colours_and_lines_of_its_width(snapshot: SnapshotAssertion) -> None:
+    assert in_terminal(80, "validate", "plan.json", "--tools", "search") == snapshot
+
+
+@pytest.mark.parametrize(
+    ("environment", "word"),
+    [
+        ({"NO_COLOR": "1"}, "valid"),
+        ({"TERM": "dumb"}, "valid"),
+        ({"NO_COLOR": ""}, "<ESC>[1;32mvalid<ESC>[0m"),
+    ],
+    ids=["NO_COLOR", "a dumb terminal", "an empty NO_COLOR"],
+)
+def test_a_terminal_that_wants_no_colours_gets_none(environment: dict[str, str], word: str) -> None:
+    assert in_terminal(80, "validate", "valid.json", **environment) == f"valid.json: {word}, 1 step\n"
+
+
+def test_the_other_commands_load_nothing_of_the_workflow() -> None:
+    program = (
+        "import sys\nfrom planning.cli.app import app\n"
+        "app(['--help'], standalone_mode=False)\n"
+        "print([name for name in sys.modules if name.startswith('planning.workflow')])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("\n[]\n")

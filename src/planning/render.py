@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import Any, Protocol
 
 from planning.commands import AddStep, Command, MarkStep, ReadPlan, SetupPlan, UpdateStep
 from planning.errors import LONGEST_MESSAGE, cut
 from planning.model import Plan, PlanStep, index_of
 
-__all__ = ["plan_text", "reply"]
+__all__ = ["plan_text", "plan_to_dict", "reply"]
 
 _CLOSED = ("done", "blocked")  # nothing to do on these now
 _CURRENT = ("in_progress", "pending", "blocked")  # the first of these is what a long plan is shown around
@@ -33,6 +34,42 @@ def plan_text(plan: Plan) -> str:
     if len(text) > LONGEST_MESSAGE:
         text = cut(f"{head}\n{_excerpt(plan.steps)}", LONGEST_MESSAGE)
     return text
+
+
+class HasPlan(Protocol):
+    """What the selectors take: a session, ``session.at(version)``, a snapshot."""
+
+    def select_latest(self, slice_type: type[Plan], /) -> Plan | None:
+        """The plan, or None."""
+        ...
+
+
+def plan_to_dict(source: HasPlan | Plan | None) -> dict[str, Any] | None:
+    """A plan as plain dictionaries and lists, ready for JSON; None when there is none.
+
+    Args:
+        source: The plan, or where it is.
+    """
+    plan = source if isinstance(source, Plan) or source is None else source.select_latest(Plan)
+    if plan is None:
+        return None
+    done, steps = plan.progress
+    return {
+        "objective": plan.objective,
+        "status": plan.status,
+        "done": done,
+        "total": steps,
+        "steps": [
+            {
+                "step_id": step.step_id,
+                "title": step.title,
+                "details": step.details,
+                "status": step.status,
+                "notes": list(step.notes),
+            }
+            for step in plan.steps
+        ],
+    }
 
 
 def _block(step: PlanStep) -> str:

@@ -21,6 +21,7 @@ from planning.commands import (
     UpdateStep,
 )
 from planning.errors import Problem, ToolError, ToolValidationError
+from planning.events import announce_plan
 from planning.model import Plan, StepStatus
 from planning.reducers import REDUCERS, mark_steps
 from planning.render import reply
@@ -40,11 +41,12 @@ Mark = tuple[int, StepStatus, str | None]
 
 
 def register_plan(session: Session) -> None:
-    """Register the plan's reducers with a session; repeated calls change nothing."""
+    """Register the plan's reducers with a session, and its announcement; again is no change."""
     session.register_reducer(Plan, replace_latest)
     for command, reducer in REDUCERS.items():
         session.register_reducer(command, reducer, Plan)
     session.register_reducer(MarkSteps, mark_steps, Plan)
+    announce_plan(session)
 
 
 def planning_tools(session: Session) -> tuple[Tool, ...]:
@@ -141,7 +143,9 @@ def _diagnosis(
     return diagnose
 
 
-def carry_out(transaction: Transaction, name: str, handler: Handler, command: C) -> tuple[C, Plan]:
+def carry_out(
+    transaction: Transaction, name: str, handler: Handler, command: C, before: Plan | None
+) -> tuple[C, Plan]:
     """Check a command against the plan, and carry it out, within an open transaction.
 
     Args:
@@ -149,6 +153,7 @@ def carry_out(transaction: Transaction, name: str, handler: Handler, command: C)
         name: The tool's name, for the message.
         handler: The command's handler.
         command: The command.
+        before: The plan as the transaction has it.
 
     Returns:
         The command as it was carried out, and the resulting plan.
@@ -157,11 +162,10 @@ def carry_out(transaction: Transaction, name: str, handler: Handler, command: C)
         ToolValidationError: It is refused; nothing has changed.
         ToolError: The session's reducers did not take it.
     """
-    before = transaction.latest(Plan)
     checked = handler(command, before)
     transaction.dispatch(checked)
     plan = transaction.latest(Plan)
-    # Reducers build a new plan forevery command that a handler let through: the old one
+    # Reducers build a new plan for every command that a handler let through: the old one
     # here means that another reducer replaced ours, and nothing was carried out.
     if plan is None or (plan is before) is not (handler is handlers.read_plan):
         raise ToolError(f"{name} was not carried out: the session's reducers did not take it")
@@ -181,7 +185,7 @@ def _in_transaction(
         started = perf_counter()
         with session.transaction() as transaction:
             before = transaction.latest(Plan)
-            command, plan = carry_out(transaction, name, handler, params)
+            command, plan = carry_out(transaction, name, handler, params, before)
             value = plan if reads else command
             message = reply(command, plan, before)
             result = ToolResult(True, message, value, None, None, perf_counter() - started)
@@ -233,7 +237,7 @@ class PlanMirror:
         if plan is not None and plan.status == "active" and not is_shown and not may_replace(plan):
             return False
         if is_new or not is_shown:
-            _, plan = carry_out(transaction, self._name, handlers.setup_plan, self._setup)
+            _, plan = carry_out(transaction, self._name, handlers.setup_plan, self._setup, plan)
         self.plan = plan
         return True
 
@@ -273,7 +277,7 @@ class PlanMirror:
 
     def _carry_out(self, transaction: Transaction, command: MarkSteps) -> bool:
         try:
-            _, self.plan = carry_out(transaction, self._name, handlers.mark_steps, command)
+            _, self.plan = carry_out(transaction, self._name, handlers.mark_steps, command, self.plan)
         except ToolError:  # other reducers answer for the plan
             return False
         return True

@@ -12,8 +12,10 @@ from session.errors import (
     SessionError,
     SnapshotError,
     TransactionError,
+    VersionError,
 )
-from session.events import PromptExecuted, PromptRendered, SessionEvent, ToolFailed, ToolInvoked
+from session.events import PromptExecuted, PromptRendered, SessionEvent, SessionId, ToolFailed, ToolInvoked
+from session.history import Change, Commit, PastState, Reset, Rewound, RolledBack
 from session.reducers import (
     Reducer,
     append,
@@ -32,11 +34,18 @@ __all__ = [
     "Session",
     "Snapshot",
     "Transaction",
+    "Change",
+    "Commit",
+    "PastState",
+    "Rewound",
+    "RolledBack",
+    "Reset",
     "EventBus",
     "InProcessEventBus",
     "PublishResult",
     "HandlerFailure",
     "SessionEvent",
+    "SessionId",
     "ToolInvoked",
     "ToolFailed",
     "PromptRendered",
@@ -57,4 +66,5 @@ __all__ = [
     "SessionBusyError",
     "IdentityError",
     "SnapshotError",
+    "VersionError",
 ]

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import Callable
 from functools import partial
+from itertools import count
+from operator import attrgetter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import attrs
 
 from session.errors import IdentityError, shown
-from session.events import SessionEvent
+from session.events import SessionEvent, SessionId, session_id_of
 from session.locks import ProcessLock
 
 __all__ = ["EventBus", "HandlerFailure", "InProcessEventBus", "PublishResult"]
 
 E = TypeVar("E")
+T = TypeVar("T")
 Handler = Callable[[Any], object]
 
 
@@ -64,7 +68,12 @@ class PublishResult(NamedTuple):
 
 
 class EventBus(Protocol):
-    """What a session needs of a bus: delivery is synchronous and done when ``publish`` returns."""
+    """What a session needs of a bus: delivery is synchronous and done when ``publish`` returns.
+
+    A bus may do more, and a session uses it when it is there: ``subscribe`` with a ``session_id`` (see
+    ``InProcessEventBus``), so that an event reaches its own session alone, and ``hears``, so that nothing is
+    made that has no subscriber.
+    """
 
     def subscribe(self, event_type: type[E], handler: Callable[[E], object]) -> None:
         """Call ``handler`` with every event of ``event_type`` or of a subclass of it."""
@@ -79,47 +88,108 @@ class EventBus(Protocol):
         ...
 
 
+@attrs.frozen
+class _Subscription:
+    """Who wants to hear what.
+
+    Attributes:
+        number: Its place in the order of subscribing.
+        event_type: The type of the events.
+        handler: The subscriber.
+    """
+
+    number: int
+    event_type: type
+    handler: Handler
+
+
 class InProcessEventBus:
     """A bus in memory, safe to use from many threads.
 
-    Subscribers are called in the order in which they subscribed, in the publisher's thread. Those
-    that subscribe or leave during a delivery take part from the next event on.
+    Subscribers are called in the order in which they subscribed, in the publisher's thread. Changes to
+    subscriptions during a delivery take effect with the next event.
     """
 
     def __init__(self) -> None:
         self._lock = ProcessLock()
-        self._subscriptions: tuple[tuple[type, Handler], ...] = ()
-        self._by_type: dict[type, tuple[Handler, ...]] = {}
+        self._numbers = count()
+        # By the session whose events they want; None for those of all sessions.
+        self._subscriptions: dict[SessionId | None, tuple[_Subscription, ...]] = {}
+        self._types: dict[type, int] = {}  # how many subscriptions each type has
+        self._wanted: dict[type, bool] = {}
+        self._known: dict[SessionId | None, dict[type, tuple[Handler, ...]]] = {}
 
-    def subscribe(self, event_type: type[E], handler: Callable[[E], object]) -> None:
+    def subscribe(
+        self,
+        event_type: type[E],
+        handler: Callable[[E], object],
+        session_id: SessionId | None = None,
+    ) -> None:
         """Call ``handler`` with every event of ``event_type`` or of a subclass of it.
+
+        Args:
+            event_type: The type.
+            handler: The subscriber.
+            session_id: Only with events that have this ``session_id``; with all when omitted. Such a
+                subscription costs the events of other sessions nothing.
 
         Raises:
             TypeError: ``event_type`` is not a class, or ``handler`` cannot be called or is a coroutine
                 function, which would never be awaited. Schedule the work from a plain function instead.
+            IdentityError: ``session_id`` is malformed.
         """
         if not isinstance(event_type, type):
             raise TypeError(f"event_type must be a class, got {shown(event_type)}")
         require_function("subscriber", handler, "delivery is synchronous")
+        wanted = None if session_id is None else session_id_of(session_id)
         with self._lock.lock:
-            self._by_type = {}  # first: a child that is forked in between must not find what is outdated
-            self._subscriptions = (*self._subscriptions, (event_type, handler))
+            self._known = {}  # first: a child that is forked in between must not find what is outdated
+            self._count(event_type, 1)
+            added = _Subscription(next(self._numbers), event_type, handler)
+            self._subscriptions[wanted] = (*self._subscriptions.get(wanted, ()), added)
 
-    def unsubscribe(self, event_type: type[E], handler: Callable[[E], object]) -> bool:
+    def unsubscribe(
+        self,
+        event_type: type[E],
+        handler: Callable[[E], object],
+        session_id: SessionId | None = None,
+    ) -> bool:
         """Cancel one subscription.
 
         Returns:
             Whether there was one.
         """
+        wanted = None if session_id is None else session_id_of(session_id)
         with self._lock.lock:
-            subscriptions = self._subscriptions
-            try:
-                place = subscriptions.index((event_type, handler))
-            except ValueError:
+            subscriptions = self._subscriptions.get(wanted, ())
+            wants = (event_type, handler)
+            found = [each for each in subscriptions if (each.event_type, each.handler) == wants]
+            if not found:
                 return False
-            self._by_type = {}
-            self._subscriptions = subscriptions[:place] + subscriptions[place + 1 :]
+            self._known = {}
+            self._count(event_type, -1)
+            self._subscriptions[wanted] = tuple(each for each in subscriptions if each is not found[0])
+            if not self._subscriptions[wanted]:
+                del self._subscriptions[wanted]
             return True
+
+    def _count(self, event_type: type, more: int) -> None:
+        subscribed = self._types.get(event_type, 0) + more
+        if subscribed == more or not subscribed:  # the first, or none any more
+            self._wanted = {}
+        self._types[event_type] = subscribed
+        if not subscribed:
+            del self._types[event_type]
+
+    def hears(self, event_type: type) -> bool:
+        """Whether an event of a type may have a subscriber: one for some session, or for all."""
+        wanted = self._wanted.get(event_type)
+        return self._is_wanted(event_type) if wanted is None else wanted
+
+    def _is_wanted(self, event_type: type) -> bool:
+        with self._lock.lock:
+            wanted = self._wanted[event_type] = any(issubclass(event_type, each) for each in self._types)
+            return wanted
 
     def publish(self, event: object) -> PublishResult:
         """Call the subscribers, in order; one that fails does not stop the others.
@@ -132,9 +202,7 @@ class InProcessEventBus:
             IdentityError: A session event has no ``session_id``: no session would reduce it.
         """
         require_receiver(event)
-        handlers = self._by_type.get(type(event))
-        if handlers is None:
-            handlers = self._find(type(event))
+        handlers = self._handlers(type(event), getattr(event, "session_id", None))
         failures: tuple[HandlerFailure, ...] = ()
         for handler in handlers:
             try:
@@ -144,11 +212,59 @@ class InProcessEventBus:
                 log_failure(__name__, "subscriber_failed", event, error, handler)
         return PublishResult(event, handlers, failures)
 
-    def _find(self, event_type: type) -> tuple[Handler, ...]:
+    def _handlers(self, event_type: type, session_id: SessionId | None) -> tuple[Handler, ...]:
+        known = self._known.get(session_id)
+        found = None if known is None else known.get(event_type)
+        return self._find(event_type, session_id) if found is None else found
+
+    def _find(self, event_type: type, session_id: SessionId | None) -> tuple[Handler, ...]:
         with self._lock.lock:
-            found = tuple(handler for kind, handler in self._subscriptions if issubclass(event_type, kind))
-            self._by_type[event_type] = found
+            own = () if session_id is None else self._subscriptions.get(session_id, ())
+            if not own and session_id is not None:
+                return self._handlers(event_type, None)  # of a session that nobody hears nothing is kept
+            wanting = sorted((*self._subscriptions.get(None, ()), *own), key=attrgetter("number"))
+            found = tuple(each.handler for each in wanting if issubclass(event_type, each.event_type))
+            self._known.setdefault(session_id, {})[event_type] = found
             return found
+
+
+def hearing(bus: EventBus) -> Callable[[type], bool]:
+    """What says whether a bus has a subscriber for a type; a bus that cannot say may have one."""
+    hears: Callable[[type], bool] = getattr(bus, "hears", lambda _type: True)
+    return hears
+
+
+def listen(
+    bus: EventBus, owner: T, session_id: SessionId, receive: Callable[[T, SessionEvent], None]
+) -> Callable[[], object]:
+    """Let an object hear a session's events without the bus keeping it alive.
+
+    Args:
+        bus: The bus. One without routes by session hands over the events of every session.
+        owner: The object.
+        session_id: The session.
+        receive: Takes the owner and an event.
+
+    Returns:
+        How to stop that.
+    """
+
+    def hear(event: SessionEvent) -> None:
+        found = itself()
+        if found is None:
+            stop()
+        else:
+            receive(found, event)
+
+    def stop(_itself: object = None) -> bool:
+        return bus.unsubscribe(SessionEvent, hear, **options)
+
+    both = (bus.subscribe, bus.unsubscribe)
+    has_routes = all("session_id" in inspect.signature(each).parameters for each in both)
+    options = {"session_id": session_id} if has_routes else {}
+    itself = weakref.ref(owner, stop if has_routes else None)
+    bus.subscribe(SessionEvent, hear, **options)
+    return stop
 
 
 def require_function(role: str, function: object, reason: str) -> None:

@@ -9,6 +9,7 @@ __all__ = [
     "SessionError",
     "SnapshotError",
     "TransactionError",
+    "VersionError",
     "shown",
 ]
 
@@ -34,6 +35,10 @@ class TransactionError(SessionError):
 
 class SessionBusyError(TransactionError):
     """Another asyncio task of this thread holds a transaction of the session open."""
+
+
+class VersionError(SessionError, ValueError):
+    """A session has no such version, or does not keep it any more."""
 
 
 class SnapshotError(SessionError, ValueError):

@@ -91,7 +91,7 @@ def _drawn(event_id: UUID | _Undrawn) -> UUID:
     return event_id.draw() if isinstance(event_id, _Undrawn) else event_id
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class SessionEvent:
     """Base of all events: subscribe to it to receive all of them.
 
@@ -101,11 +101,15 @@ class SessionEvent:
     Attributes:
         session_id: The session that the event belongs to; None until a session publishes it.
         created_at: When it happened, in UTC.
+        call_id: The id that the provider gave the call that it is about, if there is one.
+        actor: Who caused it, such as the agent's name; None when nobody said so.
     """
 
     session_id: SessionId | None = attrs.field(default=None, converter=_receiver)
     _event_id: UUID | _Undrawn = attrs.field(alias="event_id", factory=_Undrawn, eq=_drawn, repr=False)
     created_at: datetime = attrs.field(factory=partial(datetime.now, UTC))
+    call_id: str | None = attrs.field(default=None, repr=False)
+    actor: str | None = attrs.field(default=None, repr=False)
 
     @property
     def event_id(self) -> UUID:
@@ -113,7 +117,7 @@ class SessionEvent:
         return _drawn(self._event_id)
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class ToolInvoked(SessionEvent):
     """A tool was called and its call was accepted.
 
@@ -131,7 +135,7 @@ class ToolInvoked(SessionEvent):
     value: Any = None
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class ToolFailed(SessionEvent):
     """A call did not come to its end: it was refused, stopped, cancelled, or the tool raised.
 
@@ -144,7 +148,7 @@ class ToolFailed(SessionEvent):
     result: Any = attrs.field(converter=_own)
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class PromptRendered(SessionEvent):
     """A prompt became text.
 
@@ -159,7 +163,7 @@ class PromptRendered(SessionEvent):
     text: str
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class PromptExecuted(SessionEvent):
     """A model answered a prompt.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -14,16 +13,32 @@ from session.bus import (
     HandlerFailure,
     InProcessEventBus,
     PublishResult,
+    hearing,
+    listen,
     log_failure,
     require_function,
     require_receiver,
 )
 from session.errors import IdentityError, SessionBusyError, SnapshotError, shown
 from session.events import SessionEvent, SessionId, addressed, session_id_of
+from session.history import (
+    Announcement,
+    Change,
+    Commit,
+    PastState,
+    Reset,
+    Rewound,
+    RolledBack,
+    Slices,
+    View,
+    is_log,
+    last_version,
+)
 from session.reducers import Reducer, check_limit
 from session.slices import items_of
 from session.snapshot import Snapshot
-from session.transaction import Route, Store, Transaction, View
+from session.state import Route, State
+from session.transaction import Transaction
 
 __all__ = ["Session"]
 
@@ -59,7 +74,7 @@ class Session:
             session_id: Its identity, a UUID or a name; a random UUID by default.
             created_at: When it began, with a time zone; now by default.
             tags: Words to find it by.
-            history: How many events of each type its logs keep; all by default.
+            history: How many events of each type its logs keep, and how many changes; all by default.
 
         Raises:
             IdentityError: ``session_id`` is not a name of 1 to 128 ASCII letters, digits and ``._-:``,
@@ -82,10 +97,10 @@ class Session:
         self._created_at = datetime.now(UTC) if created_at is None else created_at
         self._tags = MappingProxyType(tags)
         self._delivering: SessionEvent | None = None
-        self._store = Store(self._session_id, history)
-        self._close = _subscribe(self, self._bus)
+        self._state = State(self._session_id, history, hearing(self._bus))
+        self._close = listen(self._bus, self, identity, Session._hear)
         if parent is not None:
-            with parent._store.lock:
+            with parent._state.lock:
                 parent._children = (*parent._children, self)
 
     def __repr__(self) -> str:
@@ -128,7 +143,7 @@ class Session:
         """
         self._close()
         if self._parent is not None:
-            with self._parent._store.lock:
+            with self._parent._state.lock:
                 siblings = self._parent._children
                 self._parent._children = tuple(child for child in siblings if child is not self)
 
@@ -136,16 +151,89 @@ class Session:
 
     def select_all(self, slice_type: type[S], /) -> tuple[S, ...]:
         """All items of a slice, oldest first; empty when there are none."""
-        return self._store.items(slice_type)
+        return self._state.items(slice_type)
 
     def select_latest(self, slice_type: type[S], /) -> S | None:
         """The newest item of a slice, or None."""
-        found: S | None = self._store.latest(slice_type)
+        found: S | None = self._state.latest(slice_type)
         return found
 
     def select_where(self, slice_type: type[S], predicate: Callable[[S], bool], /) -> tuple[S, ...]:
         """The items of a slice that ``predicate`` accepts, oldest first."""
         return tuple(item for item in self.select_all(slice_type) if predicate(item))
+
+    # Time travel
+
+    @property
+    def version(self) -> int:
+        """How many changes there were: 0 when the session is new.
+
+        Every commit that publishes an event or replaces a slice is a change, a refused call included.
+        """
+        return last_version(self._state.slices)
+
+    def history(self, after: int = 0) -> tuple[Change, ...]:
+        """The changes after a version, oldest first.
+
+        Args:
+            after: The version.
+
+        Raises:
+            VersionError: There is no such version, or changes after it are not kept any more.
+        """
+        return tuple(entry.change() for entry in self._state.changes_after(after))
+
+    def at(self, version: int) -> PastState:
+        """The slices of a version, which the selectors take: ``select_latest(session.at(3), Plan)``.
+
+        They are found by reducing at most 32 changes again.
+
+        Raises:
+            VersionError: There is no such version, or it is not kept any more.
+        """
+        return PastState(self._session_id, version, self._state.slices_at(version), self._state.views)
+
+    def rewind(self, version: int, *, actor: str | None = None) -> int:
+        """Restore the slices of a version, as a new change: nothing in the history is rewritten.
+
+        The event logs stay: they record what happened.
+
+        Args:
+            version: The version.
+            actor: Who rewinds, for the history.
+
+        Returns:
+            The version that the session has now.
+
+        Raises:
+            VersionError: There is no such version, or it is not kept any more.
+        """
+        with self.transaction(actor=actor) as transaction:
+            slices = self._state.slices_at(version)
+            kept = {kind: items_of(slice_) for kind, slice_ in slices.items() if not is_log(kind)}
+            transaction.restore(Rewound(kept, version=version))
+        return self.version
+
+    def fork(
+        self,
+        at: int | None = None,
+        *,
+        session_id: SessionId | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> Session:
+        """Open a session of its own with the history up to a version, and the same bus and reducers.
+
+        Args:
+            at: The version; the last one when omitted.
+            session_id: The identity of the fork; a random one when omitted.
+            tags: The tags of the fork; this session's when omitted.
+
+        Raises:
+            VersionError: There is no such version, or it is not kept any more.
+            IdentityError: ``session_id`` is this session's own, or is refused as ``Session`` refuses it.
+        """
+        slices = self._state.slices if at is None else self._state.slices_at(at)
+        return self._copy(slices, session_id=session_id, tags=tags)
 
     # Changing
 
@@ -170,7 +258,7 @@ class Session:
         for kind in (event_type, kept):
             _require_class(kind)
         require_function("reducer", reducer, "it would never be awaited")
-        self._store.add_route(event_type, Route(reducer, kept))
+        self._state.add_route(event_type, Route(reducer, kept))
 
     def register_view(self, slice_type: type[Any], view: View) -> None:
         """Let ``view`` make a slice out of others each time that it is read.
@@ -187,15 +275,45 @@ class Session:
         """
         _require_class(slice_type)
         require_function("view", view, "it would never be awaited")
-        self._store.views = {**self._store.views, slice_type: view}
+        self._state.views = {**self._state.views, slice_type: view}
 
-    def transaction(self) -> Transaction:
+    def announce(
+        self,
+        slice_type: type[S],
+        event_type: type[Any],
+        make: Callable[[Commit[S]], object | None],
+    ) -> None:
+        """Publish something on the bus after each commit that replaced a slice, whichever way it came.
+
+        It is made when the bus has a subscriber for it alone, it is not reduced, and it is in no log.
+
+        Args:
+            slice_type: The type of the slice's items.
+            event_type: The type of what is published.
+            make: Makes it; None for nothing to say.
+
+        Raises:
+            TypeError: A type is not a class, or ``make`` cannot be called or is a coroutine function.
+        """
+        for kind in (slice_type, event_type):
+            _require_class(kind)
+        require_function("announcement", make, "it would never be awaited")
+        with self._state.lock:
+            added = Announcement(slice_type, event_type, make)
+            if added not in self._state.announcements:
+                self._state.announcements += (added,)
+
+    def transaction(self, *, actor: str | None = None, call_id: str | None = None) -> Transaction:
         """Check and change in one step: no other code changes this session inside the block.
 
         What is dispatched inside becomes visible to others at once when the block ends; when the
         block raises, all of it is discarded. Keep it short, and never await inside.
+
+        Args:
+            actor: Who makes the change, for the history; what the events say when omitted.
+            call_id: The id of the call, likewise.
         """
-        return Transaction(self._store, self._deliver)
+        return Transaction(self._state, self._deliver, actor, call_id)
 
     def dispatch(self, value: object) -> None:
         """Reduce a value without an event.
@@ -204,7 +322,7 @@ class Session:
             ReducerError: A reducer returned something other than a tuple.
             Exception: Whatever a reducer raises. The session stays as it was.
         """
-        with Transaction(self._store, self._deliver) as transaction:
+        with Transaction(self._state, self._deliver) as transaction:
             transaction.dispatch(value)
 
     def publish(self, event: SessionEvent) -> PublishResult:
@@ -223,7 +341,7 @@ class Session:
         event = addressed(event, self._session_id)
         if event.session_id != self._session_id:
             return self._bus.publish(event)
-        transaction = Transaction(self._store, self._deliver)
+        transaction = Transaction(self._state, self._deliver)
         with transaction:
             transaction.publish(event)
         return transaction.published or PublishResult(event)
@@ -241,7 +359,7 @@ class Session:
         try:
             self.publish(event)
         except SessionBusyError:
-            self._store.deferred.append(event)
+            self._state.deferred.append(event)
 
     def require_free(self) -> None:
         """Refuse before something is done whose event could not be published when it is done.
@@ -250,15 +368,15 @@ class Session:
             SessionBusyError: Another asyncio task of this thread holds a transaction of this session
                 open: it awaits inside the block.
         """
-        self._store.require_free()
+        self._state.require_free()
 
     # Keeping
 
     def snapshot(self) -> Snapshot:
         """The state of this moment: every slice but the event logs."""
-        slices = self._store.visible()
+        slices = self._state.visible()
         return Snapshot(
-            slices={kind: slices[kind] for kind in slices if not issubclass(kind, SessionEvent)},
+            slices={kind: slices[kind] for kind in slices if not is_log(kind)},
             session_id=self._session_id,
             tags=dict(self._tags),
         )
@@ -273,24 +391,19 @@ class Session:
         """
         if not isinstance(snapshot, Snapshot):
             raise SnapshotError(f"rollback takes a Snapshot, got {type(snapshot).__name__}")
-        with Transaction(self._store, self._deliver) as transaction:
-            logs = {
-                kind: slice_ for kind, slice_ in transaction.slices.items() if issubclass(kind, SessionEvent)
-            }
-            # As tuples: a log's buffer belongs to the session that it grew in, and its lock.
-            state = {
-                kind: items_of(slice_)
-                for kind, slice_ in snapshot._slices.items()
-                if not issubclass(kind, SessionEvent)
-            }
-            transaction.replace({**state, **logs})
+        with Transaction(self._state, self._deliver) as transaction:
+            state = {kind: items_of(slice_) for kind, slice_ in snapshot._slices.items() if not is_log(kind)}
+            transaction.restore(
+                RolledBack(state, session_id=snapshot.session_id, created_at=snapshot.created_at)
+            )
 
     def reset(self) -> None:
         """Empty every slice; reducers and views stay, and the event logs go on.
 
         The logs record what happened, which a reset does not undo, just as a rollback does not.
         """
-        self.rollback(Snapshot(slices={}, session_id=self._session_id))
+        with Transaction(self._state, self._deliver) as transaction:
+            transaction.restore(Reset({}))
 
     def clone(
         self,
@@ -312,21 +425,32 @@ class Session:
             IdentityError: ``session_id`` is this session's own, two sessions would answer to it; or
                 it is refused as ``Session`` refuses it.
         """
+        return self._copy(self._state.slices, bus=bus, parent=parent, session_id=session_id, tags=tags)
+
+    def _copy(
+        self,
+        slices: Slices,
+        *,
+        bus: EventBus | None = None,
+        parent: Session | None = None,
+        session_id: SessionId | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> Session:
         if session_id is not None and session_id_of(session_id) == self._session_id:
-            raise IdentityError("a clone cannot have this session's id: omit session_id")
-        clone = Session(
+            raise IdentityError("a copy cannot have this session's id: omit session_id")
+        copy = Session(
             bus=self._bus if bus is None else bus,
             parent=parent,
             session_id=session_id,
             tags=self._tags if tags is None else tags,
         )
-        clone._store = self._store.copy(clone.session_id)
-        return clone
+        copy._state = self._state.copy(copy.session_id, slices, hearing(copy._bus))
+        return copy
 
     # The bus
 
-    def _deliver(self, event: SessionEvent) -> PublishResult:
-        """Tell the bus of an event that this session has reduced already."""
+    def _deliver(self, event: Any) -> PublishResult:
+        """Publish what this session has reduced already."""
         self._delivering = event
         try:
             return self._bus.publish(event)
@@ -336,10 +460,14 @@ class Session:
         finally:
             self._delivering = None
 
-    def _receive(self, event: SessionEvent) -> None:
+    def _hear(self, event: SessionEvent) -> None:
         """Reduce an event of this session that other code published on the bus."""
-        with Transaction(self._store, self._deliver) as transaction:
-            transaction.reduce(event)
+        if event is self._delivering:
+            return
+        require_receiver(event)
+        if event.session_id == self._session_id:
+            with Transaction(self._state, self._deliver) as transaction:
+                transaction.reduce(event)
 
 
 def _check_parent(parent: Session | None, child: Session, identity: SessionId) -> None:
@@ -356,23 +484,3 @@ def _check_parent(parent: Session | None, child: Session, identity: SessionId) -
 def _require_class(kind: object) -> None:
     if not isinstance(kind, type):
         raise TypeError(f"event_type and slice_type must be classes, got {shown(kind)}")
-
-
-def _subscribe(session: Session, bus: EventBus) -> Callable[[], object]:
-    """Subscribe a session to a bus without keeping it alive; returns a function that unsubscribes it."""
-    itself = weakref.ref(session)
-
-    def receive(event: SessionEvent) -> None:
-        session = itself()
-        if session is None:
-            stop()
-        elif event is not session._delivering:
-            require_receiver(event)
-            if event.session_id == session._session_id:
-                session._receive(event)
-
-    def stop() -> bool:
-        return bus.unsubscribe(SessionEvent, receive)
-
-    bus.subscribe(SessionEvent, receive)
-    return stop

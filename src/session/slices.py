@@ -46,6 +46,10 @@ class Log:
         """The newest entry, or None."""
         return self._buffer[self._stop - 1] if self._stop > self._start else None
 
+    def alike(self) -> Log:
+        """An equal log that has built no tuple."""
+        return self._window(self._buffer, self._start, self._stop)
+
     def push(self, entry: object, limit: int | None = None) -> Log:
         """This log and one more entry, of which the last ``limit`` stay.
 
@@ -57,12 +61,14 @@ class Log:
         if type(buffer) is not list or len(buffer) != self._stop or start > self._stop - start + 32:
             buffer, start = list(buffer[start : self._stop]), 0
         buffer.append(entry)
-        grown = Log.__new__(Log)
-        grown._buffer = buffer
-        grown._stop = stop = len(buffer)
-        grown._start = start if limit is None or stop - start <= limit else stop - limit
-        grown._items = None
-        return grown
+        stop = len(buffer)
+        return self._window(buffer, start if limit is None or stop - start <= limit else stop - limit, stop)
+
+    @staticmethod
+    def _window(buffer: Sequence[Any], start: int, stop: int) -> Log:
+        log = Log.__new__(Log)
+        log._buffer, log._start, log._stop, log._items = buffer, start, stop, None
+        return log
 
 
 Slice = tuple[Any, ...] | Log

@@ -10,7 +10,7 @@ from uuid import UUID
 import attrs
 import pytest
 
-from session import Session, SessionEvent, ToolInvoked, Transaction, append
+from session import EventBus, PastState, Session, SessionEvent, ToolInvoked, Transaction, append
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,11 @@ def numbers(events: tuple[Ping, ...]) -> list[int]:
     return [event.number for event in events]
 
 
-def note_session(session_id: UUID | str | None = None) -> Session:
+def note_session(
+    session_id: UUID | str | None = None, *, bus: EventBus | None = None, history: int | None = None
+) -> Session:
     """A session that appends notes."""
-    session = Session(session_id=session_id)
+    session = Session(session_id=session_id, bus=bus, history=history)
     session.register_reducer(Note, append)
     return session
 
@@ -77,7 +79,7 @@ def elsewhere(work: Callable[[], object]) -> list[object]:
     return got
 
 
-def texts(session: Session) -> list[str]:
+def texts(session: Session | PastState) -> list[str]:
     """The texts of the notes that a session holds."""
     return [note.text for note in session.select_all(Note)]
 

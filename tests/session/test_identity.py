@@ -135,7 +135,7 @@ def test_an_event_without_an_address_is_a_failure_on_a_bus_that_lets_it_pass() -
 
         def publish(self, event: object) -> PublishResult:
             failures: list[Exception] = []
-            for _kind, handler in self._subscriptions:
+            for handler in [each.handler for kept in self._subscriptions.values() for each in kept]:
                 try:
                     handler(event)
                 except IdentityError as error:

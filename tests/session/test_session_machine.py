@@ -1,4 +1,4 @@
-"""Sessions beside a naive model: any interleaving of changes gives what plain lists would give."""
+"""Sessions beside a naive model: any changes give what plain lists would give, at any version."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 from session_records import Ping, ping
 
-from session import Reducer, Session, Snapshot, append, keep_last, replace_latest, upsert_by
+from session import Reducer, Session, Snapshot, VersionError, append, keep_last, replace_latest, upsert_by
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,11 @@ State = dict[type, tuple[Any, ...]]
 class Model:
     """A session as one would write it without any cleverness."""
 
-    def __init__(self) -> None:
+    def __init__(self, history: int | None) -> None:
+        self.history = history
         self.state: State = {}
         self.log: list[Ping] = []
+        self.versions = [(self.state, self.log)]
 
     def dispatch(self, item: Item) -> None:
         if item.number >= 0:
@@ -70,7 +73,12 @@ class Model:
             }
 
     def publish(self, event: Ping) -> None:
-        self.log = [*self.log, event][-HISTORY:]
+        self.log = [*self.log, event][-(self.history or 0) :]
+
+    def commit(self) -> None:
+        """Keep a version, if something happened."""
+        if self.versions[-1][0] is not self.state or self.versions[-1][1] is not self.log:
+            self.versions = [*self.versions, (self.state, self.log)]
 
 
 def attempt(work: Callable[[Item], None], number: int) -> None:
@@ -90,10 +98,10 @@ class SessionMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        session = Session(history=HISTORY)
-        for kind, reducer in REDUCERS.items():
-            session.register_reducer(Item, reducer, kind)
-        self.pairs = [(session, Model())]
+        self.pairs = [(Session(history=history), Model(history)) for history in (HISTORY, None)]
+        for session, _ in self.pairs:
+            for kind, reducer in REDUCERS.items():
+                session.register_reducer(Item, reducer, kind)
         self.taken: list[tuple[Snapshot, State]] = []
 
     def pick(self, which: int) -> tuple[Session, Model]:
@@ -104,6 +112,12 @@ class SessionMachine(RuleBasedStateMachine):
         session, model = self.pick(which)
         attempt(session.dispatch, number)
         model.dispatch(Item(number))
+        model.commit()
+
+    @rule(which=which, numbers=st.lists(values, min_size=30, max_size=70))
+    def dispatch_many(self, which: int, numbers: list[int]) -> None:
+        for number in numbers:
+            self.dispatch(which, number)
 
     @rule(which=which, number=values)
     def publish(self, which: int, number: int) -> None:
@@ -111,6 +125,7 @@ class SessionMachine(RuleBasedStateMachine):
         event = ping(session, number)
         assert session.publish(event).ok
         model.publish(event)
+        model.commit()
 
     @rule(which=which, outer=st.lists(values, max_size=4), inner=st.lists(values, max_size=4), fails=st.sets(
         st.sampled_from(["outer", "inner"])
@@ -142,6 +157,7 @@ class SessionMachine(RuleBasedStateMachine):
         except LookupError:
             kept = model
         model.state, model.log = kept.state, kept.log
+        model.commit()
 
     @rule(target=snapshots, which=which)
     def snapshot(self, which: int) -> tuple[Snapshot, State]:
@@ -154,7 +170,48 @@ class SessionMachine(RuleBasedStateMachine):
     def rollback(self, which: int, pair: tuple[Snapshot, State]) -> None:
         session, model = self.pick(which)
         session.rollback(pair[0])
-        model.state = pair[1]
+        model.state = dict(pair[1])
+        model.commit()
+
+    @rule(which=which, back=st.integers(0, 80))
+    def rewind(self, which: int, back: int) -> None:
+        session, model = self.pick(which)
+        version = max(0, session.version - back)
+        if self.is_kept(model, version):
+            assert session.rewind(version) == session.version
+            model.state = dict(model.versions[version][0])
+            model.commit()
+
+    @rule(which=which, back=st.integers(0, 80))
+    def look_back(self, which: int, back: int) -> None:
+        session, model = self.pick(which)
+        version = max(0, session.version - back)
+        if not self.is_kept(model, version):
+            with pytest.raises(VersionError):
+                session.at(version)
+            return
+        past, (state, log) = session.at(version), model.versions[version]
+        assert {kind: past.select_all(kind) for kind in REDUCERS} == {
+            kind: state.get(kind, ()) for kind in REDUCERS
+        }
+        assert past.select_all(Ping) == tuple(log)
+        assert [change.version for change in session.history(version)] == list(
+            range(version + 1, session.version + 1)
+        )
+
+    @rule(which=which, back=st.integers(0, 80))
+    def fork(self, which: int, back: int) -> None:
+        session, model = self.pick(which)
+        version = max(0, session.version - back)
+        if len(self.pairs) < 6 and self.is_kept(model, version):
+            twin = Model(model.history)
+            twin.versions = model.versions[: version + 1]
+            twin.state, twin.log = twin.versions[-1]
+            self.pairs.append((session.fork(version), twin))
+
+    @staticmethod
+    def is_kept(model: Model, version: int) -> bool:
+        return model.history is None or version >= len(model.versions) - 1 - model.history
 
     @rule(which=which, pair=consumes(snapshots))
     def rollback_that_is_given_up(self, which: int, pair: tuple[Snapshot, State]) -> None:
@@ -170,8 +227,13 @@ class SessionMachine(RuleBasedStateMachine):
     @rule(which=which)
     def clone(self, which: int) -> None:
         session, model = self.pick(which)
-        if len(self.pairs) < 4:
+        if len(self.pairs) < 5:
             self.pairs.append((session.clone(), copy.copy(model)))
+
+    @invariant()
+    def every_commit_is_a_version(self) -> None:
+        for session, model in self.pairs:
+            assert session.version == len(model.versions) - 1
 
     @invariant()
     def every_session_is_what_its_model_is(self) -> None:

@@ -20,7 +20,7 @@ def test_the_events_and_slices_of_one_commit_appear_in_one_step() -> None:
 
     def look(_frame: object, event: str, _argument: object) -> None:
         """What another thread would see, at each call and return on the way."""
-        slices = session._store.slices
+        slices = session._state.slices
         seen.append(tuple(len(items_of(slices.get(kind, ()))) for kind in (Note, Ping, ToolInvoked)))
 
     with session.transaction() as transaction:

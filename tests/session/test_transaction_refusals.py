@@ -29,6 +29,7 @@ from session import (
     TransactionError,
     append,
 )
+from session.history import Reset
 
 NOT_HERE = "the transaction is not open here: use it inside its own with block, and not inside a nested one"
 OPEN_ALREADY = "the transaction is open already: call session.transaction() for a nested one"
@@ -51,7 +52,7 @@ def test_a_transaction_that_is_over_or_was_never_entered_is_refused() -> None:
     for transaction in (never, over, *given_up):
         assert_refused(partial(transaction.dispatch, Note("b")))
         assert_refused(partial(transaction.publish, ping(session)))
-        assert_refused(partial(transaction.replace, {}))
+        assert_refused(partial(transaction.restore, Reset({})))
         assert_refused(partial(transaction.latest, Note))
     assert texts(session) == ["a"]
     assert session.select_all(Ping) == ()
@@ -63,7 +64,7 @@ def test_the_outer_transaction_is_refused_while_an_inner_one_is_open() -> None:
         with session.transaction() as inner:
             assert_refused(lambda: outer.dispatch(Note("lost")))
             assert_refused(lambda: outer.publish(ping(session)))
-            assert_refused(lambda: outer.replace({}))
+            assert_refused(lambda: outer.restore(Reset({})))
             assert_refused(lambda: outer.latest(Note))
             inner.dispatch(Note("a"))
         outer.dispatch(Note("b"))
@@ -75,7 +76,7 @@ def test_another_thread_cannot_use_the_transaction() -> None:
     with session.transaction() as transaction:
         errors = elsewhere(lambda: transaction.dispatch(Note("other")))
         errors += elsewhere(lambda: transaction.publish(ping(session)))
-        errors += elsewhere(lambda: transaction.replace({}))
+        errors += elsewhere(lambda: transaction.restore(Reset({})))
         context = contextvars.copy_context()
         errors += elsewhere(lambda: context.run(transaction.dispatch, Note("other")))
         transaction.dispatch(Note("a"))
@@ -156,7 +157,7 @@ def test_a_reducer_cannot_use_the_transaction_that_it_runs_in() -> None:
     def reduce(slice_: tuple[Any, ...], event: Any) -> tuple[Any, ...]:
         assert_refused(lambda: transaction.dispatch(Note("inner")))
         assert_refused(lambda: transaction.publish(ping(session)))
-        assert_refused(lambda: transaction.replace({}))
+        assert_refused(lambda: transaction.restore(Reset({})))
         return (*slice_, event)
 
     session.register_reducer(Count, reduce)

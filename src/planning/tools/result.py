@@ -39,7 +39,7 @@ class NoJsonForm(TypeError):
         self.part = part
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, slots=False)
 class ToolResult:
     """The outcome of one call, built from what was committed.
 

@@ -1,0 +1,246 @@
+"""What changed a session, one version after the other.
+
+A session keeps its changes beside its slices. What its slices were at a version is found by reducing
+the events again, from the nearest change that kept the slices before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from session.events import PromptExecuted, SessionEvent, SessionId, ToolInvoked
+from session.slices import Slice, items_of, latest_of
+
+__all__ = [
+    "REPLAYED",
+    "Announcement",
+    "Base",
+    "Change",
+    "Commit",
+    "Entry",
+    "PastState",
+    "Reset",
+    "Restored",
+    "Rewound",
+    "RolledBack",
+    "Slices",
+    "View",
+    "is_log",
+    "last_version",
+    "value_of",
+]
+
+S = TypeVar("S")
+Slices = dict[type, Slice]
+View = Callable[[Callable[[type[Any]], tuple[Any, ...]]], tuple[Any, ...]]
+
+REPLAYED = 32
+"""The most changes that are reduced again to find the slices of a version."""
+
+
+@attrs.frozen
+class Change:
+    """One commit of a session.
+
+    Attributes:
+        version: Its place in the session's history: 1 for the first.
+        at: When it was committed, in UTC.
+        events: What was dispatched and published, in order: session events, plain values, and ``Rewound``,
+            ``RolledBack`` or ``Reset``. A value that an event carries is not listed beside it.
+        actor: Who made the change, when the event or the caller says so.
+        call_id: The id that the provider gave the call, when there is one.
+        changed: Whether a reducer replaced a slice other than the event logs.
+    """
+
+    version: int
+    at: datetime
+    events: tuple[Any, ...]
+    actor: str | None = None
+    call_id: str | None = None
+    changed: bool = True
+
+
+@attrs.frozen
+class Restored:
+    """Slices were replaced, all but the event logs; base of what says why."""
+
+    _state: Mapping[type, Slice] = attrs.field(repr=False, eq=False, alias="state")
+
+    def over(self, slices: Slices) -> Slices:
+        """The restored slices, with the event logs of these."""
+        logs = {kind: slice_ for kind, slice_ in slices.items() if is_log(kind)}
+        return {**self._state, **logs}
+
+
+@attrs.frozen
+class Rewound(Restored):
+    """The slices of an earlier version were restored.
+
+    Attributes:
+        version: The version.
+    """
+
+    version: int
+
+
+@attrs.frozen
+class RolledBack(Restored):
+    """The slices of a snapshot were restored.
+
+    Attributes:
+        session_id: The session that the snapshot was taken from.
+        created_at: When it was taken.
+    """
+
+    session_id: SessionId
+    created_at: datetime
+
+
+@attrs.frozen
+class Reset(Restored):
+    """All slices were emptied."""
+
+
+@attrs.frozen
+class Base:
+    """Where reducing again may start: the slices before a change, and the reducers of that time."""
+
+    slices: Slices
+    routes: Mapping[type, Any]
+
+
+@attrs.define
+class Entry:
+    """A change as a session keeps it; nothing changes it, and it is made faster than a frozen one.
+
+    The last one is a slice of its own: what is committed says itself of which version it is.
+
+    Attributes:
+        version: As in ``Change``.
+        parts: All that was dispatched and published; a value is there before the event that carries it.
+        actor: As in ``Change``.
+        call_id: As in ``Change``.
+        changed: As in ``Change``.
+        at: As in ``Change``.
+        base: Set for one change in ``REPLAYED`` at least.
+    """
+
+    version: int
+    parts: list[Any]
+    actor: str | None
+    call_id: str | None
+    changed: bool
+    at: datetime
+    base: Base | None
+
+    def change(self) -> Change:
+        """The change as callers see it."""
+        following = [*self.parts[1:], None]
+        pairs = zip(self.parts, following, strict=True)
+        events = (part for part, after in pairs if value_of(after) is not part)
+        return Change(self.version, self.at, tuple(events), self.actor, self.call_id, self.changed)
+
+
+@attrs.frozen
+class Commit(Generic[S]):
+    """A slice before and after a commit, for who makes an announcement of it; see ``Session.announce``.
+
+    Attributes:
+        before: The newest item of the slice before; None when there was none.
+        after: The newest item now; None when there is none any more.
+        version: The version that the commit made.
+        actor: As in ``Change``.
+        call_id: As in ``Change``.
+        origin: ``session``; ``store`` for a change that another process made.
+        session_id: The session.
+    """
+
+    before: S | None
+    after: S | None
+    version: int
+    actor: str | None
+    call_id: str | None
+    origin: str
+    session_id: SessionId
+
+
+@attrs.frozen
+class Announcement:
+    """What is published after a commit that replaced a slice.
+
+    Attributes:
+        slice_type: The type of the slice's items.
+        event_type: The type of what is published.
+        make: Makes it; None for nothing to say.
+    """
+
+    slice_type: type
+    event_type: type
+    make: Callable[[Commit[Any]], object | None]
+
+
+class PastState:
+    """The slices of a session at a version, for the selectors; nothing changes it.
+
+    Attributes:
+        session_id: The session.
+        version: The version.
+    """
+
+    def __init__(
+        self, session_id: SessionId, version: int, slices: Slices, views: Mapping[type, View]
+    ) -> None:
+        """Take the slices of a version.
+
+        Args:
+            session_id: The session.
+            version: The version.
+            slices: Its slices.
+            views: What makes further slices of them.
+        """
+        self.session_id = session_id
+        self.version = version
+        self._slices = slices
+        self._views = views
+
+    def __repr__(self) -> str:
+        return f"PastState({str(self.session_id)!r}, version={self.version})"
+
+    def select_all(self, slice_type: type[S], /) -> tuple[S, ...]:
+        """All items of a slice, oldest first; empty when there are none."""
+        slice_ = self._slices.get(slice_type)
+        if slice_ is not None:
+            return items_of(slice_)
+        view = self._views.get(slice_type)
+        return () if view is None else view(self.select_all)
+
+    def select_latest(self, slice_type: type[S], /) -> S | None:
+        """The newest item of a slice, or None."""
+        slice_ = self._slices.get(slice_type)
+        found: S | None = latest_of(self.select_all(slice_type) if slice_ is None else slice_)
+        return found
+
+    def select_where(self, slice_type: type[S], predicate: Callable[[S], bool], /) -> tuple[S, ...]:
+        """The items of a slice that ``predicate`` accepts, oldest first."""
+        return tuple(item for item in self.select_all(slice_type) if predicate(item))
+
+
+def value_of(event: object) -> Any:
+    """The value that is reduced with an event; None where there is none."""
+    return event.value if isinstance(event, (ToolInvoked, PromptExecuted)) else None
+
+
+def last_version(slices: Slices) -> int:
+    """The version of a session with these slices."""
+    last = slices.get(Entry)
+    version: int = 0 if last is None else latest_of(last).version
+    return version
+
+
+def is_log(kind: type) -> bool:
+    """Whether a slice records what happened: nothing takes such a slice back."""
+    return issubclass(kind, (SessionEvent, Entry))

@@ -1,0 +1,184 @@
+"""PlanChanged: once for each commit that changed the plan, whichever way the change came."""
+
+from __future__ import annotations
+
+import pytest
+
+from planning import (
+    AddStep,
+    MarkStep,
+    NewPlanStep,
+    Plan,
+    PlanChanged,
+    PlanningToolsSection,
+    PlanStep,
+    ReadPlan,
+    SetupPlan,
+    StepStatus,
+    Toolbox,
+    ToolValidationError,
+    diff_plans,
+    plan_to_dict,
+    register_plan,
+)
+from planning.render import HasPlan
+from session import EventBus, InProcessEventBus, PublishResult, Session, SessionEvent, ToolInvoked
+
+
+def planned(bus: EventBus | None = None) -> tuple[Session, Toolbox, list[PlanChanged]]:
+    session = Session(bus=bus)
+    section = PlanningToolsSection(session=session)
+    heard: list[PlanChanged] = []
+    session.bus.subscribe(PlanChanged, heard.append)
+    return session, Toolbox(section.tools(), session=session), heard
+
+
+SETUP = SetupPlan("Fix the login bug", (NewPlanStep("Reproduce it"), NewPlanStep("Fix it")))
+
+
+def test_a_tool_call_that_changes_the_plan_is_announced_once() -> None:
+    session, toolbox, heard = planned()
+    toolbox.invoke("planning_setup_plan", SETUP)
+    before = session.select_latest(Plan)
+    toolbox.invoke("planning_mark_step", MarkStep("S001", "done", "Fails on empty names"))
+    assert heard == [
+        PlanChanged(None, before, 1, None, None, "session", session.session_id),
+        PlanChanged(before, session.select_latest(Plan), 2, None, None, "session", session.session_id),
+    ]
+    assert [str(event.diff) for event in heard] == [
+        "New plan: Fix the login bug. Added S001, S002.",
+        "S001 done: Fails on empty names.",
+    ]
+
+
+def test_reads_refusals_and_marks_that_say_what_is_so_are_not() -> None:
+    _session, toolbox, heard = planned()
+    toolbox.invoke("planning_setup_plan", SETUP)
+    toolbox.invoke("planning_read_plan", ReadPlan())
+    with pytest.raises(ToolValidationError):
+        toolbox.invoke("planning_mark_step", MarkStep("S009", "done"))
+    toolbox.invoke("planning_mark_step", MarkStep("S001", "pending"))
+    assert len(heard) == 1
+
+
+def test_every_other_way_is_announced_too() -> None:
+    session, toolbox, heard = planned()
+    toolbox.invoke("planning_setup_plan", SETUP)
+    snapshot = session.snapshot()
+    session.dispatch(AddStep((NewPlanStep("Ship it"),)))
+    with session.transaction(actor="host", call_id="call-7") as transaction:
+        transaction.dispatch(MarkStep("S001", "done"))
+        transaction.dispatch(MarkStep("S002", "done"))
+    session.rollback(snapshot)
+    session.rewind(2, actor="host")
+    command = MarkStep("S003", "blocked")
+    session.bus.publish(ToolInvoked("mark", None, None, command, session_id=session.session_id))
+    session.reset()
+    assert [(event.version, str(event.diff), event.actor, event.call_id) for event in heard[1:]] == [
+        (2, "Added S003.", None, None),
+        (3, "S001, S002 done.", "host", "call-7"),
+        (4, "S001, S002 pending. Removed S003.", None, None),
+        (5, "Added S003.", "host", None),
+        (6, "S003 blocked.", None, None),
+        (7, "Plan removed.", None, None),
+    ]
+
+
+def test_it_follows_the_events_of_its_commit_and_is_in_no_log() -> None:
+    session, toolbox, _ = planned()
+    order: list[type] = []
+    for kind in (PlanChanged, ToolInvoked):
+        session.bus.subscribe(kind, lambda event: order.append(type(event)))
+    toolbox.invoke("planning_setup_plan", SETUP)
+    assert order == [ToolInvoked, PlanChanged]
+    assert session.select_all(PlanChanged) == ()
+    assert [type(event) for event in session.history()[0].events] == [ToolInvoked]
+
+
+def test_without_a_subscriber_nothing_is_made() -> None:
+    session = Session()
+    register_plan(session)
+    session.bus.subscribe(SessionEvent, lambda _event: None)
+    made: list[object] = []
+    session.announce(Plan, PlanChanged, made.append)
+    session.dispatch(SETUP)
+    session.bus.subscribe(PlanChanged, lambda _event: None)
+    session.dispatch(AddStep((NewPlanStep("Ship it"),)))
+    assert len(made) == 1
+
+
+def test_a_bus_that_cannot_say_who_listens_gets_every_one() -> None:
+    class PlainBus:
+        """What a bus must have, and no more."""
+
+        def __init__(self) -> None:
+            self.inner = InProcessEventBus()
+
+        def subscribe(self, event_type: type, handler: object) -> None:
+            self.inner.subscribe(event_type, handler)  # type: ignore[arg-type]  # a bus of few words
+
+        def unsubscribe(self, event_type: type, handler: object) -> bool:
+            return self.inner.unsubscribe(event_type, handler)  # type: ignore[arg-type]  # the same
+
+        def publish(self, event: object) -> PublishResult:
+            return self.inner.publish(event)
+
+    session, toolbox, heard = planned(PlainBus())
+    other = Session(bus=session.bus)
+    toolbox.invoke("planning_setup_plan", SETUP)
+    assert (len(heard), len(session.select_all(ToolInvoked)), len(other.select_all(ToolInvoked))) == (1, 1, 0)
+
+
+def test_a_fork_announces_under_its_own_name() -> None:
+    session, toolbox, heard = planned()
+    toolbox.invoke("planning_setup_plan", SETUP)
+    fork = session.fork(session_id="fork")
+    fork.dispatch(AddStep((NewPlanStep("Ship it"),)))
+    assert [(event.session_id, event.version) for event in heard] == [(session.session_id, 1), ("fork", 2)]
+
+
+def test_a_plan_says_how_far_it_is_and_what_is_next() -> None:
+    statuses: tuple[StepStatus, ...] = ("done", "blocked", "pending", "in_progress")
+    steps = tuple(
+        PlanStep(f"S{number:03}", "Do it", None, status, ()) for number, status in enumerate(statuses, 1)
+    )
+    plan = Plan("Fix it", "active", steps)
+    assert (plan.progress, plan.next_step) == ((1, 4), steps[3])
+    assert Plan("Fix it", "active", steps[:3]).next_step == steps[2]
+    assert (Plan("Fix it", "active", steps[:2]).next_step, Plan("Fix it", "active").progress) == (
+        None,
+        (0, 0),
+    )
+
+
+def test_a_plan_becomes_plain_data_from_wherever_it_is() -> None:
+    session, toolbox, _ = planned()
+    assert plan_to_dict(session) is None
+    toolbox.invoke("planning_setup_plan", SETUP)
+    toolbox.invoke("planning_mark_step", MarkStep("S001", "done", "Fails on empty names"))
+    expected = {
+        "objective": "Fix the login bug",
+        "status": "active",
+        "done": 1,
+        "total": 2,
+        "steps": [
+            {
+                "step_id": "S001",
+                "title": "Reproduce it",
+                "details": None,
+                "status": "done",
+                "notes": ["Fails on empty names"],
+            },
+            {"step_id": "S002", "title": "Fix it", "details": None, "status": "pending", "notes": []},
+        ],
+    }
+    sources: list[HasPlan | Plan | None] = [
+        session,
+        session.at(2),
+        session.snapshot(),
+        session.select_latest(Plan),
+    ]
+    assert [plan_to_dict(source) for source in sources] == [expected] * 4
+    assert (
+        diff_plans(session.at(1).select_latest(Plan), session.select_latest(Plan)).marked[0].step_id == "S001"
+    )

@@ -1,0 +1,237 @@
+"""Versions: what a session's history lists, what it was at each of them, rewinding and forking."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from session_records import Count, Note, Ping, called, note_session, ping, texts
+
+from session import (
+    Change,
+    IdentityError,
+    InProcessEventBus,
+    Reset,
+    Rewound,
+    RolledBack,
+    Session,
+    ToolFailed,
+    VersionError,
+    append,
+    select_all,
+    select_latest,
+    select_where,
+)
+
+
+def told(session: Session, after: int = 0) -> list[tuple[int, tuple[object, ...], bool]]:
+    return [(change.version, change.events, change.changed) for change in session.history(after)]
+
+
+def test_every_commit_that_publishes_or_changes_is_a_version() -> None:
+    session = note_session()
+    assert (session.version, session.history()) == (0, ())
+    session.dispatch(Note("a"))
+    call = called(session, Note("b"))
+    session.publish(call)
+    refused = ToolFailed("search", "refused", session_id=session.session_id)
+    session.publish(refused)
+    session.dispatch(Count(1))  # no reducer answers it
+    with session.transaction():
+        pass
+    heard = ping(session)
+    session.bus.publish(heard)
+    assert told(session) == [
+        (1, (Note("a"),), True),
+        (2, (call,), True),
+        (3, (refused,), False),
+        (4, (heard,), False),
+    ]
+    assert told(session, after=3) == [(4, (heard,), False)]
+    assert session.version == 4
+
+
+def test_one_transaction_is_one_version_and_one_that_fails_is_none() -> None:
+    session = note_session()
+    note, event = Note("b"), None
+    with session.transaction() as transaction:
+        transaction.dispatch(Note("a"))
+        transaction.dispatch(note)
+        event = called(session, note)
+        transaction.publish(event)
+        with pytest.raises(LookupError), session.transaction() as inner:
+            inner.dispatch(Note("lost"))
+            raise LookupError
+    with pytest.raises(LookupError), session.transaction() as failing:
+        failing.dispatch(Note("c"))
+        raise LookupError
+    assert told(session) == [(1, (Note("a"), event), True)]
+    assert texts(session.at(1)) == ["a", "b"]
+
+
+def test_a_change_knows_its_time_its_actor_and_its_call() -> None:
+    session = note_session()
+    before = datetime.now(UTC)
+    with session.transaction(actor="host", call_id="call-1") as transaction:
+        transaction.dispatch(Note("a"))
+    session.publish(Ping(session_id=session.session_id, actor="planner", call_id="call-2"))
+    with session.transaction() as transaction, session.transaction(actor="inner") as inner:
+        inner.dispatch(Note("b"))
+    changes = session.history()
+    assert [(change.actor, change.call_id) for change in changes] == [
+        ("host", "call-1"),
+        ("planner", "call-2"),
+        ("inner", None),
+    ]
+    assert all(before <= change.at <= datetime.now(UTC) + timedelta(seconds=1) for change in changes)
+    assert changes[0] == Change(1, changes[0].at, (Note("a"),), "host", "call-1")
+
+
+def test_the_selectors_read_a_session_as_it_was() -> None:
+    session = note_session()
+    session.register_view(Count, lambda select: (Count(len(select(Note))),))
+    for text in "abc":
+        session.dispatch(Note(text))
+    past = session.at(2)
+    session.dispatch(Note("d"))
+    assert select_all(past, Note) == (Note("a"), Note("b"))
+    assert select_latest(past, Note) == Note("b")
+    assert select_where(past, Note, lambda note: note.text > "a") == (Note("b"),)
+    assert select_latest(past, Count) == Count(2)
+    assert (select_latest(session.at(0), Note), select_all(session.at(0), Ping)) == (None, ())
+    assert (past.version, past.session_id) == (2, session.session_id)
+    assert repr(past) == f"PastState('{session.session_id}', version=2)"
+
+
+def test_a_version_is_reduced_by_the_reducers_of_its_time() -> None:
+    session = Session()
+    session.publish(called(session, Note("nobody keeps it")))
+    session.register_reducer(Note, append)
+    session.dispatch(Note("a"))
+    session.register_reducer(Note, lambda slice_, note: (*slice_, Count(len(note.text))), Count)
+    session.dispatch(Note("bc"))
+    assert [(session.at(v).select_all(Note), session.at(v).select_all(Count)) for v in range(4)] == [
+        ((), ()),
+        ((), ()),
+        ((Note("a"),), ()),
+        ((Note("a"), Note("bc")), (Count(2),)),
+    ]
+
+
+def test_a_rewind_is_a_change_that_keeps_the_logs_and_the_past() -> None:
+    session = note_session()
+    for text in "abc":
+        session.publish(called(session, Note(text)))
+    assert session.rewind(1, actor="host") == 4
+    assert (texts(session), len(session.select_all(type(called(session, None))))) == (["a"], 3)
+    last = session.history(3)[0]
+    assert (last.actor, last.changed, repr(last.events)) == ("host", True, "(Rewound(version=1),)")
+    assert isinstance(last.events[0], Rewound)
+    session.dispatch(Note("d"))
+    assert [texts(session.at(version)) for version in range(6)] == [
+        [], ["a"], ["a", "b"], ["a", "b", "c"], ["a"], ["a", "d"],
+    ]  # fmt: skip
+    session.rewind(3)
+    session.rewind(4)
+    assert (texts(session), texts(session.at(6)), session.version) == (["a"], ["a", "b", "c"], 7)
+
+
+def test_a_rewind_inside_a_transaction_is_part_of_it() -> None:
+    session = note_session()
+    session.dispatch(Note("a"))
+    with session.transaction() as transaction:
+        transaction.dispatch(Note("b"))
+        session.rewind(1)
+        assert texts(session) == ["a"]
+        transaction.dispatch(Note("c"))
+    assert (texts(session), session.version) == (["a", "c"], 2)
+    assert [type(event) for event in session.history(1)[0].events] == [Note, Rewound, Note]
+    assert texts(session.at(2)) == ["a", "c"]
+
+
+def test_many_rewinds_to_one_another_cost_no_more_than_one() -> None:
+    session = note_session()
+    session.dispatch(Note("a"))
+    for _ in range(3_000):
+        session.rewind(session.version)
+    assert texts(session.at(2_999)) == ["a"]
+
+
+def test_a_rollback_and_a_reset_are_changes() -> None:
+    session, other = note_session(), note_session()
+    other.dispatch(Note("other"))
+    snapshot = other.snapshot()
+    session.publish(called(session, Note("a")))
+    session.rollback(snapshot)
+    session.reset()
+    rolled_back, reset = [change.events[0] for change in session.history(1)]
+    assert isinstance(reset, Reset)
+    assert isinstance(rolled_back, RolledBack)
+    assert (rolled_back.session_id, rolled_back.created_at) == (other.session_id, snapshot.created_at)
+    assert [texts(session.at(version)) for version in range(4)] == [[], ["a"], ["other"], []]
+    assert len(session.at(3).select_all(type(called(session, None)))) == 1
+
+
+def test_a_fork_has_the_history_up_to_a_version_and_goes_its_own_way() -> None:
+    bus = InProcessEventBus()
+    session = note_session(bus=bus)
+    for text in "abc":
+        session.publish(called(session, Note(text)))
+    fork = session.fork(2, session_id="fork")
+    fork.dispatch(Note("x"))
+    session.dispatch(Note("d"))
+    assert (fork.session_id, fork.bus is bus) == ("fork", True)
+    assert (texts(session), texts(fork)) == (["a", "b", "c", "d"], ["a", "b", "x"])
+    assert fork.history()[:2] == session.history()[:2]
+    assert [texts(fork.at(version)) for version in range(4)] == [[], ["a"], ["a", "b"], ["a", "b", "x"]]
+    assert texts(session.fork()) == texts(session)
+    with pytest.raises(IdentityError) as caught:
+        session.fork(session_id=session.session_id)
+    assert str(caught.value) == "a copy cannot have this session's id: omit session_id"
+
+
+@pytest.mark.parametrize("version", [4, -1, True, 1.0, "1", None])
+def test_a_version_that_does_not_exist_is_refused(version: object) -> None:
+    session = note_session()
+    for text in "abc":
+        session.dispatch(Note(text))
+    calls = [session.at, session.history, session.rewind, *([] if version is None else [session.fork])]
+    for call in calls:
+        with pytest.raises(VersionError) as caught:
+            call(version)  # type: ignore[operator]  # the wrong type is what is tried
+        assert str(caught.value) == f"the session has the versions 0 to 3, got {version!r}"
+    assert session.version == 3
+
+
+def test_a_session_that_keeps_few_changes_says_which() -> None:
+    session = note_session(history=3)
+    for number in range(100):
+        session.dispatch(Note(str(number)))
+    assert [change.version for change in session.history(97)] == [98, 99, 100]
+    assert session.at(97).select_latest(Note) == Note("96")
+    for call in (session.at, session.history, session.rewind, session.fork):
+        with pytest.raises(VersionError) as caught:
+            call(96)
+        assert str(caught.value) == (
+            "version 96 is not kept any more: the session keeps its last 3 changes; ask for 97 or later"
+        )
+
+
+def test_subscribers_see_the_version_that_they_are_called_for() -> None:
+    session = note_session()
+    seen: list[int] = []
+    session.bus.subscribe(Ping, lambda _event: seen.append(session.version))
+    session.publish(ping(session))
+    session.publish(ping(session))
+    assert seen == [1, 2]
+
+
+def test_what_another_thread_commits_has_versions_without_a_gap() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    session = note_session()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: session.dispatch(Note(str(number))), range(400)))
+    assert [change.version for change in session.history()] == list(range(1, 401))
+    for version in (0, 1, 31, 32, 33, 200, 399, 400):
+        assert len(session.at(version).select_all(Note)) == version

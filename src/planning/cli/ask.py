@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from planning.cli.source import name_of, read_text
-from planning.cli.terminal import HEADING, Line, as_json, columns, count, is_ascii, lines_of, printable
+from planning.cli.terminal import HEADING, Line, as_json, columns, count, is_ascii, lines_of
 from planning.cli.usage import EXIT_CODES, Refused, bad_option
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def ask(
     except ImportError as error:
         raise Refused(str(error)) from None
     from planning.cli.drive import ending_when_told
-    from planning.errors import ToolError
+    from planning.errors import ToolError, printable
     from session import Session
 
     session = Session()

@@ -12,9 +12,8 @@ from typing import Any
 
 import attrs
 
-from planning.cli.terminal import printable
 from planning.cli.usage import Refused
-from planning.errors import show
+from planning.errors import printable, show
 from planning.workflow.capabilities import Capabilities
 
 __all__ = ["capabilities_of"]

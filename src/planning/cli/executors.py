@@ -8,9 +8,8 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from planning.cli.terminal import printable
 from planning.cli.usage import Refused, bad_option
-from planning.errors import show
+from planning.errors import printable, show
 
 __all__ = ["check_executor_name", "executor_of"]
 

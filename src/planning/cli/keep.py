@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from planning.cli.source import name_of, read_bytes
-from planning.cli.terminal import printable
 from planning.cli.usage import Refused
-from planning.errors import show
+from planning.errors import printable, show
 from planning.model import Plan
 from planning.tools.result import plain
 from planning.workflow.failures import StepError

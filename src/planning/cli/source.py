@@ -8,8 +8,8 @@ from typing import Annotated, BinaryIO, Final
 
 import typer
 
-from planning.cli.terminal import printable
 from planning.cli.usage import Refused, bad_option
+from planning.errors import printable
 
 __all__ = ["Finished", "PlanFile", "name_of", "read_bytes", "read_text"]
 

@@ -1,4 +1,4 @@
-"""What a terminal may be shown: one sanitiser for all text, and whether to colour and how wide to be."""
+"""What a terminal may be shown: its colours, its width, and text made printable."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import shutil
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TextIO
+
+from planning.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,7 +30,6 @@ __all__ = [
     "lines_of",
     "one_line",
     "painted",
-    "printable",
     "seconds_text",
     "wants_color",
 ]
@@ -55,13 +56,6 @@ _SGR: Final = MappingProxyType({
 })  # fmt: skip
 _MINUTE: Final = 60
 _LONGEST_BRIEF: Final = 100
-
-
-def printable(text: str) -> str:
-    r"""Escape everything that does not print: an ESC becomes ``\x1b``."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def one_line(text: str) -> str:

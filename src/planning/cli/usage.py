@@ -9,8 +9,7 @@ from typing import Any, Final
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from planning.cli.terminal import printable
-from planning.errors import nearest
+from planning.errors import nearest, printable
 
 __all__ = ["EXIT_CODES", "HELP_OPTIONS", "TOOLS_HELP", "Command", "Group", "Refused", "bad_option"]
 

@@ -11,8 +11,9 @@ import attrs
 import typer
 
 from planning.cli.source import Finished, PlanFile, read_bytes
-from planning.cli.terminal import columns, printable, wants_color
+from planning.cli.terminal import columns, wants_color
 from planning.cli.usage import EXIT_CODES, TOOLS_HELP
+from planning.errors import printable
 
 if TYPE_CHECKING:
     from planning.workflow.findings import Finding

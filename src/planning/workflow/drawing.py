@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, Literal
 
-from planning.errors import show
+from planning.errors import printable, show
 from planning.workflow.model import Workflow, WorkflowStep
 
 __all__ = [
@@ -177,9 +177,7 @@ def _short(text: str, most: int) -> str:
 
 def _escaped(text: str) -> str:
     """The text as Mermaid shows it, and takes none of it for its own."""
-    if not text.isprintable():
-        text = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
-    return _ACTS.sub(_entity, text)
+    return _ACTS.sub(_entity, printable(text))
 
 
 def _entity(found: re.Match[str]) -> str:

@@ -10,6 +10,7 @@ from typing import Final
 
 import attrs
 
+from planning.errors import printable
 from planning.reading import Source
 from planning.workflow.codes import Severity
 from planning.workflow.findings import Finding
@@ -51,7 +52,7 @@ def rendered(
     problems = [*_problems(errors), *_problems(warnings)]
     shown = [findings[0] for findings in problems[:_MOST]]
     last = max((finding.line or 0 for finding in shown), default=0)
-    view = _View(_lines(source, shown), _printable(name), color, width, " " * len(str(last)))
+    view = _View(_lines(source, shown), printable(name), color, width, " " * len(str(last)))
     blocks = ["\n".join(view.block(list(same))) for _, same in groupby(problems[:_MOST], key=_where)]
     omitted = [finding.severity for findings in problems[_MOST:] for finding in findings]
     left = listed(omitted.count(Severity.ERROR), omitted.count(Severity.WARNING), more="more ")
@@ -82,10 +83,6 @@ def _lines(source: Source | None, findings: Sequence[Finding]) -> dict[int, str]
     if source is None:
         return {}
     return {number: source.line(number) for number in {each.line for each in findings} if number is not None}
-
-
-def _printable(name: str) -> str:
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in name)
 
 
 @attrs.frozen

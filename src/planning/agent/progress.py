@@ -162,15 +162,15 @@ def _statuses(state: Mapping[str, Any]) -> list[StepStatus]:
 
 
 def _notes(state: Mapping[str, Any], update: Mapping[str, Any]) -> dict[int, str]:
-    """What came of the action that was just done, in a few words."""
+    """The outcome of the last action, in a few words."""
     action = "validate_results" if update.get("reflection") else state.get("next_action")
     if not isinstance(action, str) or action not in TITLES or "iteration" in update:
         return {}
-    told = _told(update)
-    return {} if told is None else {list(TITLES).index(action): told}
+    note = _note(update)
+    return {} if note is None else {list(TITLES).index(action): note}
 
 
-def _told(update: Mapping[str, Any]) -> str | None:
+def _note(update: Mapping[str, Any]) -> str | None:
     if update.get("input_request"):
         return f"asks: {update['input_request']}"
     if update.get("error"):

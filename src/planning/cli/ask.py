@@ -15,6 +15,7 @@ import typer
 from planning.cli.source import name_of, read_text
 from planning.cli.terminal import HEADING, Line, as_json, columns, count, is_ascii, lines_of
 from planning.cli.usage import EXIT_CODES, Refused, bad_option
+from planning.errors import printable
 
 if TYPE_CHECKING:
     from planning.agent.databases.files import SqlDatabase
@@ -109,7 +110,7 @@ def ask(
     except ImportError as error:
         raise Refused(str(error)) from None
     from planning.cli.drive import ending_when_told
-    from planning.errors import ToolError, printable
+    from planning.errors import ToolError
     from session import Session
 
     session = Session()

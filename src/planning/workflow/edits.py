@@ -70,8 +70,8 @@ def _changed(workflow: Workflow, steps: tuple[WorkflowStep, ...]) -> Workflow:
     for step in steps:
         for other in step.depends_on:
             if other not in ids:
-                told = f"step {show(step.step_id)} depends on {show(other)}, which would not exist"
-                raise WorkflowError(f"{told}; change {show(step.step_id)} first")
+                message = f"step {show(step.step_id)} depends on {show(other)}, which would not exist"
+                raise WorkflowError(f"{message}; change {show(step.step_id)} first")
             if other == step.step_id:
-                raise WorkflowError(f"step {show(other)} depends on itself; leave that out")
+                raise WorkflowError(f"step {show(other)} depends on itself; remove that")
     return replace(workflow, steps=steps)

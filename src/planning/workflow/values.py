@@ -219,8 +219,8 @@ class Copier:
         return copied
 
     def _refused(self, what: str) -> StepFailed:
-        told = f"{self._subject} {what}; use text, numbers, lists and objects"
-        return StepFailed(told, ErrorKind.BAD_RESULT)
+        message = f"{self._subject} {what}; use text, numbers, lists and objects"
+        return StepFailed(message, ErrorKind.BAD_RESULT)
 
 
 class Copies(Mapping[str, Any]):
@@ -311,8 +311,8 @@ def keep_inputs(inputs: Mapping[str, Any], most: int = MOST_BYTES) -> dict[str, 
     kept = dict[str, Any]()
     for key, value in inputs.items():
         name = f"the input {show(key)}"
-        told = f"{name} takes more than {MOST_BYTES // 1_000_000} MB; store the data and pass where it is"
-        copier = Copier(f"{name} holds", told, is_strict=True, most=most)
+        message = f"{name} takes more than {MOST_BYTES // 1_000_000} MB; store the data and pass where it is"
+        copier = Copier(f"{name} holds", message, is_strict=True, most=most)
         kept |= copier.copy({key: value})  # a snapshot has it one level deep
     return kept
 

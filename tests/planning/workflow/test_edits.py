@@ -52,7 +52,7 @@ def test_a_workflow_that_may_not_be_changed_refuses_every_edit(
         ),
         (
             lambda w: replace_step(w, replace(A, depends_on=("a",))),
-            "step 'a' depends on itself; leave that out",
+            "step 'a' depends on itself; remove that",
         ),
         (
             lambda w: replace_step(replace(w, steps=(replace(A, status="completed"), B)), A),

@@ -99,7 +99,7 @@ def _parsed(text: str) -> ast.expr:
     try:
         tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError):
-        message = next(told for pattern, told in _NOT_PARSED.items() if re.search(pattern, outside))
+        message = next(message for pattern, message in _NOT_PARSED.items() if re.search(pattern, outside))
         raise ConditionInvalid(message) from None
     except (RecursionError, MemoryError):
         raise ConditionInvalid("the condition is nested too deeply; shorten it") from None

@@ -138,8 +138,8 @@ class _View:
         """How many findings there are, and the one to look at first."""
         counts = listed(len(errors), len(warnings))
         if not errors:
-            told = filter(None, ("" if steps is None else counted(steps, "step"), counts))
-            yield f"{self.name}: " + ", ".join([self._paint("valid", _GREEN), *told])
+            parts = filter(None, ("" if steps is None else counted(steps, "step"), counts))
+            yield f"{self.name}: " + ", ".join([self._paint("valid", _GREEN), *parts])
             return
         yield f"{self.name}: " + self._paint(counts, _SGR[Severity.ERROR])
         first = by_importance(errors)[0]

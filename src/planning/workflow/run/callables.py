@@ -67,10 +67,10 @@ class Callables:
                 hint = f"the {kind}s are{hint.removeprefix(_LISTED)}"
             raise StepFailed(f"no {kind} is named {show(name)}; {hint}", ErrorKind.UNKNOWN_TOOL)
         if what is None:
-            told = (
+            message = (
                 f"{kind} {show(name)} is known by its name alone; give the capabilities what is to be called"
             )
-            raise StepFailed(told, ErrorKind.UNKNOWN_TOOL)
+            raise StepFailed(message, ErrorKind.UNKNOWN_TOOL)
         return what if isinstance(what, Tool) else _made(name, what)
 
 

@@ -76,11 +76,11 @@ def extract_value(
         try:
             value = _inside(value, part)
         except Exception:  # noqa: BLE001 - a mapping or a record of one's own may fail in any way
-            told = f"{name}{spell_path(path[: depth + 1])} is missing"
+            message = f"{name}{spell_path(path[: depth + 1])} is missing"
             if tells:
                 with suppress(Exception):  # the same
-                    told = f"{told}: {name}{spell_path(path[:depth])} {_there(value)}"
-            raise MissingValue(told) from None
+                    message = f"{message}: {name}{spell_path(path[:depth])} {_there(value)}"
+            raise MissingValue(message) from None
     return value
 
 

@@ -25,7 +25,7 @@ from planning.tools.outcome import failed
 from planning.tools.pipeline import CallPipeline
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
-from planning.workflow.executors.base import AnyExecutor, takes_context
+from planning.workflow.executors.base import AnyExecutor
 from planning.workflow.executors.jobs import RemoteError
 from planning.workflow.executors.places import ExecutorLost, run_on
 from planning.workflow.failures import StepError, StepFailed, WorkerLost

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from planning.workers.program import Program
 from planning.workers.worker import Unheard, Worker, WorkerBusy, WorkerDied, WorkerLate
@@ -16,6 +18,9 @@ from planning.workers.worker import Unheard, Worker, WorkerBusy, WorkerDied, Wor
 __all__ = ["Pool"]
 
 T = TypeVar("T")
+
+_LOOK: Final = 0.05
+"""Seconds between two looks for a free worker."""
 
 
 class Pool:
@@ -82,33 +87,25 @@ class Pool:
 
 
 class _Place:
-    """The right to have one worker at work: free again as soon as nobody holds it.
+    """The right to have one worker at work, which ends when nobody holds this object any more.
 
-    Ctrl-C may come between any two instructions: nobody has to come to give it back.
+    Ctrl-C may come between any two instructions, also within code that would give it back.
     """
-
-    def __init__(self, free: SimpleQueue[_Place]) -> None:
-        self._free = weakref.ref(free)
-
-    def __del__(self) -> None:
-        free = self._free()
-        if free is not None:
-            free.put(_Place(free))
 
 
 class _Crew:
     """The workers of a pool in the process that started them.
 
-    There is no lock: the operations on lists and sets that are used here are atomic, and a lock could be
-    held by another thread when this process is forked.
+    The operations on lists and sets that are used without the lock are atomic.
     """
 
     def __init__(self, program: Program, most: int) -> None:
         self.process_id = os.getpid()
         self._program = program
-        self._places: SimpleQueue[_Place] = SimpleQueue()
-        for _ in range(most):
-            self._places.put(_Place(self._places))
+        self._most = most
+        self._lock = threading.Lock()
+        self._held: list[weakref.ref[_Place]] = []
+        self._freed: SimpleQueue[None] = SimpleQueue()
         self._idle: list[Worker] = []
         self._busy: set[weakref.ref[Worker]] = set()  # weak: Ctrl-C may come before one is removed
         self._is_closed = False
@@ -126,6 +123,8 @@ class _Crew:
             raise WorkerLate(waited) from None
         finally:
             del place  # the traceback of an exception holds this frame
+            if self._freed.empty():
+                self._freed.put(None)
 
     def close(self) -> None:
         self._is_closed = True
@@ -150,10 +149,24 @@ class _Crew:
         self._idle.clear()
 
     def _place(self, seconds: float | None) -> _Place:
-        try:
-            return self._places.get(timeout=None if seconds is None else max(0.0, seconds))
-        except Empty:
-            raise WorkerBusy from None
+        """A place, as soon as there is one.
+
+        Raises:
+            WorkerBusy: There was none in so many seconds.
+        """
+        until = None if seconds is None else monotonic() + seconds
+        place = _Place()
+        while True:
+            with self._lock:
+                self._held = [each for each in self._held if each() is not None]
+                if len(self._held) < self._most:
+                    self._held.append(weakref.ref(place))
+                    return place
+            left = _LOOK if until is None else min(_LOOK, until - monotonic())
+            if left <= 0:
+                raise WorkerBusy
+            with suppress(Empty):  # who was interrupted has not said that it is free
+                self._freed.get(timeout=left)
 
     def _ask(self, exchange: Callable[[Worker], T], until: float | None) -> T:
         def begin_and_exchange(worker: Worker) -> T:

@@ -94,7 +94,7 @@ def test_no_more_workers_are_at_work_than_allowed_and_each_thread_gets_its_own_a
 def test_who_finds_no_free_worker_in_time_is_told(pool: Pool) -> None:
     with ThreadPoolExecutor(2) as threads:
         asked = [threads.submit(ask, pool, "sleep 0.5") for _ in range(2)]
-        until(pool._crew._places.empty)
+        until(lambda: len(pool._crew._busy) == 2)
         with pytest.raises(WorkerBusy):
             ask(pool, "echo 1", soon(0.05))
         with pytest.raises(WorkerBusy):
@@ -107,7 +107,7 @@ def test_the_wait_for_a_free_worker_is_told_with_the_answer() -> None:
     assert pool.ask(lambda _: "at once")[1] < 0.1
     with ThreadPoolExecutor(1) as threads:
         asked = threads.submit(ask, pool, "sleep 0.5")
-        until(pool._crew._places.empty)
+        until(lambda: bool(pool._crew._busy))
         answer, waited = pool.ask(lambda _: "later")
     assert (answer, asked.result(), waited > 0.1) == ("later", "slept", True)
     pool.close()
@@ -386,6 +386,6 @@ def test_ctrl_c_at_any_moment_costs_no_place_and_gives_no_answer_to_another_requ
 def test_a_place_that_nobody_holds_any_more_is_free() -> None:
     pool = pool_of(1)
     for _ in range(3):
-        pool._crew._places.get(timeout=1)
+        pool._crew._place(1)
     assert ask(pool, "echo 1", soon(20)) == "1"
     pool.close()

@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from queue import Empty
 from time import monotonic
 
 import pytest
@@ -18,7 +17,7 @@ from planning.agent.sql.worker.frames import unframed
 from planning.tools import StorageUnavailable
 from planning.tools.errors import ToolTimeout
 from planning.workers import pool, worker
-from planning.workers.worker import Worker
+from planning.workers.worker import Worker, WorkerBusy
 
 
 class Clock:
@@ -38,10 +37,10 @@ class SlowPlaces:
         self._clock = clock
         self._seconds = seconds
 
-    def get(self, timeout: float) -> object:
-        self._clock.ahead += min(timeout, self._seconds)
-        if self._seconds >= timeout:
-            raise Empty
+    def __call__(self, seconds: float) -> object:
+        self._clock.ahead += min(seconds, self._seconds)
+        if self._seconds >= seconds:
+            raise WorkerBusy
         return object()
 
 
@@ -64,7 +63,7 @@ def waiting(monkeypatch: pytest.MonkeyPatch, shop: SqlDatabase) -> Waiting:
         for module in (process, pool, worker):
             monkeypatch.setattr(module, "monotonic", clock)
         monkeypatch.setattr(Worker, "send", seen)
-        monkeypatch.setattr(shop._workers._pool._crew, "_places", SlowPlaces(clock, seconds))
+        monkeypatch.setattr(shop._workers._pool._crew, "_place", SlowPlaces(clock, seconds))
         return given
 
     return waits
@@ -126,7 +125,7 @@ def test_where_no_worker_becomes_free_the_message_says_how_long_it_waited(
 
 def test_the_first_look_into_a_file_is_a_part_of_the_time_too(shop_path: Path) -> None:
     with SqlDatabase(shop_path, timeout=0.2) as database:
-        taken = [database._workers._pool._crew._places.get(timeout=1) for _ in range(4)]
+        taken = [database._workers._pool._crew._place(1) for _ in range(4)]
         answer = database.execute("SELECT 1")
         assert (answer["code"], answer["error"]) == (
             "storage",

@@ -100,12 +100,20 @@ def ask(pool: Pool, request: str, until: float | None = None) -> str:
 
 
 def children() -> set[int]:
-    """The processes that this one has started and that run."""
+    """The worker processes that this one has started and that run."""
     found = set()
     for task in Path("/proc/self/task").iterdir():
         with suppress(OSError):  # the thread has just ended
             found |= {int(each) for each in (task / "children").read_text().split()}
-    return {each for each in found if is_running(each)}
+    return {each for each in found if is_running(each) and is_worker(each)}
+
+
+def is_worker(process: int) -> bool:
+    """Whether a process is a worker, and no helper of the standard library."""
+    try:
+        return b"workers/inside" in Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 def is_running(process: int) -> bool:

@@ -3,6 +3,9 @@
 - ``processes(workers)``: worker processes of which each runs one step at a time. One that dies or hangs takes
   only its own step with it, and another takes its place.
 - ``dask(client)``: the workers of a Dask cluster.
+- ``open_executor(name, max_parallel)``: the executor of a name, such as ``threads`` or ``dask://HOST:PORT``.
+
+``Executor`` is the protocol to implement for another one.
 """
 
 from typing import TYPE_CHECKING
@@ -10,11 +13,35 @@ from typing import TYPE_CHECKING
 from planning.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from planning.workflow.executors.base import Executor, ExecutorUnavailable, Job
     from planning.workflow.executors.dask_cluster import dask
-    from planning.workflow.executors.workers import processes
+    from planning.workflow.executors.jobs import NotStarted, run_job
+    from planning.workflow.executors.named import open_executor
+    from planning.workflow.executors.worker_processes import processes
+    from planning.workflow.failures import WorkerLost
 
-__all__ = ["dask", "processes"]
+__all__ = [
+    "Executor",
+    "ExecutorUnavailable",
+    "Job",
+    "NotStarted",
+    "WorkerLost",
+    "dask",
+    "open_executor",
+    "processes",
+    "run_job",
+]
 
-_HOMES = {"dask": "dask_cluster", "processes": "workers"}
+_HOMES = {
+    "Executor": "base",
+    "ExecutorUnavailable": "base",
+    "Job": "base",
+    "NotStarted": "jobs",
+    "WorkerLost": "jobs",
+    "dask": "dask_cluster",
+    "open_executor": "named",
+    "processes": "worker_processes",
+    "run_job": "jobs",
+}
 
 __getattr__, __dir__ = lazy_names(__name__, globals(), _HOMES, __all__)

@@ -25,7 +25,17 @@ from planning.tools.tool import Tool, ToolSpec
 from planning.workflow.failures import StepFailed, WorkerLost
 from planning.workflow.values import Copier, too_large
 
-__all__ = ["Claim", "NotStarted", "RemoteError", "dumps", "pack", "reason", "run_job", "told_lost", "unpack"]
+__all__ = [
+    "Claim",
+    "NotStarted",
+    "RemoteError",
+    "dumps",
+    "lost_message",
+    "pack",
+    "reason",
+    "run_job",
+    "unpack",
+]
 
 Dumps = Callable[[Any], bytes]
 
@@ -161,12 +171,12 @@ def pack(
         ) from None
 
 
-def told_lost(tool: Tool, losses: int = 1) -> str:
-    """What to say of a step whose worker is lost, or so many workers one after the other."""
+def lost_message(tool: Tool, times: int = 1) -> str:
+    """The message for a step whose worker died, or so many workers one after the other."""
     if not tool.idempotent:
         return _once(tool.name)
-    times = f"{losses} times" if losses > 1 else "while it ran"
-    return f"the worker that ran {tool.name} died {times}"
+    how = f"{times} times" if times > 1 else "while it ran"
+    return f"the worker that ran {tool.name} died {how}"
 
 
 def _once(name: str) -> str:

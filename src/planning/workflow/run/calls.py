@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from planning.tools.outcome import failed
 from planning.tools.pipeline import CallPipeline
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
+from planning.workflow.executors.base import AnyExecutor
 from planning.workflow.executors.jobs import RemoteError
 from planning.workflow.executors.places import ExecutorLost, run_on
 from planning.workflow.failures import StepError, StepFailed, WorkerLost
@@ -110,7 +111,7 @@ class Caller:
     def __init__(
         self,
         session: Session,
-        executor: Executor | None,
+        executor: AnyExecutor | None,
         timeout: float | None,
         values: Mapping[str, Any],
         memory: dict[str, Any],

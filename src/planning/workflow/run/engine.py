@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from concurrent.futures import Executor
 from functools import partial
 from typing import Any
 from uuid import uuid4
 
 from planning.tools.contract import check_timeout
 from planning.workflow.capabilities import Capabilities
-from planning.workflow.executors.places import check_executor
+from planning.workflow.executors.base import AnyExecutor, as_executor
 from planning.workflow.failures import StepFailed, WorkflowError
 from planning.workflow.model import Workflow
 from planning.workflow.run.calls import Ended
@@ -34,7 +33,7 @@ def run_workflow(
     session: Session | None = None,
     user_prompt: str = "",
     inputs: Mapping[str, Any] | None = None,
-    executor: Executor | None = None,
+    executor: AnyExecutor | None = None,
     max_parallel: int = MAX_PARALLEL,
     timeout: float | None = None,
 ) -> WorkflowResult:
@@ -70,7 +69,7 @@ async def arun_workflow(
     session: Session | None = None,
     user_prompt: str = "",
     inputs: Mapping[str, Any] | None = None,
-    executor: Executor | None = None,
+    executor: AnyExecutor | None = None,
     max_parallel: int = MAX_PARALLEL,
     timeout: float | None = None,
 ) -> WorkflowResult:
@@ -162,7 +161,7 @@ def _check(
     if type(max_parallel) is not int or max_parallel < 1:
         raise ValueError(f"max_parallel must be a whole number of at least 1, got {max_parallel!r}")
     if executor is not None:
-        check_executor(executor)
+        as_executor(executor)
     check_timeout(timeout)
 
 

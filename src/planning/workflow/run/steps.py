@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterable
-from concurrent.futures import Executor
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
@@ -19,6 +18,7 @@ from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.conditions import ConditionInvalid, is_done
+from planning.workflow.executors.base import AnyExecutor
 from planning.workflow.failures import StepError, StepFailed
 from planning.workflow.model import Workflow, WorkflowStatus, WorkflowStep
 from planning.workflow.references import StepIds
@@ -62,7 +62,7 @@ class Steps:
         run: WorkflowRun,
         capabilities: Capabilities,
         session: Session,
-        executor: Executor | None,
+        executor: AnyExecutor | None,
         timeout: float | None,
     ) -> None:
         """Read a workflow; nothing changes yet.

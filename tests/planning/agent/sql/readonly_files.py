@@ -95,6 +95,6 @@ def workers() -> list[int]:
             command = (entry / "cmdline").read_bytes()
         except (OSError, ValueError):
             continue
-        if parent == os.getpid() and (b"sql/worker" in command or not command):
+        if parent == os.getpid() and (b"worker.serve" in command or not command):
             found.append(int(entry.name))
     return found

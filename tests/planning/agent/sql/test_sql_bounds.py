@@ -188,7 +188,7 @@ def streamed(rows: list[Any], most: int) -> tuple[list[Any], bool]:
     more = chunks.stream(
         lambda size: [row for row, _ in zip(left, range(size), strict=False)],
         most,
-        lambda content: sent.append(unframed(content[4:])),
+        lambda content: sent.append(unframed(content)),
         lambda rows: rows,
     )
     return [row for _, each in sent for row in each], more

@@ -23,7 +23,7 @@ from planning.agent import SqlDatabase
 
 database = SqlDatabase(sys.argv[1], timeout=600)
 database.get_schema()
-worker = database._workers._pool._idle[0]._process.pid
+worker = database._workers._pool._crew._idle[0].process_id
 if sys.argv[2] == "statement":
     threading.Thread(target=database.execute, args=(sys.argv[3],)).start()
 fork = 0

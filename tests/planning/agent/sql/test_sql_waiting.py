@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from time import monotonic
 
 import pytest
 from readonly_files import ENDLESS
@@ -16,16 +16,18 @@ from planning.agent.sql import process
 from planning.agent.sql.worker.frames import unframed
 from planning.tools import StorageUnavailable
 from planning.tools.errors import ToolTimeout
+from planning.workers import pool, worker
+from planning.workers.worker import Worker, WorkerBusy
 
 
 class Clock:
-    """A clock that stands still, but for what a test adds."""
+    """A clock that is ahead by what a test adds."""
 
     def __init__(self) -> None:
-        self.now = 100.0
+        self.ahead = 0.0
 
     def __call__(self) -> float:
-        return self.now
+        return monotonic() + self.ahead
 
 
 class SlowPlaces:
@@ -35,12 +37,11 @@ class SlowPlaces:
         self._clock = clock
         self._seconds = seconds
 
-    def acquire(self, timeout: float) -> bool:
-        self._clock.now += min(timeout, self._seconds)
-        return self._seconds < timeout
-
-    def release(self) -> None:
-        """Others may have it."""
+    def __call__(self, seconds: float) -> object:
+        self._clock.ahead += min(seconds, self._seconds)
+        if self._seconds >= seconds:
+            raise WorkerBusy
+        return object()
 
 
 Waiting = Callable[[float], list[float]]
@@ -51,17 +52,18 @@ def waiting(monkeypatch: pytest.MonkeyPatch, shop: SqlDatabase) -> Waiting:
     """Makes each request wait so many seconds, and tells the seconds that workers were given."""
     assert shop.execute("SELECT 1")["data"] == [[1]]
     given: list[float] = []
-    send = process._Worker.send
+    send = Worker.send
 
-    def seen(worker: Any, content: bytes, until: float) -> None:
-        given.append(unframed(content[4:])[-1])
+    def seen(worker: Worker, content: bytes, until: float | None) -> None:
+        given.append(unframed(content)[-1])
         send(worker, content, until)
 
     def waits(seconds: float) -> list[float]:
         clock = Clock()
-        monkeypatch.setattr(process, "monotonic", clock)
-        monkeypatch.setattr(process._Worker, "send", seen)
-        monkeypatch.setattr(shop._workers._pool, "places", SlowPlaces(clock, seconds))
+        for module in (process, pool, worker):
+            monkeypatch.setattr(module, "monotonic", clock)
+        monkeypatch.setattr(Worker, "send", seen)
+        monkeypatch.setattr(shop._workers._pool._crew, "_place", SlowPlaces(clock, seconds))
         return given
 
     return waits
@@ -97,7 +99,7 @@ def test_a_wait_of_less_than_half_of_the_time_is_not_the_reason(waiting: Waiting
 def test_a_schema_that_is_not_read_in_time_after_a_wait_says_so(waiting: Waiting, shop: SqlDatabase) -> None:
     shop.timeout = 3.3
     waiting(3.0)
-    os.kill(shop._workers._pool._idle[0]._process.pid, signal.SIGSTOP)
+    os.kill(shop._workers._pool._crew._idle[0].process_id, signal.SIGSTOP)
     with pytest.raises(ToolTimeout) as caught:
         shop.get_schema()
     assert str(caught.value) == (
@@ -123,27 +125,27 @@ def test_where_no_worker_becomes_free_the_message_says_how_long_it_waited(
 
 def test_the_first_look_into_a_file_is_a_part_of_the_time_too(shop_path: Path) -> None:
     with SqlDatabase(shop_path, timeout=0.2) as database:
-        for _ in range(4):
-            assert database._workers._pool.places.acquire(blocking=False)
+        taken = [database._workers._pool._crew._place(1) for _ in range(4)]
         answer = database.execute("SELECT 1")
         assert (answer["code"], answer["error"]) == (
             "storage",
             f"as many queries as can run at once are running on {shop_path}, and this one waited 0.2 s for"
             " its turn; try again later",
         )
+        del taken
 
 
 def test_a_worker_that_was_killed_from_outside_blames_no_statement(
     shop: SqlDatabase, shop_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert shop.execute("SELECT 1")["data"] == [[1]]
-    send = process._Worker.send
+    send = Worker.send
 
-    def killed(worker: Any, content: bytes, until: float) -> None:
+    def killed(worker: Worker, content: bytes, until: float | None) -> None:
         send(worker, content, until)
-        os.kill(worker._process.pid, signal.SIGKILL)
+        os.kill(worker.process_id, signal.SIGKILL)
 
-    monkeypatch.setattr(process._Worker, "send", killed)
+    monkeypatch.setattr(Worker, "send", killed)
     answer = shop.execute(ENDLESS)
     assert (answer["code"], answer["error"]) == (
         "storage",

@@ -8,24 +8,24 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import pytest
-from readonly_files import COUNTING, ENDLESS, descriptors, until, workers
+from readonly_files import COUNTING, ENDLESS, descriptors, workers
 
 from planning.agent import SqlDatabase
 from planning.agent.sql import process
 from planning.agent.sql.failures import explain
-from planning.agent.sql.process import WorkerDied, WorkerLate, Workers, WorkerUnavailable
+from planning.agent.sql.process import WorkerDied, WorkerUnavailable
 from planning.agent.sql.worker import chunks
 from planning.agent.sql.worker.failure import Failure
-from planning.agent.sql.worker.frames import frame, read_frame, unframed
+from planning.agent.sql.worker.frames import unframed
 from planning.agent.sql.worker.samples import Samples
 from planning.agent.sql.worker.serve import Desk
+from planning.workers import worker
+from planning.workers.worker import Worker
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +46,7 @@ def started() -> Iterator[Callable[[], list[int]]]:
 
 
 def pool_of(database: SqlDatabase) -> list[Any]:
-    return database._workers._pool._idle
+    return database._workers._pool._crew._idle
 
 
 def test_a_worker_is_used_again(shop_path: Path, started: Callable[[], list[int]]) -> None:
@@ -54,29 +54,15 @@ def test_a_worker_is_used_again(shop_path: Path, started: Callable[[], list[int]
         for _ in range(5):
             database.execute("SELECT 1")
         (process_id,) = started()
-        assert [worker._process.pid for worker in pool_of(database)] == [process_id]
+        assert [each.process_id for each in pool_of(database)] == [process_id]
         assert os.getsid(process_id) != os.getsid(0), "Ctrl-C in a terminal is not for it"
-
-
-def test_a_worker_that_was_killed_while_it_waited_is_replaced(shop_path: Path) -> None:
-    with SqlDatabase(shop_path) as database:
-        database.execute("SELECT 1")
-        (killed,) = pool_of(database)
-        killed._process.kill()
-        killed._process.wait()
-        assert database.execute("SELECT 2")["data"] == [[2]]
-        (killed,) = pool_of(database)
-        killed.is_alive = lambda: True  # it goes between the look and the request
-        killed._process.kill()
-        until(lambda: killed._process.poll() is not None)
-        assert database.execute("SELECT 3")["data"] == [[3]]
 
 
 def test_a_worker_that_breaks_down_at_work_blames_the_statement(shop_path: Path) -> None:
     with SqlDatabase(shop_path) as database:
         database.execute("SELECT 1")
-        (worker,) = pool_of(database)
-        sender = subprocess.Popen(["/bin/sh", "-c", f"sleep 0.1; kill -SEGV {worker._process.pid}"])
+        (asked,) = pool_of(database)
+        sender = subprocess.Popen(["/bin/sh", "-c", f"sleep 0.1; kill -SEGV {asked.process_id}"])
         given = database.execute(ENDLESS)
         told = "the database failed on it (signal 11); write the query in another way"
         assert (given["code"], given["error"]) == ("parameter", told)
@@ -91,7 +77,7 @@ def test_a_worker_that_never_starts_is_told(shop_path: Path, monkeypatch: pytest
             given = database.execute("SELECT 1")
             assert (given["code"], given["error"]) == ("storage", told.format("No such file or directory"))
         with monkeypatch.context() as patched:
-            patched.setattr(process, "_PROGRAM", str(shop_path.with_name("nothing")))
+            patched.setattr(worker, "_INSIDE", str(shop_path.with_name("nothing")))
             given = database.execute("SELECT 1")
             assert given["code"] == "storage"
             assert given["error"] in {
@@ -101,38 +87,19 @@ def test_a_worker_that_never_starts_is_told(shop_path: Path, monkeypatch: pytest
         assert database.execute("SELECT 1")["data"] == [[1]]
 
 
-def test_a_worker_that_is_gone_before_it_hears_anything_is_told(
-    shop_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def gone(self: Any, *_: object) -> None:
-        self._process.kill()
-        raise process._Unheard
-
+def test_a_worker_that_its_own_alarm_ended_is_late(shop_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with SqlDatabase(shop_path) as database:
-        monkeypatch.setattr(process._Worker, "send", gone)
-        assert database.execute("SELECT 1")["code"] == "storage"
+        database.execute("SELECT 1")
+        send = Worker.send
 
+        def alarmed(asked: Worker, content: bytes, until: float | None) -> None:
+            os.kill(asked.process_id, signal.SIGALRM)
+            send(asked, content, until)
 
-def test_a_worker_that_does_not_listen_is_ended(shop_path: Path) -> None:
-    asked = Workers(str(shop_path))
-    assert asked.ask(("run", "sqlite", "SELECT 1", 10), 5.0)[2] == [[1]]
-    (worker,) = asked._pool._idle
-    os.kill(worker._process.pid, signal.SIGSTOP)
-    with pytest.raises(WorkerLate):
-        asked.ask(("run", "sqlite", "SELECT 1 -- " + "x" * 300_000, 10), 0.1)
-    assert worker._process.returncode == -signal.SIGKILL
-    asked.close()
-
-
-def test_a_worker_that_its_own_alarm_ended_is_late(shop_path: Path) -> None:
-    asked = Workers(str(shop_path))
-    asked.ask(("run", "sqlite", "SELECT 1", 10), 5.0)
-    (worker,) = asked._pool._idle
-    os.kill(worker._process.pid, signal.SIGALRM)
-    until(lambda: worker._process.poll() is not None)
-    with pytest.raises(WorkerLate):
-        worker.receive(monotonic() + 5)
-    asked.close()
+        monkeypatch.setattr(Worker, "send", alarmed)
+        given = database.execute(ENDLESS)
+        told = "the query took longer than 5 s and was stopped; ask for less, with WHERE or LIMIT"
+        assert (given["code"], given["error"]) == ("timeout", told)
 
 
 def test_workers_end_with_their_database(shop_path: Path, started: Callable[[], list[int]]) -> None:
@@ -159,7 +126,7 @@ def test_an_interpreter_that_ends_takes_its_workers_along(shop_path: Path) -> No
     code = (
         "import sys\nfrom planning.agent import SqlDatabase\n"
         "database = SqlDatabase(sys.argv[1]); database.execute('SELECT 1')\n"
-        "print(database._workers._pool._idle[0]._process.pid)\n"
+        "print(database._workers._pool._crew._idle[0].process_id)\n"
     )
     given = subprocess.run(
         [sys.executable, "-W", "error", "-c", code, shop_path], capture_output=True, check=True
@@ -168,76 +135,14 @@ def test_an_interpreter_that_ends_takes_its_workers_along(shop_path: Path) -> No
     assert not Path(f"/proc/{int(given.stdout)}").exists()
 
 
-def test_a_pool_that_was_forked_is_forgotten_and_not_ended(shop_path: Path) -> None:
-    asked = Workers(str(shop_path))
-    asked.ask(("run", "sqlite", "SELECT 1", 10), 5.0)
-    pool = asked._pool
-    (worker,) = pool._idle
-    spare = (os.dup(worker._in.fileno()), os.dup(worker._out.fileno()))  # what the parent would keep
-    child = worker._process
-    pool.process_id = -1
-    process._end_all([worker], -1)
-    process._end(child, -1)
-    assert child.poll() is None
-    assert asked.ask(("run", "sqlite", "SELECT 2", 10), 5.0)[2] == [[2]]
-    assert asked._pool is not pool
-    assert worker._in.closed
-    child.returncode = None
-    child.kill()
-    child.wait()
-    for each in spare:
-        os.close(each)
-    asked.close()
-
-
-def test_closing_in_a_forked_process_leaves_the_workers_of_the_other_alone(
-    shop_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = Workers(str(shop_path))
-    asked.ask(("run", "sqlite", "SELECT 1", 10), 5.0)
-    (worker,) = asked._pool._idle
-    with monkeypatch.context() as patched:
-        patched.setattr(asked._pool, "process_id", -1)
-        patched.setattr(worker, "forget", lambda: None)
-        asked.close()
-    assert worker.is_alive()
-    worker.end()
-
-
-def test_a_worker_that_is_put_back_after_the_end_is_ended(shop_path: Path) -> None:
-    asked = Workers(str(shop_path))
-    asked.ask(("run", "sqlite", "SELECT 1", 10), 5.0)
-    pool = asked._pool
-    worker = pool.take()
-    assert worker is not None
-    asked.close()
-    pool.put(worker)
-    assert not worker.is_alive()
-    assert pool.take() is None
-
-
 def test_a_compiled_file_is_not_written_where_none_is_wanted(
     shop_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     with SqlDatabase(shop_path) as database:
         database.execute("SELECT 1")
-        assert "-B" in pool_of(database)[0]._process.args
-
-
-def test_the_program_of_a_worker_does_nothing_when_it_is_imported() -> None:
-    assert import_module("planning.agent.sql.worker.__main__").__doc__ is not None
-
-
-def test_frames_go_through_a_pipe_until_it_ends() -> None:
-    reading, writing = os.pipe()
-    value = ("run", "é\ud800", 1.5, None, b"\0", [1, (2,)], {"a": 2**70})
-    os.write(writing, frame(value) + frame(1) + b"\1\0")
-    os.close(writing)
-    assert (read_frame(reading), read_frame(reading)) == (value, 1)
-    with pytest.raises(EOFError):
-        read_frame(reading)
-    os.close(reading)
+        command = Path(f"/proc/{pool_of(database)[0].process_id}/cmdline").read_bytes()
+    assert command.split(b"\0")[1:4] == [b"-I", b"-S", b"-B"]
 
 
 def test_a_desk_answers_every_request_with_a_frame(shop_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,7 +151,7 @@ def test_a_desk_answers_every_request_with_a_frame(shop_path: Path, monkeypatch:
 
     def ask(*request: Any) -> Any:
         sent.clear()
-        desk.answer(request, lambda content: sent.append(unframed(content[4:])))
+        desk.answer(request, lambda content: sent.append(unframed(content)))
         return sent[-1]
 
     desk.rest()
@@ -287,7 +192,7 @@ def rows_of(rows: list[tuple[Any, ...]], most: int) -> tuple[list[Any], bool]:
     more = chunks.stream(
         lambda size: list(islice(left, size)),
         most,
-        lambda content: sent.append(unframed(content[4:])),
+        lambda content: sent.append(unframed(content)),
     )
     assert all(kind == "rows" and each for kind, each in sent)
     return [row for _, each in sent for row in each], more
@@ -332,15 +237,15 @@ def test_what_a_worker_raises_says_what_it_was() -> None:
 WORN = """
 import sys
 sys.path.insert(0, {folder!r})
-from worker import serve
-left, answer = [*range({answers})], serve.Desk.answer
+from worker import serve as real
+left, answer = [*range({answers})], real.Desk.answer
 def worn(self, request, send):
     if not left:
         raise SystemExit(75)
     left.pop()
     answer(self, request, send)
-serve.Desk.answer = worn
-serve.main()
+real.Desk.answer = worn
+serve = real.serve
 """
 
 
@@ -348,9 +253,9 @@ serve.main()
 def test_a_worn_worker_is_replaced_without_a_word_if_it_has_ever_worked(
     shop_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: int
 ) -> None:
-    program = tmp_path / "worn.py"
-    program.write_text(WORN.format(folder=str(Path(process.__file__).parent), answers=answers))
-    monkeypatch.setattr(process, "_PROGRAM", str(program))
+    (tmp_path / "worn.py").write_text(WORN.format(folder=process._FOLDER, answers=answers))
+    monkeypatch.setattr(process, "_FOLDER", str(tmp_path))
+    monkeypatch.setattr(process, "_MODULE", "worn")
     with SqlDatabase(shop_path) as database:
         given = [database.execute(f"SELECT {number}") for number in range(3)]
     if answers:

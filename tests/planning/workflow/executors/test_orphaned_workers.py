@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from pool_answers import is_running
 
 pytestmark = pytest.mark.slow
 
@@ -71,11 +72,3 @@ def test_a_fork_of_the_program_does_not_keep_its_workers_alive(tmp_path: Path) -
         assert not is_running(worker)
     finally:
         os.kill(fork, signal.SIGKILL)
-
-
-def is_running(process: int) -> bool:
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"  # a process that ended, and that nobody has asked for yet

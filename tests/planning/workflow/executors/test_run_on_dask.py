@@ -281,21 +281,21 @@ def test_it_is_an_executor_as_any_other(client: Client, executor: DaskExecutor) 
     assert client.submit(abs, -1).result() == 1  # it stays open
 
 
-def test_a_claim_is_given_once(client: Client, executor: DaskExecutor) -> None:
-    claim, other = executor.new_claim(), executor.new_claim()
+def test_a_claim_is_given_once(client: Client) -> None:
+    claim, other = DaskClaim(), DaskClaim()
     assert [client.submit(DaskClaim.take, each, pure=False).result() for each in (claim, claim, other)] == [
         True,
         False,
         True,
     ]
-    executor.drop_claim(claim)
+    claim.drop(client)
     assert client.submit(DaskClaim.take, claim, pure=False).result() is True
-    assert executor.new_claim() != claim
+    assert DaskClaim() != claim
 
 
-def test_a_claim_is_taken_in_this_process_too(client: Client, executor: DaskExecutor) -> None:
+def test_a_claim_is_taken_in_this_process_too(client: Client) -> None:
     with client.as_current():
-        claim = executor.new_claim()
+        claim = DaskClaim()
         assert (claim.take(), claim.take()) == (True, False)
 
 

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planning.tools import Tool
+from planning.workers import worker
 from planning.workflow import Workflow, arun_workflow, run_workflow
 from planning.workflow.executors import processes
 from session import Session, Snapshot
@@ -266,9 +267,7 @@ def test_an_executor_that_was_shut_down_runs_nothing(make: Callable[[], Executor
 
 
 def test_workers_that_cannot_be_started_break_the_executor(monkeypatch: pytest.MonkeyPatch) -> None:
-    from planning.workflow.executors import workers
-
-    monkeypatch.setattr(workers, "_work", None)
+    monkeypatch.setattr(worker, "_INSIDE", "/no/such/program")
     with processes(1) as executor:
         steps = flow(step("1", "add", inputs={"a": 1, "b": 2}))
         result = run_workflow(steps, capable(tools.add), executor=executor)

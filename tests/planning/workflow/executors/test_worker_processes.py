@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -13,16 +13,19 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor, wait
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import executor_tools as tools
 import pytest
+from pool_answers import children, has_ended
 
-from planning.workflow.executors import processes, workers
+from planning.workers import worker
+from planning.workers.worker import Worker
+from planning.workflow.executors import processes
 from planning.workflow.executors.jobs import NotStarted
-from planning.workflow.executors.workers import WorkerProcesses
 from planning.workflow.failures import WorkerLost
 
 pytestmark = pytest.mark.slow
@@ -34,7 +37,7 @@ def left() -> tuple[set[str], int, int]:
     """What would be left behind: threads, processes and open files."""
     gc.collect()
     names = {each.name for each in threading.enumerate() if each.name == "workflow worker"}
-    return names, len(multiprocessing.active_children()), len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - only how many
+    return names, len(children()), len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - only how many
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -147,9 +150,9 @@ def test_jobs_run_in_as_many_processes_as_there_is_work_for(tmp_path: Path) -> N
         first = executor.submit(tools.where.function).result()
         assert first != os.getpid()
         assert executor.submit(tools.where.function).result() == first  # it was free
-        assert len(multiprocessing.active_children()) == 1
+        assert len(children()) == 1
         wait([executor.submit(time.sleep, 0.1) for _ in range(9)])
-        assert len(multiprocessing.active_children()) == 3
+        assert len(children()) == 3
 
 
 @pytest.mark.parametrize(("processors", "workers"), [(3, 3), (None, 1)])
@@ -159,7 +162,7 @@ def test_there_are_as_many_workers_as_processors_or_one_when_nobody_says(
     monkeypatch.setattr(os, "cpu_count", lambda: processors)
     with processes() as executor:
         wait([executor.submit(time.sleep, 0.1) for _ in range(6)])
-        assert len(multiprocessing.active_children()) == workers
+        assert len(children()) == workers
 
 
 @pytest.mark.parametrize("number", [0, -1, True, 1.5, "2"])
@@ -189,7 +192,7 @@ def test_a_worker_that_died_between_two_jobs_costs_none() -> None:
     with processes(1) as executor:
         pid = executor.submit(os.getpid).result()
         os.kill(pid, signal.SIGKILL)
-        assert soon(lambda: not multiprocessing.active_children())
+        assert soon(lambda: has_ended(pid))
         assert executor.submit(abs, -1).result() == 1
 
 
@@ -214,7 +217,7 @@ def test_a_value_that_ends_whoever_reads_or_writes_it_is_an_error_of_its_job(val
 def test_killing_ends_what_runs_and_cancels_what_waits() -> None:
     executor = processes(1)
     first, second = executor.submit(time.sleep, 30), executor.submit(int)
-    assert soon(lambda: bool(multiprocessing.active_children()) and first.running())
+    assert soon(lambda: bool(children()) and first.running())
     executor.kill()
     assert type(first.exception(timeout=0)) is WorkerLost
     assert second.cancelled()
@@ -228,7 +231,7 @@ def test_killing_ends_a_worker_that_is_idle() -> None:
     executor = processes(1)
     assert executor.submit(int).result() == 0
     executor.kill()
-    assert multiprocessing.active_children() == []
+    assert children() == set()
 
 
 @pytest.mark.parametrize("moment", [0, 0.001, 0.01, 0.05])
@@ -240,27 +243,6 @@ def test_killing_at_any_moment_ends_everything(moment: float) -> None:
     assert [future.done() for future in futures] == [True, True, True]
 
 
-def test_a_process_that_was_killed_before_it_ran_is_a_lost_worker() -> None:
-    jobs = workers._Jobs()
-    worker = workers._Worker(jobs)
-    worker.kill()
-    future: Future[Any] = Future()
-    jobs.put(workers._Call(future, b"", None))
-    assert type(future.exception()) is WorkerLost
-    jobs.end()
-    worker.join()
-
-
-def test_a_worker_that_hangs_is_ended_when_its_time_is_over() -> None:
-    with processes(1) as executor:
-        assert type(executor) is WorkerProcesses
-        pid = executor.submit(os.getpid).result()
-        error = executor.submit_within(0.2, time.sleep, 30).exception()
-        assert (type(error), str(error)) == (TimeoutError, "the worker took longer than 0.2 s and was ended")
-        assert executor.submit_within(5, abs, -1).result() == 1
-        assert executor.submit(os.getpid).result() != pid
-
-
 def test_a_job_that_raises_such_an_error_itself_ends_no_worker() -> None:
     with processes(1) as executor:
         pid = executor.submit(os.getpid).result()
@@ -270,7 +252,7 @@ def test_a_job_that_raises_such_an_error_itself_ends_no_worker() -> None:
 
 
 def test_a_process_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "_work", None)
+    monkeypatch.setattr(worker, "_INSIDE", "/no/such/program")
     with processes(1) as executor:
         error = executor.submit(int).exception()
         assert (type(error), str(error)) == (
@@ -284,31 +266,44 @@ def test_a_process_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatc
 
 def test_killing_while_a_process_starts_is_a_lost_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     executor = processes(1)
-    context = multiprocessing.get_context("spawn")
+    begin = Worker.begin
 
-    def killed_meanwhile(*args: Any, **kwargs: Any) -> Any:
-        threading.Thread(target=executor.kill).start()
-        assert soon(executor._workers[0]._killed.is_set)
-        return made(*args, **kwargs)
+    def killed_meanwhile(started: Worker, until: float | None) -> None:
+        killing = threading.Thread(target=executor.kill)
+        killing.start()
+        begin(started, until)
 
-    made = context.Process
-    monkeypatch.setattr(type(context), "Process", killed_meanwhile)
-    future = executor.submit(int)
+    monkeypatch.setattr(Worker, "begin", killed_meanwhile)
+    future = executor.submit(time.sleep, 30)
     assert type(future.exception()) is WorkerLost
     executor.shutdown()
 
 
-def test_a_process_that_has_just_ended_can_be_killed() -> None:
+def test_a_forked_process_has_workers_of_its_own() -> None:
     with processes(1) as executor:
-        executor.submit(int).result()
-        (worker,) = executor._workers
-        process = worker._process
-        assert process is not None
-        os.kill(process.pid or 0, signal.SIGKILL)
-        process.join()
-        process.close()
-        worker.kill()
-        worker._process = None
+        mine = executor.submit(os.getpid).result()
+        child = os.fork()
+        if child == 0:  # pragma: no cover - in another process
+            with suppress(BaseException):
+                good = executor.submit(os.getpid).result(30) != mine
+                executor.kill()
+                os._exit(0 if good else 1)
+            os._exit(2)
+        assert os.waitpid(child, 0)[1] == 0
+        assert executor.submit(os.getpid).result() == mine
+
+
+def test_what_a_job_prints_is_there_with_its_result(capfd: pytest.CaptureFixture[str]) -> None:
+    with processes(1) as executor:
+        executor.submit(print, "good morning").result()
+        assert capfd.readouterr().out == "good morning\n"
+
+
+def test_leaving_the_block_lets_workers_do_what_they_do_at_their_end(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    with processes(1) as executor:
+        executor.submit(atexit.register, told.write_text, "the end").exception()
+    assert told.read_text() == "the end"
 
 
 # What a worker does, seen from within

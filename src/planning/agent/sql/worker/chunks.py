@@ -12,7 +12,7 @@ from .frames import frame
 __all__ = ["AGAIN", "MOST_BYTES", "MOST_NESTED", "Send", "stream"]
 
 Send = Callable[[bytes], object]
-"""Sends a frame: a part of an answer, or its end."""
+"""Sends a message: a part of an answer, or its end."""
 
 AGAIN: Final = frame(("again", None))
 """Forget the rows that came before."""

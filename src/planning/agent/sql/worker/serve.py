@@ -1,8 +1,7 @@
-"""The loop of a worker process, and what keeps it from outliving its use."""
+"""The loop of a database's worker process."""
 
 from __future__ import annotations
 
-import _thread
 import gc
 import os
 import signal
@@ -15,16 +14,27 @@ from typing import Any, Final, Protocol
 from .chunks import Send
 from .dialects import DIALECTS, FILES
 from .failure import Failure
-from .frames import frame, read_frame
+from .frames import frame, unframed
 
-__all__ = ["GRACE", "Desk", "main"]
+__all__ = ["GRACE", "Desk", "serve"]
 
 GRACE: Final = 1.0
 """Seconds after its time for an answer at which a worker ends itself, should nobody else do it."""
 
-_LOOK: Final = 1_000
-"""Milliseconds between two looks whether the parent process is still there."""
 _IDLE: Final = 0.25
+
+
+class Channel(Protocol):
+    """Messages from the program that started this process, and to it."""
+
+    def receive(self) -> bytes:
+        """The next message."""
+
+    def send(self, content: bytes) -> None:
+        """Send a message."""
+
+    def has_message(self, seconds: float) -> bool:
+        """Whether there is something to receive within so many seconds."""
 
 
 class File(Protocol):
@@ -78,7 +88,7 @@ class Desk:
             send(frame(("failed", (failure.kind, failure.text))))
         except MemoryError:
             send(frame(("failed", ("memory", ""))))
-        except (EOFError, BrokenPipeError):
+        except (EOFError, BrokenPipeError, ConnectionResetError):
             raise  # the other end has gone
         except Exception as error:  # noqa: BLE001 - a library may raise anything over what it cannot read
             send(frame(("failed", ("sql", f"{type(error).__name__}: {error}"))))
@@ -115,58 +125,24 @@ class Desk:
             return None
 
 
-def main() -> None:  # pragma: no cover - the loop of a process of its own; what it calls is tested by itself
-    """Answer requests until there are no more, or the other end has gone."""
-    out = os.dup(1)
-    with open(os.devnull, "r+b") as nowhere:  # noqa: PTH123 - pathlib is not loaded in a worker
-        os.dup2(nowhere.fileno(), 1)
-    gc.set_threshold(100_000)  # rows are many small lists, none of which is part of a cycle
-    with suppress(RuntimeError):  # no memory for a thread: the alarm still ends this process
-        _thread.start_new_thread(_end_with, (os.getppid(),))  # threading takes longer to load than all else
+def serve(channel: Channel, given: bytes) -> None:  # pragma: no cover - what it calls is tested by itself
+    """Answer requests until there are no more.
 
-    def send(content: bytes) -> None:
-        left = memoryview(content)
-        while left:
-            left = left[os.write(out, left) :]
-
-    with suppress(EOFError, BrokenPipeError):
-        path, paths = read_frame(0)
-        desk = Desk(os.fsdecode(path), paths, _bound)
-        while True:
-            _await(desk)
-            request = read_frame(0)
-            _set_alarm(request[-1] + GRACE)
-            desk.answer(request, send)
-            _set_alarm(0)
-
-
-def _end_with(parent: int) -> None:  # pragma: no cover - in a process of its own
-    """End this process when its parent ends, also in the middle of a statement, where the GIL is released.
-
-    The end of the parent closes the pipe at once, unless a process that it forked holds a copy of the other
-    end: then this process has another parent by the next look. (A signal at the parent's death would come
-    when the thread ends that started this process.)
+    Args:
+        channel: Where they come from.
+        given: The file's path, and where libraries are.
     """
-    if os.name != "posix":
-        return  # a pipe cannot be waited for there, and the id of the parent never changes
-    import select
-
-    pipe = select.poll()
-    pipe.register(0, 0)  # no event is asked for: a hang-up is reported all the same, a request is not
-    while not pipe.poll(_LOOK) and os.getppid() == parent:
-        pass
-    os._exit(0)
-
-
-def _await(desk: Desk) -> None:  # pragma: no cover - in a process of its own
-    """Wait for a request, and let go of what others may wait for when there is none for a while."""
-    if os.name != "posix":
-        desk.rest()  # a pipe cannot be waited for there
-        return
-    import select
-
-    if not select.select([0], [], [], _IDLE)[0]:
-        desk.rest()
+    gc.set_threshold(100_000)  # rows are many small lists, none of which is part of a cycle
+    path, paths = unframed(given)
+    desk = Desk(os.fsdecode(path), paths, _bound)
+    channel.send(frame("ready"))
+    while True:
+        if not channel.has_message(_IDLE):
+            desk.rest()
+        request = unframed(channel.receive())
+        _set_alarm(request[-1] + GRACE)
+        desk.answer(request, channel.send)
+        _set_alarm(0)
 
 
 def _bound(dialect: str) -> None:  # pragma: no cover - in a process of its own
@@ -183,14 +159,6 @@ def _bound(dialect: str) -> None:  # pragma: no cover - in a process of its own
 
 def _set_alarm(seconds: float) -> None:  # pragma: no cover - in a process of its own
     """End this process after so many seconds, also within a call that never returns; 0 takes that back."""
-    if hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-        return
-    import faulthandler
-
-    if seconds:
-        faulthandler.dump_traceback_later(seconds, exit=True)
-    else:
-        faulthandler.cancel_dump_traceback_later()
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+    signal.setitimer(signal.ITIMER_REAL, seconds)

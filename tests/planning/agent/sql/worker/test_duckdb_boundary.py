@@ -112,7 +112,7 @@ def file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DuckdbFile]:
 
 def rows(file: DuckdbFile, sql: str, seconds: float = 5.0) -> list[list[Any]]:
     sent: list[Any] = []
-    file.run(sql, 1000, seconds, lambda content: sent.append(unframed(content[4:])))
+    file.run(sql, 1000, seconds, lambda content: sent.append(unframed(content)))
     return [list(row) for _, each in sent for row in each]
 
 
@@ -313,8 +313,8 @@ def test_a_desk_finds_duckdb_where_it_is_told(folder: Path, monkeypatch: pytest.
     monkeypatch.setattr(sys, "path", list(sys.path))
     desk = Desk(str(folder / "shop.duckdb"), ["/somewhere", sys.path[0]])
     sent: list[Any] = []
-    desk.answer(("dialect", "", 1.0), lambda content: sent.append(unframed(content[4:])))
-    desk.answer(("run", "duckdb", "SELECT 1", 10, 5.0), lambda content: sent.append(unframed(content[4:])))
+    desk.answer(("dialect", "", 1.0), lambda content: sent.append(unframed(content)))
+    desk.answer(("run", "duckdb", "SELECT 1", 10, 5.0), lambda content: sent.append(unframed(content)))
     assert sent == [("done", "duckdb"), ("rows", [(1,)]), ("done", (["1"], False))]
     assert sys.path[-1] == "/somewhere"
     desk.rest()

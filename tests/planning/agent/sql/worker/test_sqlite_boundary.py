@@ -66,7 +66,7 @@ class Asked:
 
     def rows(self, sql: str, most_rows: int = 100, seconds: float = 5.0) -> list[Any]:
         sent: list[Any] = []
-        self.file.run(sql, most_rows, seconds, lambda content: sent.append(unframed(content[4:])))
+        self.file.run(sql, most_rows, seconds, lambda content: sent.append(unframed(content)))
         last = max((place for place, (kind, _) in enumerate(sent) if kind == "again"), default=-1)
         return [row for _, rows in sent[last + 1 :] for row in rows]
 

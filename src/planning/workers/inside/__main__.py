@@ -1,4 +1,4 @@
-"""Started as ``python -I -S worker/``: answers requests on stdin until there are no more."""
+"""Started as ``python inside/ PARENT FOLDER MODULE``: see ``start.main``."""
 
 import sys
 from importlib import import_module
@@ -6,6 +6,6 @@ from os.path import dirname
 
 if __name__ == "__main__":  # pragma: no cover - the program of a process of its own
     sys.path[0] = dirname(dirname(__file__))  # noqa: PTH120 - pathlib would take as long to load as all else
-    main = import_module("worker.serve").main
+    main = import_module("inside.start").main
     del sys.path[0]
     main()

@@ -129,11 +129,14 @@ def run(
     The answer is the output of the last steps, those that no other step depends on. The plan is checked
     first, as by 'planning validate'; a plan with errors does not run.
     """
-    from planning.cli.executors import check_executor_name
     from planning.tools.contract import check_timeout
+    from planning.workflow.executors import open_executor
 
     user_prompt, inputs = _given(prompt, var or ())
-    check_executor_name(executor)
+    try:
+        opened = None if executor is None else open_executor(executor, max_parallel)
+    except ValueError as error:
+        raise bad_option("--executor", error) from None
     try:
         check_timeout(timeout)
     except ValueError as error:
@@ -147,7 +150,7 @@ def run(
         user_prompt=user_prompt,
         inputs=inputs,
         file=plan if plan != "-" else None,
-        executor=executor,
+        executor=opened,
         max_parallel=max_parallel,
         timeout=timeout,
         resume=resume,

@@ -7,8 +7,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -16,7 +15,6 @@ import attrs
 import typer
 
 from planning.cli.drive import EXIT_CODES, Drive, leave_if_held_up
-from planning.cli.executors import executor_of
 from planning.cli.faces import Face, face_of
 from planning.cli.keep import (
     check_target,
@@ -34,6 +32,7 @@ from planning.cli.usage import Refused
 from planning.errors import printable, show
 from planning.tools.result import plain
 from planning.workflow.capabilities import Capabilities
+from planning.workflow.executors.base import AnyExecutor, ExecutorUnavailable
 from planning.workflow.failures import StepError, WorkflowError
 from planning.workflow.model import Workflow
 from planning.workflow.run.engine import arun_workflow
@@ -59,7 +58,7 @@ class Running:
         user_prompt: The value of ``${user_prompt}``; None if none was given.
         inputs: Values for the memory.
         file: The file of the plan; None for standard input.
-        executor: The name of the executor; None for this process.
+        executor: Opens the executor; None for this process.
         max_parallel: How many steps run at the same time at most.
         timeout: Seconds for an attempt of a step; None for no limit.
         resume: The snapshot to resume.
@@ -76,7 +75,7 @@ class Running:
     user_prompt: str | None
     inputs: Mapping[str, Any]
     file: str | None
-    executor: str | None
+    executor: AbstractContextManager[AnyExecutor] | None
     max_parallel: int
     timeout: float | None
     resume: str | None
@@ -89,7 +88,7 @@ class Running:
     _progress: Progress = attrs.field(init=False)
     _drive: Drive = attrs.field(init=False)
     _face: Face | None = attrs.field(init=False, default=None)
-    _pool: Executor | None = attrs.field(init=False, default=None)
+    _pool: AnyExecutor | None = attrs.field(init=False, default=None)
     _output_error: OSError | None = attrs.field(init=False, default=None)
 
     def run(self) -> int:
@@ -109,8 +108,11 @@ class Running:
             own = stack.enter_context(own_stdout())
             stack.enter_context(self._drive.heeding_signals())
             stack.enter_context(leave_if_held_up(lambda: code))
-            if past is None:
-                self._pool = stack.enter_context(executor_of(self.executor, self.max_parallel))
+            if past is None and self.executor is not None:
+                try:
+                    self._pool = stack.enter_context(self.executor)
+                except ExecutorUnavailable as error:
+                    raise Refused(f"--executor {printable(str(error))}") from None
             self._show(own, past)
             code = self._ended(past)
         return code

@@ -186,8 +186,8 @@ def test_a_plan_is_read_from_standard_input(folder: Path) -> None:
         ),
         (
             [*WITH, "--executor", "dask://nowhere"],
-            "Error: Invalid value for '--executor': unknown 'dask://nowhere'; use threads, processes"
-            " or dask://HOST:PORT",
+            "Error: Invalid value for '--executor': Unknown executor 'dask://nowhere'. Use threads, processes"
+            " or dask://HOST:PORT.",
         ),
         (
             [*WITH, "--timeout", "0"],
@@ -210,7 +210,7 @@ def test_what_cannot_be_done_is_refused_before_anything_runs(arguments: list[str
 def test_an_executor_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert refused("fine.json", *WITH, "--executor", "dask://127.0.0.1:8786") == (
-        "planning: --executor dask:// needs Dask; install it with pip install 'session-planning[distributed]'"
+        "planning: --executor dask:// needs Dask; run pip install 'session-planning[distributed]'"
     )
 
 
@@ -225,10 +225,9 @@ def test_a_cluster_gives_the_same_result() -> None:
 
 
 def test_a_cluster_that_cannot_be_reached_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planning.cli.executors._CONNECT", 0.1)
+    monkeypatch.setattr("planning.workflow.executors.dask_cluster._CONNECT", 0.1)
     assert refused("fine.json", *WITH, "--executor", "dask://127.0.0.1:1") == (
-        "planning: cannot reach --executor dask://127.0.0.1:1:"
-        " Timed out trying to connect to tcp://127.0.0.1:1 after 0.1 s"
+        "planning: --executor dask://127.0.0.1:1 cannot be reached: no answer within 0.1 s"
     )
 
 

@@ -227,7 +227,8 @@ def test_a_cluster_gives_the_same_result() -> None:
 def test_a_cluster_that_cannot_be_reached_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("planning.workflow.executors.dask_cluster._CONNECT", 0.1)
     assert refused("fine.json", *WITH, "--executor", "dask://127.0.0.1:1") == (
-        "planning: --executor dask://127.0.0.1:1 cannot be reached: no answer within 0.1 s"
+        "planning: --executor dask://127.0.0.1:1 cannot be reached:"
+        " Timed out trying to connect to tcp://127.0.0.1:1 after 0.1 s"
     )
 
 

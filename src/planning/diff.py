@@ -39,7 +39,7 @@ class StepAdded:
 
 @dataclass(frozen=True, slots=True)
 class StepMoved:
-    """A step that stands elsewhere among the others.
+    """A step in another place among the others.
 
     Attributes:
         step_id: The step.
@@ -97,7 +97,7 @@ class PlanDiff:
     """What differs between two plans; false when nothing does.
 
     Attributes:
-        objective: The objective before and after, when it differs; None stands for no plan.
+        objective: The objective before and after, when it differs; None means no plan.
         status: The plan's status before and after, likewise.
         added: Steps that only the second plan has.
         removed: The ids of the steps that only the first plan has.

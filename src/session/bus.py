@@ -221,7 +221,7 @@ class InProcessEventBus:
         with self._lock.lock:
             own = () if session_id is None else self._subscriptions.get(session_id, ())
             if not own and session_id is not None:
-                return self._handlers(event_type, None)  # of a session that nobody hears nothing is kept
+                return self._handlers(event_type, None)  # nothing to keep for this session
             wanting = sorted((*self._subscriptions.get(None, ()), *own), key=attrgetter("number"))
             found = tuple(each.handler for each in wanting if issubclass(event_type, each.event_type))
             self._known.setdefault(session_id, {})[event_type] = found

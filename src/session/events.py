@@ -102,7 +102,7 @@ class SessionEvent:
         session_id: The session that the event belongs to; None until a session publishes it.
         created_at: When it happened, in UTC.
         call_id: The id that the provider gave the call that it is about, if there is one.
-        actor: Who caused it, such as the agent's name; None when nobody said so.
+        actor: Who caused it, such as the agent's name; None when it is not known.
     """
 
     session_id: SessionId | None = attrs.field(default=None, converter=_receiver)

@@ -1,8 +1,7 @@
 """The session's Plan as the mirror of a graph's state: what is done, what is being done, what did not work.
 
-The state is the truth and the plan follows it, through the same commands as anybody's. A plan of somebody
-else's that is active is left alone: the session belongs to an agent that plans, and what the graph does is
-a part of it.
+The plan follows the state, through the same commands as an agent's tools. An active plan that other code made
+is left alone: the session belongs to an agent that plans, and the graph's work is a part of it.
 """
 
 from __future__ import annotations

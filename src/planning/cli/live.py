@@ -148,7 +148,7 @@ def frame(console: Console, progress: Progress, status: str = "") -> RenderableT
     for step in _window(progress, lines, is_flat=is_flat):
         _add(table, console, progress, step, is_flat=is_flat)
     title = Text(one_line(progress.title), style="bold", no_wrap=True, overflow="ellipsis")
-    # The last line is for the ^C of whoever interrupts: elsewhere it would shift the drawing.
+    # The last line is for the ^C of a user who interrupts: elsewhere it would shift the drawing.
     return Group("", title, _counts(console, progress), "", table, *below, "")
 
 

@@ -83,7 +83,7 @@ def _is_numeric(values: Sequence[object]) -> bool:
 def _widths(
     names: Sequence[str], cells: Sequence[Sequence[str]], are_numbers: Sequence[bool], width: int | None
 ) -> list[int]:
-    """How wide each column is; those that have no room are left out, from the right."""
+    """How wide each column is; those without room are omitted, from the right."""
     wanted = [
         min(_WIDEST, max([1, cell_len(name), *(cell_len(row[place]) for row in cells)]))
         for place, name in enumerate(names)

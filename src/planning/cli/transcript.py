@@ -24,7 +24,7 @@ _JSON_WORDS: Final = MappingProxyType({
     bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array",
     dict: "an object", type(None): "nothing",
 })  # fmt: skip
-# LangChain's names for those who speak; what is not here is nobody's call.
+# LangChain's names of the roles; messages of other roles hold no calls.
 _LANGCHAIN: Final = ("human", "system", "developer", "tool", "function", "chat", "remove", "generic")
 _ITEMS: Final = ("message", "reasoning", "item_reference", "compaction", "mcp_list_tools")
 _ITEM_ENDS: Final = ("_call", "_output", "_request", "_response")

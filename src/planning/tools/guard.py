@@ -25,7 +25,7 @@ CircuitState = Literal["closed", "open", "half_open"]
 
 
 class _Failure(Exception):
-    """Stands for a failed attempt in stamina: it names the tool and the error's type, without its text."""
+    """Represents a failed attempt in stamina: it names the tool and the error's type, without its text."""
 
     def __repr__(self) -> str:
         return str(self)

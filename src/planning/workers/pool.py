@@ -70,7 +70,7 @@ class Pool:
         ended.close()
 
     def kill(self) -> None:
-        """Kill all workers at once, for good: whoever waits for an answer is told that its worker died."""
+        """Kill all workers at once, for good; callers that wait for an answer get an error."""
         self._here().kill()
 
     def retire(self) -> None:
@@ -87,7 +87,7 @@ class Pool:
 
 
 class _Place:
-    """The right to have one worker at work, which ends when nobody holds this object any more.
+    """The right to have one worker at work, which ends when this object is no longer referenced.
 
     Ctrl-C may come between any two instructions, also within code that would give it back.
     """

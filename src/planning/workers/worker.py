@@ -27,7 +27,7 @@ __all__ = [
 
 _INSIDE: Final = str(Path(__file__).with_name("inside"))
 _LOOK: Final = 1.0
-"""Seconds between two looks whether a process has ended whose channel somebody else holds open."""
+"""Seconds between two checks of a process whose channel another process may hold open."""
 
 
 class WorkerLate(Exception):
@@ -161,7 +161,7 @@ class Worker:
             raise WorkerDied(self.status) from None
 
     def kill(self) -> None:
-        """Kill it: who waits for its answer is told that it died."""
+        """Kill it: callers that wait for its answer get an error."""
         self._process.kill()
 
     def leave(self) -> None:

@@ -25,14 +25,14 @@ __all__ = [
 State = Literal["pending", "in_progress", "completed", "failed", "skipped"]
 
 MOST_CHARACTERS: Final = 50_000
-"""The characters that Mermaid draws where nobody has set its ``maxTextSize``."""
+"""The characters that Mermaid draws by default (``maxTextSize``)."""
 MOST_EDGES: Final = 500
-"""The edges that Mermaid draws where nobody has set its ``maxEdges``."""
+"""The edges that Mermaid draws by default (``maxEdges``)."""
 
 _LONGEST_NAME = 60
 _LONGEST_DESCRIPTION = 80
 _CHECK = "call validate_workflow first: it says where"
-# kind -> what stands around the label of a node
+# kind -> the brackets around the label of a node
 _SHAPES: Final = MappingProxyType({
     "tool": ("[", "]"),
     "handler": ("[[", "]]"),
@@ -75,7 +75,7 @@ class TreeLine:
 
 @dataclass(slots=True, frozen=True)
 class _Place:
-    """Where in the tree a step stands.
+    """The place of a step in the tree.
 
     Attributes:
         index: The index of the step.
@@ -83,7 +83,7 @@ class _Place:
         level: How many levels these are; 0 for a root and what follows it in a chain.
         is_open: Whether a step beside it comes further down, so that its rail goes on.
         how: How it hangs on the step above.
-        under: The index of the step that it stands under, where that can be seen.
+        under: The index of the step above it, where that is shown.
     """
 
     index: int
@@ -188,7 +188,7 @@ def _entity(found: re.Match[str]) -> str:
 def tree_lines(workflow: Workflow, *, levels: int) -> Iterator[TreeLine]:
     """The workflow as a tree: each step on one line, behind all of its dependencies.
 
-    A step stands under the last of its dependencies: the others are in ``after``. Where it is the only one
+    A step is below the last of its dependencies: the others are in ``after``. Where it is the only one
     there, it follows on the next line beside an arrow, so that a chain does not move to the right. Nor does
     what would stand deeper than ``levels``, whose ``after`` holds all of its dependencies. Takes linear time.
 

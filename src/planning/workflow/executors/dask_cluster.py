@@ -161,7 +161,7 @@ class DaskClaim:
         """Whether this is the first worker to begin the job. Called where the job runs."""
         from distributed import Event, get_client
 
-        # Dask runs a task again only after its worker was given up: nobody asks at the same moment.
+        # Dask runs a task again only after its worker was given up: no two workers ask at the same moment.
         event = Event(self.name, client=get_client())
         if event.is_set():
             return False

@@ -57,7 +57,7 @@ class NotStarted(BrokenExecutor):
 
 
 class RemoteError(Exception):
-    """Stands for an exception that could not be brought back from another process.
+    """Replaces an exception that could not be sent back from another process.
 
     Attributes:
         kind: What sort of failure it was.
@@ -72,12 +72,12 @@ class RemoteError(Exception):
 
 
 class _RemotePassing(RemoteError, ConnectionError):
-    """Stands for one that may pass by itself, so that it is tried again as the other would be."""
+    """Replaces a transient exception, so that the call is retried as it would be for the original."""
 
 
 @attrs.frozen
 class _ByName:
-    """A function that is found in its module, where a ``Tool`` stands under its name."""
+    """A function that is found in its module, where its name is a ``Tool``."""
 
     module: str
     name: str
@@ -231,8 +231,8 @@ def unpack(written: bytes) -> Any:
     try:
         found = pickle.loads(written[1:])  # noqa: S301 - a worker of the program's own wrote it
     except Exception as error:  # noqa: BLE001 - loading runs the code of whatever is loaded
-        told = f"what came back cannot be read here ({reason(error)}); let the tool give back plain values"
-        raise StepFailed(told, "not_sent") from None
+        message = f"what came back cannot be read here ({reason(error)}); let the tool give back plain values"
+        raise StepFailed(message, "not_sent") from None
     if written[:1] == b"V":
         return found
     raise found
@@ -278,8 +278,8 @@ def _written_error(error: Exception) -> bytes:
         written = b""
     if isinstance(error, ToolError):
         return pickle.dumps(_bare(error))
-    stands = _RemotePassing if isinstance(error, _TRANSIENT) else RemoteError
-    return pickle.dumps(stands(f"{type(error).__name__}: {safe_text(error)}"[:1_000], classify_error(error)))
+    kind = _RemotePassing if isinstance(error, _TRANSIENT) else RemoteError
+    return pickle.dumps(kind(f"{type(error).__name__}: {safe_text(error)}"[:1_000], classify_error(error)))
 
 
 def _bare(error: ToolError) -> ToolError:

@@ -37,7 +37,7 @@ async def run_on(
         params: Its parameters, checked.
         context: What it is given beside them; in another process it has no session.
         seconds: How long the function has; the time before it begins does not count.
-        begun: Told the future, which may be cancelled as long as the job has not begun.
+        begun: Called with the future, which may be cancelled as long as the job has not begun.
 
     Raises:
         StepFailed: The call could not be sent, or its worker is lost.

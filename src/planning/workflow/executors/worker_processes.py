@@ -143,7 +143,7 @@ class WorkerProcesses(Executor):
         return self._queue
 
     def _begun(self) -> _Queue:
-        # The workers know the queue, not the executor: one that nobody uses any more lets them go.
+        # The workers know the queue, not the executor: an executor that is no longer used lets them go.
         queue = _Queue(self._most)
         weakref.finalize(self, queue.end).atexit = False
         return queue

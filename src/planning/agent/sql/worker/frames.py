@@ -1,7 +1,7 @@
 """Values as messages: bytes.
 
 marshal is the quickest there is for plain values. Both ends are this package under one interpreter, and the
-reader started the writer: nobody else writes into the channel.
+reader started the writer: no other program writes into the channel.
 """
 
 from __future__ import annotations

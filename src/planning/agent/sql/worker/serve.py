@@ -19,7 +19,7 @@ from .frames import frame, unframed
 __all__ = ["GRACE", "Desk", "serve"]
 
 GRACE: Final = 1.0
-"""Seconds after its time for an answer at which a worker ends itself, should nobody else do it."""
+"""Seconds after its time for an answer at which a worker ends itself, if no other process has ended it."""
 
 _IDLE: Final = 0.25
 

@@ -22,6 +22,7 @@ from planner_samples import (
     plans,
     problems,
     prose,
+    prose_behind,
     refusal,
 )
 from syrupy.assertion import SnapshotAssertion
@@ -103,7 +104,7 @@ def test_braces_and_fences_within_strings_do_not_confuse(request_: str, wrapping
 @given(
     plans,
     prose,
-    prose,
+    prose_behind,
     st.sampled_from(["\n", "\n```\n", "\n```json\n", "\n~~~\n"]),
     st.sampled_from([None, 2]),
 )

@@ -189,7 +189,12 @@ def _in_transaction(
             value = plan if reads else command
             message = reply(command, plan, before)
             result = ToolResult(True, message, value, None, None, perf_counter() - started)
-            transaction.publish(ToolInvoked(name, params, result, command, session_id=session_id))
+            call_id, actor = context.call_id, context.actor
+            transaction.publish(
+                ToolInvoked(
+                    name, params, result, command, session_id=session_id, call_id=call_id, actor=actor
+                )
+            )
         return result
 
     return run

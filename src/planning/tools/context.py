@@ -14,6 +14,10 @@ from session import Session
 __all__ = ["ToolContext", "context_values"]
 
 
+_IDS = ("call_id", "actor")
+_LONGEST_ID = 200
+
+
 def _frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
     return MappingProxyType(dict(given))
 
@@ -24,26 +28,47 @@ class ToolContext:
 
     Attributes:
         session: The session of the agent that calls; None outside any session.
-        values: Values from the caller, such as ``trace_id`` and ``conversation_id``.
+        values: Values from the caller, such as ``trace_id`` and ``conversation_id``. ``call_id`` (the id that
+            the provider gave the call) and ``actor`` (who makes it) are in its events, in the ledger and in
+            the session's history.
     """
 
     session: Session | None = None
     values: Mapping[str, Any] = attrs.field(factory=dict, converter=_frozen, repr=False)
+
+    @property
+    def call_id(self) -> str | None:
+        """The id that the provider gave the call; None when there is none."""
+        return self.values.get("call_id")
+
+    @property
+    def actor(self) -> str | None:
+        """Who makes the call; None when it is not known."""
+        return self.values.get("actor")
 
     @classmethod
     def of(cls, values: object, session: Session | None = None) -> ToolContext:
         """The context that a caller gives as a mapping; names that are not text are omitted.
 
         Raises:
-            ContextInvalid: It is not a mapping.
+            ContextInvalid: It is not a mapping, or its ``call_id`` or ``actor`` is not a short text.
         """
         if not isinstance(values, Mapping):
             raise ContextInvalid(f"its context must be a dict, got {type(values).__name__}")
         try:
-            return cls(session, {name: value for name, value in values.items() if isinstance(name, str)})
+            named = {name: value for name, value in values.items() if isinstance(name, str)}
         except Exception:  # noqa: BLE001 - a custom mapping may fail in any way
             message = f"its context cannot be read, a {type(values).__name__}"
+        else:
+            wrong = [name for name in _IDS if not _is_id(named.get(name))]
+            if not wrong:
+                return cls(session, named)
+            message = f"the {wrong[0]} in its context must be text of 1 to {_LONGEST_ID} characters, or None"
         raise ContextInvalid(message)
+
+
+def _is_id(value: object) -> bool:
+    return value is None or (type(value) is str and 0 < len(value) <= _LONGEST_ID)
 
 
 def context_values(state: Mapping[str, Any]) -> dict[str, Any]:

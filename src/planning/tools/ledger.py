@@ -1,4 +1,4 @@
-"""The ledger: one line forevery call, made or refused, read from the session's events."""
+"""The ledger: one line for every call, made or refused, read from the session's events."""
 
 from __future__ import annotations
 
@@ -24,18 +24,22 @@ class ToolCall:
     """What the ledger keeps of one call; of its arguments and its result it keeps nothing.
 
     Attributes:
-        call_id: The id of its event.
+        event_id: The id of its event.
         tool: The tool's name.
         outcome: ``success``, or the code of the failure.
         elapsed: How long it took, in seconds.
         created_at: When it ended, in UTC.
+        call_id: The id that the provider gave the call, when there is one.
+        actor: Who made the call, when it is known.
     """
 
-    call_id: UUID
+    event_id: UUID
     tool: str
     outcome: str
     elapsed: float
     created_at: datetime
+    call_id: str | None = None
+    actor: str | None = None
 
     @property
     def success(self) -> bool:
@@ -77,4 +81,7 @@ def _line(event: ToolInvoked | ToolFailed) -> ToolCall:
     success = getattr(result, "success", isinstance(event, ToolInvoked))
     code = getattr(result, "code", None)
     outcome = "success" if success else str(code or "tool")
-    return ToolCall(event.event_id, event.name, outcome, getattr(result, "elapsed", 0.0), event.created_at)
+    elapsed = getattr(result, "elapsed", 0.0)
+    return ToolCall(
+        event.event_id, event.name, outcome, elapsed, event.created_at, event.call_id, event.actor
+    )

@@ -317,7 +317,15 @@ class CallPipeline:
         if session is not None:
             published = redacted(tool.name, result) if result.is_private else kept(result)
             value = published.value if tool.publishes == "value" and result.success else None
-            event = ToolInvoked(tool.name, shown, published, value, session_id=session.session_id)
+            event = ToolInvoked(
+                tool.name,
+                shown,
+                published,
+                value,
+                session_id=session.session_id,
+                call_id=self.context.call_id,
+                actor=self.context.actor,
+            )
             if self._tell is not None:
                 self._tell(event)
             elif value is None:
@@ -366,7 +374,9 @@ class CallPipeline:
         session = self.context.session
         if session is not None:
             try:
-                session.publish_when_free(ToolFailed(name, result, session_id=session.session_id))
+                call_id, actor = self.context.call_id, self.context.actor
+                event = ToolFailed(name, result, session_id=session.session_id, call_id=call_id, actor=actor)
+                session.publish_when_free(event)
             except Exception as refusal:  # noqa: BLE001 - a bus or a foreign transaction may refuse in any way
                 fields = {"tool": name, "error": type(refusal).__name__}
                 _logger().error("call_not_recorded", extra=fields)

@@ -35,7 +35,7 @@ _Refusal = tuple["RateLimitItem", float]  # which limit, and for how many second
 class RateLimiter:
     """Counts the calls of groups of tools, and refuses those that are too many.
 
-    A limit of 5 per minute holds forevery stretch of 60 seconds, not for the minutes of the clock.
+    A limit of 5 per minute holds for every stretch of 60 seconds, not for the minutes of the clock.
     Where a key has several limits, a call that one of them refuses counts for none. With ``memory://``
     this always holds; with Redis it holds but for calls that arrive at the same moment: each limit is
     exact, yet a call that one limit took and another then refused stays counted in the first, so that

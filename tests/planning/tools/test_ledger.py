@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from planning import Plan, PlanningToolsSection
-from planning.tools import Tool, Toolbox, ToolError, ToolResult
+from planning.tools import Tool, Toolbox, ToolError, ToolResult, tool
 from planning.tools.errors import ErrorKind
 from planning.tools.ledger import ToolCall, tool_calls
 from session import (
@@ -77,7 +78,7 @@ def test_the_lines_are_the_events(session: Session) -> None:
     session.bus.subscribe(SessionEvent, events.append)
     called(session)
     ledger = session.select_all(ToolCall)
-    assert [call.call_id for call in ledger] == [event.event_id for event in events]
+    assert [call.event_id for call in ledger] == [event.event_id for event in events]
     assert [call.created_at for call in ledger] == [event.created_at for event in events]
     assert [type(event) for event in events] == [ToolFailed, ToolInvoked, ToolInvoked, ToolFailed, ToolFailed]
 
@@ -118,7 +119,7 @@ def test_a_line_holds_nothing_of_arguments_and_results(session: Session) -> None
     Toolbox(TOOLS, session=session).call("answer", {"what": "zq4711"})
     (call,) = tool_calls(session)
     assert [field.name for field in ToolCall.__attrs_attrs__] == [
-        "call_id", "tool", "outcome", "elapsed", "created_at",
+        "event_id", "tool", "outcome", "elapsed", "created_at", "call_id", "actor",
     ]  # fmt: skip
     assert "zq4711" not in repr(call)
     assert copy.deepcopy(call) == pickle.loads(pickle.dumps(call)) == call  # noqa: S301 - its own
@@ -197,3 +198,42 @@ def test_async_calls_are_in_the_order_of_their_ends(session: Session) -> None:
 
     asyncio.run(run())
     assert [call.tool for call in tool_calls(session)] == ["one", "two"]
+
+
+@pytest.mark.parametrize("way", ["call", "acall", "invoke", "ainvoke"])
+def test_the_id_of_a_call_and_its_actor_are_in_events_ledger_and_history(session: Session, way: str) -> None:
+    tools = [*PlanningToolsSection(session=session).tools(), tool(hop), tool(fall)]
+    toolbox = Toolbox(tools, session=session)
+    for number, (name, arguments) in enumerate(
+        [("planning_setup_plan", {"objective": "x"}), ("hop", {}), ("fall", {}), ("hop", {"far": 1})]
+    ):
+        context = {"call_id": f"call_{number}", "actor": "planner", "trace_id": "t"}
+        with suppress(ToolError):
+            result = getattr(toolbox, way)(name, arguments, context=context)
+            _ = asyncio.run(result) if way.startswith("a") else result
+    expected = [(f"call_{number}", "planner") for number in range(4)]
+    assert [(call.call_id, call.actor) for call in select_all(session, ToolCall)] == expected
+    assert [(change.call_id, change.actor) for change in session.history()] == expected
+    events = [event for change in session.history() for event in change.events]
+    assert [(event.call_id, event.actor) for event in events] == expected
+
+
+def hop() -> str:
+    """Hop."""
+    return "hopped"
+
+
+def fall() -> str:
+    """Fall."""
+    raise ToolError("it fell")
+
+
+@pytest.mark.parametrize("name", ["call_id", "actor"])
+@pytest.mark.parametrize("value", [7, "", "x" * 201, b"id"])
+def test_an_id_that_is_not_a_short_text_is_refused(session: Session, name: str, value: object) -> None:
+    toolbox = Toolbox([tool(hop)], session=session)
+    result = toolbox.call("hop", {}, context={name: value})
+    assert result.message == (
+        f"hop was not called: the {name} in its context must be text of 1 to 200 characters, or None"
+    )
+    assert lines(tool_calls(session)) == [("hop", "bad_context")]

@@ -1,4 +1,4 @@
-"""The words for what is wrong with arguments: the same forevery kind of parameter model."""
+"""The words for what is wrong with arguments: the same for every kind of parameter model."""
 
 from __future__ import annotations
 

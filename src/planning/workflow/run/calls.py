@@ -158,7 +158,6 @@ class Caller:
             Interrupted: The run is to stop, and the call was cut short.
             Ended: The tool ends the program, or the session takes no changes.
         """
-        task = asyncio.current_task()
         started = perf_counter()
         try:
             if self._executor is None and _can_be_cancelled(call.tool):
@@ -172,6 +171,7 @@ class Caller:
             self.is_broken = self.is_broken or isinstance(error, ExecutorLost)
             return error.error
         except asyncio.CancelledError as error:
+            task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise Interrupted from None
             return _error(failed(call.tool.name, error, started))  # the tool cancelled itself

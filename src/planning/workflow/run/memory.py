@@ -20,7 +20,7 @@ _LISTED = 8
 _DIGITS = 15
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class MemoryItem:
     """One entry of the memory: a slice that only grows. Of the values under one key the newest counts.
 

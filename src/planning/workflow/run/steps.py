@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
@@ -347,11 +348,14 @@ class Steps:
         **fields: Any,
     ) -> None:
         """Change a step: its record, what it stores and its mark in the plan are written as one."""
-        step_id = step.step_id
-        record = StepRecord(run_id=self._run.run_id, step_id=step_id, status=status, at=now(), **fields)
+        step_id, at = step.step_id, datetime.now(UTC)
+        record = StepRecord(
+            run_id=self._run.run_id, step_id=step_id, status=status, at=at.isoformat(), **fields
+        )
         self._states[step_id] = record
         shown: StepMark | None = None if mark is None else (step_id, mark, note)
-        self._waiting.append((StepChanged(record, session_id=self._session.session_id), item, shown))
+        event = StepChanged(record, session_id=self._session.session_id, created_at=at)
+        self._waiting.append((event, item, shown))
 
     def _advance(self) -> None:
         """Make ready what waits for nothing any more; pass over what was done before."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Capabilities", "Known"]
 
 Known = ToolRegistry | Toolbox | Mapping[str, Any] | Iterable[Any] | None
-"""What exists of one kind: declarations or names; None where that is not known."""
+"""The declarations or names of one kind; None where they are not known."""
 
 _DECLARED = (Tool, BaseTool, ToolSpec)
 
@@ -46,19 +46,18 @@ class Capabilities:
     """The tools, handlers and agents that a plan may name.
 
     Each kind is a ``ToolRegistry``, a ``Toolbox``, a mapping from name to tool or callable, or any number of
-    tools, functions and bare names. A bare name is enough to check a plan; a tool says besides which inputs
-    it takes. None says that it is not known what there is: then names of this kind are not checked.
+    tools, functions and bare names. A bare name is enough to check a plan; a tool also declares its inputs.
+    None means that the names are not known: then names of this kind are not checked.
 
-    A registry is read once, when the capabilities are made; what is registered later, they do not know.
+    A registry is read once, when the capabilities are made; tools that are registered later are not in them.
 
     Attributes:
         tools: By name; None for a bare name. A plain function is made a ``Tool``, by its signature.
-        handlers: By name, what is called; None for a bare name.
-        agents: By name, what is called; None for a bare name.
+        handlers: The callables by name; None for a bare name.
+        agents: The callables by name; None for a bare name.
 
     Raises:
-        TypeError: A kind is none of these; or a name is empty or no text; or a value is nothing that can
-            be called.
+        TypeError: A kind is of another type; a name is empty or not a string; or a value cannot be called.
         ValueError: Two tools have the same name.
     """
 
@@ -66,9 +65,9 @@ class Capabilities:
     handlers: Mapping[str, Callable[..., Any] | None] | None = attrs.field(default=_NONE, converter=_handlers)
     agents: Mapping[str, Callable[..., Any] | None] | None = attrs.field(default=_NONE, converter=_agents)
     limiter: Callable[[], RateLimiter] | None = attrs.field(init=False, repr=False)
-    """Gives the limiter of the registry that the tools are from; None where they are from none."""
+    """Returns the limiter of the registry that the tools are from; None if they are not from a registry."""
     inputs: Mapping[str, ToolInputs] = attrs.field(init=False, repr=False)
-    """By name of a tool, what inputs of it are checked against: not for bare names."""
+    """The checks of inputs by name of a tool; bare names have none."""
 
     def __attrs_pre_init__(
         self, tools: Known = _NONE, handlers: Known = _NONE, agents: Known = _NONE
@@ -87,11 +86,13 @@ class Capabilities:
 
 
 def _read(given: Known, kind: str, taken: Callable[[str, object], Any]) -> Mapping[str, Any] | None:
-    """What there is of a kind, by name."""
+    """The declarations of a kind by name."""
     if given is None:
         return None
     if isinstance(given, (str, bytes, bytearray)):
-        raise TypeError(f"{kind} must be names or declarations, got a single text; write {kind}=[{given!r}]")
+        raise TypeError(
+            f"{kind} must be names or declarations, got a single string; write {kind}=[{given!r}]"
+        )
     if isinstance(given, Toolbox):
         given = given.tools
     if isinstance(given, Mapping):
@@ -114,25 +115,25 @@ def _read(given: Known, kind: str, taken: Callable[[str, object], Any]) -> Mappi
 
 def _name(name: object, kind: str) -> str:
     if not isinstance(name, str):
-        raise TypeError(f"the names of {kind} must be texts, got {type(name).__name__}")
+        raise TypeError(f"the names of {kind} must be strings, got {type(name).__name__}")
     if not name.strip():
         raise TypeError(f"a name in {kind} is empty")
     return name
 
 
 def _name_of(declared: object, kind: str) -> object:
-    """What something without a name beside it is called."""
+    """The name of a declaration that is given without one."""
     if isinstance(declared, _DECLARED):
         return getattr(declared, "name", None)  # a class may have forgotten it
     name = getattr(declared, "__name__", None) if callable(declared) else None
     if not isinstance(name, str) or name == "<lambda>":
         what = name or f"a value of type {type(declared).__name__}"
-        raise TypeError(f"{what} in {kind} has no name of its own; give a mapping from name to it")
+        raise TypeError(f"{what} in {kind} has no name; pass a mapping from a name to it")
     return name
 
 
 def _callable(name: str, value: object) -> Callable[..., Any] | None:
-    """What is called by a name, as it was given; None for a bare name."""
+    """The callable for a name, as it was given; None for a bare name."""
     if isinstance(value, (BaseTool, ToolSpec)):
         return as_tool(value)
     if value is None or callable(value):
@@ -141,7 +142,7 @@ def _callable(name: str, value: object) -> Callable[..., Any] | None:
 
 
 def _tool(name: str, value: object) -> Tool | None:
-    """The tool that a name stands for; None for a bare name, or where no signature can be read."""
+    """The tool for a name; None for a bare name, or where its signature cannot be read."""
     if isinstance(value, _DECLARED):
         return as_tool(value)
     if isinstance(value, type):

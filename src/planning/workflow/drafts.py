@@ -1,4 +1,4 @@
-"""A step as far as it could be read: what the semantic checks look at, also where the schema is broken."""
+"""A step as far as it could be read: what the semantic checks work on, even if the schema is broken."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class Draft(NamedTuple):
         number: Which step, from 0.
         path: Where it is in the parsed value, such as ``("steps", 3)``.
         fields: The object itself.
-        step_id: Its id; None where it has none that is a text.
-        type: ``tool``, ``handler`` or ``agent``; None for a thinking step, or where that cannot be told.
-        name: What it names; None where it names nothing.
-        name_field: The field that says so: ``name``, ``tool`` or ``agent``.
-        inputs: What it is called with; None where that is not an object.
-        inputs_field: The field that says so: ``inputs`` or ``parameters``.
+        step_id: Its id; None where it is missing or not a string.
+        type: ``tool``, ``handler`` or ``agent``; None for a thinking step, or where it is unclear.
+        name: The tool, handler or agent that it names; None where it names nothing.
+        name_field: The field that holds the name: ``name``, ``tool`` or ``agent``.
+        inputs: Its inputs; None where they are not an object.
+        inputs_field: The field that holds them: ``inputs`` or ``parameters``.
         outputs: The declared output fields; None where they cannot be read.
-        depends_on: The ids as texts, one for each entry of the list; None for an entry that is not an id.
-        depends_field: The field that says so: ``depends_on`` or ``dependencies``.
+        depends_on: The ids as strings, one for each entry of the list; None for an entry that is not an id.
+        depends_field: The field that holds them: ``depends_on`` or ``dependencies``.
     """
 
     number: int

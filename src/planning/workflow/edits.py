@@ -1,4 +1,4 @@
-"""Edits of a workflow: each gives a new one, and a workflow whose ``can_modify`` is False takes none."""
+"""Edits of a workflow: each returns a new one. A workflow whose ``can_modify`` is False cannot be edited."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _check_open(workflow: Workflow) -> None:
 
 
 def _place(workflow: Workflow, step_id: str) -> int:
-    """Where a step stands that may be changed."""
+    """The index of a step, which must not be completed."""
     for place, step in enumerate(workflow.steps):
         if step.step_id == step_id:
             if step.status == "completed":

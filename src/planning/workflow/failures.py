@@ -1,4 +1,4 @@
-"""What a run refuses, and what a step fails with."""
+"""The errors of runs and of steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["StepError", "StepFailed", "WorkerLost", "WorkflowError", "WorkflowLo
 
 
 class WorkflowError(ToolError, ValueError):
-    """A workflow cannot be run or changed so; nothing was begun. The text says what to mend."""
+    """A workflow cannot be run or changed like this; nothing was started. The message says what to fix."""
 
 
 class WorkflowLocked(WorkflowError):
@@ -22,13 +22,13 @@ class StepError:
     """Why a step failed.
 
     Attributes:
-        message: What went wrong, for whoever plans: the text of an exception is in it only where that
-            was raised to be read.
-        user_message: What a person may be told.
+        message: What went wrong, for the model: it has the text of an exception only where that was raised
+            for the model to read.
+        user_message: What to show to the user.
         code: A stable word, as in ``ErrorKind``; or ``missing_value``, ``not_sent``, ``too_large``,
             ``worker_lost``, ``interrupted``.
-        cause: The text of the exception behind it, for the developer's eyes; None where there is none,
-            and always for a tool with private data.
+        cause: The text of the exception behind it, for the developer; None where there is none, and always
+            for a tool with private data.
     """
 
     message: str
@@ -41,7 +41,7 @@ class StepError:
 
 
 class StepFailed(ToolError):
-    """A step fails for a reason that lies outside of its tool.
+    """A step failed for a reason outside its tool.
 
     Attributes:
         code: See ``StepError``.
@@ -53,12 +53,12 @@ class StepFailed(ToolError):
 
     @property
     def error(self) -> StepError:
-        """The same as a value."""
+        """The failure as a value."""
         return StepError(self.message, SORRY, self.code)
 
 
 class WorkerLost(StepFailed):
-    """The worker that ran a step is gone, and nobody knows what came of the step."""
+    """The worker that ran a step is gone, and the outcome of the step is unknown."""
 
     def __init__(self, message: str = "the worker was lost", code: str = "worker_lost") -> None:
         super().__init__(message, code)

@@ -1,4 +1,4 @@
-"""The workflow: what a plan document says, whichever format it was written in."""
+"""The workflow: the content of a plan document in any format."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class WorkflowStep:
         type: Whether ``name`` is a tool's or a handler's; None for an agent's or a thinking step.
         name: The tool or handler that is called.
         agent: The agent that is called.
-        inputs: What it is called with; texts in it may refer to other steps' outputs.
-        outputs: The fields that its output is expected to have; None where the step does not say.
+        inputs: What it is called with; strings in it may refer to other steps' outputs.
+        outputs: The fields that its output is expected to have; None where the step does not declare them.
         depends_on: The ids of the steps that must be done before.
         expected_key: The key in the memory under which its output is kept.
         output_path: The path to the value within its output that is kept.
         done_check: A condition on the memory; when it is true, the step is skipped.
-        timeout: After how many seconds an attempt is given up; None for what the run or the tool says.
+        timeout: After how many seconds an attempt is given up; None for the timeout of the tool or the run.
         retries: How often it is tried again after a failure that may pass by itself.
         on_failure: What its failure means: ``fail``, the workflow fails and what depends on the step does
-            not run; ``skip_dependents``, what depends on it is left out; ``continue``, what depends on it
+            not run; ``skip_dependents``, what depends on it is skipped; ``continue``, what depends on it
             runs without its output. With the last two the workflow may complete nevertheless.
-        status: How far it is.
+        status: Its status.
         completed_at: When it was completed, as ISO 8601.
         skipped: Whether it was skipped.
     """
@@ -66,9 +66,9 @@ class Workflow:
     """Steps that call tools, handlers and agents, with their dependencies, and what they are for.
 
     Attributes:
-        goal: What the steps are for; empty where the document does not say.
+        goal: What the steps are for; empty where the document has none.
         steps: In the order of the document.
-        status: How far it is.
+        status: Its status.
         created_at: When it was made, as ISO 8601.
         completed_at: When it was completed.
         owner: Who made it.

@@ -1,11 +1,11 @@
-"""References in texts, such as ``${fetch.output.items[0]}``: their grammar, for checking and for running.
+"""References in strings, such as ``${fetch.output.items[0]}``: their grammar, for checks and for runs.
 
     reference = "${" ( "user_prompt" | STEP ".output" segment* ) "}"
     segment   = "." name | "[" digits "]"
     literal   = "$${", which is written out as "${"
 
 A name is one or more characters other than ``. [ ] { }``, and not blank. STEP is the id of a step and may
-hold dots, even ``.output``: of several that it can be, the longest id of the plan is meant. A ``$`` or
+hold dots, even ``.output``: if several ids of the plan match, the longest one is meant. A ``$`` or
 ``{`` alone is plain text.
 """
 
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 MARK = "${"
-"""What a reference begins with: a text without it holds none."""
+"""What a reference begins with: a string without it has no reference."""
 LITERAL_MARK = "$${"
 """What is written out as ``MARK``, and begins no reference."""
 PROMPT = "user_prompt"
@@ -42,19 +42,19 @@ _PLAIN = re.compile(r"(?<!\$)\$\{(?:user_prompt|([^.\[\]{}]+)\.output(" + _SEGME
 _WORD = re.compile(r"\S*")
 
 find_plain = _PLAIN.findall
-"""The step id, empty for ``${user_prompt}``, and the path as text, of each reference in a text whose step
-id holds no dot or bracket: for a fast look at a whole plan. What it says holds where it finds as many
-references as there are marks in the text, and no step id holds ``.output``."""
+"""The step id, empty for ``${user_prompt}``, and the path as text, of each reference in a string whose step
+id has no dot or bracket: a fast check of a whole plan. Its result is complete where it finds as many
+references as there are marks in the string, and no step id contains ``.output``."""
 
 
 class Reference(NamedTuple):
-    """A reference in a text.
+    """A reference in a string.
 
     Attributes:
         step_id: The step whose output is meant, whether or not there is one; None for ``${user_prompt}``.
         path: Where in the output: names and indexes.
-        start: Where it begins in the text.
-        end: Where it ends; a reference from 0 to the length of the text is a value as a whole.
+        start: Where it begins in the string.
+        end: Where it ends; a reference from 0 to the length of the string is a whole value.
     """
 
     step_id: str | None
@@ -64,10 +64,10 @@ class Reference(NamedTuple):
 
 
 class NoReference(NamedTuple):
-    """What begins as a reference but is not one.
+    """A part of a string that begins like a reference but is not one.
 
     Attributes:
-        start: Where it begins in the text.
+        start: Where it begins in the string.
         end: Where it ends.
         is_closed: Whether there is a closing brace behind it.
         is_nested: Whether another reference begins before that brace.
@@ -86,21 +86,21 @@ class StepIds:
         """Keep the ids of a plan; a set, or a dict by id, is used without a copy."""
         self.all: Container[str] = ids if isinstance(ids, (dict, set, frozenset)) else set(ids)
         # Only such an id can be a longer one than the text before the first ".output". Their lengths tell
-        # where to look, so that a text with very many ".output" is not cut and hashed at each.
+        # where to look, so that a string with very many ".output" is not cut and hashed at each.
         self.lengths = {len(each) for each in ids if OUTPUT in each}
 
 
 def parse_references(text: str, ids: StepIds) -> list[Reference | NoReference]:
-    """All references in a text, and what begins as one but is not; see ``iter_references``."""
+    """All references in a string, and its malformed ones; see ``iter_references``."""
     return list(iter_references(text, ids))
 
 
 def iter_references(text: str, ids: StepIds) -> Iterator[Reference | NoReference]:
-    """All references in a text, and what begins as one but is not, in the order of the text.
+    """All references in a string, and its malformed ones, in the order of the string.
 
     Args:
-        text: Any text.
-        ids: The ids of the plan, by which a step id with dots is known.
+        text: Any string.
+        ids: The ids of the plan, which tell where a step id with dots ends.
     """
     start = _find(text, 0)
     while start >= 0:
@@ -124,7 +124,7 @@ def iter_references(text: str, ids: StepIds) -> Iterator[Reference | NoReference
 
 
 def has_reference(text: str) -> bool:
-    """Whether a text holds something that begins as a reference."""
+    """Whether a string has a part that begins like a reference."""
     return MARK in text and _find(text, 0) >= 0
 
 
@@ -137,7 +137,7 @@ def _find(text: str, start: int) -> int:
 
 
 def _read(inner: str, start: int, end: int, ids: StepIds) -> Reference | None:
-    """The reference with this text between its braces; None where it is not one."""
+    """The reference with this text between its braces; None where that is not a reference."""
     if inner == PROMPT:
         return Reference(None, (), start, end)
     split = _split(inner, ids)

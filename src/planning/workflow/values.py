@@ -1,4 +1,4 @@
-"""Values as a run keeps them and passes them on: copies of bounded size that JSON can hold."""
+"""Values as a run keeps them and passes them on: copies of bounded size that have a form in JSON."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Copier:
         most: How many bytes all copies together may take.
     """
 
-    __slots__ = ("_is_strict", "_left", "_subject", "_told", "most")
+    __slots__ = ("_is_strict", "_left", "_subject", "_too_large", "most")
 
     def __init__(
         self, subject: str, too_large: str, *, is_strict: bool = False, most: int = MOST_BYTES
@@ -70,14 +70,14 @@ class Copier:
         """Start with nothing copied.
 
         Args:
-            subject: How a message begins that says what is wrong with a value.
+            subject: How the message about an invalid value begins.
             too_large: The message for values that take too many bytes.
             is_strict: Whether every part must have a form in JSON; otherwise an object of another type
                 is shared as it is.
             most: How many bytes all copies together may take.
         """
         self._subject = subject
-        self._told = too_large
+        self._too_large = too_large
         self._is_strict = is_strict
         self.most = self._left = most
 
@@ -94,7 +94,7 @@ class Copier:
         """
         self._left -= size
         if self._left < 0:
-            raise StepFailed(self._told, "too_large")
+            raise StepFailed(self._too_large, "too_large")
 
     def copy(self, value: Any) -> Any:
         """A copy of a value, of the same types.
@@ -110,7 +110,7 @@ class Copier:
         except StepFailed:
             raise
         except MemoryError:
-            raise StepFailed(self._told, "too_large") from None
+            raise StepFailed(self._too_large, "too_large") from None
         except Exception:  # noqa: BLE001 - copying runs the code of whatever is copied
             raise self._refused(f"an object of type {_name(type(value))}, which cannot be copied") from None
 
@@ -324,13 +324,13 @@ def too_large(name: str) -> str:
         name: What returned it.
     """
     return (
-        f"{name} gave more than {MOST_BYTES // 1_000_000} MB, which is not kept; let it store that itself, "
-        "and give back where it is"
+        f"{name} returned more than {MOST_BYTES // 1_000_000} MB, which is too much to keep; let it "
+        "store its data and return where it is"
     )
 
 
 def is_written(kind: type) -> bool:
-    """Whether objects of a class that is not a record say themselves what they are in JSON."""
+    """Whether a class that is not a record defines its own form in JSON."""
     return issubclass(kind, (bytearray, tzinfo, PathLike)) or any(hasattr(kind, name) for name in _WRITERS)
 
 

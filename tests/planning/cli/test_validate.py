@@ -221,10 +221,10 @@ KINDS = "tools must be a registry, a toolbox, a mapping by name, names or declar
         ("my_tools:number", f"{KINDS} int"),
         ("my_tools:search", f"{KINDS} function"),
         ("my_tools:Holder", f"{KINDS} type"),
-        ("my_tools:text", "tools must be names or declarations, got a single text; write tools=['search']"),
+        ("my_tools:text", "tools must be names or declarations, got a single string; write tools=['search']"),
         (
             "my_tools:unnamed",
-            "a value of type int in tools has no name of its own; give a mapping from name to it",
+            "a value of type int in tools has no name; pass a mapping from a name to it",
         ),
         ("my_tools:broken", "it failed with RuntimeError: no connection \\x1b[31m"),
         ("my_tools:", MODULE_OBJECT),

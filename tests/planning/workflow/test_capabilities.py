@@ -36,22 +36,22 @@ FACTS = ToolSpec("facts", {"search": None}, "facts", function=lambda query_type,
 
 
 WANTED = "tools must be a registry, a toolbox, a mapping by name, names or declarations; got "
-NAMELESS = "in tools has no name of its own; give a mapping from name to it"
+NAMELESS = "in tools has no name; pass a mapping from a name to it"
 REFUSED: list[tuple[Any, str]] = [
-    ("search", "tools must be names or declarations, got a single text; write tools=['search']"),
-    (b"search", "tools must be names or declarations, got a single text; write tools=[b'search']"),
+    ("search", "tools must be names or declarations, got a single string; write tools=['search']"),
+    (b"search", "tools must be names or declarations, got a single string; write tools=[b'search']"),
     (5, f"{WANTED}int"),
     (LOOK, f"{WANTED}Tool"),
     (search, f"{WANTED}function"),
     ([""], "a name in tools is empty"),
     ({" ": LOOK}, "a name in tools is empty"),
-    ({5: LOOK}, "the names of tools must be texts, got int"),
+    ({5: LOOK}, "the names of tools must be strings, got int"),
     ({"a": 5}, "a must be a tool or something that can be called, got int"),
     ([5], f"a value of type int {NAMELESS}"),
     ([None], f"a value of type NoneType {NAMELESS}"),
     ([functools.partial(search)], f"a value of type partial {NAMELESS}"),
     ([lambda: None], f"<lambda> {NAMELESS}"),
-    ([Nameless()], "the names of tools must be texts, got NoneType"),
+    ([Nameless()], "the names of tools must be strings, got NoneType"),
     ([Mail], "Mail is the class Mail; write Mail()"),
     ({"mail": Mail}, "mail is the class Mail; write Mail()"),
 ]

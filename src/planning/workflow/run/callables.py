@@ -44,7 +44,7 @@ class Callables:
         """What a step calls; None for a thinking step.
 
         Raises:
-            StepFailed: It does not exist, or is known by its name alone.
+            StepFailed: It does not exist, or only its name is known.
         """
         kind, name = ("agent", step.agent) if step.agent is not None else (step.type, step.name)
         if kind is None or name is None:
@@ -67,9 +67,7 @@ class Callables:
                 hint = f"the {kind}s are{hint.removeprefix(_LISTED)}"
             raise StepFailed(f"no {kind} is named {show(name)}; {hint}", ErrorKind.UNKNOWN_TOOL)
         if what is None:
-            message = (
-                f"{kind} {show(name)} is known by its name alone; give the capabilities what is to be called"
-            )
+            message = f"only the name of {kind} {show(name)} is known; give Capabilities the {kind} itself"
             raise StepFailed(message, ErrorKind.UNKNOWN_TOOL)
         return what if isinstance(what, Tool) else _made(name, what)
 
@@ -91,7 +89,7 @@ def _made(name: str, function: Callable[..., Any]) -> Tool:
 
 
 def task_of(step: WorkflowStep, tool: Tool) -> dict[str, Any]:
-    """What a step without inputs gives: an agent its task, the step's description as it is written."""
+    """The inputs of a step that has none: for an agent, the step's description as its one parameter."""
     if step.agent is None or tool.parameters is not None:
         return {}
     parameters = read_signature(tool.function).parameters.values()

@@ -1,4 +1,4 @@
-"""Calling what a step names: attempts, timeouts, executors, and what is true when a call is cut short."""
+"""The calls of steps: attempts, timeouts, executors, and the state of a call that is cut short."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Interrupted(Exception):
 
 
 class Ended(Exception):
-    """What ends the run: a tool ends the program, or the session takes no changes.
+    """The run must end: a tool ends the program, or the session refuses a change.
 
     Attributes:
         error: What was raised. KeyboardInterrupt itself would end one task after the other.
@@ -62,7 +62,7 @@ class _Reported(Exception):
     """A tool returned a failure instead of raising one.
 
     Attributes:
-        error: What to say of it.
+        error: The step's error.
     """
 
     def __init__(self, error: StepError) -> None:
@@ -71,23 +71,23 @@ class _Reported(Exception):
 
 
 class _ReportedPassing(_Reported):
-    """One that may pass by itself."""
+    """The tool returned a failure that may pass by itself."""
 
 
 @attrs.define
 class Call:
-    """One step's call, and how far it is.
+    """One step's call and its state.
 
     Attributes:
         step: The step.
         tool: What it calls.
-        inputs: With what.
+        inputs: The inputs, with their references resolved.
         attempt: Which attempt it is, from 1; 0 before the first.
         called: Whether the function was called, or may have been.
         future: The job on an executor.
-        lost: What the executor said when it, or its worker, was lost.
-        is_trying: Whether an attempt goes on now, and not the wait before the next.
-        is_stopping: Whether there is to be no further attempt.
+        lost: The executor's error when it, or its worker, was lost.
+        is_trying: Whether an attempt is running; False during the wait before the next one.
+        is_stopping: Whether further attempts are ruled out.
     """
 
     step: WorkflowStep
@@ -105,7 +105,7 @@ class Caller:
     """Makes the calls of a run.
 
     Attributes:
-        is_broken: Whether the executor runs nothing any more.
+        is_broken: Whether the executor takes no more jobs.
     """
 
     def __init__(
@@ -127,16 +127,16 @@ class Caller:
 
         Args:
             session: Where calls are published.
-            executor: Where functions are run; None for here.
-            timeout: The seconds of an attempt, where neither the step nor its tool says.
-            values: What the context of every call says.
+            executor: Where functions run; None for this process.
+            timeout: The seconds of an attempt, where neither the step nor its tool sets any.
+            values: The values in the context of every call.
             memory: The values that each context shows as its ``memory``.
-            limiter: Gives the limiter of the tools' registry; the default registry's when None.
-            begin: Takes that a call is about to be made, or made again.
-            write: Writes what ``begin`` took.
-            written: The same, together with what other calls begin at the same moment.
-            tell: Takes the event of a call, to publish it in its turn.
-            keep: Gives a copy of an output of a tool by this name, or refuses it.
+            limiter: Returns the limiter of the tools' registry; None for the default registry's.
+            begin: Records that a call is about to be made, or made again.
+            write: Writes what ``begin`` recorded.
+            written: The same, in one transaction with the calls that begin in the same turn.
+            tell: Publishes the event of a call with the next changes.
+            keep: Returns a copy of a tool's output, or refuses it; takes the output and the tool's name.
         """
         self._session = session
         self._executor = executor
@@ -158,13 +158,12 @@ class Caller:
             Interrupted: The run is to stop, and the call was cut short.
             Ended: The tool ends the program, or the session takes no changes.
         """
-        task = asyncio.current_task()
         started = perf_counter()
         try:
             if self._executor is None and _can_be_cancelled(call.tool):
                 return await self._tries(call)
             return await self._to_its_end(call)
-        except (Interrupted, Ended, GeneratorExit):  # the last when nobody waits for the coroutine any more
+        except (Interrupted, Ended, GeneratorExit):  # the last when the coroutine is closed unfinished
             raise
         except _Reported as report:
             return report.error
@@ -172,13 +171,14 @@ class Caller:
             self.is_broken = self.is_broken or isinstance(error, ExecutorLost)
             return error.error
         except asyncio.CancelledError as error:
+            task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise Interrupted from None
             return _error(failed(call.tool.name, error, started))  # the tool cancelled itself
         except RemoteError as error:
             return _error(failed(call.tool.name, error, started, code=error.kind))
         except BaseException as error:  # noqa: BLE001 - a tool may fail in any way
-            if call.lost is not None:  # of a tool with private data only this is told
+            if call.lost is not None:  # the only cause that a tool with private data shows
                 self.is_broken = self.is_broken or isinstance(call.lost, ExecutorLost)
                 return call.lost.error
             return _error(failed(call.tool.name, error, started, is_private=call.tool.returns_private_data))
@@ -186,8 +186,8 @@ class Caller:
     async def _to_its_end(self, call: Call) -> ToolResult:
         """Make a call that is not cancelled when the run is to stop, but awaited.
 
-        A thread or a process cannot be stopped, and of a call that must not be made twice one wants to
-        know what came of it. A job that has not begun is withdrawn; a second cancelling gives up.
+        A thread or a process cannot be stopped, and the outcome of a call that must not be made twice
+        must be known. A job that has not begun is withdrawn; a second cancelling gives up.
         """
         task = asyncio.ensure_future(self._tries(call))
         try:
@@ -225,7 +225,7 @@ class Caller:
 
     async def _try(self, call: Call) -> ToolResult:
         call.attempt += 1
-        call.called = call.tool.idempotent  # of the others it is recorded when it is so
+        call.called = call.tool.idempotent  # for the others ``_run`` records it
         self._begin(call)
         try:
             await self._written()
@@ -277,7 +277,7 @@ class Caller:
         seconds: float | None,
         here: Callable[[], Awaitable[Any]],
     ) -> Any:
-        """Record that a function may be called from now on, and run it."""
+        """Record that the function may have been called from now on, and run it."""
         if not call.called:
             call.called = True
             self._begin(call)
@@ -305,7 +305,7 @@ def _can_be_cancelled(tool: Tool) -> bool:
 
 
 def _reported(tool: Tool, result: ToolResult) -> StepError:
-    """What to say of a failure that a tool returned."""
+    """The step's error for a failure that a tool returned."""
     if not result.is_private:
         return _error(result)
     return StepError(f"{tool.name} reported a failure", SORRY, str(result.code))
@@ -316,5 +316,5 @@ def _error(result: ToolResult) -> StepError:
     cause = None if result.cause is None or result.cause in result.message else result.cause
     message = result.message
     if code is ErrorKind.BAD_RESULT and cause is not None and _NOT_AWAITED.search(cause):
-        message = f"{message} Reason: {cause}."  # no model can mend that: whoever wrote the function reads it
+        message = f"{message} Reason: {cause}."  # for the developer: a model cannot fix that
     return StepError(message, result.user_message or SORRY, str(code), cause)

@@ -1,4 +1,4 @@
-"""The claim of a run: which run a workflow resumes, by one caller at a time, and what that run has done."""
+"""The claim of a run: which run a workflow resumes, for one caller at a time, and its completed steps."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _WHAT_IT_DID = ("description", "type", "name", "agent", "inputs", "expected_key"
 
 @attrs.frozen
 class _LiveRuns:
-    """The runs that are going on in this process, by session and id; not part of a snapshot."""
+    """The active runs in this process, by session and id; not part of a snapshot."""
 
     runs: dict[SessionId, dict[str, WorkflowRun]]
 
 
 def live_runs(session: Session) -> dict[str, WorkflowRun]:
-    """The runs of a session that are going on, by id. The caller that claimed a run removes it when it ends.
+    """The active runs of a session, by id. The caller that claimed a run removes it when it ends.
 
     Call this inside a transaction of the session, so that all callers get the same dict.
     """
@@ -57,7 +57,7 @@ def claim(session: Session, new: WorkflowRun) -> tuple[WorkflowRun, dict[str, Wo
         The run; and the session's live runs with this one among them: remove it when the run ends.
 
     Raises:
-        WorkflowError: The run is going on already, or one of its completed steps was changed.
+        WorkflowError: The run is active already, or one of its completed steps was changed.
     """
     with session.transaction():
         live = live_runs(session)
@@ -82,7 +82,7 @@ def _resumed(
     new: WorkflowRun,
     live: Mapping[str, WorkflowRun],
 ) -> WorkflowRun | None:
-    """The newest unfinished run of the same workflow, else of a version of it that can be resumed."""
+    """The newest unfinished run of this workflow, or else of a version of it that can be resumed."""
     versions = list[WorkflowRun]()
     for run in reversed(runs):
         kinship = None if run.status == "completed" or run.run_id in live else _kinship(run, new)
@@ -163,7 +163,7 @@ def change_of_done(run: WorkflowRun, states: Mapping[str, StepRecord], workflow:
 
 
 def lost_by_status(given: Workflow, run_id: str, known: Known) -> dict[str, StepRecord]:
-    """The steps that must not run again by the statuses in a workflow, where the session has no run of it.
+    """The steps that must not run again according to a workflow's statuses, for a session without its run.
 
     Raises:
         WorkflowError: Such a step is completed: its output is not known here.

@@ -41,8 +41,8 @@ def run_workflow(
 
     Raises:
         WorkflowError: See ``arun_workflow``; or there is a running event loop in this thread.
-        KeyboardInterrupt: Somebody pressed Ctrl-C: what ran was cancelled or awaited, and the session holds
-            what is needed to go on.
+        KeyboardInterrupt: The user pressed Ctrl-C: running steps were cancelled or awaited, and the run can
+            be resumed in this session.
     """
     try:
         asyncio.get_running_loop()
@@ -82,28 +82,28 @@ async def arun_workflow(
 
     Statuses in the workflow are only a view of some run. In a session without that run, all steps run.
 
-    When the task is cancelled, async tools are cancelled, everything else that runs is awaited, and the rest
-    is pending; a second cancelling waits for nothing.
+    When the task is cancelled, async tools are cancelled, everything else that runs is awaited, and the
+    remaining steps stay pending; a second cancelling waits for nothing.
 
     Args:
         workflow: What to run, from ``validate_workflow`` or made by hand.
         capabilities: What its steps call. Tools are called with a step's inputs, handlers and agents
             likewise by name, or, where their first parameter is called ``inputs``, with all of them.
-        session: Where the state is kept; a new one when left out. Its Plan mirrors the run.
-        user_prompt: What ``${user_prompt}`` stands for.
+        session: Where the state is kept; a new one if omitted. Its Plan mirrors the run.
+        user_prompt: The value of ``${user_prompt}``.
         inputs: Values that the memory holds from the start, by key.
         executor: Where tools run: a ``concurrent.futures.Executor``, ``executors.processes()``,
             ``executors.dask(client)``. None for here: async tools in the event loop, others in threads.
         max_parallel: How many steps run at the same time at most.
         timeout: After how many seconds an attempt of a step is given up, where neither the step nor its
-            tool says; None for no limit.
+            tool sets a timeout; None for no limit.
 
     Raises:
-        WorkflowError: Nothing was begun: the steps depend on each other in a cycle or on one that does not
-            exist, an id stands twice, or a step says something impossible; an input is too large, or JSON
-            cannot hold it; the same workflow is running in this session; a completed step of the unfinished
-            run was changed; or the workflow says that a step is completed whose tool is not idempotent, and
-            the session has no such run. Or memory ran out: then the run can be resumed.
+        WorkflowError: Nothing was started: the steps depend on each other in a cycle or on one that does not
+            exist, two steps have the same id, or a step is impossible; an input is too large, or has no form
+            in JSON; the same workflow is running in this session; a completed step of the unfinished run was
+            changed; or a step whose tool is not idempotent has the status ``completed``, and the session has
+            no such run. Or memory ran out: then the run can be resumed.
         TypeError: An argument is of another type.
         ValueError: ``max_parallel`` or ``timeout`` is out of range.
         ImportError: A step has retries, and the library for them is not installed.
@@ -157,7 +157,7 @@ def _check(
     if inputs is not None and not (
         isinstance(inputs, Mapping) and all(isinstance(key, str) for key in inputs)
     ):
-        raise TypeError("inputs must be a mapping from keys of the memory, which are texts, to values")
+        raise TypeError("inputs must be a mapping from memory keys, which are strings, to values")
     if type(max_parallel) is not int or max_parallel < 1:
         raise ValueError(f"max_parallel must be a whole number of at least 1, got {max_parallel!r}")
     if executor is not None:
@@ -166,7 +166,7 @@ def _check(
 
 
 class _Workers:
-    """Tasks that take one ready step after the other, as many as there is work for."""
+    """Tasks that run one ready step after the other; as many as there are ready steps, up to a limit."""
 
     def __init__(self, steps: Steps, most: int) -> None:
         self._steps = steps
@@ -192,7 +192,7 @@ class _Workers:
         try:
             self._steps.write()
             await asyncio.sleep(0)  # a caller that cancels now gets a CancelledError, not a completed run
-        except BaseException as error:  # noqa: BLE001 - what breaks in the session, or the cancelling
+        except BaseException as error:  # noqa: BLE001 - the session's error, or the cancelling
             self._error = self._error or error
         if self._error is not None:
             self._steps.stop()

@@ -1,4 +1,4 @@
-"""What a run knows: the memory, and what its steps gave."""
+"""The values of a run: its memory and the outputs of its steps."""
 
 from __future__ import annotations
 
@@ -18,18 +18,23 @@ __all__ = ["Known"]
 
 
 class Known:
-    """What a run knows.
+    """The values of a run.
 
     Attributes:
-        memory: The newest value under each key, as of the last look.
-        outputs: What each step gave that is done, by its id.
-        parts: Of steps that did not run here, whose output is known only in part: the path within the
+        memory: The newest value under each key, as of the last ``recall`` or ``store``.
+        outputs: The output of each completed step, by its id.
+        parts: For steps that did not run here and whose output is known only in part: the path within the
             output, and the value there.
-        private: The steps of whose outputs nothing is told.
+        private: The steps whose outputs no message may show.
     """
 
     def __init__(self, session: Session, callables: Callables) -> None:
-        """Know nothing yet."""
+        """Start without values.
+
+        Args:
+            session: Where the memory is.
+            callables: Finds the tools of steps.
+        """
         self.memory: dict[str, Any] = {}
         self.outputs: dict[str, Any] = {}
         self.parts: dict[str, tuple[tuple[str, ...], Any]] = {}
@@ -42,7 +47,7 @@ class Known:
         self._uncounted: list[Any] = []
 
     async def take(self, output: Any, name: str) -> Any:
-        """A copy of an output that nothing can change later, which counts as kept.
+        """A copy of an output that nothing can change later; it counts as kept.
 
         Raises:
             StepFailed: The output or all that the run keeps is too large, or JSON cannot hold the output.
@@ -60,16 +65,19 @@ class Known:
         return kept
 
     def count(self, values: Iterable[Any]) -> None:
-        """Let what the session holds already count as kept."""
+        """Count values that the session holds already as kept."""
         self._uncounted += values
 
     def store(self, key: str, value: Any) -> None:
-        """Take what is being stored in the memory."""
+        """Note a value that is about to be stored in the memory."""
         self.memory[key] = value
         self._stored += 1
 
     def recall(self) -> None:
-        """Look at what was stored in the memory since the last time, by whomever; nothing waits to be."""
+        """Read what the run or other code has stored in the memory since the last time.
+
+        Call it when every change is written.
+        """
         items = self._session.select_all(MemoryItem)
         if len(items) < self._recalled + self._stored:  # rolled back
             self.memory.clear()
@@ -78,14 +86,14 @@ class Known:
         self._recalled, self._stored = len(items), 0
 
     def keep(self, step: WorkflowStep, output: Any) -> None:
-        """Keep what a step gave that is not run now."""
+        """Keep the output of a step that does not run now."""
         self.count([output])
         self.outputs[step.step_id] = output
         if self.is_private(step):
             self.private.add(step.step_id)
 
     def remember(self, step: WorkflowStep, memory: Mapping[str, Any]) -> None:
-        """Keep of a step that is not run what a memory has of its output: no more than was stored."""
+        """Keep what a memory holds of the output of a step that does not run now."""
         key = key_of(step, self.tool_of(step))
         if key is None or key not in memory:
             return
@@ -98,11 +106,11 @@ class Known:
             self.keep(step, memory[key])
 
     def remember_all(self, done: Mapping[str, tuple[WorkflowStep, str]]) -> None:
-        """Keep of steps that were done before what the memory held of them at that time.
+        """Keep what the memory held of the outputs of completed steps when they were completed.
 
         Args:
-            done: By step id, the step and the time of its record. Another step may have stored something
-                else under its key since.
+            done: By step id, the step and the time of its record. Another step may have stored another
+                value under the same key since.
         """
         memory: dict[str, Any] = {}
         for item in self._session.select_all(MemoryItem):
@@ -117,7 +125,7 @@ class Known:
         return tool is not None and tool.returns_private_data
 
     def tool_of(self, step: WorkflowStep) -> Tool | None:
-        """What a step calls; None where that is nothing, or does not exist."""
+        """The tool that a step calls; None where it calls nothing, or the tool does not exist."""
         try:
             return self._callables.find(step)
         except StepFailed:
@@ -125,7 +133,7 @@ class Known:
 
 
 def _size(value: Any, most: int) -> int:
-    """How many bytes a value takes that was kept before; the most where it cannot be found out."""
+    """How many bytes a kept value takes; the maximum where it cannot be measured."""
     copier = Copier("", "", most=most)
     try:
         copier.copy(value)

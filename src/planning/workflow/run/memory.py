@@ -20,7 +20,7 @@ _LISTED = 8
 _DIGITS = 15
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class MemoryItem:
     """One entry of the memory: a slice that only grows. Of the values under one key the newest counts.
 
@@ -65,17 +65,17 @@ def extract_value(
         value: Where the path begins.
         path: Names and indexes, such as ``["data", "Revenue"]``.
         name: What messages call the beginning.
-        tells: Whether messages say what there is instead; not of private values.
+        tells: Whether messages may show what is there instead: not for private values.
 
     Raises:
-        MissingValue: There is no such value; the message says what there is instead.
+        MissingValue: There is no such value; the message shows what is there instead.
     """
     if isinstance(path, str):
-        raise TypeError(f"a path is a list of names, got a text; write [{path!r}]")
+        raise TypeError(f"a path is a list of names, got a string; write [{path!r}]")
     for depth, part in enumerate(path):
         try:
             value = _inside(value, part)
-        except Exception:  # noqa: BLE001 - a mapping or a record of one's own may fail in any way
+        except Exception:  # noqa: BLE001 - a custom mapping or record may fail in any way
             message = f"{name}{spell_path(path[: depth + 1])} is missing"
             if tells:
                 with suppress(Exception):  # the same
@@ -117,7 +117,7 @@ def _shown(name: object) -> str:
 
 
 def _there(value: Any) -> str:
-    """What there is where a path goes wrong."""
+    """What is at the place where a path fails."""
     if value is None:
         return "is null"
     if isinstance(value, (list, tuple, set, frozenset)):

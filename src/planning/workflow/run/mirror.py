@@ -29,7 +29,7 @@ _STOPPED = "other code replaced the plan while the workflow ran; it no longer sh
 class RunMirror:
     """Shows a run in its session's Plan, and collects warnings about what the plan does not show.
 
-    A text that ASCII cannot spell is not shown: the plan shows the step's id instead.
+    Text that ASCII cannot spell is not shown: the plan shows the step's id instead.
     """
 
     def __init__(self, session: Session, workflow: Workflow, user_prompt: str) -> None:
@@ -68,7 +68,7 @@ class RunMirror:
             transaction: The session's, open.
             marks: By id of a workflow step, the status and the note of those that are not pending.
             ended: The session's runs that ended or were stopped: the plan of one of these may be replaced.
-            live: Its other runs that are going on: the plan of one of these is left alone.
+            live: Its other active runs: the plan of one of these is left alone.
             is_new: Whether the run begins now.
         """
 

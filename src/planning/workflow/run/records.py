@@ -1,7 +1,7 @@
-"""What a session keeps of its runs: slices that change through events alone.
+"""The slices of a session's workflow runs; they change only through events.
 
-``WorkflowRun`` says what is run and how far it is; ``StepRecord`` grows by one for each change of a step, so
-that the newest of a step is its state; ``MemoryItem`` is the memory. ``Workflow`` is a view of these.
+``WorkflowRun`` is a run and its status. ``StepRecord`` grows by one for each change of a step: the newest
+record of a step is its state. ``MemoryItem`` is the memory. ``Workflow`` is a view of these.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ class WorkflowRun:
 
     Attributes:
         run_id: Its identity.
-        workflow: What is run; here all its steps are pending.
-        user_prompt: What ``${user_prompt}`` stands for.
-        inputs: What the memory was given at the start.
-        status: How far it is; ``in_progress`` also of a run that was stopped and can go on.
+        workflow: The workflow; here all its steps are pending.
+        user_prompt: The value of ``${user_prompt}``.
+        inputs: The values that the memory held at the start.
+        status: Its status; ``in_progress`` also for a run that was stopped and can be resumed.
         started_at: When it began, as ISO 8601 in UTC.
         completed_at: When it was completed; None unless it was.
     """
@@ -77,21 +77,21 @@ class WorkflowRun:
     completed_at: str | None = None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)  # made in half the time; each step makes two
 class StepRecord:
-    """A step changed.
+    """One change of a step.
 
     Attributes:
-        run_id: In which run.
-        step_id: Which step.
-        status: How far it is now; ``pending`` after it was stopped, or where it is not to be run.
+        run_id: The run.
+        step_id: The step.
+        status: Its new status; ``pending`` after it was stopped, or where a failure blocks it.
         at: When, as ISO 8601 in UTC.
-        attempt: Which attempt, from 1; 0 where nothing is called.
+        attempt: The number of the attempt, from 1; 0 where nothing is called.
         called: Whether its tool was called, or may have been.
-        skipped: Whether it is left out: with the status ``completed`` because its ``done_check`` is true,
+        skipped: Whether it is skipped: with the status ``completed`` because its ``done_check`` is true,
             with ``pending`` because a step failed that it depends on.
-        output: What it gave; None where it gave nothing or may not be told. In a snapshot's JSON, what JSON
-            makes of it.
+        output: Its output; None where it has none or it is withheld. In a snapshot's JSON, its form in
+            JSON.
         is_withheld: Whether the output is not in the record: it is private, or was never known.
         error: Why it failed.
         after: The step whose failure keeps it from running.
@@ -110,30 +110,30 @@ class StepRecord:
     after: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class RunChanged(SessionEvent):
     """A run began or ended.
 
     Attributes:
-        run: As it is now.
+        run: The run as it is now.
     """
 
     run: WorkflowRun
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class StepChanged(SessionEvent):
     """A step of a run changed.
 
     Attributes:
-        record: What it is now.
+        record: The change.
     """
 
     record: StepRecord
 
 
 def register_workflow(session: Session) -> None:
-    """Register what keeps a session's runs; once or more often is the same."""
+    """Register the slices of workflow runs with a session; registering them again changes nothing."""
     session.register_reducer(RunChanged, _keep_run, WorkflowRun)
     session.register_reducer(StepChanged, _APPEND_RECORD, StepRecord)
     session.register_reducer(MemoryItem, append)

@@ -1,4 +1,4 @@
-"""References at run time: a step's inputs, with the values that its references stand for."""
+"""References at run time: a step's inputs, with the values of its references."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TOO_LARGE = (
 
 
 class Values:
-    """What references stand for: the user's prompt, and the outputs of the steps that are done."""
+    """The values of references: the user's prompt and the outputs of completed steps."""
 
     def __init__(
         self,
@@ -50,9 +50,9 @@ class Values:
             outputs: By step id.
             user_prompt: What the user asked.
             ids: The ids of all steps.
-            private: The ids of steps of whose outputs no message tells.
-            states: What is known of the steps.
-            parts: Of outputs that are known only in part, the path within the output and the value there.
+            private: The ids of steps whose outputs no message may show.
+            states: The newest record of each step.
+            parts: For outputs that are known only in part, the path within the output and the value there.
         """
         self._outputs = outputs
         self._private = private
@@ -64,9 +64,9 @@ class Values:
     def resolve(self, inputs: Mapping[str, Any], most: int = MOST_BYTES) -> dict[str, Any]:
         """Copies of the inputs, with the values of their references.
 
-        A text that is one reference as a whole becomes the value itself, of whatever type. Within a text
-        a value becomes text. What was put in is not looked at again. What a tool does to its inputs
-        changes neither the workflow nor an output.
+        A string that is exactly one reference becomes the value and keeps its type. Within a longer string
+        a value becomes text. Inserted text is not expanded again. A tool that changes its inputs changes
+        neither the workflow nor an output.
 
         Args:
             inputs: As the workflow has them.
@@ -103,7 +103,7 @@ class Values:
 
     def _text(self, text: str, copier: Copier) -> Any:
         parts, end = list[str](), 0
-        texts: dict[int, tuple[Any, str]] = {}  # with the value, whose id could be given out again
+        texts: dict[int, tuple[Any, str]] = {}  # holds the value, so that its id is not reused
         copier.spend(len(text))  # a large one is not read on the event loop either
         copier.spend(-len(text))
         for found in parse_references(text, self._ids):
@@ -170,17 +170,17 @@ class Values:
 
 
 def text_of(value: Any) -> str:
-    """A value within a text: containers as JSON writes them, all else as the plain text that JSON has of it.
+    """A value within a longer string: containers as JSON, everything else as plain text.
 
     Raises:
-        MissingValue: It holds a number of so many digits that nobody reads it.
+        MissingValue: It holds a number with too many digits to be written out.
     """
     if isinstance(value, str):
         return str(value)
     shown = plain(value)
     if _has_long_number(value):
         raise MissingValue(
-            "a number of more than 3,000 digits cannot be part of a text; pass it on as a whole"
+            "a number of more than 3,000 digits cannot be part of a longer string; pass it whole"
         )
     return shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
 

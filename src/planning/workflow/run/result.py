@@ -1,4 +1,4 @@
-"""What a run gives back."""
+"""The result of a run."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ __all__ = ["WorkflowResult"]
 
 @attrs.frozen(kw_only=True, eq=False)
 class WorkflowResult:
-    """What came of a run.
+    """The result of a run.
 
     Attributes:
-        status: ``completed``, or ``failed`` when a step failed whose failure the workflow does not bear, or
-            when not every step could be run.
-        outputs: What each step gave that is done, by step id; a thinking step gives its description.
+        status: ``completed``, or ``failed`` when a step failed whose failure the workflow does not tolerate,
+            or when not every step could be run.
+        outputs: The output of each completed step, by step id; that of a thinking step is its description.
         memory: The newest value under each key.
-        errors: Why steps failed, by step id, also those that the workflow bears.
-        warnings: What is odd and stopped nothing.
+        errors: Why steps failed, by step id, also where the workflow tolerates the failure.
+        warnings: Problems that did not stop the run.
         session: Where the state is: its snapshot continues the run.
     """
 

@@ -1,4 +1,4 @@
-"""The order of steps: which are ready, and what a failure keeps from running."""
+"""The order of steps: which steps are ready, and which ones a failure blocks."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Schedule:
         """Take the steps.
 
         Raises:
-            WorkflowError: An id stands twice, a step depends on one that does not exist, steps depend on
-                each other in a cycle, or a step is impossible.
+            WorkflowError: Two steps have the same id, a step depends on one that does not exist, steps depend
+                on each other in a cycle, or a step is impossible.
         """
         for step in workflow.steps:
             _check_step(step)
@@ -84,7 +84,7 @@ def _spell(cycle: Sequence[str]) -> str:
 
 
 def _check_step(step: WorkflowStep) -> None:
-    """Refuse what a workflow in Python code can say and a document cannot."""
+    """Refuse mistakes that a workflow in Python code can hold and a document cannot."""
     if step.type is not None and step.type not in _TYPES:
         problem = unknown_option(step.type, _TYPES)
     elif (step.type is None) is not (step.name is None):

@@ -1,10 +1,11 @@
-"""The steps of one run: which are ready, what each came to, and how that is written into the session."""
+"""The steps of one run: which are ready, their outcomes, and how those are written into the session."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
@@ -49,9 +50,9 @@ _NOT_AGAIN = (
 class Steps:
     """The steps of one run; the one place where a step's state changes.
 
-    Changes wait in a list until ``write`` makes one transaction of them: of those that several steps made
-    in the same turn of the event loop. That a step begins, and all that was before, is written before its
-    tool is called.
+    Changes wait in a list until ``write`` writes them in one transaction, together with those of other steps
+    in the same turn of the event loop. The begin of a step, and every change before it, is written before
+    its tool is called.
 
     Attributes:
         ready: The steps that can be run now, in the order in which they became so.
@@ -117,8 +118,8 @@ class Steps:
         """Begin the run, or resume it.
 
         Args:
-            given: What a new run runs, with the statuses in it; None for a run that was begun before.
-            live: The session's runs that are going on, this one among them.
+            given: The workflow of a new run, with its statuses; None for a run that is resumed.
+            live: The session's active runs, this one among them.
 
         Raises:
             WorkflowError: A new run would call again what must not be called twice.
@@ -222,7 +223,7 @@ class Steps:
     # One step
 
     async def run(self, step: WorkflowStep) -> None:
-        """Run a step that is ready, and make ready what waits for it."""
+        """Run a step that is ready, then make the steps ready that waited for it."""
         is_called = False
         try:
             is_called = not self._is_skipped(step) and await self._carry_out(step)
@@ -233,7 +234,7 @@ class Steps:
         self._advance()
 
     async def _carry_out(self, step: WorkflowStep) -> bool:
-        """Do what a step says, and say whether it made a call."""
+        """Carry a step out; returns whether it made a call."""
         tool = self._callables.find(step)
         if tool is None:
             output = await self._known.take(step.description, f"step {show(step.step_id)[1:-1]}")
@@ -253,7 +254,7 @@ class Steps:
         return True
 
     def _is_skipped(self, step: WorkflowStep) -> bool:
-        """Whether a step's own condition says that there is nothing to do; then it is recorded as skipped."""
+        """Whether a step's ``done_check`` is true; then it is recorded as skipped."""
         if step.done_check is None:
             return False
         tool = self._known.tool_of(step)
@@ -326,7 +327,7 @@ class Steps:
             self._change(step, "pending", "pending", _STOPPED)
 
     def _begun(self, call: Call) -> None:
-        """Take that a call is about to be made, or made again, or that its function may run now."""
+        """Record that a call is about to be made, or made again, or that its function may run now."""
         note = f"Attempt {call.attempt}" if call.attempt > 1 else None
         before = self._states.get(call.step.step_id)
         is_shown = note is None and before is not None and before.status == "in_progress"
@@ -346,15 +347,18 @@ class Steps:
         item: MemoryItem | None = None,
         **fields: Any,
     ) -> None:
-        """Change a step: its record, what it stores and its mark in the plan are written as one."""
-        step_id = step.step_id
-        record = StepRecord(run_id=self._run.run_id, step_id=step_id, status=status, at=now(), **fields)
+        """Change a step: its record, its memory item and its mark in the plan are written together."""
+        step_id, at = step.step_id, datetime.now(UTC)
+        record = StepRecord(
+            run_id=self._run.run_id, step_id=step_id, status=status, at=at.isoformat(), **fields
+        )
         self._states[step_id] = record
         shown: StepMark | None = None if mark is None else (step_id, mark, note)
-        self._waiting.append((StepChanged(record, session_id=self._session.session_id), item, shown))
+        event = StepChanged(record, session_id=self._session.session_id, created_at=at)
+        self._waiting.append((event, item, shown))
 
     def _advance(self) -> None:
-        """Make ready what waits for nothing any more; pass over what was done before."""
+        """Make the steps ready whose dependencies are done; pass over those that were done before."""
         while found := self._schedule.ready():
             self._handed_out.update(found)
             for step_id in found:

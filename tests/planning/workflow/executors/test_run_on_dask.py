@@ -137,8 +137,8 @@ def test_failures_are_told_as_without_a_cluster(executor: DaskExecutor) -> None:
         "3": "what give_lock gave back cannot be sent (this stays here); let it give back plain values",
         "4": "hang took longer than 0.05 s and was given up; call it again, or go on without it",
         "5": "leave ended with SystemExit",
-        "6": "give_much gave more than 32 MB, which is not kept; let it store that itself, and give back "
-        "where it is",
+        "6": "give_much returned more than 32 MB, which is too much to keep; let it store its data and "
+        "return where it is",
     }
 
 

@@ -21,7 +21,8 @@ from planning.workflow.executors import processes
 from session import Session, Snapshot
 
 TOO_LARGE = (
-    "give_much gave more than 32 MB, which is not kept; let it store that itself, and give back where it is"
+    "give_much returned more than 32 MB, which is too much to keep; let it store its data and return where "
+    "it is"
 )
 FAILED = "{} failed. Call it again, or go on without it."
 

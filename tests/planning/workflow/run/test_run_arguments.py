@@ -25,7 +25,7 @@ from session import Session
 NOTHING = Capabilities()
 TIMEOUT = "a timeout must be seconds of more than 0, at most 1000000, or None; got "
 PARALLEL = "max_parallel must be a whole number of at least 1, got "
-INPUTS = "inputs must be a mapping from keys of the memory, which are texts, to values"
+INPUTS = "inputs must be a mapping from memory keys, which are strings, to values"
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ UNKNOWN = [
     (called("a", tool="ad"), "no tool is named 'ad'; did you mean add?"),
     (called("a", tool="zzz"), "no tool is named 'zzz'; the tools are add, bare"),
     (called("a", tool="bare"),
-     "tool 'bare' is known by its name alone; give the capabilities what is to be called"),
+     "only the name of tool 'bare' is known; give Capabilities the tool itself"),
     (thought("a", type="handler", name="add"), "no handler is named 'add'; the handlers are toolset"),
     (thought("a", type="handler", name="toolse"), "no handler is named 'toolse'; did you mean toolset?"),
     (thought("a", agent="toolsmit"), "no agent is named 'toolsmit'; did you mean toolsmith?"),
@@ -304,7 +304,7 @@ def test_a_handler_or_agent_that_says_that_it_did_not_succeed_fails_its_step(kin
 
 
 TOO_LARGE = (
-    "work gave more than 32 MB, which is not kept; let it store that itself, and give back where it is"
+    "work returned more than 32 MB, which is too much to keep; let it store its data and return where it is"
 )
 
 

@@ -141,7 +141,7 @@ def test_where_there_is_nothing_it_says_what_there_is(value: Any, path: list[Any
 def test_a_path_is_a_list_and_no_text() -> None:
     with pytest.raises(TypeError) as refused:
         extract_value({"a": 1}, "a")
-    assert str(refused.value) == "a path is a list of names, got a text; write ['a']"
+    assert str(refused.value) == "a path is a list of names, got a string; write ['a']"
 
 
 def test_a_missing_name_of_a_mapping_that_makes_its_values_is_missing_and_is_not_made() -> None:

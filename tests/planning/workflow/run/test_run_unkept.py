@@ -61,8 +61,8 @@ UNKEPT: list[tuple[Any, str, str]] = [
      "numbers, lists and objects", "bad_result"),
     ([Stubborn()], "produce returned an object of type list, which cannot be copied; use text, numbers, "
      "lists and objects", "bad_result"),
-    (Greedy("a"), "produce gave more than 32 MB, which is not kept; let it store that itself, and give back "
-     "where it is", "too_large"),
+    (Greedy("a"), "produce returned more than 32 MB, which is too much to keep; let it store its data "
+     "and return where it is", "too_large"),
 ]  # fmt: skip
 
 

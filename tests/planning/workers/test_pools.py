@@ -363,6 +363,7 @@ def test_closing_in_a_forked_process_leaves_the_workers_of_the_other_alone(pool:
     assert ask(pool, "id") == mine
 
 
+@pytest.mark.interrupting
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # what was half made
 def test_ctrl_c_at_any_moment_costs_no_place_and_gives_no_answer_to_another_request() -> None:
     pool = pool_of(1)

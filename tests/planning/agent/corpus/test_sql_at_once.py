@@ -21,7 +21,7 @@ from sql_boundary import LATER, Shop, assert_gone, children, in_time, shop_alone
 from planning import Toolbox
 from planning.agent import SqlDatabase
 
-pytestmark = pytest.mark.slow  # and never measured: see .ci/run
+pytestmark = [pytest.mark.slow, pytest.mark.interrupting]
 
 LIMIT = 0.3
 ENDLESS = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"

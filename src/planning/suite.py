@@ -189,12 +189,8 @@ def _in_transaction(
             value = plan if reads else command
             message = reply(command, plan, before)
             result = ToolResult(True, message, value, None, None, perf_counter() - started)
-            call_id, actor = context.call_id, context.actor
-            transaction.publish(
-                ToolInvoked(
-                    name, params, result, command, session_id=session_id, call_id=call_id, actor=actor
-                )
-            )
+            ids: dict[str, Any] = {"call_id": context.call_id, "actor": context.actor}
+            transaction.publish(ToolInvoked(name, params, result, command, session_id=session_id, **ids))
         return result
 
     return run

@@ -46,6 +46,11 @@ class ToolContext:
         """Who makes the call; None when it is not known."""
         return self.values.get("actor")
 
+    def of_events(self) -> dict[str, Any]:
+        """The fields that all events of the call have: its session, its id, and who makes it."""
+        session_id = None if self.session is None else self.session.session_id
+        return {"session_id": session_id, "call_id": self.call_id, "actor": self.actor}
+
     @classmethod
     def of(cls, values: object, session: Session | None = None) -> ToolContext:
         """The context that a caller gives as a mapping; names that are not text are omitted.

@@ -317,15 +317,7 @@ class CallPipeline:
         if session is not None:
             published = redacted(tool.name, result) if result.is_private else kept(result)
             value = published.value if tool.publishes == "value" and result.success else None
-            event = ToolInvoked(
-                tool.name,
-                shown,
-                published,
-                value,
-                session_id=session.session_id,
-                call_id=self.context.call_id,
-                actor=self.context.actor,
-            )
+            event = ToolInvoked(tool.name, shown, published, value, **self.context.of_events())
             if self._tell is not None:
                 self._tell(event)
             elif value is None:
@@ -374,9 +366,7 @@ class CallPipeline:
         session = self.context.session
         if session is not None:
             try:
-                call_id, actor = self.context.call_id, self.context.actor
-                event = ToolFailed(name, result, session_id=session.session_id, call_id=call_id, actor=actor)
-                session.publish_when_free(event)
+                session.publish_when_free(ToolFailed(name, result, **self.context.of_events()))
             except Exception as refusal:  # noqa: BLE001 - a bus or a foreign transaction may refuse in any way
                 fields = {"tool": name, "error": type(refusal).__name__}
                 _logger().error("call_not_recorded", extra=fields)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 from planning.agent.generate import ASKS, Asked, Written, generator_tool, offered, read_answer
 from planning.tools import ToolError
 
-SQL = "SELECT name\nFROM customers\nWHERE id = 1"
 ONE = "SELECT 1"
+ANSWERS: dict[str, list[Any]] = json.loads(Path(__file__).with_name("answers.json").read_text())
 
 
 def refusal(answer: object) -> str:
@@ -25,59 +26,7 @@ def refusal(answer: object) -> str:
 
 
 @pytest.mark.parametrize(
-    ("answer", "sql"),
-    [
-        (ONE, ONE),
-        (f"\n\n  {ONE};  \n", f"{ONE};"),
-        (SQL, SQL),
-        (f"```sql\n{SQL}\n```", SQL),
-        (f"```SQL\n{SQL}\n```", SQL),
-        (f"```\n{SQL}\n```", SQL),
-        (f"``` sql\n{SQL}\n```", SQL),
-        (f"```sqlite title=1\n{SQL}\n```", SQL),
-        (f"~~~sql\n{SQL}\n~~~", SQL),
-        (f"````sql\n{SQL}\n````", SQL),
-        (f"```sql\n{SQL}\n````", SQL),
-        (f"  ```sql\n  {ONE}\n  ```", ONE),
-        (f"Here it is:\n\n```sql\n{SQL}\n```\n\nIt counts them.", SQL),
-        (f"```sql\r\n{ONE}\r\n```\r\nThat is all.\r\n", ONE),
-        (f"```sql\n{SQL}", SQL),
-        (f"So:\n~~~\n{SQL}\n", SQL),
-        (f"```sql\n{ONE}\n```\nor, which is the same:\n```sql\n{ONE}\n```", ONE),
-        (f"```python\nprint(1)\n```\n```sql\n{ONE}\n```", ONE),
-        (f"```json\n{json.dumps({'sql': ONE})}\n```", ONE),
-        (f"<think>\nHm.\n```sql\nSELECT 2\n```\n</think>\n{ONE}", ONE),
-        (f"<thinking>Hm.</thinking>{ONE}", ONE),
-        (f"  <THINK>Hm.</THINK>\n```sql\n{ONE}\n```", ONE),
-        (f"Hm, or SELECT 2?\n</think>\n\n{ONE}", ONE),
-        ("SELECT '</think>' AS tag", "SELECT '</think>' AS tag"),
-        ("SELECT '```' AS fence", "SELECT '```' AS fence"),
-        ("SELECT '```'\nFROM customers", "SELECT '```'\nFROM customers"),
-        ("```sql\nSELECT '```' AS fence\n```", "SELECT '```' AS fence"),
-        ("````sql\nSELECT '\n```\n'\n````", "SELECT '\n```\n'"),
-        (json.dumps({"sql": SQL}), SQL),
-        (json.dumps({"sql": f"```sql\n{SQL}\n```"}), SQL),
-        ({"sql": ONE}, ONE),
-        ({"sql_query": ONE}, ONE),
-        ({"query": ONE}, ONE),
-        ({"sql": None, "query": ONE}, ONE),
-        ({"sql": " ", "sql_query": ONE}, ONE),
-        ({"sql": ONE, "needs_user_input": False, "input_request": "Which?"}, ONE),
-        (MappingProxyType({"sql": ONE}), ONE),
-        ({"sql": json.dumps({"sql": ONE})}, ONE),
-        ("[1]", "[1]"),
-        ("SELECT 'Zürich', '東京'", "SELECT 'Zürich', '東京'"),
-        (Written(ONE), ONE),
-        (f"{{'sql': '{ONE}',}}", ONE),
-        (f"```sql {ONE}```", ONE),
-        (f"```{ONE}```", ONE),
-        (f"```{ONE}\n```", ONE),
-        (f"```sql\n{ONE}```", ONE),
-        (f"Here it is: ```sql {ONE}``` That is all.", ONE),
-        (f'```json {{"sql": "{ONE}"}}```', ONE),
-        (f"`{ONE}`", ONE),
-        ("```sql SELECT `a` FROM t```", "SELECT `a` FROM t"),
-    ],
+    ("answer", "sql"), [*ANSWERS["statements"], (MappingProxyType({"sql": ONE}), ONE), (Written(ONE), ONE)]
 )
 def test_a_statement_is_found_in_any_wrapping(answer: object, sql: str) -> None:
     assert read_answer(answer) == Written(sql)
@@ -101,42 +50,12 @@ def test_a_question_to_the_user_is_put_to_him(answer: object, request_: str) -> 
     assert read_answer(answer) == Asked(request_)
 
 
-NONE = "no SQL was written; write one SELECT"
-KEYS = 'no SQL was written; write {"sql": "SELECT ..."}, got '
-
-
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (None, NONE),
-        ("", NONE),
-        (" \n\t", NONE),
-        ("```sql\n```", NONE),
-        ("```sql\n\n```", NONE),
-        ("<think>Hm.</think>", NONE),
-        (5, "SQL is text, got int; write one SELECT"),
+        *ANSWERS["refusals"],
         (b"SELECT 1", "SQL is text, got bytes; write one SELECT"),
-        ([ONE], "SQL is text, got list; write one SELECT"),
-        (True, "SQL is text, got bool; write one SELECT"),
-        ({}, KEYS + "{}"),
-        ({"text": ONE, "note": 1}, KEYS + "the keys 'note, text'"),
-        ({"sql": 5}, KEYS + "the key 'sql'"),
-        ({"sql": ""}, KEYS + "the key 'sql'"),
-        ({5: ONE}, KEYS + "the key '5'"),
-        ('{"answer": 1}', KEYS + "the key 'answer'"),
-        (
-            {"needs_user_input": False, "input_request": "x"},
-            KEYS + "the keys 'input_request, needs_user_input'",
-        ),
-        ({"k" * 90: 1}, KEYS + f"the key '{'k' * 37}...'"),
-        (
-            f"```sql\n{ONE}\n```\n```sql\nSELECT 2\n```",
-            "2 different statements were written; write one SELECT",
-        ),
-        ("```\nSELECT 1\n```\n~~~\nSELECT 2\n~~~", "2 different statements were written; write one SELECT"),
-        ('{"sql": "SELECT 1"', "its JSON cannot be read; write one SELECT, and nothing around it"),
-        ('{"sql": "SELECT 1"}\nDone.', "its JSON cannot be read; write one SELECT, and nothing around it"),
-        ("{" * 5, "its JSON cannot be read; write one SELECT, and nothing around it"),
+        ({5: ONE}, 'no SQL was written; write {"sql": "SELECT ..."}, got the key \'5\''),
         ('{"a":' * 100_000, "its JSON cannot be read; write one SELECT, and nothing around it"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import gzip
 import json
 import threading
@@ -49,7 +50,9 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     without_environment(monkeypatch)
 
 
+@functools.cache
 def bomb(pack: Callable[[bytes], bytes]) -> bytes:
+    """A packed answer of 80 MB: packed once for all tests."""
     return pack(b'{"error": {"message": "' + b"x" * 80_000_000 + b'"}}')
 
 

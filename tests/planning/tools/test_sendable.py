@@ -12,7 +12,6 @@ from tool_entries import piped, raising, returning, safely, through
 from planning.tools import (
     BaseTool,
     Tool,
-    Toolbox,
     ToolError,
     ToolResult,
     ToolValidationError,
@@ -71,14 +70,6 @@ def test_the_other_entries_are_bounded_as_well(session: Session) -> None:
     result = through("call", raising(UserInputNeeded(FLOOD, FLOOD)), {}, session)
     assert result.input_request == CUT
     assert session.select_all(ToolFailed)[0].result == result
-
-
-@pytest.mark.parametrize("size", [100, 6_000])
-def test_a_refusal_is_bounded_with_its_first_words(size: int) -> None:
-    tools = [Tool(f"tool_{number}", "T.", int) for number in range(size)]
-    refused = Toolbox(tools).call("nothing_like_it_at_all")
-    assert refused.message.startswith("Refused, nothing changed. no tool is named 'nothing_like_it_at_all'; ")
-    assert len(refused.message) <= MOST
 
 
 @pytest.mark.parametrize(

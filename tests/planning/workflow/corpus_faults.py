@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 __all__ = ["BASES", "FAULTS", "LAYOUTS", "Layout", "Token", "tokens"]
@@ -18,128 +19,7 @@ LAYOUTS: dict[str, Layout] = {
     "indented": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
 }
 
-BASES: dict[str, Any] = {
-    "version 1": [
-        {
-            "step_id": "a",
-            "description": "Say \"hi\", then [go] {on} // now\n# 'so'",
-            "type": "tool",
-            "name": "search",
-            "inputs": {"q": "C:\\tmp, é", "n": [1, -2.5, 0.5], "flag": True, "none": None},
-            "outputs": ["items", "total"],
-            "depends_on": [],
-        },
-        {
-            "step_id": "b",
-            "description": "",
-            "type": "handler",
-            "name": "notify",
-            "inputs": {
-                "to": {"kind": "mail", "name": "kim"},
-                "text": "${a.output.items[0]}",
-                "tags": [["x", "y"], ["z"]],
-            },
-            "depends_on": ["a"],
-        },
-    ],
-    "version 1 with the inputs last": [
-        {
-            "step_id": "a",
-            "description": "d",
-            "type": "tool",
-            "name": "search",
-            "depends_on": [],
-            "inputs": {
-                "near": {"lat": 1, "long": {"deg": 2, "min": 3}},
-                "status": "pending",
-                "ids": ["x", "y"],
-            },
-        }
-    ],
-    "version 1 with lists last": [
-        {
-            "depends_on": [],
-            "step_id": "a",
-            "type": "tool",
-            "name": "search",
-            "description": "d",
-            "inputs": {
-                "name": {"name": "x", "type": "tool"},
-                "list": [[1, 2], [{"a": 1, "b": 2}, {"c": [3, 4]}]],
-            },
-        },
-    ],
-    **{
-        f"version 1 with {name} last": [
-            {
-                "step_id": "a",
-                "description": "d",
-                "type": "tool",
-                "name": "search",
-                "depends_on": [],
-                "inputs": inputs,
-            }
-        ]
-        for name, inputs in {
-            "nested objects": {"near": {"lat": 1, "long": 5.0}},
-            "nested lists": {"pairs": [[1, 2], [3, 4]]},
-            "a list of one": {"ids": ["x"]},
-            "an object in a list": {"all": [{"x": 1}, {"y": 2, "z": 3}]},
-            "names of fields": {"x": {"y": 1, "type": "t"}, "name": "n"},
-            "empty things": {"x": {}, "y": [], "z": [[]]},
-        }.items()
-    },
-    "version 2": {
-        "schema_version": 2,
-        "goal": "it's 5 o'clock",
-        "steps": [
-            {"step_id": "a", "description": "think"},
-            {
-                "step_id": "b",
-                "description": "ask",
-                "agent": "researcher",
-                "inputs": {"x": {"y": 1}, "owner": "kim", "goal": "z"},
-                "depends_on": ["a"],
-                "output_path": ["p", "q"],
-                "done_check": "True",
-                "skipped": False,
-            },
-            {"step_id": "c", "description": "end", "depends_on": ["b", "a"], "outputs": ["o"]},
-        ],
-        "owner": "agent",
-        "can_modify": False,
-    },
-    "version 2 with the inputs last": {
-        "schema_version": 2,
-        "owner": "agent",
-        "goal": "",
-        "steps": [
-            {
-                "step_id": "b",
-                "description": "ask",
-                "type": "tool",
-                "name": "fetch",
-                "inputs": {
-                    "one": {"two": {"three": 3, "four": 4}},
-                    "skipped": True,
-                    "outputs": ["o", ["p", ["q", "r"]]],
-                },
-            }
-        ],
-    },
-    "the older form": {
-        "goal": "g",
-        "steps": [
-            {
-                "step_id": 1,
-                "description": "d",
-                "tool": "fetch",
-                "parameters": {"a": [1, 2], "b": {"c": "d", "tool": "e"}},
-            },
-            {"step_id": 2, "description": "d", "dependencies": [1], "agent": None, "status": "pending"},
-        ],
-    },
-}
+BASES: dict[str, Any] = json.loads(Path(__file__).with_name("broken_plans.json").read_text())
 """Plans whose inputs are as easily taken for something else as can be."""
 
 

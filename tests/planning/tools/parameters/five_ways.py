@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import enum
+import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import attrs
@@ -152,100 +154,8 @@ GOOD: dict[str, Any] = {
     "note": "x",
 }
 
-FIELDS = "name, count, ratio, loud, mode, colour, day, tags, part, parts, note"
-A_COUNT = "an integer of at least 1 and at most 9"
-A_PART = "an object with title, size"
-
 # What is sent in place of a good value -> every problem that it is, in the order of the fields.
-WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "a misspelt field": ({"nmae": 1}, ["nmae: unknown field; did you mean name?"]),
-    "a field of nobody": ({"zzzzzz": 1}, [f"zzzzzz: unknown field; the fields are {FIELDS}"]),
-    "a number for text": ({"name": 3}, ["name: expected a string, got a number"]),
-    "null for text": ({"name": None}, ["name: expected a string, got null"]),
-    "text for a number": ({"count": "three"}, [f"count: expected {A_COUNT}, got a string"]),
-    "a broken number": ({"count": 2.5}, [f"count: expected {A_COUNT}, got a number"]),
-    "a hexadecimal number": ({"count": "0x3"}, [f"count: expected {A_COUNT}, got a string"]),
-    "a sum for a number": ({"ratio": "1+1"}, ["ratio: expected a number, got a string"]),
-    "true for a number": ({"count": True}, [f"count: expected {A_COUNT}, got a boolean"]),
-    "too little": ({"count": 0}, ["count: expected at least 1, got 0"]),
-    "too much": ({"count": 10}, ["count: expected at most 9, got 10"]),
-    "text for a ratio": ({"ratio": "x"}, ["ratio: expected a number, got a string"]),
-    "text for yes or no": ({"loud": "maybe"}, ["loud: expected a boolean, got a string"]),
-    "yes for true": ({"loud": "yes"}, ["loud: expected a boolean, got a string"]),
-    "1 for true": ({"loud": 1}, ["loud: expected a boolean, got a number"]),
-    "no option": ({"mode": "slwo"}, ["mode: 'slwo' is unknown; send one of slow, fast"]),
-    "null for an option": (
-        {"mode": None},
-        ["mode: a value of type NoneType is unknown; send one of slow, fast"],
-    ),
-    "no member": ({"colour": "blue"}, ["colour: 'blue' is unknown; send one of red, green"]),
-    "a list for a member": (
-        {"colour": ["red"]},
-        ["colour: a value of type list is unknown; send one of red, green"],
-    ),
-    "no day": ({"day": "tomorrow"}, ["day: expected a date such as 2026-01-31, got a string"]),
-    "a day that was not": ({"day": "2026-02-30"}, ["day: expected a date such as 2026-01-31, got a string"]),
-    "midnight for a day": (
-        {"day": "2026-01-31T00:00:00"},
-        ["day: expected a date such as 2026-01-31, got a string"],
-    ),
-    "a number for a day": ({"day": 4}, ["day: expected a date such as 2026-01-31, got a number"]),
-    "text for an array": ({"tags": "a"}, ["tags: expected an array, got a string"]),
-    "wrong items": (
-        {"tags": ["a", 1, None]},
-        ["tags[1]: expected a string, got a number", "tags[2]: expected a string, got null"],
-    ),
-    "a number for a record": ({"part": 3}, [f"part: expected {A_PART}, got a number"]),
-    "an empty record": ({"part": {}}, ["part.title: missing; send a string"]),
-    "a misspelt inner field": (
-        {"part": {"titel": "x"}},
-        ["part.title: missing; send a string", "part.titel: unknown field; did you mean title?"],
-    ),
-    "a wrong inner field": (
-        {"part": {"title": "x", "size": "big"}},
-        ["part.size: expected an integer, got a string"],
-    ),
-    "a record for records": ({"parts": {"title": "x"}}, ["parts: expected an array, got an object"]),
-    "wrong records": (
-        {"parts": [{"title": "x"}, {"title": 1}, {}, 5, {"title": "x", "sise": 1}]},
-        [
-            "parts[1].title: expected a string, got a number",
-            "parts[2].title: missing; send a string",
-            f"parts[3]: expected {A_PART}, got a number",
-            "parts[4].sise: unknown field; did you mean size?",
-        ],
-    ),
-    "an array for optional text": ({"note": ["x"]}, ["note: expected a string, got an array"]),
-    "everything at once": (
-        {
-            "nmae": "x",
-            "count": 99,
-            "ratio": "x",
-            "loud": [],
-            "mode": "?",
-            "colour": "?",
-            "day": "?",
-            "tags": [1],
-            "part": {"title": "x", "size": "?"},
-            "parts": [{"titel": "?"}],
-            "note": {},
-        },
-        [
-            "count: expected at most 9, got 99",
-            "ratio: expected a number, got a string",
-            "loud: expected a boolean, got an array",
-            "mode: '?' is unknown; send one of slow, fast",
-            "colour: '?' is unknown; send one of red, green",
-            "day: expected a date such as 2026-01-31, got a string",
-            "tags[0]: expected a string, got a number",
-            "part.size: expected an integer, got a string",
-            "parts[0].title: missing; send a string",
-            "parts[0].titel: unknown field; did you mean title?",
-            "note: expected a string, got an object",
-            "nmae: unknown field; did you mean name?",
-        ],
-    ),
-}
+WRONG: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("wrong_arguments.json").read_text())
 
 
 def decode(kind: Any, arguments: object, diagnose: Any = None, *, is_private: bool = False) -> Any:

@@ -31,7 +31,7 @@ OWN_WORDS = {
 @each_way
 @each_wrong
 def test_the_same_mistake_is_the_same_list_of_problems(way: str, case: str) -> None:
-    changes, expected = WRONG[case]
+    changes, expected = WRONG[case]["sent"], WRONG[case]["problems"]
     if way == "pydantic" and case in CONVERTED:
         value = plain(decode(WAYS[way], {**GOOD, **changes}))
         assert {name: value[name] for name in changes} == CONVERTED[case]
@@ -197,7 +197,7 @@ def traces(error: BaseException) -> str:
 @each_wrong
 @pytest.mark.parametrize("as_text", [False, True], ids=["mapping", "text"])
 def test_private_arguments_are_in_no_trace_of_a_refusal(way: str, case: str, as_text: bool) -> None:
-    changes, _ = WRONG[case]
+    changes = WRONG[case]["sent"]
     arguments = planted({**GOOD, **changes})
     with pytest.raises(ToolValidationError) as caught:
         decode(WAYS[way], json.dumps(arguments) if as_text else arguments, is_private=True)

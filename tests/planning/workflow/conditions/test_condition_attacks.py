@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
+from pathlib import Path
+from typing import Any
 
 import pytest
-from condition_attacks import ATTACKS
 from condition_canaries import canary, hostile_memory, shape
 from syrupy.assertion import SnapshotAssertion
 
 from planning.workflow.conditions import ConditionInvalid, is_done
+
+
+def whole(written: Any) -> str:
+    """An attack as the corpus writes it: a text, or a list of texts and of pairs of a text and a count."""
+    if isinstance(written, str):
+        return written
+    return "".join(part if isinstance(part, str) else part[0] * part[1] for part in written)
+
+
+ATTACKS: dict[str, list[str]] = {
+    kind: [whole(written) for written in attacks]
+    for kind, attacks in json.loads(Path(__file__).with_name("attacks.json").read_text()).items()
+}
+"""Conditions that want more than to look at the memory, by what they try."""
 
 ALL = [attack for attacks in ATTACKS.values() for attack in attacks]
 MOST_CALLS = 500_000

@@ -63,7 +63,7 @@ def complete(state: Mapping[str, Any]) -> AgentState:
 
 
 def _problem(state: Mapping[str, Any]) -> str | None:
-    """Why there is no answer; None if there is one."""
+    """The reason for a missing answer; None when the question was answered."""
     result, verdict = state.get("execution_result"), state.get("validation_result")
     if result is None:
         return state.get("error") or _NO_RESULT.format(_decisions(state))

@@ -61,7 +61,7 @@ class OpenAIChat:
 
         Raises:
             ValueError: An argument has the wrong form.
-            ToolError: There is no API key, or it has characters that no key has.
+            ToolError: The API key is missing, or has characters that a key cannot have.
             ImportError: The ``openai`` client is not installed.
         """
         self._server = _server(base_url or os.environ.get("OPENAI_BASE_URL"))
@@ -114,7 +114,7 @@ class OpenAIChat:
             The model's answer: a statement, bare or fenced, or JSON with a question to the user.
 
         Raises:
-            ToolError: There is no answer; see ``complete``.
+            ToolError: The server gave no usable answer; see ``complete``.
         """
         return self.complete(prompt_messages(question, schema, attempts, self._dialect or dialect))
 
@@ -155,7 +155,7 @@ class OpenAIChat:
     # Asking
 
     async def _answer(self, messages: list[dict[str, str]]) -> Answer | ToolError:
-        """The server's answer with any status, or why there is none in time."""
+        """The server's answer with any status, or the reason why none came in time."""
         heard = Answers()
         openai = self._openai
         try:

@@ -298,7 +298,7 @@ class SqlDatabase:
         """Ask a worker process.
 
         Raises:
-            _Unanswered: There is no answer.
+            _Unanswered: The worker did not answer.
         """
         if seconds <= 0:
             raise _Unanswered("timeout")

@@ -23,12 +23,22 @@ import typing_extensions
 from session.errors import SnapshotError, shown
 from session.strict_json import read_json
 
-__all__ = ["Place", "Reader", "encode", "require_plain", "type_name"]
+__all__ = [
+    "AS_TEXT",
+    "Field",
+    "Place",
+    "Reader",
+    "encode",
+    "fields_of",
+    "is_record",
+    "require_plain",
+    "type_name",
+]
 
 Place = str | tuple["Place", str | int]
 """Where a value is: a name, or the place around it and the key or index in that; spelled in messages only."""
 
-_AS_TEXT: dict[type, Callable[[str], Any]] = {
+AS_TEXT: dict[type, Callable[[str], Any]] = {
     datetime: datetime.fromisoformat,
     date: date.fromisoformat,
     time: time.fromisoformat,
@@ -69,7 +79,7 @@ def require_plain(kind: type) -> None:
     Raises:
         SnapshotError: It is neither a dataclass, an attrs class, an enum, a TypedDict nor a plain type.
     """
-    if kind in {*_AS_IT_IS, *_AS_TEXT, tuple, list, dict, set, frozenset} or issubclass(kind, Enum):
+    if kind in {*_AS_IT_IS, *AS_TEXT, tuple, list, dict, set, frozenset} or issubclass(kind, Enum):
         return
     builder = next(base for base in kind.__mro__ if "__init__" in vars(base))
     is_built = not vars(builder).keys().isdisjoint({"__dataclass_fields__", "__attrs_attrs__"})
@@ -92,7 +102,7 @@ def encode(value: Any, place: Place) -> Any:
         raise SnapshotError(f"{_spell_place(place)}: {value} has no JSON form")
     if isinstance(value, _AS_IT_IS):
         return value
-    if isinstance(value, tuple(_AS_TEXT)):
+    if isinstance(value, tuple(AS_TEXT)):
         return value.isoformat() if isinstance(value, (date, time)) else str(value)
     if isinstance(value, (tuple, list)):
         return [encode(item, (place, index)) for index, item in enumerate(value)]
@@ -102,8 +112,8 @@ def encode(value: Any, place: Place) -> Any:
     if isinstance(value, Mapping):
         return _encode_mapping(value, place)
     kind: type = type(value)
-    if _is_record(kind):
-        items = ((name, field.written, getattr(value, name)) for name, field in _fields(kind)[0].items())
+    if is_record(kind):
+        items = ((name, field.written, getattr(value, name)) for name, field in fields_of(kind)[0].items())
         return {
             name: encode(item if written is None else written(item), (place, name))
             for name, written, item in items
@@ -198,7 +208,7 @@ class Reader:
             return self._decode_items(data, hint, target, place)
         if isinstance(data, dict) and target in {dict, Mapping}:
             return self._decode_mapping(data, hint, place)
-        if isinstance(target, type) and _is_record(target):
+        if isinstance(target, type) and is_record(target):
             return self._decode_record(data, target, place)
         value = _decode_atom(data, target, get_args(hint))
         if value is _MISMATCH:
@@ -274,7 +284,7 @@ class Reader:
             return key
 
     def _decode_record(self, data: Any, kind: type, place: Place) -> Any:
-        fields, required = _fields(kind)
+        fields, required = fields_of(kind)
         if not isinstance(data, dict) or not required <= data.keys() <= fields.keys():
             expected = ", ".join(fields) or "no fields"
             raise SnapshotError(f"{_spell_place(place)}: expected an object with {expected}")
@@ -302,8 +312,8 @@ def _decode_atom(data: Any, target: Any, options: tuple[Any, ...]) -> Any:
     try:
         if target is float:
             return float(data)
-        if isinstance(data, str) and target in _AS_TEXT:
-            return _AS_TEXT[target](data)
+        if isinstance(data, str) and target in AS_TEXT:
+            return AS_TEXT[target](data)
         if isinstance(target, type) and issubclass(target, Enum):
             return target(data)
     except (ValueError, TypeError, ArithmeticError):
@@ -311,12 +321,13 @@ def _decode_atom(data: Any, target: Any, options: tuple[Any, ...]) -> Any:
     return _MISMATCH
 
 
-def _is_record(kind: type) -> bool:
+def is_record(kind: type) -> bool:
+    """Whether values of a class have fields that are written: a dataclass, an attrs class, a TypedDict."""
     return dataclasses.is_dataclass(kind) or attrs.has(kind) or typing_extensions.is_typeddict(kind)
 
 
 @attrs.frozen
-class _Field:
+class Field:
     """A field of a record.
 
     Attributes:
@@ -324,26 +335,32 @@ class _Field:
         argument: The constructor's argument for it.
         written: Makes of its value the one to write: the ``snapshot`` of the field's metadata, if there
             is one. A record with such a field compares by what is written, or does not read back equal.
+        default: The value that it has when it is not given; ``...`` where it must be, or is made anew.
+        is_stored: Whether a store keeps it: not where the field's metadata has a ``stored`` that is False.
     """
 
     hint: Any
     argument: str
     written: Callable[[Any], Any] | None = None
+    default: Any = ...
+    is_stored: bool = True
 
 
 @lru_cache(maxsize=256)
-def _fields(kind: Any) -> tuple[dict[str, _Field], AbstractSet[str]]:
+def fields_of(kind: Any) -> tuple[dict[str, Field], AbstractSet[str]]:
     """The fields that a record is made from, by name, in order; and the names of those that it must have."""
     hints = typing_extensions.get_type_hints(kind, include_extras=True)
     if typing_extensions.is_typeddict(kind):
         declared = kind.__required_keys__
         required = {name for name in hints if _is_required(hints[name], by_default=name in declared)}
-        return {name: _Field(hint, name) for name, hint in hints.items()}, required
+        return {name: Field(hint, name) for name, hint in hints.items()}, required
     fields = {
-        field.name: _Field(
+        field.name: Field(
             hints.get(field.name, Any),
             getattr(field, "alias", None) or field.name,
             field.metadata.get("snapshot"),
+            field.default if field.default is None else ...,
+            field.metadata.get("stored", True),
         )
         for field in (attrs.fields(kind) if attrs.has(kind) else dataclasses.fields(kind))
         if field.init

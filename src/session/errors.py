@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 __all__ = [
     "IdentityError",
     "ReducerError",
     "SessionBusyError",
     "SessionError",
     "SnapshotError",
+    "StaleVersion",
+    "StoreError",
     "TransactionError",
     "VersionError",
     "shown",
@@ -49,6 +53,31 @@ class SnapshotError(SessionError, ValueError):
 
     def __init__(self, message: str) -> None:
         super().__init__(_cut(message, _MOST_MESSAGE))
+
+
+class StoreError(SessionError):
+    """A store did not take a change, or does not hold what a session needs; the text says what to do.
+
+    Attributes:
+        outcome: ``refused``: nothing has changed. ``unknown``: the answer to a commit was lost, and the store
+            could not be asked whether it has the change.
+        version: The version that is damaged or cannot be read, where it is one.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        outcome: Literal["refused", "unknown"] = "refused",
+        version: int | None = None,
+    ) -> None:
+        super().__init__(_cut(message, _MOST_MESSAGE))
+        self.outcome = outcome
+        self.version = version
+
+
+class StaleVersion(StoreError):
+    """Another writer has appended since the version that a change was made for."""
 
 
 def shown(value: object) -> str:

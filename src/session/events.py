@@ -105,8 +105,12 @@ class SessionEvent:
         actor: Who caused it, such as the agent's name; None when it is not known.
     """
 
-    session_id: SessionId | None = attrs.field(default=None, converter=_receiver)
-    _event_id: UUID | _Undrawn = attrs.field(alias="event_id", factory=_Undrawn, eq=_drawn, repr=False)
+    session_id: SessionId | None = attrs.field(
+        default=None, converter=_receiver, metadata={"snapshot": str}
+    )
+    _event_id: UUID | _Undrawn = attrs.field(
+        alias="event_id", factory=_Undrawn, eq=_drawn, repr=False, metadata={"snapshot": _drawn}
+    )
     created_at: datetime = attrs.field(factory=partial(datetime.now, UTC))
     call_id: str | None = attrs.field(default=None, repr=False)
     actor: str | None = attrs.field(default=None, repr=False)

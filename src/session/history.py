@@ -70,10 +70,13 @@ class Restored:
 
     _state: Mapping[type, Slice] = attrs.field(repr=False, eq=False, alias="state")
 
-    def over(self, slices: Slices) -> Slices:
-        """The restored slices, with the event logs of these."""
-        logs = {kind: slice_ for kind, slice_ in slices.items() if is_log(kind)}
-        return {**self._state, **logs}
+    def over(self, slices: Slices, stays: Callable[[type], bool]) -> Slices:
+        """The restored slices, with those of these that are never taken back."""
+        return {**self._state, **{kind: slice_ for kind, slice_ in slices.items() if stays(kind)}}
+
+    def items(self) -> list[tuple[type, tuple[Any, ...]]]:
+        """The restored slices with their items."""
+        return [(kind, items_of(slice_)) for kind, slice_ in self._state.items()]
 
 
 @attrs.frozen

@@ -8,17 +8,8 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from session.bus import (
-    EventBus,
-    HandlerFailure,
-    InProcessEventBus,
-    PublishResult,
-    hearing,
-    listen,
-    log_failure,
-    require_function,
-    require_receiver,
-)
+from session.bus import EventBus, InProcessEventBus, PublishResult, require_function
+from session.delivery import delivery_of
 from session.errors import IdentityError, SessionBusyError, SnapshotError, shown
 from session.events import SessionEvent, SessionId, addressed, session_id_of
 from session.history import (
@@ -34,15 +25,19 @@ from session.history import (
     is_log,
     last_version,
 )
+from session.kept import Kept
 from session.reducers import Reducer, check_limit
+from session.routes import Route
 from session.slices import items_of
 from session.snapshot import Snapshot
-from session.state import Route, State
+from session.state import State, opened
+from session.stores.base import Store
 from session.transaction import Transaction
 
 __all__ = ["Session"]
 
 S = TypeVar("S")
+T = TypeVar("T")
 
 
 class Session:
@@ -65,8 +60,9 @@ class Session:
         created_at: datetime | None = None,
         tags: Mapping[str, str] | None = None,
         history: int | None = None,
+        store: Store | None = None,
     ) -> None:
-        """Open a session.
+        """Open a session: a new one, or one that a store has.
 
         Args:
             bus: Where its events travel; a new bus by default. Sessions may share one.
@@ -74,13 +70,17 @@ class Session:
             session_id: Its identity, a UUID or a name; a random UUID by default.
             created_at: When it began, with a time zone; now by default.
             tags: Words to find it by.
-            history: How many events of each type its logs keep, and how many changes; all by default.
+            history: How many events of each type its logs keep, and how many changes are kept in memory; all
+                by default. A store keeps every change.
+            store: Where its changes are kept; in memory alone by default. Sessions of one store and one
+                identity share their state. ``created_at`` and ``tags`` are those with which it began.
 
         Raises:
             IdentityError: ``session_id`` is not a name of 1 to 128 ASCII letters, digits and ``._-:``,
                 or belongs to the parent or to one of its parents.
             ValueError: ``created_at`` has no time zone, or ``history`` is under 1.
             TypeError: A tag is not a string, or an argument is of another type.
+            StoreError: The store cannot be read.
         """
         if created_at is not None and created_at.utcoffset() is None:
             raise ValueError("created_at must carry a time zone: use datetime.now(UTC)")
@@ -90,31 +90,49 @@ class Session:
             raise TypeError(f"tags must be text, got {shown(tags)}")
         identity = uuid4() if session_id is None else session_id_of(session_id)
         _check_parent(parent, self, identity)
-        self._bus: EventBus = InProcessEventBus() if bus is None else bus
+        began = datetime.now(UTC) if created_at is None else created_at
+        if store is None:
+            state = State(identity, Kept(history))
+        else:
+            state = opened(store, identity, began, tags, history)
+            began, tags = state.began()
+        self._begin(InProcessEventBus() if bus is None else bus, parent, state, began, tags)
+
+    def _begin(
+        self,
+        bus: EventBus,
+        parent: Session | None,
+        state: State,
+        created_at: datetime,
+        tags: Mapping[str, str],
+    ) -> None:
         self._parent = parent
         self._children: tuple[Session, ...] = ()
-        self._session_id = identity
-        self._created_at = datetime.now(UTC) if created_at is None else created_at
-        self._tags = MappingProxyType(tags)
-        self._delivering: SessionEvent | None = None
-        self._state = State(self._session_id, history, hearing(self._bus))
-        self._close = listen(self._bus, self, identity, Session._hear)
+        self._created_at = created_at
+        self._tags = MappingProxyType(dict(tags))
+        self._state = state
+        self._delivery = delivery_of(state, bus, self)
         if parent is not None:
             with parent._state.lock:
                 parent._children = (*parent._children, self)
 
     def __repr__(self) -> str:
-        return f"Session({str(self._session_id)!r}, tags={dict(self._tags)!r})"
+        return f"Session({str(self._state.session_id)!r}, tags={dict(self._tags)!r})"
 
     @property
     def bus(self) -> EventBus:
         """Where its events travel."""
-        return self._bus
+        return self._delivery.bus
 
     @property
     def session_id(self) -> SessionId:
         """Its identity, a UUID or a name; events carry it."""
-        return self._session_id
+        return self._state.session_id
+
+    @property
+    def store(self) -> Store | None:
+        """Where its changes are kept; None where that is memory alone."""
+        return None if self._state.stored is None else self._state.stored.store
 
     @property
     def created_at(self) -> datetime:
@@ -139,9 +157,9 @@ class Session:
     def close(self) -> None:
         """Stop hearing the bus, and let the parent forget this session.
 
-        What the session holds can still be read and changed directly.
+        What the session holds can still be read and changed directly; its store stays open.
         """
-        self._close()
+        self._delivery.leave(self)
         if self._parent is not None:
             with self._parent._state.lock:
                 siblings = self._parent._children
@@ -181,7 +199,7 @@ class Session:
         Raises:
             VersionError: There is no such version, or changes after it are not kept any more.
         """
-        return tuple(entry.change() for entry in self._state.changes_after(after))
+        return self._state.changes_after(after)
 
     def at(self, version: int) -> PastState:
         """The slices of a version, which the selectors take: ``select_latest(session.at(3), Plan)``.
@@ -191,7 +209,7 @@ class Session:
         Raises:
             VersionError: There is no such version, or it is not kept any more.
         """
-        return PastState(self._session_id, version, self._state.slices_at(version), self._state.views)
+        return PastState(self._state.session_id, version, self._state.slices_at(version), self._state.views)
 
     def rewind(self, version: int, *, actor: str | None = None) -> int:
         """Restore the slices of a version, as a new change: nothing in the history is rewritten.
@@ -209,9 +227,7 @@ class Session:
             VersionError: There is no such version, or it is not kept any more.
         """
         with self.transaction(actor=actor) as transaction:
-            slices = self._state.slices_at(version)
-            kept = {kind: items_of(slice_) for kind, slice_ in slices.items() if not is_log(kind)}
-            transaction.restore(Rewound(kept, version=version))
+            transaction.restore(Rewound(self._state.restorable(version), version=version))
         return self.version
 
     def fork(
@@ -232,13 +248,43 @@ class Session:
             VersionError: There is no such version, or it is not kept any more.
             IdentityError: ``session_id`` is this session's own, or is refused as ``Session`` refuses it.
         """
-        slices = self._state.slices if at is None else self._state.slices_at(at)
-        return self._copy(slices, session_id=session_id, tags=tags)
+        version = self.version if at is None else at
+        state, identity = self._state, self._other_id(session_id)
+        if state.stored is None:
+            slices = state.slices_at(version)
+            return self._copy(state.copy(identity, slices, version), self.bus, None, tags)
+        state.stored.fork(version, identity, self._tags if tags is None else tags)
+        fork = Session(bus=self.bus, session_id=identity, store=state.stored.store)
+        state.copy_to(fork._state)
+        return fork
+
+    def refresh(self) -> int:
+        """Take over what other processes have committed to the store.
+
+        A transaction does that by itself before it begins. After a ``StoreError`` whose outcome is ``unknown``,
+        this finds out what became of the change, and lets changes in again.
+
+        Returns:
+            The version that the session has now.
+
+        Raises:
+            StoreError: The store cannot be read.
+            TransactionError: This code is inside a transaction.
+        """
+        with self._state.lock:
+            self._state.refresh()
+            Transaction(self._state, self._delivery).deliver((), ())
+        return self.version
 
     # Changing
 
     def register_reducer(
-        self, event_type: type[Any], reducer: Reducer, slice_type: type[Any] | None = None
+        self,
+        event_type: type[Any],
+        reducer: Reducer,
+        slice_type: type[Any] | None = None,
+        *,
+        is_private: bool = False,
     ) -> None:
         """Let ``reducer`` answer every event or value of exactly ``event_type``.
 
@@ -249,6 +295,8 @@ class Session:
             event_type: The type that it answers.
             reducer: ``(slice, event) -> slice``, pure; both are tuples.
             slice_type: The type of the slice's items; ``event_type`` by default.
+            is_private: Whether the slice has no past: neither it nor what it is made of is in the history, in
+                a snapshot or in a store, and ``at`` and ``rewind`` leave it as it is.
 
         Raises:
             TypeError: A type is not a class, or the reducer cannot be called or is a coroutine function.
@@ -258,7 +306,21 @@ class Session:
         for kind in (event_type, kept):
             _require_class(kind)
         require_function("reducer", reducer, "it would never be awaited")
-        self._state.add_route(event_type, Route(reducer, kept))
+        self._state.add_route(event_type, Route(reducer, kept, is_private))
+
+    def register_types(self, *types: type[Any]) -> None:
+        """Let a store build values of these classes, which no registered reducer names.
+
+        A store builds values of registered types alone: those of reducers and slices, those that the hints of
+        their fields name, and these.
+
+        Raises:
+            TypeError: One is not a class.
+        """
+        for kind in types:
+            _require_class(kind)
+        if self._state.stored is not None:
+            self._state.stored.records.learn(types)
 
     def register_view(self, slice_type: type[Any], view: View) -> None:
         """Let ``view`` make a slice out of others each time that it is read.
@@ -313,7 +375,7 @@ class Session:
             actor: Who makes the change, for the history; what the events say when omitted.
             call_id: The id of the call, likewise.
         """
-        return Transaction(self._state, self._deliver, actor, call_id)
+        return Transaction(self._state, self._delivery, actor, call_id)
 
     def dispatch(self, value: object) -> None:
         """Reduce a value without an event.
@@ -322,7 +384,7 @@ class Session:
             ReducerError: A reducer returned something other than a tuple.
             Exception: Whatever a reducer raises. The session stays as it was.
         """
-        with Transaction(self._state, self._deliver) as transaction:
+        with Transaction(self._state, self._delivery) as transaction:
             transaction.dispatch(value)
 
     def publish(self, event: SessionEvent) -> PublishResult:
@@ -338,10 +400,10 @@ class Session:
         Raises:
             Exception: Whatever a reducer raises. The session is unchanged, and nothing is published.
         """
-        event = addressed(event, self._session_id)
-        if event.session_id != self._session_id:
-            return self._bus.publish(event)
-        transaction = Transaction(self._state, self._deliver)
+        event = addressed(event, self._state.session_id)
+        if event.session_id != self._state.session_id:
+            return self._delivery.bus.publish(event)
+        transaction = Transaction(self._state, self._delivery)
         with transaction:
             transaction.publish(event)
         return transaction.published or PublishResult(event)
@@ -355,11 +417,24 @@ class Session:
         Raises:
             Exception: Whatever a reducer raises, when the event is published now.
         """
-        event = addressed(event, self._session_id)
+        event = addressed(event, self._state.session_id)
         try:
             self.publish(event)
         except SessionBusyError:
             self._state.deferred.append(event)
+
+    async def off_loop(self, function: Callable[[], T]) -> T:
+        """Call a function that changes this session, without holding the event loop for its store.
+
+        In a stored session it runs in the session's worker thread: one after the other, with the context
+        variables of the caller. In a session in memory it runs here, at once.
+
+        Raises:
+            Exception: Whatever the function raises.
+        """
+        if self._state.stored is None:
+            return function()
+        return await self._state.stored.off_loop(function)
 
     def require_free(self) -> None:
         """Refuse before something is done whose event could not be published when it is done.
@@ -374,10 +449,9 @@ class Session:
 
     def snapshot(self) -> Snapshot:
         """The state of this moment: every slice but the event logs."""
-        slices = self._state.visible()
         return Snapshot(
-            slices={kind: slices[kind] for kind in slices if not is_log(kind)},
-            session_id=self._session_id,
+            slices=self._state.kept(),
+            session_id=self._state.session_id,
             tags=dict(self._tags),
         )
 
@@ -391,7 +465,7 @@ class Session:
         """
         if not isinstance(snapshot, Snapshot):
             raise SnapshotError(f"rollback takes a Snapshot, got {type(snapshot).__name__}")
-        with Transaction(self._state, self._deliver) as transaction:
+        with Transaction(self._state, self._delivery) as transaction:
             state = {kind: items_of(slice_) for kind, slice_ in snapshot._slices.items() if not is_log(kind)}
             transaction.restore(
                 RolledBack(state, session_id=snapshot.session_id, created_at=snapshot.created_at)
@@ -402,7 +476,7 @@ class Session:
 
         The logs record what happened, which a reset does not undo, just as a rollback does not.
         """
-        with Transaction(self._state, self._deliver) as transaction:
+        with Transaction(self._state, self._delivery) as transaction:
             transaction.restore(Reset({}))
 
     def clone(
@@ -425,49 +499,28 @@ class Session:
             IdentityError: ``session_id`` is this session's own, two sessions would answer to it; or
                 it is refused as ``Session`` refuses it.
         """
-        return self._copy(self._state.slices, bus=bus, parent=parent, session_id=session_id, tags=tags)
+        slices = self._state.slices if self.store is None else {**self._state.slices, **self._state.kept()}
+        state = self._state.copy(self._other_id(session_id), slices)
+        return self._copy(state, self.bus if bus is None else bus, parent, tags)
+
+    def _other_id(self, given: SessionId | None) -> SessionId:
+        """The identity of a copy.
+
+        Raises:
+            IdentityError: It is this session's own.
+        """
+        identity = uuid4() if given is None else session_id_of(given)
+        if identity == self._state.session_id:
+            raise IdentityError("a copy cannot have this session's id: omit session_id")
+        return identity
 
     def _copy(
-        self,
-        slices: Slices,
-        *,
-        bus: EventBus | None = None,
-        parent: Session | None = None,
-        session_id: SessionId | None = None,
-        tags: Mapping[str, str] | None = None,
+        self, state: State, bus: EventBus, parent: Session | None, tags: Mapping[str, str] | None
     ) -> Session:
-        if session_id is not None and session_id_of(session_id) == self._session_id:
-            raise IdentityError("a copy cannot have this session's id: omit session_id")
-        copy = Session(
-            bus=self._bus if bus is None else bus,
-            parent=parent,
-            session_id=session_id,
-            tags=self._tags if tags is None else tags,
-        )
-        copy._state = self._state.copy(copy.session_id, slices, hearing(copy._bus))
+        copy = Session.__new__(Session)
+        _check_parent(parent, copy, state.session_id)
+        copy._begin(bus, parent, state, datetime.now(UTC), self._tags if tags is None else dict(tags))
         return copy
-
-    # The bus
-
-    def _deliver(self, event: Any) -> PublishResult:
-        """Publish what this session has reduced already."""
-        self._delivering = event
-        try:
-            return self._bus.publish(event)
-        except Exception as error:  # noqa: BLE001 - what is committed stays: a bus cannot undo it
-            log_failure(__name__, "bus_failed", event, error, self._bus.publish)
-            return PublishResult(event, (self._bus.publish,), (HandlerFailure(self._bus.publish, error),))
-        finally:
-            self._delivering = None
-
-    def _hear(self, event: SessionEvent) -> None:
-        """Reduce an event of this session that other code published on the bus."""
-        if event is self._delivering:
-            return
-        require_receiver(event)
-        if event.session_id == self._session_id:
-            with Transaction(self._state, self._deliver) as transaction:
-                transaction.reduce(event)
 
 
 def _check_parent(parent: Session | None, child: Session, identity: SessionId) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["Log", "Slice", "items_of", "latest_of"]
+__all__ = ["LateLog", "Log", "Slice", "items_of", "latest_of"]
 
 
 class Log:
@@ -68,6 +68,47 @@ class Log:
     def _window(buffer: Sequence[Any], start: int, stop: int) -> Log:
         log = Log.__new__(Log)
         log._buffer, log._start, log._stop, log._items = buffer, start, stop, None
+        return log
+
+
+class LateLog(Log):
+    """A log whose first entries are in a store, and are read when somebody asks for them."""
+
+    __slots__ = ("_first", "_later", "_limit")
+
+    def __init__(self, first: Callable[[], tuple[Any, ...]]) -> None:
+        """Begin with what is in the store.
+
+        Args:
+            first: Reads it; called each time that it is needed, so it remembers what it read.
+        """
+        self._first = first
+        self._later = Log(())
+        self._limit: int | None = None
+
+    @property
+    def items(self) -> tuple[Any, ...]:
+        """All entries, oldest first; read when first asked for."""
+        found = (*self._first(), *self._later.items)
+        return found if self._limit is None else found[-self._limit :]
+
+    @property
+    def latest(self) -> Any:
+        """The newest entry, or None."""
+        later = self._later.latest
+        return (self._first() or (None,))[-1] if later is None else later
+
+    def alike(self) -> LateLog:
+        """An equal log that has built no tuple."""
+        return self._grown(self._later.alike(), self._limit)
+
+    def push(self, entry: object, limit: int | None = None) -> LateLog:
+        """This log and one more entry, of which the last ``limit`` stay."""
+        return self._grown(self._later.push(entry, limit), limit)
+
+    def _grown(self, later: Log, limit: int | None) -> LateLog:
+        log = LateLog(self._first)
+        log._later, log._limit = later, limit
         return log
 
 

@@ -7,104 +7,82 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from threading import get_ident
 from typing import Any
+from weakref import WeakSet
 
-import attrs
-
-from session.errors import ReducerError, SessionBusyError, TransactionError, VersionError, shown
+from session.codec import type_name
+from session.errors import SessionBusyError, StoreError, TransactionError
 from session.events import SessionEvent, SessionId
 from session.history import (
-    REPLAYED,
     Announcement,
-    Base,
+    Change,
     Commit,
     Entry,
-    Restored,
+    Rewound,
     Slices,
     View,
     is_log,
     last_version,
-    value_of,
 )
+from session.kept import Kept, require_version
 from session.locks import ProcessLock
-from session.reducers import Append, Reducer
-from session.slices import Log, Slice, items_of, latest_of
+from session.routes import Route, Routes, routes_of
+from session.slices import Slice, items_of, latest_of
+from session.stored import Stored, StoredSlices
+from session.stores.base import Store, StoredSession
 
-__all__ = ["BUSY", "Route", "Routes", "State"]
+__all__ = ["BUSY", "State", "opened"]
 
 BUSY = "another task holds a transaction of this session open: never await inside one"
-
-
-@attrs.frozen
-class Route:
-    """Which reducer answers an event, and which slice it makes."""
-
-    reducer: Reducer
-    slice_type: type
-    is_log: bool = attrs.field(init=False, eq=False)
-
-    @is_log.default
-    def _keeps_events(self) -> bool:
-        return is_log(self.slice_type)
-
-    def apply(self, old: Slice, event: object) -> Slice:
-        """Return the next slice, the old one when the reducer gave the same tuple back."""
-        reducer = self.reducer
-        if type(reducer) is Append:
-            item = event if reducer.part is None else reducer.part(event)
-            return (Log(old) if isinstance(old, tuple) else old).push(item, reducer.limit)
-        items = old if isinstance(old, tuple) else old.items
-        reduced: object = reducer(items, event)
-        if reduced is items:
-            return old
-        if isinstance(reduced, tuple):
-            return reduced
-        name = getattr(reducer, "__qualname__", repr(reducer))
-        raise ReducerError(f"reducer {name} returned {type(reduced).__name__}; it must return a tuple")
-
-
-Routes = Mapping[type, tuple[Route, ...]]
 
 
 class State(ProcessLock):
     """A session's committed slices, the routes to its reducers, and the writers' lock.
 
     ``slices`` is replaced whole at each commit and never changed: readers need no lock, and a forked
-    child always finds a whole commit.
+    child always finds a whole commit. In a stored session it holds the slices that were asked for.
     """
 
     __slots__ = (
-        "_based_on",
-        "_entries",
-        "_registered",
+        "_resolved_for",
         "announcements",
         "deferred",
+        "deliveries",
         "delivering",
         "hears",
-        "history",
         "open",
+        "past",
+        "private",
+        "registered",
         "routes",
         "session_id",
         "slices",
+        "stored",
+        "taken",
         "undelivered",
         "views",
     )  # fmt: skip
 
-    def __init__(self, session_id: SessionId, history: int | None, hears: Callable[[type], bool]) -> None:
+    def __init__(self, session_id: SessionId, past: Kept | Stored) -> None:
         super().__init__()
         self.session_id = session_id
-        self.hears = hears
+        self.past = past
+        self.stored = past if isinstance(past, Stored) else None
+        self.hears: Callable[[type], bool] = self._is_heard
+        self.deliveries: WeakSet[Any] = WeakSet()  # to the buses of the sessions that share this
         self.announcements: tuple[Announcement, ...] = ()
-        self.history = history
         self.slices: Slices = {}
         self.open: Any = None  # the Transaction, whose module imports this one
+        self.taken: list[object] = []  # announcements of what other writers committed
         self.undelivered: deque[object] = deque()  # committed, not yet on the bus
         self.deferred: deque[SessionEvent] = deque()  # to be published when the open transaction is over
         self.delivering: int | None = None  # the thread that delivers
         self.views: dict[type, View] = {}
-        self._registered: Routes = {}
-        self._entries: list[Entry] = []  # up to the last that is among the slices
-        self._based_on: Routes | None = None  # the routes that the newest base has
+        self.private: frozenset[type] = frozenset()  # slices without a past
+        self.registered: Routes = {}
         self.routes: dict[type, tuple[Route, ...]] = {}
+        self._resolved_for: Routes | None = None
+        if self.stored is not None and self.stored.head.version:
+            self.slices = {Entry: (_taken_over(self.stored.head.version),)}
 
     def forget_other_threads(self) -> None:
         """Forget their open transaction and undelivered events; called in a forked child."""
@@ -116,19 +94,40 @@ class State(ProcessLock):
             self.delivering = None
             self.undelivered = deque()
 
-    def copy(self, session_id: SessionId, slices: Slices, hears: Callable[[type], bool]) -> State:
-        """A state with the same routes, views and announcements, with these slices, and a lock of its own."""
-        twin = State(session_id, self.history, hears)
+    def copy_to(self, twin: State) -> None:
+        """Give another state the same routes, views and announcements."""
         with self.lock:
             twin.announcements = self.announcements
-            twin._registered = self._registered
+            twin.registered = self.registered
+            twin.private = self.private
             twin.views = dict(self.views)
+            if twin.stored is not None:
+                twin.stored.records.learn(_types(self.registered))
+
+    def copy(self, session_id: SessionId, slices: Slices, version: int | None = None) -> State:
+        """A state in memory with the same routes, and a lock of its own.
+
+        Args:
+            session_id: Whose it is.
+            slices: Its slices.
+            version: With the history up to this version; that of the slices when omitted.
+        """
+        past = self.past
+        with self.lock:
+            last = last_version(slices) if version is None else version
+            entries = past.entries_until(last, self.slices) if isinstance(past, Kept) else []
+            twin = State(session_id, Kept(past.limit, entries, last - len(entries)))
+            self.copy_to(twin)
             # As tuples: a log's buffer belongs to one state and its lock.
             twin.slices = {kind: items_of(slice_) for kind, slice_ in slices.items()}
-            twin._entries = self._split(last_version(slices))[0]
         return twin
 
     # Routes
+
+    def began(self) -> tuple[datetime, Mapping[str, str]]:
+        """When a stored session began, and its tags."""
+        assert self.stored is not None  # noqa: S101 - asked of stored sessions alone; for the type checker
+        return self.stored.head.created_at, self.stored.head.tags
 
     def add_route(self, event_type: type, route: Route) -> None:
         """Add a route after those of its event type; adding it again changes nothing.
@@ -137,26 +136,35 @@ class State(ProcessLock):
             TransactionError: This code is inside a transaction.
         """
         with self.lock:
+            known = self.registered.get(event_type, ())
+            if route in known:
+                return
             if self.open is not None:
                 raise TransactionError("register reducers outside of transactions")
-            known = self._registered.get(event_type, ())
-            if route not in known:
-                self._registered = {**self._registered, event_type: (*known, route)}
-                self.routes = {}
+            self.registered = {**self.registered, event_type: (*known, route)}
+            self.routes = {}
+            if route.is_private:
+                self.private |= {route.slice_type}
+            if self.stored is not None:
+                self.stored.records.learn((event_type, route.slice_type))
 
     def find_routes(self, event_type: type) -> tuple[Route, ...]:
         """Find, and keep, the reducers that answer values of a type. The caller holds the lock."""
-        found = self.routes[event_type] = self._routes_of(event_type, self._registered)
+        found = self.routes[event_type] = routes_of(event_type, self.registered, self.past.limit)
         return found
 
-    def _routes_of(self, event_type: type, registered: Routes) -> tuple[Route, ...]:
-        """The registered routes of a type; an event that none of them keeps under its own type is logged."""
-        found = registered.get(event_type, ())
-        if issubclass(event_type, SessionEvent) and all(
-            route.slice_type is not event_type for route in found
-        ):
-            found = (*found, Route(Append(self.history), event_type))
-        return found
+    def stays(self, kind: type) -> bool:
+        """Whether a slice is never taken back: an event log, or one without a past."""
+        return is_log(kind) or kind in self.private
+
+    def attach(self, delivery: Any) -> None:
+        """Announce what is committed on a bus too."""
+        self.deliveries.add(delivery)
+        self.hears = delivery.hears if len(self.deliveries) == 1 else self._is_heard
+
+    def _is_heard(self, event_type: type) -> bool:
+        """Whether a bus of this session may have a subscriber for a type."""
+        return any(delivery.hears(event_type) for delivery in tuple(self.deliveries))
 
     # Reading
 
@@ -179,6 +187,8 @@ class State(ProcessLock):
     def items(self, slice_type: type) -> tuple[Any, ...]:
         """All items of a slice, or of a view."""
         slice_ = self.visible().get(slice_type)
+        if slice_ is None and self.stored is not None:
+            slice_ = self.resolved(slice_type)
         if slice_ is not None:
             return items_of(slice_)
         view = self.views.get(slice_type)
@@ -187,9 +197,94 @@ class State(ProcessLock):
     def latest(self, slice_type: type) -> Any:
         """The newest item of a slice, or of a view; None when there is none."""
         slice_ = (self.slices if self.open is None else self.visible()).get(slice_type)
+        if slice_ is None and self.stored is not None:
+            slice_ = self.resolved(slice_type)
         return latest_of(self.items(slice_type) if slice_ is None else slice_)
 
+    def first(self, kind: type) -> Slice:
+        """A slice that the open transaction has not seen yet, as it is before its first event."""
+        slice_ = None if self.stored is None else self.resolved(kind)
+        return () if slice_ is None else slice_
+
+    def resolved(self, kind: type) -> Slice | None:
+        """A slice that was not asked for before, read from the store; None where it has none such.
+
+        Raises:
+            StoreError: It cannot be read.
+        """
+        opened, slices = self.open, self.slices
+        version = last_version(slices)
+        if self.stored is None or not version or kind in self.private or kind in self.views:
+            return slices.get(kind)
+        if opened is not None and opened.restored is not None and opened.is_held() and not is_log(kind):
+            if isinstance(opened.restored, Rewound):
+                return self.stored.slice_at(kind, opened.restored.version, self.registered)
+            return None
+        if kind in slices:
+            return slices[kind]
+        slice_ = self.stored.slice_at(kind, version, self.registered)
+        if self.lock.acquire(blocking=False):  # a reader never waits
+            try:
+                if self.slices is slices:
+                    self.slices = {**slices, kind: slice_}
+            finally:
+                self.lock.release()
+        return slice_
+
     # Changes
+
+    def begin(self) -> None:
+        """Take the store's lock and take over what other writers committed. The caller holds the lock.
+
+        Raises:
+            StoreError: The store cannot be reached or read.
+            TransactionError: A transaction of another session of the store is open in this thread.
+        """
+        stored = self.stored
+        if stored is None:
+            return
+        head = stored.begin(self.slices)
+        try:
+            self._take_over(stored, head)
+            if self._resolved_for is not self.registered:
+                for kind in self._kinds():
+                    self.resolved(kind)
+                self._resolved_for = self.registered
+        except BaseException:
+            stored.end()
+            raise
+
+    def end(self) -> None:
+        """Let go of the store's lock."""
+        if self.stored is not None:
+            self.stored.end()
+
+    def refresh(self) -> None:
+        """Take over what other writers committed; see ``Session.refresh``. The caller holds the lock."""
+        if self.open is not None:
+            raise TransactionError("refresh outside of transactions: one has taken over what there is")
+        stored = self.stored
+        if stored is not None:
+            self._take_over(stored, stored.newest(self.slices))
+            stored.is_unsettled = False
+
+    def _take_over(self, stored: Stored, head: StoredSession) -> None:
+        version = last_version(self.slices)
+        if head.version == version:
+            return
+        for each in self.announcements:
+            self.resolved(each.slice_type)  # what it was before
+        for change in stored.take_over(version, head):
+            before = self.slices
+            after = stored.reduced(before, change, self.registered)
+            if len(after) < len(before):
+                self._resolved_for = None  # what cannot be reduced here is read when it is asked for
+            entry = _taken_over(change.version)
+            after[Entry] = (entry,)
+            self.slices = after
+            if change.slices or change.restores:
+                entry.actor, entry.call_id = change.said()
+                self.taken += self.announced(before, entry, "store")
 
     def commit(
         self, slices: Slices, parts: list[Any], actor: str | None, call_id: str | None, *, changed: bool
@@ -205,16 +300,19 @@ class State(ProcessLock):
 
         Returns:
             What is to be announced of it on the bus.
+
+        Raises:
+            StoreError: The store does not take it; then nothing has changed.
         """
         last: Any = self.slices.get(Entry)
         version = 1 if last is None else last[0].version + 1
-        entries = self._entries
-        if entries and entries[-1].version != version - 1:
-            entries.pop()  # its commit was interrupted
-        is_base = version % REPLAYED == 1 or self._based_on is not self._registered
-        base = self._base() if is_base else None
-        entry = Entry(version, parts, actor, call_id, changed, datetime.now(UTC), base)
-        entries.append(entry)
+        entry = Entry(version, parts, actor, call_id, changed, datetime.now(UTC), None)
+        past = self.past
+        if isinstance(past, Kept):
+            past.record(entry, self.slices, self.registered)
+        else:
+            past.record(entry, self.slices, slices, self.stays)
+            entry.parts = []  # they are in the store
         slices[Entry] = (entry,)
         before, self.slices = self.slices, slices
         if changed:
@@ -234,75 +332,83 @@ class State(ProcessLock):
                 made += [] if announced is None else [announced]
         return made
 
-    def changes_after(self, version: int) -> list[Entry]:
-        """The changes after a version, oldest first.
+    # History
 
-        Raises:
-            VersionError: There is no such version, or changes after it are not kept any more.
-        """
+    def changes_after(self, version: int) -> tuple[Change, ...]:
+        """The changes after a version; see ``Session.history``."""
         with self.lock:
-            return self._split(version)[1]
+            return self.past.changes_after(version, self.slices)
 
-    def slices_at(self, version: int) -> Slices:
-        """The slices of a version.
+    def slices_at(self, version: int) -> Slices | StoredSlices:
+        """The slices of a version; see ``Session.at``."""
+        past, slices = self.past, self.slices
+        stay = {kind: slices[kind] for kind in self.private if kind in slices}
+        if isinstance(past, Stored):
+            require_version(version, last_version(slices))
+            return StoredSlices(past, version, self.registered, frozenset(self.views), stay)
+        with self.lock:  # reducing again grows logs
+            found = past.slices_at(version, self.slices)
+        return {**found, **stay} if stay else found
+
+    def emptied(self) -> Slices:
+        """Every slice that is known here, empty, but for those that are never taken back."""
+        return {kind: () for kind in self._kinds() if not self.stays(kind)} if self.stored else {}
+
+    def restorable(self, version: int) -> dict[type, tuple[Any, ...]]:
+        """The slices of a version that a rewind restores, as far as they are known here.
 
         Raises:
             VersionError: There is no such version, or it is not kept any more.
+            StoreError: A slice cannot be read.
         """
-        with self.lock:  # reducing again grows logs
-            earlier, later = self._split(version)
-            if not later:
-                return self.slices
-            base, again = later[0].base, list[Entry]()
-            while base is None:
-                again.append(earlier.pop())
-                base = again[-1].base
-            slices = self._reduced(base, [part for entry in reversed(again) for part in entry.parts])
-            if version:
-                slices[Entry] = (again[0] if again else earlier[-1],)
-            return slices
+        slices = self.slices_at(version)
+        kinds = self._kinds() if isinstance(slices, StoredSlices) else slices.keys()
+        return {kind: items_of(slices.get(kind, ())) for kind in kinds if not self.stays(kind)}
 
-    def _split(self, version: int) -> tuple[list[Entry], list[Entry]]:
-        """The changes up to a version, as far as they are kept, and those after it."""
-        newest = last_version(self.slices)
-        if type(version) is not int or not 0 <= version <= newest:
-            raise VersionError(f"the session has the versions 0 to {newest}, got {shown(version)}")
-        oldest = 0 if self.history is None else max(0, newest - self.history)
-        if version < oldest:
-            raise VersionError(
-                f"version {version} is not kept any more: the session keeps its last {self.history} changes; "
-                f"ask for {oldest} or later"
+    def kept(self) -> Slices:
+        """All slices that a snapshot has.
+
+        Raises:
+            StoreError: The store has one that cannot be read here.
+        """
+        slices = self.visible()
+        if self.stored is None:
+            return {kind: slice_ for kind, slice_ in slices.items() if not self.stays(kind)}
+        kinds = [kind for kind in self._kinds() if not self.stays(kind)]
+        unknown = self.stored.names() - {type_name(kind) for kind in kinds}
+        if unknown:
+            raise StoreError(
+                f"the session has a slice that is not known here, {min(unknown)}: import its module and register"
+                " its reducers first"
             )
-        first = self._entries[0].version if self._entries else 1
-        place = version - first + 1
-        return self._entries[:place], self._entries[place : newest - first + 1]
+        return {kind: self.items(kind) for kind in kinds}
 
-    def _base(self) -> Base:
-        """The slices as they are, without the tuples that readers had built of the logs.
+    def _kinds(self) -> set[type]:
+        """The types of all slices that are known here."""
+        routed = {route.slice_type for routes in self.registered.values() for route in routes}
+        return routed | self.slices.keys()
 
-        Where the history is bounded, this is also when the oldest changes go.
-        """
-        self._based_on = self._registered
-        if self.history is not None:
-            del self._entries[: -self.history - REPLAYED]
-        kept = {
-            kind: slice_ if isinstance(slice_, tuple) else slice_.alike()
-            for kind, slice_ in self.slices.items()
-            if kind is not Entry
-        }
-        return Base(kept, self._registered)
 
-    def _reduced(self, base: Base, parts: list[Any]) -> Slices:
-        slices, last, routes = dict(base.slices), None, dict[type, tuple[Route, ...]]()
-        for part in parts:
-            if isinstance(part, Restored):
-                slices = part.over(slices)
-                continue
-            value = value_of(part)
-            for each in (part,) if value is None or value is last else (value, part):
-                if type(each) not in routes:
-                    routes[type(each)] = self._routes_of(type(each), base.routes)
-                for route in routes[type(each)]:
-                    slices[route.slice_type] = route.apply(slices.get(route.slice_type, ()), each)
-            last = part
-        return slices
+def _taken_over(version: int) -> Entry:
+    """The last change of a session, of which the store knows the rest."""
+    return Entry(version, [], None, None, True, datetime.now(UTC), None)
+
+
+def _types(registered: Routes) -> Iterable[type]:
+    for event_type, routes in registered.items():
+        yield event_type
+        for route in routes:
+            yield route.slice_type
+
+
+def opened(
+    store: Store, session_id: SessionId, created_at: datetime, tags: Mapping[str, str], limit: int | None
+) -> State:
+    """The state of a session in a store: the one that is open in this process, or a new one."""
+    with store.opening.lock:
+        known: State | None = store.states.get(str(session_id))
+        if known is None:
+            known = store.states[str(session_id)] = State(
+                session_id, Stored(store, session_id, created_at, tags, limit)
+            )
+    return known

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from threading import get_ident
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from session.bus import PublishResult, log_failure
 from session.errors import SessionBusyError, TransactionError
@@ -15,12 +15,18 @@ from session.history import Restored, Slices, value_of
 from session.slices import latest_of
 from session.state import BUSY, State
 
-__all__ = ["Transaction"]
+__all__ = ["Deliverer", "Transaction"]
 
 S = TypeVar("S")
-Deliver = Callable[[Any], PublishResult]
-
 _NOT_HERE = "the transaction is not open here: use it inside its own with block, and not inside a nested one"
+
+
+class Deliverer(Protocol):
+    """Brings what is committed to a bus; see ``session.delivery``."""
+
+    def deliver(self, event: Any, /) -> PublishResult:
+        """Publish what is reduced already."""
+        ...
 
 
 class Transaction:
@@ -32,9 +38,9 @@ class Transaction:
 
     __slots__ = (
         "_actor",
+        "_bus",
         "_call_id",
         "_changed",
-        "_deliver",
         "_dispatched",
         "_entered",
         "_events",
@@ -48,18 +54,20 @@ class Transaction:
         "_task",
         "_thread",
         "published",
+        "restored",
         "slices",
     )  # fmt: skip
 
     slices: Slices
+    restored: Restored | None  # the last that replaced the slices
     _dispatched: object
     _reducing: bool
 
     def __init__(
-        self, state: State, deliver: Deliver, actor: str | None = None, call_id: str | None = None
+        self, state: State, bus: Deliverer, actor: str | None = None, call_id: str | None = None
     ) -> None:
         self._state = state
-        self._deliver = deliver
+        self._bus = bus
         self._actor = actor
         self._call_id = call_id
         self._entered = False
@@ -79,6 +87,12 @@ class Transaction:
         if self._entered or (outer is not None and (outer._reducing or not outer.is_held())):
             lock.release()
             raise _refusal(self, outer)
+        if outer is None and state.stored is not None:
+            try:
+                state.begin()
+            except BaseException:
+                lock.release()
+                raise
         self._lock = lock
         self._entered = True
         self._outer = outer
@@ -91,6 +105,7 @@ class Transaction:
         self._thread = get_ident()
         self._task = _running_task()
         self.published: PublishResult | None = None
+        self.restored = None if outer is None else outer.restored
         self.slices = state.slices if outer is None else outer.slices
         state.open = self
         return self
@@ -98,33 +113,55 @@ class Transaction:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Commit and deliver, or discard everything; then release the lock."""
+        """Commit and deliver, or discard everything; then release the lock.
+
+        Raises:
+            StoreError: The session's store does not take the change; nothing has changed.
+        """
         state, outer = self._state, self._outer
         state.open = outer
         self._entered = False
         try:
-            if kind is None:
-                if outer is not None:
-                    outer.slices = self.slices
-                    outer._is_own = outer._is_own or self._is_own
-                    outer._dispatched = self._dispatched
-                    outer._events += self._events
-                    outer._parts += self._parts
-                    outer._changed = outer._changed or self._changed
-                    outer._has_event = outer._has_event or self._has_event
-                    outer._actor = outer._actor or self._actor
-                    outer._call_id = outer._call_id or self._call_id
-                elif self._changed or self._has_event:
-                    slices = self.slices if self._is_own else self.slices.copy()
-                    announced = state.commit(
-                        slices, self._parts, self._actor, self._call_id, changed=self._changed
-                    )
-                    if self._events or announced:
-                        self._deliver_all(announced)
-            if outer is None and state.deferred:
+            if outer is not None:
+                if kind is None:
+                    self._join(outer)
+                return
+            events, announced = self._events if kind is None else (), ()
+            try:
+                if kind is None:
+                    announced = self._commit()
+            finally:
+                if state.stored is not None:
+                    state.stored.end()
+            if events or announced or state.taken:
+                self.deliver(events, announced)
+            if state.deferred:
                 self._publish_deferred()
         finally:
             self._lock.release()
+
+    def _join(self, outer: Transaction) -> None:
+        """Make what was done here a part of the transaction around this one."""
+        outer.slices = self.slices
+        outer._is_own = outer._is_own or self._is_own
+        outer._dispatched = self._dispatched
+        outer._events += self._events
+        outer._parts += self._parts
+        outer._changed = outer._changed or self._changed
+        outer._has_event = outer._has_event or self._has_event
+        outer._actor = outer._actor or self._actor
+        outer._call_id = outer._call_id or self._call_id
+        outer.restored = outer.restored if self.restored is None else self.restored
+
+    def _commit(self) -> Iterable[object]:
+        """Make the slices visible; returns what is to be announced."""
+        state = self._state
+        if self._changed or self._has_event:
+            slices = self.slices if self._is_own else self.slices.copy()
+            return state.commit(slices, self._parts, self._actor, self._call_id, changed=self._changed)
+        if self._is_own and state.private:  # a slice without a past makes no version
+            state.slices = self.slices
+        return ()
 
     def is_held(self) -> bool:
         """Whether the running thread and asyncio task are those that opened it.
@@ -188,14 +225,17 @@ class Transaction:
             changed = self._changed
             try:
                 for route in routes:
-                    old = slices.get(route.slice_type, ())
+                    old = slices.get(route.slice_type)
+                    if old is None:
+                        old = state.first(route.slice_type)
                     slices[route.slice_type] = new = route.apply(old, event)
-                    changed = changed or (new is not old and not route.is_log)
+                    changed = changed or (new is not old and not route.stays)
             finally:
                 self._reducing = False
             self.slices, self._is_own, self._changed = slices, True, changed
         self._dispatched = event
-        self._parts.append(event)
+        if not (state.private and routes and all(route.is_private for route in routes)):
+            self._parts.append(event)
 
     def publish(self, event: SessionEvent) -> None:
         """Reduce the event now, and publish it on the bus once the transaction is committed.
@@ -241,15 +281,19 @@ class Transaction:
         """
         if self._state.open is not self or self._reducing or not self.is_held():
             raise TransactionError(_NOT_HERE)
-        self.slices, self._is_own, self._changed = restored.over(self.slices), True, True
-        self._dispatched = restored
+        self.slices = {**self._state.emptied(), **restored.over(self.slices, self._state.stays)}
+        self._is_own = self._changed = True
+        self._dispatched = self.restored = restored
         self._parts.append(restored)
 
-    def _deliver_all(self, announced: Iterable[object]) -> None:
+    def deliver(self, events: tuple[SessionEvent, ...], announced: Iterable[object]) -> None:
         """Deliver the committed events in order, and those that subscribers commit meanwhile."""
         state = self._state
         undelivered = state.undelivered
-        undelivered.extend(self._events)
+        if state.taken:
+            taken, state.taken = state.taken, []
+            undelivered.extend(taken)
+        undelivered.extend(events)
         undelivered.extend(announced)
         if state.delivering is not None:
             return  # a subscriber committed this: the delivery that is under way continues with these
@@ -257,9 +301,13 @@ class Transaction:
         try:
             while undelivered:
                 event = undelivered.popleft()
-                published = self._deliver(event)
-                if self._events and event is self._events[-1]:
+                published = self._bus.deliver(event)
+                if events and event is events[-1]:
                     self.published = published
+                if len(state.deliveries) > 1 and not isinstance(event, SessionEvent):
+                    for other in tuple(state.deliveries):
+                        if other is not self._bus:
+                            other.deliver(event)
         finally:
             state.delivering = None
 
@@ -268,7 +316,7 @@ class Transaction:
         deferred = self._state.deferred
         while deferred:
             event = deferred.popleft()
-            transaction = Transaction(self._state, self._deliver)
+            transaction = Transaction(self._state, self._bus)
             try:
                 with transaction:
                     transaction.publish(event)

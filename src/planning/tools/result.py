@@ -49,7 +49,8 @@ class ToolResult:
     Attributes:
         success: Whether the tool did what was asked.
         message: What the model reads, whether it succeeded or not.
-        value: What Python code reads: the normalised command, the plan, a tool's own result.
+        value: What Python code reads: the normalised command, the plan, a tool's own result. No store keeps
+            it: of what a store restores, it is None.
         error: What went wrong; None on success. Never the text of an exception that is no ``ToolError``.
         user_message: The message for a person instead; None if there is none.
         elapsed: How long it took, in seconds.
@@ -62,7 +63,7 @@ class ToolResult:
 
     success: bool
     message: str
-    value: Any = None
+    value: Any = attrs.field(default=None, metadata={"stored": False})
     error: str | None = None
     user_message: str | None = None
     elapsed: float = 0.0

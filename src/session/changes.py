@@ -1,0 +1,229 @@
+"""A change as the text that a store keeps, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+import attrs
+
+from session.codec import type_name
+from session.errors import StoreError, shown
+from session.events import SessionEvent, SessionId, addressed, session_id_of
+from session.history import Change, Entry, Reset, Restored, Rewound, RolledBack, value_of
+from session.records import Records
+from session.strict_json import read_json
+
+__all__ = ["ReadChange", "change_of", "read_change", "read_items", "write_change", "write_items"]
+
+FORMAT = 1
+_REWOUND, _ROLLED_BACK, _RESET, _PLAIN = "rewound", "rolled back", "reset", "plain"
+_RESTORED = frozenset({_REWOUND, _ROLLED_BACK, _RESET})
+_SAME = {"!": "same"}  # the params of a ToolInvoked are its value
+
+
+def write_change(entry: Entry, slices: Iterable[str], owner: SessionId, records: Records) -> str:
+    """A change as JSON text; what can be derived is written once.
+
+    Args:
+        entry: The change.
+        slices: The names of the slices that it replaced, without the event logs.
+        owner: The session, whose events need not name it.
+        records: Writes the values.
+
+    Raises:
+        StoreError: A value cannot be stored.
+    """
+    written: dict[str, Any] = {"id": uuid4().hex[:12], "at": entry.at.isoformat()}
+    names = list(slices)
+    if names:
+        written["slices"] = names
+    try:
+        parts = [_write_part(event, owner, records) for event in entry.change().events]
+        for name, said in (("actor", entry.actor), ("call_id", entry.call_id)):
+            if said != next((part[name] for part in parts if name in part), None):
+                written[name] = said
+        written["parts"] = parts
+        return json.dumps(written, separators=(",", ":"), allow_nan=False)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"the change cannot be stored: {error}") from error
+
+
+def write_items(items: Sequence[Any], records: Records) -> list[Any]:
+    """The items of a slice as JSON has them."""
+    return [records.write(item) for item in items]
+
+
+def read_items(kind: type, items: object, records: Records) -> tuple[Any, ...]:
+    """The items of a slice, checked by its type.
+
+    Raises:
+        StoreError: They are not items of it.
+    """
+    if not isinstance(items, list):
+        raise StoreError(f"the stored slice {kind.__qualname__} is not a list")
+    found = tuple([records.read(item) for item in items])
+    if not all(isinstance(item, kind) for item in found):
+        raise StoreError(f"the stored slice {kind.__qualname__} holds other values")
+    if hasattr(kind, "check_slice"):
+        try:
+            kind.check_slice(found)
+        except (ValueError, TypeError) as error:
+            raise StoreError(f"the stored slice {kind.__qualname__} is refused by its type: {error}") from error
+    return found
+
+
+@attrs.define
+class ReadChange:
+    """A change whose text was read, and whose values were not yet.
+
+    Attributes:
+        version: Its place in the history.
+        at: When it was committed.
+        slices: The names of the slices that it replaced.
+        parts: What was dispatched and published, as JSON has it.
+    """
+
+    version: int
+    at: datetime
+    slices: frozenset[str]
+    parts: list[dict[str, Any]]
+    size: int
+    _said: Mapping[str, Any]
+    _owner: SessionId
+    _records: Records
+    _read: dict[int, Any] = attrs.field(factory=dict)
+
+    @property
+    def restores(self) -> bool:
+        """Whether slices were replaced as a whole: by a rewind, a rollback or a reset."""
+        return any(part.get("!") in _RESTORED for part in self.parts)
+
+    def restored(self, index: int) -> Mapping[str, Any] | None:
+        """What a part restored, as JSON has it; None where it is another part."""
+        part = self.parts[index]
+        return part if part.get("!") in _RESTORED else None
+
+    def types(self, index: int) -> list[type]:
+        """The registered types of a part, and of the value that it carries."""
+        part = self.parts[index]
+        carried = part.get("value")
+        found = [self._records.type_of(part)]
+        if isinstance(carried, dict):
+            found.append(self._records.type_of(carried))
+        return [kind for kind in found if kind is not None]
+
+    def part(self, index: int, *, is_lenient: bool = False) -> Any:
+        """A value.
+
+        Raises:
+            StoreError: It cannot be read; the text names the version.
+        """
+        if index not in self._read:
+            try:
+                read = self._read_part(self.parts[index], is_lenient=is_lenient)
+            except (StoreError, ValueError, TypeError, KeyError) as error:
+                raise StoreError(f"version {self.version}: {error}", version=self.version) from error
+            except RecursionError as error:
+                message = f"version {self.version} is nested too deep to be read"
+                raise StoreError(message, version=self.version) from error
+            if is_lenient:
+                return read
+            self._read[index] = read
+        return self._read[index]
+
+    def _read_part(self, part: dict[str, Any], *, is_lenient: bool) -> Any:
+        kind = part.get("!")
+        if kind == _REWOUND:
+            return Rewound({}, version=int(part["version"]))
+        if kind == _ROLLED_BACK:
+            source, taken = session_id_of(part["session_id"]), datetime.fromisoformat(part["created_at"])
+            return RolledBack({}, session_id=source, created_at=taken)
+        if kind == _RESET:
+            return Reset({})
+        if kind == _PLAIN:
+            return self._records.read(part["is"])
+        if part.get("params") == _SAME:
+            part = {**part, "params": part["value"]}
+        read = self._records.read(part, is_lenient=is_lenient)
+        return addressed(read, self._owner) if isinstance(read, SessionEvent) else read
+
+    def change(self, *, is_lenient: bool = False) -> Change:
+        """The change as callers see it.
+
+        Args:
+            is_lenient: Whether a value of a type that is not registered is ``Unread``, and no error.
+
+        Raises:
+            StoreError: A value cannot be read.
+        """
+        events = tuple([self.part(index, is_lenient=is_lenient) for index in range(len(self.parts))])
+        return Change(self.version, self.at, events, *self.said(), bool(self.slices) or self.restores)
+
+    def said(self) -> tuple[str | None, str | None]:
+        """Who made the change, and the id of the call."""
+        actor, call_id = (
+            self._said.get(name, next((part[name] for part in self.parts if name in part), None))
+            for name in ("actor", "call_id")
+        )
+        return actor, call_id
+
+
+def read_change(text: str, version: int, owner: SessionId, records: Records) -> ReadChange:
+    """Read the text of a change.
+
+    Raises:
+        StoreError: It is not one, or has a newer format.
+    """
+    try:
+        said = read_json(text)
+        newer = said.get("format", FORMAT) != FORMAT
+        if not newer:
+            at = datetime.fromisoformat(said["at"])
+            parts, slices = said["parts"], frozenset(said.get("slices", ()))
+            if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+                raise TypeError
+            return ReadChange(version, at, slices, parts, len(text), said, owner, records)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise StoreError(f"version {version} is not a change that can be read", version=version) from error
+    raise StoreError(
+        f"version {version} is stored in format {shown(said['format'])}; this release reads {FORMAT}: use a "
+        "newer one",
+        version=version,
+    )
+
+
+def change_of(text: str, version: int, owner: SessionId, records: Records) -> Change:
+    """The change of a text; values of types that are not registered are ``Unread``."""
+    return read_change(text, version, owner, records).change(is_lenient=True)
+
+
+def _write_part(part: Any, owner: SessionId, records: Records) -> dict[str, Any]:
+    if isinstance(part, Restored):
+        return _write_restored(part, records)
+    written = records.write(part)
+    if not isinstance(written, dict):
+        return {"!": _PLAIN, "is": written}
+    if isinstance(part, SessionEvent):
+        if part.session_id == owner:
+            written.pop("session_id", None)
+        value = value_of(part)
+        if value is not None and getattr(part, "params", None) is value:
+            written["params"] = _SAME
+    return written
+
+
+def _write_restored(part: Restored, records: Records) -> dict[str, Any]:
+    if isinstance(part, Rewound):
+        return {"!": _REWOUND, "version": part.version}
+    if isinstance(part, RolledBack):
+        return {
+            "!": _ROLLED_BACK,
+            "session_id": str(part.session_id),
+            "created_at": part.created_at.isoformat(),
+            "slices": {type_name(kind): write_items(items, records) for kind, items in part.items()},
+        }
+    return {"!": _RESET}

@@ -1,0 +1,123 @@
+"""The history of a session in memory: its changes, and now and then the slices before one of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from session.errors import VersionError, shown
+from session.history import REPLAYED, Base, Change, Entry, Restored, Slices, is_log, last_version, value_of
+from session.routes import Route, Routes, routes_of
+
+__all__ = ["Kept", "require_version"]
+
+
+class Kept:
+    """The changes of a session in memory. Whoever calls a method that changes it holds the session's lock.
+
+    Attributes:
+        limit: How many changes are kept; None for all.
+    """
+
+    __slots__ = ("_based_on", "_entries", "_first", "limit")
+
+    def __init__(self, limit: int | None, entries: list[Entry] | None = None, first: int = 0) -> None:
+        """Begin a history, or go on with that of another session.
+
+        Args:
+            limit: How many changes are kept; None for all.
+            entries: The changes of the other session.
+            first: The version before them.
+        """
+        self.limit = limit
+        self._entries: list[Entry] = [] if entries is None else entries
+        self._first = first
+        self._based_on: Routes | None = None  # the routes that the newest base has
+
+    def record(self, entry: Entry, before: Slices, registered: Routes) -> None:
+        """Keep a change.
+
+        Args:
+            entry: The change; it is given a base where one is due.
+            before: The slices before it.
+            registered: The routes that made it.
+        """
+        entries = self._entries
+        if entries and entries[-1].version != entry.version - 1:
+            entries.pop()  # its commit was interrupted
+        if entry.version % REPLAYED == 1 or self._based_on is not registered:
+            entry.base = self._base(before, registered)
+        entries.append(entry)
+
+    def changes_after(self, version: int, slices: Slices) -> tuple[Change, ...]:
+        """The changes after a version; see ``Session.history``."""
+        return tuple(entry.change() for entry in self._split(version, slices)[1])
+
+    def entries_until(self, version: int, slices: Slices) -> list[Entry]:
+        """The changes up to a version, as far as they are kept."""
+        return self._split(version, slices)[0]
+
+    def slices_at(self, version: int, slices: Slices) -> Slices:
+        """The slices of a version; see ``Session.at``."""
+        earlier, later = self._split(version, slices)
+        if not later:
+            return slices
+        base, again = later[0].base, list[Entry]()
+        while base is None:
+            again.append(earlier.pop())
+            base = again[-1].base
+        found = self._reduced(base, [part for entry in reversed(again) for part in entry.parts])
+        if version:
+            found[Entry] = (again[0] if again else earlier[-1],)
+        return found
+
+    def _split(self, version: int, slices: Slices) -> tuple[list[Entry], list[Entry]]:
+        """The changes up to a version, as far as they are kept, and those after it."""
+        newest = last_version(slices)
+        require_version(version, newest)
+        first = self._entries[0].version if self._entries else self._first + 1
+        oldest = first - 1 if self.limit is None else max(first - 1, newest - self.limit)
+        if version < oldest:
+            kept = "" if self.limit is None else f": the session keeps its last {self.limit} changes"
+            raise VersionError(f"version {version} is not kept any more{kept}; ask for {oldest} or later")
+        place = version - first + 1
+        return self._entries[:place], self._entries[place : newest - first + 1]
+
+    def _base(self, slices: Slices, registered: Routes) -> Base:
+        """The slices as they are, without the tuples that readers had built of the logs.
+
+        Where the history is bounded, this is also when the oldest changes go.
+        """
+        self._based_on = registered
+        if self.limit is not None:
+            del self._entries[: -self.limit - REPLAYED]
+        kept = {
+            kind: slice_ if isinstance(slice_, tuple) else slice_.alike()
+            for kind, slice_ in slices.items()
+            if kind is not Entry
+        }
+        return Base(kept, registered)
+
+    def _reduced(self, base: Base, parts: list[Any]) -> Slices:
+        slices, last, routes = dict(base.slices), None, dict[type, tuple[Route, ...]]()
+        for part in parts:
+            if isinstance(part, Restored):
+                slices = part.over(slices, is_log)
+                continue
+            value = value_of(part)
+            for each in (part,) if value is None or value is last else (value, part):
+                if type(each) not in routes:
+                    routes[type(each)] = routes_of(type(each), base.routes, self.limit)
+                for route in routes[type(each)]:
+                    slices[route.slice_type] = route.apply(slices.get(route.slice_type, ()), each)
+            last = part
+        return slices
+
+
+def require_version(version: object, newest: int) -> None:
+    """Refuse a version that a session does not have.
+
+    Raises:
+        VersionError: It is one.
+    """
+    if type(version) is not int or not 0 <= version <= newest:
+        raise VersionError(f"the session has the versions 0 to {newest}, got {shown(version)}")

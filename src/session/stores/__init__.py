@@ -1,0 +1,22 @@
+"""Where sessions are kept: in memory, or in a file.
+
+A store deals in text alone: what the text means is the session's business. A further store is a subclass of
+``Store``.
+"""
+
+from session.errors import StaleVersion, StoreError
+from session.stores.base import Checkpoint, Store, StoredChange, StoredSession, Watch
+from session.stores.memory import MemoryStore
+from session.stores.sqlite import SqliteStore
+
+__all__ = [
+    "Checkpoint",
+    "MemoryStore",
+    "SqliteStore",
+    "StaleVersion",
+    "Store",
+    "StoreError",
+    "StoredChange",
+    "StoredSession",
+    "Watch",
+]

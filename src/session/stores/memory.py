@@ -1,0 +1,146 @@
+"""A store in memory, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Lock, RLock, get_ident
+
+import attrs
+
+from session.errors import TransactionError
+from session.events import SessionId
+from session.records import Upcasters
+from session.stores.base import (
+    NESTED,
+    Checkpoint,
+    Store,
+    StoredChange,
+    StoredSession,
+    locked,
+    no_session,
+    refuse_copy,
+    stale,
+)
+
+__all__ = ["MemoryStore"]
+
+
+@attrs.define
+class _Kept:
+    """A session in memory."""
+
+    head: StoredSession
+    changes: list[StoredChange] = attrs.field(factory=list)
+    checkpoints: list[Checkpoint] = attrs.field(factory=list)
+
+
+class MemoryStore(Store):
+    """Keeps sessions as long as it lives; what it keeps is the same text that a file would hold."""
+
+    def __init__(self, upcasters: Upcasters | None = None, *, timeout: float = 5.0) -> None:
+        """Begin without sessions.
+
+        Args:
+            upcasters: See ``Store``.
+            timeout: How many seconds a writer waits for another.
+        """
+        super().__init__(upcasters)
+        self._timeout = timeout
+        self._writing = Lock()
+        self._writer: int | None = None
+        self._guard = RLock()
+        self._kept: dict[str, _Kept] = {}
+        self._claims: dict[str, dict[str, int]] = {}
+
+    @contextmanager
+    def lock(self, _session_id: SessionId) -> Iterator[None]:
+        """Keep other writers away; see ``Store.lock``."""
+        if self._writer == get_ident():
+            raise TransactionError(NESTED)
+        if not self._writing.acquire(timeout=self._timeout):
+            raise locked(self._timeout)
+        self._writer = get_ident()
+        try:
+            yield
+        finally:
+            self._writer = None
+            self._writing.release()
+
+    def head(self, session_id: SessionId) -> StoredSession | None:
+        kept = self._kept.get(str(session_id))
+        return None if kept is None else kept.head
+
+    def append(
+        self,
+        head: StoredSession,
+        change: StoredChange | None,
+        *,
+        expected: int,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        with self._guard:
+            kept = self._kept.get(str(head.session_id))
+            known = 0 if kept is None else kept.head.version
+            if known != expected:
+                raise stale(expected, known)
+            if kept is None:
+                kept = self._kept[str(head.session_id)] = _Kept(head)
+            if change is not None:
+                kept.changes.append(change)
+            if checkpoint is not None:
+                kept.checkpoints.append(checkpoint)
+            kept.head = head
+
+    def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
+        return self._of(session_id).changes[max(first - 1, 0) : last]
+
+    def checkpoints(self, session_id: SessionId, last: int, most: int) -> Sequence[Checkpoint]:
+        found = [each for each in self._of(session_id).checkpoints if each.version <= last]
+        return found[::-1][:most]
+
+    def drop_checkpoints(self, session_id: SessionId) -> None:
+        self._of(session_id).checkpoints.clear()
+
+    def calls(self, session_id: SessionId, call_id: str) -> Sequence[int]:
+        return [each.version for each in self._of(session_id).changes if each.call_id == call_id]
+
+    def rewinds(self, session_id: SessionId) -> Sequence[tuple[int, int]]:
+        changes = self._of(session_id).changes
+        return [(each.version, each.rewound_to) for each in changes if each.rewound_to is not None]
+
+    def claim(self, session_id: SessionId, name: str) -> bool:
+        with self.lock(session_id), self._guard:
+            claims = self._claims.setdefault(str(session_id), {})
+            head = self.head(session_id)
+            is_new = name not in claims
+            claims.setdefault(name, 0 if head is None else head.version)
+            return is_new
+
+    def copy(self, source: SessionId, fork: StoredSession) -> None:
+        with self.lock(source), self._guard:
+            kept = self._of(source)
+            refuse_copy(kept.head, fork, self.head(fork.session_id))
+            changes = kept.changes[: fork.version]
+            checkpoints = [each for each in kept.checkpoints if each.version <= fork.version]
+            self._kept[str(fork.session_id)] = _Kept(fork, changes, checkpoints)
+            claims = self._claims.get(str(source), {})
+            self._claims[str(fork.session_id)] = {
+                name: version for name, version in claims.items() if version <= fork.version
+            }
+
+    def sessions(self) -> Sequence[StoredSession]:
+        with self._guard:
+            heads = [kept.head for kept in self._kept.values()]
+        return sorted(heads, key=lambda head: head.changed_at, reverse=True)
+
+    def delete(self, session_id: SessionId) -> bool:
+        with self.lock(session_id), self._guard:
+            self._claims.pop(str(session_id), None)
+            return self._kept.pop(str(session_id), None) is not None
+
+    def _of(self, session_id: SessionId) -> _Kept:
+        found = self._kept.get(str(session_id))
+        if found is None:
+            raise no_session(session_id)
+        return found

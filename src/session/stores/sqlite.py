@@ -1,0 +1,487 @@
+"""A store in one SQLite file: for many sessions, and several processes of one machine."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from session.errors import StoreError, TransactionError, shown
+from session.events import SessionId
+from session.locks import ProcessLock
+from session.records import Upcasters
+from session.stores.base import (
+    NESTED,
+    Checkpoint,
+    Store,
+    StoredChange,
+    StoredSession,
+    locked,
+    no_session,
+    refuse_copy,
+    stale,
+)
+
+__all__ = ["SqliteStore"]
+
+T = TypeVar("T")
+
+_APPLICATION = 0x53455353  # "SESS": what is in the file's header
+_FORMAT = 1
+_LONGEST = 100_000_000  # bytes of one text: a file cannot fill the memory
+_TABLES = {
+    "sessions": """CREATE TABLE sessions (
+    key INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    version INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    changed_at TEXT NOT NULL,
+    about TEXT NOT NULL,
+    checked BLOB NOT NULL
+)""",
+    "changes": """CREATE TABLE changes (
+    session INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    call_id TEXT,
+    rewound_to INTEGER,
+    PRIMARY KEY (session, version)
+) WITHOUT ROWID""",
+    "changes_call_id": """CREATE INDEX changes_call_id ON changes (session, call_id)
+    WHERE call_id IS NOT NULL""",
+    "changes_rewound_to": """CREATE INDEX changes_rewound_to ON changes (session, version, rewound_to)
+    WHERE rewound_to IS NOT NULL""",
+    "checkpoints": """CREATE TABLE checkpoints (
+    session INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    checked BLOB NOT NULL,
+    PRIMARY KEY (session, version)
+) WITHOUT ROWID""",
+    "claims": """CREATE TABLE claims (
+    id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    PRIMARY KEY (id, name)
+) WITHOUT ROWID""",
+}
+
+# Which files this thread writes to, so that it never waits for itself: the lock of a file is not an object's.
+_here = threading.local()
+
+
+class SqliteStore(Store):
+    """Keeps sessions in a file: WAL, so that readers never wait; one writer at a time, also across processes.
+
+    The file has the mode 0600. A network file system cannot hold it: its locks do not work there.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        upcasters: Upcasters | None = None,
+        *,
+        timeout: float = 5.0,
+        synchronous: Literal["normal", "full"] = "normal",
+    ) -> None:
+        """Open a file, or begin one.
+
+        Args:
+            path: The file.
+            upcasters: See ``Store``.
+            timeout: How many seconds a writer waits for another.
+            synchronous: ``normal``: what is committed outlives the process. ``full``: a loss of power too.
+
+        Raises:
+            StoreError: The file cannot be opened, holds something else, or has a newer format.
+            ValueError: ``timeout`` is negative, or ``synchronous`` is another word.
+        """
+        super().__init__(upcasters)
+        if synchronous not in {"normal", "full"}:
+            raise ValueError(f"synchronous must be 'normal' or 'full', got {shown(synchronous)}")
+        if not timeout >= 0:
+            raise ValueError(f"timeout must be seconds of 0 or more, got {shown(timeout)}")
+        self._path = Path(path).absolute()
+        self._timeout = float(timeout)
+        self._synchronous = synchronous
+        self._writer, self._reader = _Link(), _Link()
+        with self._reader.lock:
+            self._connect(self._reader)
+        self._file = _identity(self._path)
+
+    def __repr__(self) -> str:
+        return f"SqliteStore({str(self._path)!r})"
+
+    # Writing
+
+    @contextmanager
+    def lock(self, _session_id: SessionId) -> Iterator[None]:
+        """Keep other writers of the file away; see ``Store.lock``."""
+        files = self._files_here()
+        if self._file in files:
+            raise TransactionError(NESTED)
+        link = self._writer
+        if not link.lock.acquire(timeout=self._timeout):
+            raise locked(self._timeout)
+        try:
+            if _identity(self._path) != self._file:
+                raise StoreError(f"the file {self._path} is gone, or another is in its place: open it anew")
+            connection = self._connect(link)
+            with self._explaining():
+                connection.execute("BEGIN IMMEDIATE")
+            files.add(self._file)
+            try:
+                yield
+            finally:
+                files.discard(self._file)
+                if connection.in_transaction:
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+        finally:
+            link.lock.release()
+
+    def append(
+        self,
+        head: StoredSession,
+        change: StoredChange | None,
+        *,
+        expected: int,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        """Write a change, durably, or nothing; see ``Store.append``."""
+        if self._file not in self._files_here():
+            with self.lock(head.session_id):
+                return self.append(head, change, expected=expected, checkpoint=checkpoint)
+        connection = self._connect(self._writer)
+        if not connection.in_transaction:
+            raise TransactionError("a lock takes one change: leave it and take it again")
+        key = _key(head.session_id)
+        with self._explaining():
+            row = connection.execute("SELECT version FROM sessions WHERE key = ?", (key,)).fetchone()
+            known = 0 if row is None else row[0]
+            if known != expected:
+                raise stale(expected, known)
+            connection.execute(
+                "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", (key, *_row_of(head))
+            )
+            if change is not None:
+                connection.execute(
+                    "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)",
+                    (key, change.version, change.text, change.hash, change.call_id, change.rewound_to),
+                )
+            if checkpoint is not None:
+                connection.execute(
+                    "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)",
+                    (key, checkpoint.version, checkpoint.text, checkpoint.check),
+                )
+        self._commit(connection, head)
+        return None
+
+    def _commit(self, connection: sqlite3.Connection, head: StoredSession) -> None:
+        """Commit; where the answer is an error, look for what was committed."""
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            refusal = self._explained(error)
+            try:
+                found = self._head(connection, head.session_id)
+            except (StoreError, sqlite3.Error):
+                refusal.outcome = "unknown"
+                raise refusal from error
+            if found is None or (found.version, found.hash) != (head.version, head.hash):
+                raise refusal from error
+
+    def drop_checkpoints(self, session_id: SessionId) -> None:
+        """Forget the checkpoints of a session; see ``Store.drop_checkpoints``."""
+        self._change("DELETE FROM checkpoints WHERE session = ?", (_key(session_id),))
+
+    def claim(self, session_id: SessionId, name: str) -> bool:
+        """Record a name, durably; see ``Store.claim``."""
+        head = self.head(session_id)
+        row = (str(session_id), name, 0 if head is None else head.version)
+        return self._change("INSERT OR IGNORE INTO claims VALUES (?, ?, ?)", row) == 1
+
+    def copy(self, source: SessionId, fork: StoredSession) -> None:
+        """Begin a session with the changes of another; see ``Store.copy``."""
+        with self.lock(source), self._explaining():
+            connection = self._connect(self._writer)
+            head = self._head(connection, source)
+            if head is None:
+                raise no_session(source)
+            refuse_copy(head, fork, self._head(connection, fork.session_id))
+            old, new = _key(source), _key(fork.session_id)
+            connection.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", (new, *_row_of(fork)))
+            for table, columns in (
+                ("changes", "version, text, hash, call_id, rewound_to"),
+                ("checkpoints", "version, text, checked"),
+            ):
+                connection.execute(
+                    f"INSERT INTO {table} SELECT ?, {columns} FROM {table} WHERE session = ? AND version <= ?",  # noqa: S608 - two constants
+                    (new, old, fork.version),
+                )
+            connection.execute(
+                "INSERT INTO claims SELECT ?, name, version FROM claims WHERE id = ? AND version <= ?",
+                (str(fork.session_id), str(source), fork.version),
+            )
+            connection.execute("COMMIT")
+
+    def delete(self, session_id: SessionId) -> bool:
+        """Delete a session; see ``Store.delete``."""
+        key = _key(session_id)
+        with self.lock(session_id), self._explaining():
+            connection = self._connect(self._writer)
+            found = connection.execute("DELETE FROM sessions WHERE key = ?", (key,)).rowcount
+            connection.execute("DELETE FROM changes WHERE session = ?", (key,))
+            connection.execute("DELETE FROM checkpoints WHERE session = ?", (key,))
+            connection.execute("DELETE FROM claims WHERE id = ?", (str(session_id),))
+            connection.execute("COMMIT")
+        return bool(found)
+
+    def _change(self, statement: str, values: tuple[Any, ...]) -> int:
+        """Carry out one statement by itself; returns how many rows it changed."""
+        with self.lock(""), self._explaining():
+            connection = self._connect(self._writer)
+            count = connection.execute(statement, values).rowcount
+            connection.execute("COMMIT")
+        return count
+
+    # Reading
+
+    def head(self, session_id: SessionId) -> StoredSession | None:
+        """What there is of a session; see ``Store.head``."""
+        return self._read(lambda connection: self._head(connection, session_id))
+
+    def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
+        """The changes from a version to another; see ``Store.changes``."""
+        rows = self._select(
+            "SELECT version, text, hash, call_id, rewound_to FROM changes"
+            " WHERE session = ? AND version BETWEEN ? AND ? ORDER BY version",
+            (_key(session_id), first, last),
+        )
+        return [StoredChange(*row) for row in rows]
+
+    def checkpoints(self, session_id: SessionId, last: int, most: int) -> Sequence[Checkpoint]:
+        """The newest checkpoints up to a version; see ``Store.checkpoints``."""
+        rows = self._select(
+            "SELECT version, text, checked FROM checkpoints"
+            " WHERE session = ? AND version <= ? ORDER BY version DESC LIMIT ?",
+            (_key(session_id), last, most),
+        )
+        return [Checkpoint(*row) for row in rows]
+
+    def calls(self, session_id: SessionId, call_id: str) -> Sequence[int]:
+        """The versions that a call made; see ``Store.calls``."""
+        rows = self._select(
+            "SELECT version FROM changes WHERE session = ? AND call_id = ? ORDER BY version",
+            (_key(session_id), call_id),
+        )
+        return [version for (version,) in rows]
+
+    def rewinds(self, session_id: SessionId) -> Sequence[tuple[int, int]]:
+        """The rewinds of a session; see ``Store.rewinds``."""
+        return self._select(
+            "SELECT version, rewound_to FROM changes"
+            " WHERE session = ? AND rewound_to IS NOT NULL ORDER BY version",
+            (_key(session_id),),
+        )
+
+    def sessions(self) -> Sequence[StoredSession]:
+        """All sessions; see ``Store.sessions``."""
+        rows = self._select(
+            "SELECT id, version, hash, changed_at, about, checked FROM sessions ORDER BY changed_at DESC", ()
+        )
+        return [_session_of(row) for row in rows]
+
+    def close(self) -> None:
+        """Close the file; whoever uses the store again opens it again."""
+        for link in (self._writer, self._reader):
+            with link.lock:
+                if link.connection is not None:
+                    link.connection.close()
+                    link.connection = None
+
+    def _head(self, connection: sqlite3.Connection, session_id: SessionId) -> StoredSession | None:
+        key = _key(session_id)
+        row = connection.execute(
+            "SELECT id, version, hash, changed_at, about, checked FROM sessions WHERE key = ?", (key,)
+        ).fetchone()
+        if row is not None:
+            found = _session_of(row)
+            if found.session_id != session_id:
+                raise StoreError(f"the record of session {shown(str(session_id))} is damaged")
+            return found
+        if connection.execute("SELECT 1 FROM changes WHERE session = ? LIMIT 1", (key,)).fetchone():
+            raise StoreError(f"the record of session {shown(str(session_id))} is missing: the file is damaged")
+        return None
+
+    def _select(self, statement: str, values: tuple[Any, ...]) -> list[Any]:
+        return self._read(lambda connection: connection.execute(statement, values).fetchall())
+
+    def _read(self, read: Callable[[sqlite3.Connection], T]) -> T:
+        """Read by the connection that holds the lock, in its thread; else by the one for readers."""
+        link = self._writer if self._file in self._files_here() else self._reader
+        with link.lock, self._explaining():
+            return read(self._connect(link))
+
+    # The file
+
+    def _files_here(self) -> set[tuple[int, int]]:
+        files: set[tuple[int, int]] | None = getattr(_here, "files", None)
+        if files is None:
+            files = _here.files = set()
+        return files
+
+    def _connect(self, link: _Link) -> sqlite3.Connection:
+        """The connection of a link, opened where it is not; the caller holds its lock."""
+        if link.connection is None:
+            with self._explaining():
+                link.connection = self._opened()
+        return link.connection
+
+    def _opened(self) -> sqlite3.Connection:
+        with suppress(FileExistsError):
+            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        connection = sqlite3.connect(
+            self._path, timeout=self._timeout, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+            if not _tables(connection) and not _number(connection, "user_version"):
+                _create(connection, self._timeout)
+            _require_format(connection, self._path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """Make a StoreError of what SQLite raises."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise self._explained(error) from error
+
+    def _explained(self, error: Exception) -> StoreError:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+            return locked(self._timeout)
+        reason = _REASONS.get(code, str(error))
+        return StoreError(f"the store {self._path} cannot be used: {reason}")
+
+
+_REASONS = {
+    sqlite3.SQLITE_FULL: "there is no room left for it: make room and try again",
+    sqlite3.SQLITE_READONLY: "it is read-only: make it writable and try again",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged: restore it from a copy",
+    sqlite3.SQLITE_NOTADB: "it is not a SQLite file",
+    sqlite3.SQLITE_CANTOPEN: "the file cannot be opened: look whether its folder exists and is writable",
+    sqlite3.SQLITE_IOERR: "the disk reports an error: look whether it is full",
+    sqlite3.SQLITE_TOOBIG: f"a text is longer than {_LONGEST:,} bytes",
+}
+
+
+class _Link(ProcessLock):
+    """A connection and the lock of those who use it; a forked child opens one of its own."""
+
+    __slots__ = ("_left", "connection")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.connection: sqlite3.Connection | None = None
+        self._left: list[sqlite3.Connection | None] = []
+
+    def forget_other_threads(self) -> None:
+        """Leave the parent's connection alone: SQLite forbids even to close it here."""
+        self._left.append(self.connection)
+        self.connection = None
+
+
+def _key(session_id: SessionId) -> int:
+    """The key of a session's rows: made of its id, so that its changes are found when its record is lost."""
+    digest = blake2b(str(session_id).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def _row_of(head: StoredSession) -> tuple[Any, ...]:
+    row = (str(head.session_id), head.version, head.hash, head.changed_at.isoformat(), head.about())
+    return (*row, _check_of(row))
+
+
+def _session_of(row: tuple[Any, ...]) -> StoredSession:
+    *values, checked = row
+    if checked != _check_of(tuple(values)):
+        raise StoreError(f"the record of session {shown(str(row[0]))} is damaged")
+    return StoredSession.of(*values)
+
+
+def _check_of(row: tuple[Any, ...]) -> bytes:
+    return blake2b(repr(row).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Which file a path leads to."""
+    try:
+        found = path.stat()
+    except OSError:
+        return (0, 0)
+    return found.st_dev, found.st_ino
+
+
+def _tables(connection: sqlite3.Connection) -> dict[str, str]:
+    """What is in the file, and how it was created."""
+    rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    return dict(rows)
+
+
+def _number(connection: sqlite3.Connection, name: str) -> int:
+    found: int = connection.execute(f"PRAGMA {name}").fetchone()[0]
+    return found
+
+
+def _create(connection: sqlite3.Connection, timeout: float) -> None:
+    """Create the tables, unless another process does it first."""
+    until = time.monotonic() + timeout
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError:  # SQLite does not wait here while another process does the same
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+    connection.execute("BEGIN IMMEDIATE")
+    if not _tables(connection):
+        for statement in _TABLES.values():
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {_FORMAT}")
+    connection.execute("COMMIT")
+
+
+def _require_format(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file that is no store, or one of another format.
+
+    Raises:
+        StoreError: It is.
+    """
+    found, known = _number(connection, "user_version"), _number(connection, "application_id")
+    if known != _APPLICATION:
+        raise StoreError(f"{path} is a SQLite file, but not a store of sessions: name another")
+    if found > _FORMAT:
+        raise StoreError(
+            f"{path} has format {found}; this release reads formats up to {_FORMAT}: use a newer one"
+        )
+    if _tables(connection) != _TABLES:
+        raise StoreError(f"{path} has other tables than a store of sessions: it is damaged, or was changed")

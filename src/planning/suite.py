@@ -46,6 +46,7 @@ def register_plan(session: Session) -> None:
     for command, reducer in REDUCERS.items():
         session.register_reducer(command, reducer, Plan)
     session.register_reducer(MarkSteps, mark_steps, Plan)
+    session.register_types(ReadPlan, ToolResult)
     announce_plan(session)
 
 

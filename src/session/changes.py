@@ -72,7 +72,9 @@ def read_items(kind: type, items: object, records: Records) -> tuple[Any, ...]:
         try:
             kind.check_slice(found)
         except (ValueError, TypeError) as error:
-            raise StoreError(f"the stored slice {kind.__qualname__} is refused by its type: {error}") from error
+            raise StoreError(
+                f"the stored slice {kind.__qualname__} is refused by its type: {error}"
+            ) from error
     return found
 
 
@@ -180,12 +182,9 @@ def read_change(text: str, version: int, owner: SessionId, records: Records) -> 
     """
     try:
         said = read_json(text)
-        newer = said.get("format", FORMAT) != FORMAT
-        if not newer:
-            at = datetime.fromisoformat(said["at"])
-            parts, slices = said["parts"], frozenset(said.get("slices", ()))
-            if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
-                raise TypeError
+        if said.get("format", FORMAT) == FORMAT:
+            parts = [dict(part) for part in said["parts"]]
+            at, slices = datetime.fromisoformat(said["at"]), frozenset(said.get("slices", ()))
             return ReadChange(version, at, slices, parts, len(text), said, owner, records)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise StoreError(f"version {version} is not a change that can be read", version=version) from error

@@ -57,7 +57,7 @@ class Delivery:
         try:
             return self.bus.publish(event)
         except Exception as error:  # noqa: BLE001 - what is committed stays: a bus cannot undo it
-            log_failure(__name__, "bus_failed", event, error, self.bus.publish)
+            log_failure("session.session", "bus_failed", event, error, self.bus.publish)
             return PublishResult(event, (self.bus.publish,), (HandlerFailure(self.bus.publish, error),))
         finally:
             self._delivering = None
@@ -68,7 +68,7 @@ class Delivery:
             return
         require_receiver(event)
         if event.session_id == self._state.session_id:
-            with Transaction(self._state, self.deliver) as transaction:
+            with Transaction(self._state, self) as transaction:
                 transaction.reduce(event)
 
 

@@ -105,9 +105,7 @@ class SessionEvent:
         actor: Who caused it, such as the agent's name; None when it is not known.
     """
 
-    session_id: SessionId | None = attrs.field(
-        default=None, converter=_receiver, metadata={"snapshot": str}
-    )
+    session_id: SessionId | None = attrs.field(default=None, converter=_receiver, metadata={"snapshot": str})
     _event_id: UUID | _Undrawn = attrs.field(
         alias="event_id", factory=_Undrawn, eq=_drawn, repr=False, metadata={"snapshot": _drawn}
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 
@@ -23,6 +23,7 @@ __all__ = [
     "Commit",
     "Entry",
     "PastState",
+    "Readable",
     "Reset",
     "Restored",
     "Rewound",
@@ -36,6 +37,16 @@ __all__ = [
 
 S = TypeVar("S")
 Slices = dict[type, Slice]
+
+
+class Readable(Protocol):
+    """Slices that are read one at a time: those in memory, or those of a version in a store."""
+
+    def get(self, kind: type, default: Any = None, /) -> Any:
+        """A slice; the default where there is none, or a view makes it."""
+        ...
+
+
 View = Callable[[Callable[[type[Any]], tuple[Any, ...]]], tuple[Any, ...]]
 
 REPLAYED = 32
@@ -195,7 +206,7 @@ class PastState:
     """
 
     def __init__(
-        self, session_id: SessionId, version: int, slices: Slices, views: Mapping[type, View]
+        self, session_id: SessionId, version: int, slices: Readable, views: Mapping[type, View]
     ) -> None:
         """Take the slices of a version.
 

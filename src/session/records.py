@@ -147,9 +147,7 @@ class Records:
             return {_KIND: kind.__name__, "is": _text(value)}
         return self._write_unknown(value, kind, is_open=is_open)
 
-    def _write_known(
-        self, value: Any, kind: type, *, is_open: bool, is_named: bool = True
-    ) -> dict[str, Any]:
+    def _write_known(self, value: Any, kind: type, *, is_open: bool, is_named: bool = True) -> dict[str, Any]:
         written: dict[str, Any] = {_KIND: self._names[kind]} if is_named else {}
         if isinstance(value, Enum):
             written["is"] = self.write(value.value)
@@ -201,7 +199,11 @@ class Records:
                 return self.write(value.value, is_open=True)
             if isinstance(value, Mapping):
                 return self._write_dict(dict(value), is_open=True)
-            names = list(fields_of(kind)[0]) if is_record(kind) else getattr(kind, "model_fields", None)
+            names = (
+                [name for name, field in fields_of(kind)[0].items() if field.is_stored]
+                if is_record(kind)
+                else getattr(kind, "model_fields", None)
+            )
             if names is not None:  # of pydantic, where it is not a record
                 return {name: self.write(getattr(value, name), is_open=True) for name in names}
         if is_record(kind):
@@ -210,7 +212,9 @@ class Records:
                 "session.register_types"
             )
         given = shown(value) if kind is float else f"a {type_name(kind)}"
-        raise StoreError(f"{given} has no JSON form and cannot be stored: use text, numbers, lists or records")
+        raise StoreError(
+            f"{given} has no JSON form and cannot be stored: use text, numbers, lists or records"
+        )
 
     # Reading
 
@@ -277,12 +281,14 @@ class Records:
             if type(item) is str:
                 values[plan.argument] = item if plan.text is None else _built(bare, plan.text[1], item)
             elif plan.is_tuple and type(item) is list:
-                values[plan.argument] = tuple([
-                    each
-                    if type(each) is str
-                    else self._read_part(each, plan, is_open=is_open, is_lenient=is_lenient)
-                    for each in item
-                ])
+                values[plan.argument] = tuple(
+                    [
+                        each
+                        if type(each) is str
+                        else self._read_part(each, plan, is_open=is_open, is_lenient=is_lenient)
+                        for each in item
+                    ]
+                )
             else:
                 values[plan.argument] = self._read_part(item, plan, is_open=is_open, is_lenient=is_lenient)
         if len(values) != len(data) - (_KIND in data):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from session.bus import EventBus, InProcessEventBus, PublishResult, require_function
@@ -20,7 +20,6 @@ from session.history import (
     Reset,
     Rewound,
     RolledBack,
-    Slices,
     View,
     is_log,
     last_version,
@@ -30,9 +29,11 @@ from session.reducers import Reducer, check_limit
 from session.routes import Route
 from session.slices import items_of
 from session.snapshot import Snapshot
-from session.state import State, opened
-from session.stores.base import Store
+from session.state import State
 from session.transaction import Transaction
+
+if TYPE_CHECKING:
+    from session.stores.base import Store
 
 __all__ = ["Session"]
 
@@ -94,7 +95,7 @@ class Session:
         if store is None:
             state = State(identity, Kept(history))
         else:
-            state = opened(store, identity, began, tags, history)
+            state = _opened(store, identity, began, tags, history)
             began, tags = state.began()
         self._begin(InProcessEventBus() if bus is None else bus, parent, state, began, tags)
 
@@ -251,8 +252,7 @@ class Session:
         version = self.version if at is None else at
         state, identity = self._state, self._other_id(session_id)
         if state.stored is None:
-            slices = state.slices_at(version)
-            return self._copy(state.copy(identity, slices, version), self.bus, None, tags)
+            return self._copy(state.copy(identity, version), self.bus, None, tags)
         state.stored.fork(version, identity, self._tags if tags is None else tags)
         fork = Session(bus=self.bus, session_id=identity, store=state.stored.store)
         state.copy_to(fork._state)
@@ -261,8 +261,8 @@ class Session:
     def refresh(self) -> int:
         """Take over what other processes have committed to the store.
 
-        A transaction does that by itself before it begins. After a ``StoreError`` whose outcome is ``unknown``,
-        this finds out what became of the change, and lets changes in again.
+        A transaction does that by itself before it begins. After a ``StoreError`` whose outcome is
+        ``unknown``, this finds out what became of the change, and lets changes in again.
 
         Returns:
             The version that the session has now.
@@ -499,8 +499,7 @@ class Session:
             IdentityError: ``session_id`` is this session's own, two sessions would answer to it; or
                 it is refused as ``Session`` refuses it.
         """
-        slices = self._state.slices if self.store is None else {**self._state.slices, **self._state.kept()}
-        state = self._state.copy(self._other_id(session_id), slices)
+        state = self._state.copy(self._other_id(session_id), self.version)
         return self._copy(state, self.bus if bus is None else bus, parent, tags)
 
     def _other_id(self, given: SessionId | None) -> SessionId:
@@ -523,13 +522,27 @@ class Session:
         return copy
 
 
+def _opened(
+    store: Store, session_id: SessionId, created_at: datetime, tags: Mapping[str, str], limit: int | None
+) -> State:
+    """The state of a session in a store: the one that is open in this process, or a new one."""
+    from session.stored import Stored  # noqa: PLC0415 - most sessions are in memory
+
+    with store.opening.lock:
+        known: State | None = store.states.get(str(session_id))
+        if known is None:
+            known = State(session_id, Stored(store, session_id, created_at, tags, limit))
+            store.states[str(session_id)] = known
+    return known
+
+
 def _check_parent(parent: Session | None, child: Session, identity: SessionId) -> None:
     """Refuse a parent that is not a session, and one that would make a session its own ancestor."""
     if parent is not None and not isinstance(parent, Session):
         raise TypeError(f"parent must be a Session, got {shown(parent)}")
     ancestor = parent
     while ancestor is not None:
-        if ancestor is child or ancestor._session_id == identity:
+        if ancestor is child or ancestor.session_id == identity:
             raise IdentityError("a session cannot be its own parent: give the child another session_id")
         ancestor = ancestor._parent
 

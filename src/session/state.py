@@ -6,17 +6,17 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from threading import get_ident
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from session.codec import type_name
-from session.errors import SessionBusyError, StoreError, TransactionError
+from session.errors import SessionBusyError, TransactionError
 from session.events import SessionEvent, SessionId
 from session.history import (
     Announcement,
     Change,
     Commit,
     Entry,
+    Readable,
     Rewound,
     Slices,
     View,
@@ -27,10 +27,12 @@ from session.kept import Kept, require_version
 from session.locks import ProcessLock
 from session.routes import Route, Routes, routes_of
 from session.slices import Slice, items_of, latest_of
-from session.stored import Stored, StoredSlices
-from session.stores.base import Store, StoredSession
 
-__all__ = ["BUSY", "State", "opened"]
+if TYPE_CHECKING:
+    from session.stored import Stored
+    from session.stores.base import StoredSession
+
+__all__ = ["BUSY", "State"]
 
 BUSY = "another task holds a transaction of this session open: never await inside one"
 
@@ -66,7 +68,7 @@ class State(ProcessLock):
         super().__init__()
         self.session_id = session_id
         self.past = past
-        self.stored = past if isinstance(past, Stored) else None
+        self.stored = None if isinstance(past, Kept) else past
         self.hears: Callable[[type], bool] = self._is_heard
         self.deliveries: WeakSet[Any] = WeakSet()  # to the buses of the sessions that share this
         self.announcements: tuple[Announcement, ...] = ()
@@ -104,19 +106,25 @@ class State(ProcessLock):
             if twin.stored is not None:
                 twin.stored.records.learn(_types(self.registered))
 
-    def copy(self, session_id: SessionId, slices: Slices, version: int | None = None) -> State:
-        """A state in memory with the same routes, and a lock of its own.
+    def copy(self, session_id: SessionId, version: int) -> State:
+        """A state in memory with the same routes, the slices of a version, and a lock of its own.
 
         Args:
             session_id: Whose it is.
-            slices: Its slices.
-            version: With the history up to this version; that of the slices when omitted.
+            version: The version; the history up to it is copied where it is in memory.
+
+        Raises:
+            VersionError: There is no such version, or it is not kept any more.
+            StoreError: A slice cannot be read.
         """
         past = self.past
         with self.lock:
-            last = last_version(slices) if version is None else version
-            entries = past.entries_until(last, self.slices) if isinstance(past, Kept) else []
-            twin = State(session_id, Kept(past.limit, entries, last - len(entries)))
+            if isinstance(past, Kept):
+                slices = past.slices_at(version, self.slices)
+                entries = past.entries_until(version, self.slices)
+            else:
+                slices, entries = {**self.slices, **self.kept()}, []
+            twin = State(session_id, Kept(past.limit, entries, version - len(entries)))
             self.copy_to(twin)
             # As tuples: a log's buffer belongs to one state and its lock.
             twin.slices = {kind: items_of(slice_) for kind, slice_ in slices.items()}
@@ -339,13 +347,13 @@ class State(ProcessLock):
         with self.lock:
             return self.past.changes_after(version, self.slices)
 
-    def slices_at(self, version: int) -> Slices | StoredSlices:
+    def slices_at(self, version: int) -> Readable:
         """The slices of a version; see ``Session.at``."""
         past, slices = self.past, self.slices
         stay = {kind: slices[kind] for kind in self.private if kind in slices}
-        if isinstance(past, Stored):
+        if not isinstance(past, Kept):
             require_version(version, last_version(slices))
-            return StoredSlices(past, version, self.registered, frozenset(self.views), stay)
+            return past.slices_at(version, self.registered, frozenset(self.views), stay)
         with self.lock:  # reducing again grows logs
             found = past.slices_at(version, self.slices)
         return {**found, **stay} if stay else found
@@ -362,7 +370,7 @@ class State(ProcessLock):
             StoreError: A slice cannot be read.
         """
         slices = self.slices_at(version)
-        kinds = self._kinds() if isinstance(slices, StoredSlices) else slices.keys()
+        kinds = slices.keys() if isinstance(slices, dict) else self._kinds()
         return {kind: items_of(slices.get(kind, ())) for kind in kinds if not self.stays(kind)}
 
     def kept(self) -> Slices:
@@ -375,12 +383,7 @@ class State(ProcessLock):
         if self.stored is None:
             return {kind: slice_ for kind, slice_ in slices.items() if not self.stays(kind)}
         kinds = [kind for kind in self._kinds() if not self.stays(kind)]
-        unknown = self.stored.names() - {type_name(kind) for kind in kinds}
-        if unknown:
-            raise StoreError(
-                f"the session has a slice that is not known here, {min(unknown)}: import its module and register"
-                " its reducers first"
-            )
+        self.stored.require_known(kinds)
         return {kind: self.items(kind) for kind in kinds}
 
     def _kinds(self) -> set[type]:
@@ -399,16 +402,3 @@ def _types(registered: Routes) -> Iterable[type]:
         yield event_type
         for route in routes:
             yield route.slice_type
-
-
-def opened(
-    store: Store, session_id: SessionId, created_at: datetime, tags: Mapping[str, str], limit: int | None
-) -> State:
-    """The state of a session in a store: the one that is open in this process, or a new one."""
-    with store.opening.lock:
-        known: State | None = store.states.get(str(session_id))
-        if known is None:
-            known = store.states[str(session_id)] = State(
-                session_id, Stored(store, session_id, created_at, tags, limit)
-            )
-    return known

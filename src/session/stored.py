@@ -1,14 +1,13 @@
 """The history of a session in a store: what is committed there, and the slices that follow from it.
 
-A slice is read when it is asked for: from the newest sound checkpoint, by reducing the changes after it again.
+A slice is read when it is asked for: from a checkpoint, by reducing the changes after it again.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from contextvars import copy_context
@@ -76,6 +75,8 @@ class Stored:
 
     async def off_loop(self, function: Callable[[], T]) -> T:
         """Call a function in the session's worker thread; see ``Session.off_loop``."""
+        import asyncio  # noqa: PLC0415 - whoever awaits has it
+
         if self._worker is None or self._process != os.getpid():
             self._worker = ThreadPoolExecutor(1, thread_name_prefix=f"session {self._session_id}")
             self._process = os.getpid()
@@ -130,9 +131,7 @@ class Stored:
         return head
 
     def _replaced(self) -> StoreError:
-        return StoreError(
-            f"another session is in the place of {shown(str(self._session_id))}: open it anew"
-        )
+        return StoreError(f"another session is in the place of {shown(str(self._session_id))}: open it anew")
 
     def take_over(self, version: int, head: StoredSession) -> Iterator[ReadChange]:
         """The changes of other writers after a version.
@@ -168,9 +167,18 @@ class Stored:
         fork = StoredSession(session_id, version, hash_, now, now, tags, tuple(sources))
         self.store.copy(self._session_id, fork)
 
-    def names(self) -> set[str]:
-        """The names of the slices that the store has, without the event logs."""
-        return set(self._tail.names)
+    def require_known(self, kinds: Iterable[type]) -> None:
+        """Refuse a set of slices that lacks one that the store has.
+
+        Raises:
+            StoreError: That is so.
+        """
+        unknown = self._tail.names - {type_name(kind) for kind in kinds}
+        if unknown:
+            raise StoreError(
+                f"the session has a slice that is not known here, {min(unknown)}: import its module and "
+                "register its reducers first"
+            )
 
     def record(self, entry: Entry, before: Slices, after: Slices, stays: Callable[[type], bool]) -> None:
         """Write a change.
@@ -231,7 +239,7 @@ class Stored:
         return tail
 
     def _checkpoint(self, change: StoredChange, after: Slices, stays: Callable[[type], bool]) -> Checkpoint:
-        """The slices of a change as text; of a slice that was not read here, what the newest checkpoint says."""
+        """The slices of a change as text; of one that was not read here, what the newest checkpoint says."""
         resolved = {type_name(kind): kind for kind in after if not stays(kind)}
         newest = self._checkpoints(self.head.version, 1)
         carried = newest[0][1] if newest else {}
@@ -252,6 +260,12 @@ class Stored:
         require_version(version, newest)
         return tuple(change.change() for change in self._read(version + 1, newest))
 
+    def slices_at(
+        self, version: int, registered: Routes, views: frozenset[type], without_past: Slices
+    ) -> StoredSlices:
+        """The slices of a version; see ``StoredSlices``."""
+        return StoredSlices(self, version, registered, views, without_past)
+
     def slice_at(self, kind: type, version: int, registered: Routes) -> Slice:
         """A slice of a version.
 
@@ -268,22 +282,25 @@ class Stored:
         if is_log(kind):
             return LateLog(_Once(lambda: self._log(kind, version, registered)))
         name = type_name(kind)
-        start, slice_, known = self._start(name, version)
-        slice_ = read_items(kind, slice_, self.records) if start else ()
+        start, items, known = self._start(name, version)
+        slice_: Slice = read_items(kind, items, self.records)
         for change in self._read(start + 1, version):
             if name in change.slices or change.restores:
                 slice_, is_reduced = self._reduced(kind, slice_, change, registered)
                 if not is_reduced and name in change.slices:
                     raise StoreError(
                         f"version {change.version} changed {kind.__qualname__} by a reducer that is not "
-                        "registered here: register it, as PlanningToolsSection and register_plan do for a plan",
+                        "registered here: register it, as PlanningToolsSection does for a plan",
                         version=change.version,
                     )
-            if change.version in known and write_items(items_of(slice_), self.records) != known[change.version]:
+            if (
+                change.version in known
+                and write_items(items_of(slice_), self.records) != known[change.version]
+            ):
                 raise StoreError(
                     f"the reducers of {kind.__qualname__} have changed since version {start}: they give "
-                    f"another slice for version {change.version} than was written; use the release that wrote "
-                    "it, or accept the reducers of today with store.drop_checkpoints(session_id)",
+                    f"another slice for version {change.version} than was written; use the release that "
+                    "wrote it, or accept the reducers of today with store.drop_checkpoints(session_id)",
                     version=change.version,
                 )
         return slice_
@@ -360,7 +377,7 @@ class Stored:
         return items_of(log)
 
     def _checkpoints(self, version: int, most: int) -> list[tuple[int, Mapping[str, Any]]]:
-        """The newest sound checkpoints up to a version: their versions and slices. A damaged one is left out."""
+        """The newest checkpoints up to a version: their versions and slices. A damaged one is left out."""
         found = list[tuple[int, Mapping[str, Any]]]()
         for checkpoint in self.store.checkpoints(self._session_id, version, most + 1):
             at = self.store.changes(self._session_id, checkpoint.version, checkpoint.version)

@@ -126,7 +126,8 @@ class Transaction:
                 if kind is None:
                     self._join(outer)
                 return
-            events, announced = self._events if kind is None else (), ()
+            events = self._events if kind is None else ()
+            announced: Iterable[object] = ()
             try:
                 if kind is None:
                     announced = self._commit()
@@ -206,15 +207,7 @@ class Transaction:
         if self._task is not None and not self.is_held():
             raise TransactionError(_NOT_HERE)
         if isinstance(event, SessionEvent):
-            if event.session_id is not state.session_id:
-                event = addressed(event, state.session_id)
-                if event.session_id != state.session_id:
-                    raise TransactionError(f"the event belongs to another session, {event.session_id}")
-            self._has_event = True
-            if event.call_id is not None and self._call_id is None:
-                self._call_id = event.call_id
-            if event.actor is not None and self._actor is None:
-                self._actor = event.actor
+            event = self._taken_in(event)
         routes = state.routes.get(type(event))
         if routes is None:
             routes = state.find_routes(type(event))
@@ -236,6 +229,20 @@ class Transaction:
         self._dispatched = event
         if not (state.private and routes and all(route.is_private for route in routes)):
             self._parts.append(event)
+
+    def _taken_in(self, event: SessionEvent) -> SessionEvent:
+        """The event, addressed to this session, and what it says of who made the change."""
+        session_id = self._state.session_id
+        if event.session_id is not session_id:
+            event = addressed(event, session_id)
+            if event.session_id != session_id:
+                raise TransactionError(f"the event belongs to another session, {event.session_id}")
+        self._has_event = True
+        if event.call_id is not None and self._call_id is None:
+            self._call_id = event.call_id
+        if event.actor is not None and self._actor is None:
+            self._actor = event.actor
+        return event
 
     def publish(self, event: SessionEvent) -> None:
         """Reduce the event now, and publish it on the bus once the transaction is committed.

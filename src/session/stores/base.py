@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from hashlib import blake2b
@@ -89,6 +88,10 @@ class Checkpoint:
     check: bytes
 
 
+def _frozen(tags: Mapping[str, str]) -> Mapping[str, str]:
+    return MappingProxyType(dict(tags))
+
+
 @attrs.frozen
 class StoredSession:
     """What a store says of a session.
@@ -100,8 +103,8 @@ class StoredSession:
         created_at: When it began.
         changed_at: When it was changed last, in UTC.
         tags: Words to find it by.
-        forked_from: For a fork, the sessions that its first versions came from, oldest first: an identity, and
-            the last version that came from there.
+        forked_from: For a fork, the sessions that its first versions came from, oldest first: an identity,
+            and the last version that came from there.
     """
 
     session_id: SessionId
@@ -109,7 +112,7 @@ class StoredSession:
     hash: bytes = attrs.field(repr=False)
     created_at: datetime
     changed_at: datetime
-    tags: Mapping[str, str] = attrs.field(factory=dict, converter=lambda tags: MappingProxyType(dict(tags)))
+    tags: Mapping[str, str] = attrs.field(factory=dict, converter=_frozen)
     forked_from: tuple[tuple[SessionId, int], ...] = ()
 
     def owner(self, version: int) -> SessionId:
@@ -250,7 +253,7 @@ class Store(ABC):
     def delete(self, session_id: SessionId) -> bool:
         """Delete a session; False where there was none. Its forks stay whole."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - not every store holds something
         """Let go of what the store holds open."""
 
     def verify(self, session_id: SessionId) -> int:
@@ -278,9 +281,7 @@ class Store(ABC):
                 raise StoreError(message, version=checkpoint.version)
         return head.version
 
-    def watch(
-        self, session_id: SessionId, after: int | None = None, timeout: float | None = None
-    ) -> Watch:
+    def watch(self, session_id: SessionId, after: int | None = None, timeout: float | None = None) -> Watch:
         """Iterate over the changes of a session as they are committed, by this process or another.
 
         Args:
@@ -304,9 +305,7 @@ class Watch:
         version: The version of the last change that was given out.
     """
 
-    def __init__(
-        self, store: Store, session_id: SessionId, after: int | None, timeout: float | None
-    ) -> None:
+    def __init__(self, store: Store, session_id: SessionId, after: int | None, timeout: float | None) -> None:
         """Begin after a version; see ``Store.watch``."""
         self._store = store
         self._session_id = session_id
@@ -380,6 +379,8 @@ class Watch:
 
 
 async def _awatched(watch: Watch) -> AsyncIterator[Change]:
+    import asyncio  # noqa: PLC0415 - whoever iterates has it
+
     until = None if watch.timeout is None else time.monotonic() + watch.timeout
     try:
         while not watch.closed:
@@ -395,9 +396,7 @@ async def _awatched(watch: Watch) -> AsyncIterator[Change]:
         watch.close()
 
 
-def verified(
-    changes: Sequence[StoredChange], first: int, last: int, before: bytes
-) -> Sequence[StoredChange]:
+def verified(changes: Sequence[StoredChange], first: int, last: int, before: bytes) -> Sequence[StoredChange]:
     """The changes, when they are those from a version to another and each continues the chain.
 
     Args:
@@ -449,6 +448,8 @@ def refuse_copy(source: StoredSession, fork: StoredSession, there: StoredSession
         StoreError: That is so.
     """
     if there is not None:
-        raise StoreError(f"the store holds a session {shown(str(fork.session_id))} already: give the fork another id")
+        raise StoreError(
+            f"the store holds a session {shown(str(fork.session_id))} already: give the fork another id"
+        )
     if source.version < fork.version:
         raise stale(fork.version, source.version)

@@ -68,6 +68,7 @@ class MemoryStore(Store):
             self._writing.release()
 
     def head(self, session_id: SessionId) -> StoredSession | None:
+        """What there is of a session; see ``Store.head``."""
         kept = self._kept.get(str(session_id))
         return None if kept is None else kept.head
 
@@ -79,6 +80,7 @@ class MemoryStore(Store):
         expected: int,
         checkpoint: Checkpoint | None = None,
     ) -> None:
+        """Write a change; see ``Store.append``."""
         with self._guard:
             kept = self._kept.get(str(head.session_id))
             known = 0 if kept is None else kept.head.version
@@ -93,23 +95,29 @@ class MemoryStore(Store):
             kept.head = head
 
     def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
+        """The changes from a version to another; see ``Store.changes``."""
         return self._of(session_id).changes[max(first - 1, 0) : last]
 
     def checkpoints(self, session_id: SessionId, last: int, most: int) -> Sequence[Checkpoint]:
+        """The newest checkpoints up to a version; see ``Store.checkpoints``."""
         found = [each for each in self._of(session_id).checkpoints if each.version <= last]
         return found[::-1][:most]
 
     def drop_checkpoints(self, session_id: SessionId) -> None:
+        """Forget the checkpoints of a session; see ``Store.drop_checkpoints``."""
         self._of(session_id).checkpoints.clear()
 
     def calls(self, session_id: SessionId, call_id: str) -> Sequence[int]:
+        """The versions that a call made; see ``Store.calls``."""
         return [each.version for each in self._of(session_id).changes if each.call_id == call_id]
 
     def rewinds(self, session_id: SessionId) -> Sequence[tuple[int, int]]:
+        """The rewinds of a session; see ``Store.rewinds``."""
         changes = self._of(session_id).changes
         return [(each.version, each.rewound_to) for each in changes if each.rewound_to is not None]
 
     def claim(self, session_id: SessionId, name: str) -> bool:
+        """Record a name; see ``Store.claim``."""
         with self.lock(session_id), self._guard:
             claims = self._claims.setdefault(str(session_id), {})
             head = self.head(session_id)
@@ -118,6 +126,7 @@ class MemoryStore(Store):
             return is_new
 
     def copy(self, source: SessionId, fork: StoredSession) -> None:
+        """Begin a session with the changes of another; see ``Store.copy``."""
         with self.lock(source), self._guard:
             kept = self._of(source)
             refuse_copy(kept.head, fork, self.head(fork.session_id))
@@ -130,11 +139,13 @@ class MemoryStore(Store):
             }
 
     def sessions(self) -> Sequence[StoredSession]:
+        """All sessions; see ``Store.sessions``."""
         with self._guard:
             heads = [kept.head for kept in self._kept.values()]
         return sorted(heads, key=lambda head: head.changed_at, reverse=True)
 
     def delete(self, session_id: SessionId) -> bool:
+        """Delete a session; see ``Store.delete``."""
         with self.lock(session_id), self._guard:
             self._claims.pop(str(session_id), None)
             return self._kept.pop(str(session_id), None) is not None

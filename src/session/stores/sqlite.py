@@ -224,10 +224,8 @@ class SqliteStore(Store):
                 ("changes", "version, text, hash, call_id, rewound_to"),
                 ("checkpoints", "version, text, checked"),
             ):
-                connection.execute(
-                    f"INSERT INTO {table} SELECT ?, {columns} FROM {table} WHERE session = ? AND version <= ?",  # noqa: S608 - two constants
-                    (new, old, fork.version),
-                )
+                copied = f"SELECT ?, {columns} FROM {table} WHERE session = ? AND version <= ?"  # noqa: S608 - constants
+                connection.execute(f"INSERT INTO {table} {copied}", (new, old, fork.version))
             connection.execute(
                 "INSERT INTO claims SELECT ?, name, version FROM claims WHERE id = ? AND version <= ?",
                 (str(fork.session_id), str(source), fork.version),
@@ -320,7 +318,9 @@ class SqliteStore(Store):
                 raise StoreError(f"the record of session {shown(str(session_id))} is damaged")
             return found
         if connection.execute("SELECT 1 FROM changes WHERE session = ? LIMIT 1", (key,)).fetchone():
-            raise StoreError(f"the record of session {shown(str(session_id))} is missing: the file is damaged")
+            raise StoreError(
+                f"the record of session {shown(str(session_id))} is missing: the file is damaged"
+            )
         return None
 
     def _select(self, statement: str, values: tuple[Any, ...]) -> list[Any]:

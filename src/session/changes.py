@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, Final
 from uuid import uuid4
 
 import attrs
@@ -13,15 +15,14 @@ import attrs
 from session.codec import type_name
 from session.errors import StoreError, shown
 from session.events import SessionEvent, SessionId, addressed, session_id_of
-from session.history import Change, Entry, Reset, Restored, Rewound, RolledBack, value_of
+from session.history import CARRIERS, Change, Entry, Reset, Restored, Rewound, RolledBack, value_of
 from session.records import Records
-from session.strict_json import read_json
 
 __all__ = ["ReadChange", "change_of", "read_change", "read_items", "write_change", "write_items"]
 
 FORMAT = 1
 _REWOUND, _ROLLED_BACK, _RESET, _PLAIN = "rewound", "rolled back", "reset", "plain"
-_RESTORED = frozenset({_REWOUND, _ROLLED_BACK, _RESET})
+_RESTORED: Final[Mapping[str, type]] = {_REWOUND: Rewound, _ROLLED_BACK: RolledBack, _RESET: Reset}
 _SAME = {"!": "same"}  # the params of a ToolInvoked are its value
 
 
@@ -98,44 +99,59 @@ class ReadChange:
     _owner: SessionId
     _records: Records
     _read: dict[int, Any] = attrs.field(factory=dict)
+    _values: dict[int, Any] = attrs.field(factory=dict)
 
     @property
     def restores(self) -> bool:
         """Whether slices were replaced as a whole: by a rewind, a rollback or a reset."""
         return any(part.get("!") in _RESTORED for part in self.parts)
 
-    def restored(self, index: int) -> Mapping[str, Any] | None:
-        """What a part restored, as JSON has it; None where it is another part."""
-        part = self.parts[index]
-        return part if part.get("!") in _RESTORED else None
+    def reduced_parts(self) -> Iterator[tuple[type, Callable[[], Any]]]:
+        """What is reduced, in order: the registered type of each value and event, and what reads it."""
+        for index, part in enumerate(self.parts):
+            restored = _RESTORED.get(str(part.get("!")))
+            if restored is not None:
+                yield restored, partial(self.part, index)
+                continue
+            carried = part.get("value")
+            event_type = self._records.type_of(part)
+            if carried is not None and issubclass(event_type or object, CARRIERS):
+                value_type = self._records.type_of(carried)
+                if value_type is not None:
+                    yield value_type, partial(self._value, index)
+            if event_type is not None:
+                yield event_type, partial(self.part, index)
 
-    def types(self, index: int) -> list[type]:
-        """The registered types of a part, and of the value that it carries."""
-        part = self.parts[index]
-        carried = part.get("value")
-        found = [self._records.type_of(part)]
-        if isinstance(carried, dict):
-            found.append(self._records.type_of(carried))
-        return [kind for kind in found if kind is not None]
+    def _value(self, index: int) -> Any:
+        """The value that an event carries, without the event."""
+        if index not in self._values:
+            with self._explaining():
+                self._values[index] = self._records.read(self.parts[index]["value"])
+        return self._values[index]
 
     def part(self, index: int, *, is_lenient: bool = False) -> Any:
-        """A value.
+        """A value or an event.
 
         Raises:
             StoreError: It cannot be read; the text names the version.
         """
-        if index not in self._read:
-            try:
-                read = self._read_part(self.parts[index], is_lenient=is_lenient)
-            except (StoreError, ValueError, TypeError, KeyError) as error:
-                raise StoreError(f"version {self.version}: {error}", version=self.version) from error
-            except RecursionError as error:
-                message = f"version {self.version} is nested too deep to be read"
-                raise StoreError(message, version=self.version) from error
-            if is_lenient:
-                return read
+        if index in self._read:
+            return self._read[index]
+        with self._explaining():
+            read = self._read_part(self.parts[index], is_lenient=is_lenient)
+        if not is_lenient:
             self._read[index] = read
-        return self._read[index]
+        return read
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        try:
+            yield
+        except (StoreError, ValueError, TypeError, KeyError) as error:
+            raise StoreError(f"version {self.version}: {error}", version=self.version) from error
+        except RecursionError as error:
+            message = f"version {self.version} is nested too deep to be read"
+            raise StoreError(message, version=self.version) from error
 
     def _read_part(self, part: dict[str, Any], *, is_lenient: bool) -> Any:
         kind = part.get("!")
@@ -143,7 +159,7 @@ class ReadChange:
             return Rewound({}, version=int(part["version"]))
         if kind == _ROLLED_BACK:
             source, taken = session_id_of(part["session_id"]), datetime.fromisoformat(part["created_at"])
-            return RolledBack({}, session_id=source, created_at=taken)
+            return RolledBack(part["slices"], session_id=source, created_at=taken)
         if kind == _RESET:
             return Reset({})
         if kind == _PLAIN:
@@ -181,7 +197,7 @@ def read_change(text: str, version: int, owner: SessionId, records: Records) -> 
         StoreError: It is not one, or has a newer format.
     """
     try:
-        said = read_json(text)
+        said = json.loads(text)
         if said.get("format", FORMAT) == FORMAT:
             parts = [dict(part) for part in said["parts"]]
             at, slices = datetime.fromisoformat(said["at"]), frozenset(said.get("slices", ()))

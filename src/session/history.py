@@ -16,6 +16,7 @@ from session.events import PromptExecuted, SessionEvent, SessionId, ToolInvoked
 from session.slices import Slice, items_of, latest_of
 
 __all__ = [
+    "CARRIERS",
     "REPLAYED",
     "Announcement",
     "Base",
@@ -36,6 +37,10 @@ __all__ = [
 ]
 
 S = TypeVar("S")
+
+CARRIERS = (ToolInvoked, PromptExecuted)
+"""The events that carry a value."""
+
 Slices = dict[type, Slice]
 
 
@@ -79,15 +84,16 @@ class Change:
 class Restored:
     """Slices were replaced, all but the event logs; base of what says why."""
 
-    _state: Mapping[type, Slice] = attrs.field(repr=False, eq=False, alias="state")
+    # In a change that was read from a store: by the names of the types, and the items as JSON has them.
+    state: Mapping[Any, Any] = attrs.field(repr=False, eq=False)
 
     def over(self, slices: Slices, stays: Callable[[type], bool]) -> Slices:
         """The restored slices, with those of these that are never taken back."""
-        return {**self._state, **{kind: slice_ for kind, slice_ in slices.items() if stays(kind)}}
+        return {**self.state, **{kind: slice_ for kind, slice_ in slices.items() if stays(kind)}}
 
     def items(self) -> list[tuple[type, tuple[Any, ...]]]:
         """The restored slices with their items."""
-        return [(kind, items_of(slice_)) for kind, slice_ in self._state.items()]
+        return [(kind, items_of(slice_)) for kind, slice_ in self.state.items()]
 
 
 @attrs.frozen
@@ -245,7 +251,7 @@ class PastState:
 
 def value_of(event: object) -> Any:
     """The value that is reduced with an event; None where there is none."""
-    return event.value if isinstance(event, (ToolInvoked, PromptExecuted)) else None
+    return event.value if isinstance(event, CARRIERS) else None
 
 
 def last_version(slices: Slices) -> int:

@@ -105,8 +105,10 @@ class Records:
                 hints += get_args(hint)
                 found += [hint] if isinstance(hint, type) else []
 
-    def type_of(self, data: Mapping[str, Any]) -> type | None:
+    def type_of(self, data: Any) -> type | None:
         """The registered type of a record or a plain value, as JSON has it; None where it has none."""
+        if not isinstance(data, dict):
+            return type(data)
         name = data.get(_KIND)
         if name == "plain":
             return type(self.read(data.get("is")))

@@ -21,7 +21,7 @@ from session.changes import ReadChange, read_change, read_items, write_change, w
 from session.codec import type_name
 from session.errors import StoreError, shown
 from session.events import SessionId
-from session.history import Change, Entry, Restored, Rewound, Slices, is_log, last_version, value_of
+from session.history import Change, Entry, Restored, Rewound, Slices, is_log, last_version
 from session.kept import require_version
 from session.records import Records
 from session.routes import Routes, routes_of
@@ -32,7 +32,7 @@ __all__ = ["Stored", "StoredSlices"]
 
 T = TypeVar("T")
 
-CHECKPOINT = 64
+CHECKPOINT = 128
 """After how many changes a checkpoint is written at the earliest."""
 _BATCH = 256
 _REMEMBERED = 512  # changes whose text was read
@@ -339,35 +339,22 @@ class Stored:
     ) -> tuple[Slice, bool]:
         """A slice after a change, and whether a reducer or a restored version made it."""
         is_reduced = False
-        for index in range(len(change.parts)):
-            restored = change.restored(index)
-            if restored is not None:
+        for event_type, read in change.reduced_parts():
+            if issubclass(event_type, Restored):
                 if not is_log(kind):
-                    slice_, is_reduced = self._restored(kind, change, restored, registered), True
+                    slice_, is_reduced = self._restored(kind, change, read(), registered), True
                 continue
-            if not any(self._is_routed(each, kind, registered) for each in change.types(index)):
-                continue
-            part = change.part(index)
-            value = value_of(part)
-            for each in (part,) if value is None else (value, part):
-                for route in routes_of(type(each), registered, self.limit):
-                    if route.slice_type is kind:
-                        slice_, is_reduced = route.apply(slice_, each), True
+            for route in routes_of(event_type, registered, self.limit):
+                if route.slice_type is kind:
+                    slice_, is_reduced = route.apply(slice_, read()), True
         return slice_, is_reduced
 
-    def _is_routed(self, event_type: type, kind: type, registered: Routes) -> bool:
-        return any(route.slice_type is kind for route in routes_of(event_type, registered, self.limit))
-
-    def _restored(
-        self, kind: type, change: ReadChange, restored: Mapping[str, Any], registered: Routes
-    ) -> Slice:
-        if "version" not in restored:
-            items = restored.get("slices", {}).get(type_name(kind), [])
-            return read_items(kind, items, self.records)
-        target = restored["version"]
-        if type(target) is not int or not 0 <= target < change.version:
+    def _restored(self, kind: type, change: ReadChange, restored: Restored, registered: Routes) -> Slice:
+        if not isinstance(restored, Rewound):
+            return read_items(kind, restored.state.get(type_name(kind), []), self.records)
+        if not 0 <= restored.version < change.version:
             raise StoreError(damaged(change.version), version=change.version)
-        return self.slice_at(kind, target, registered)
+        return self.slice_at(kind, restored.version, registered)
 
     def _log(self, kind: type, version: int, registered: Routes) -> tuple[Any, ...]:
         """The entries of an event log up to a version."""

@@ -6,7 +6,7 @@ the events again, from the nearest change that kept the slices before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -31,7 +31,10 @@ __all__ = [
     "RolledBack",
     "Slices",
     "View",
+    "called",
+    "invoked",
     "is_log",
+    "is_present",
     "last_version",
     "value_of",
 ]
@@ -252,6 +255,34 @@ class PastState:
 def value_of(event: object) -> Any:
     """The value that is reduced with an event; None where there is none."""
     return event.value if isinstance(event, CARRIERS) else None
+
+
+def is_present(version: int, newest: int, rewinds: Sequence[tuple[int, int]]) -> bool:
+    """Whether a version is on the present branch: no rewind went back behind it.
+
+    Args:
+        version: The version.
+        newest: The session's.
+        rewinds: The versions of its rewinds, and the version that each restored, in order.
+    """
+    for rewind, restored in reversed(rewinds):
+        if rewind > newest:
+            continue  # of a branch that was left
+        if version >= rewind:
+            break
+        newest = restored
+    return version <= newest
+
+
+def called(parts: Iterable[Any]) -> set[str]:
+    """The ids of the calls among what was dispatched and published."""
+    ids = {part.call_id for part in parts if isinstance(part, ToolInvoked)}
+    return {call_id for call_id in ids if call_id is not None}
+
+
+def invoked(parts: Iterable[Any], call_id: str) -> list[ToolInvoked]:
+    """The calls with an id among what was dispatched and published."""
+    return [part for part in parts if isinstance(part, ToolInvoked) and part.call_id == call_id]
 
 
 def last_version(slices: Slices) -> int:

@@ -5,7 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from session.errors import VersionError, shown
-from session.history import REPLAYED, Base, Change, Entry, Restored, Slices, is_log, last_version, value_of
+from session.events import ToolInvoked
+from session.history import (
+    REPLAYED,
+    Base,
+    Change,
+    Entry,
+    Restored,
+    Rewound,
+    Slices,
+    called,
+    invoked,
+    is_log,
+    is_present,
+    last_version,
+    value_of,
+)
 from session.routes import Route, Routes, routes_of
 
 __all__ = ["Kept", "require_version"]
@@ -18,7 +33,7 @@ class Kept:
         limit: How many changes are kept; None for all.
     """
 
-    __slots__ = ("_based_on", "_entries", "_first", "limit")
+    __slots__ = ("_based_on", "_calls", "_claims", "_entries", "_first", "_rewinds", "limit")
 
     def __init__(self, limit: int | None, entries: list[Entry] | None = None, first: int = 0) -> None:
         """Begin a history, or go on with that of another session.
@@ -31,6 +46,11 @@ class Kept:
         self.limit = limit
         self._entries: list[Entry] = [] if entries is None else entries
         self._first = first
+        self._calls: dict[str, list[int]] = {}
+        self._rewinds: list[tuple[int, int]] = []
+        self._claims: dict[str, int] = {}
+        for entry in self._entries:
+            self._index(entry)
         self._based_on: Routes | None = None  # the routes that the newest base has
 
     def record(self, entry: Entry, before: Slices, registered: Routes) -> None:
@@ -43,18 +63,48 @@ class Kept:
         """
         entries = self._entries
         if entries and entries[-1].version != entry.version - 1:
-            entries.pop()  # its commit was interrupted
+            self._forget(entries.pop())  # its commit was interrupted
         if entry.version % REPLAYED == 1 or self._based_on is not registered:
             entry.base = self._base(before, registered)
         entries.append(entry)
+        self._index(entry)
+
+    def _index(self, entry: Entry) -> None:
+        if entry.call_id is not None:
+            for call_id in called(entry.parts):
+                self._calls.setdefault(call_id, []).append(entry.version)
+        if entry.changed:
+            for part in entry.parts:
+                if isinstance(part, Rewound):
+                    self._rewinds.append((entry.version, part.version))
+
+    def calls(self, call_id: str, slices: Slices) -> tuple[ToolInvoked, ...]:
+        """The calls with an id on the present branch; see ``Session.calls``."""
+        first = self._entries[0].version if self._entries else 1
+        newest = last_version(slices)
+        return tuple(
+            event
+            for version in self._calls.get(call_id, ())
+            if first <= version and is_present(version, newest, self._rewinds)
+            for event in invoked(self._entries[version - first].parts, call_id)
+        )
+
+    def claim(self, name: str, version: int) -> bool:
+        """Record a name; see ``Session.claim``."""
+        is_new = name not in self._claims
+        self._claims.setdefault(name, version)
+        return is_new
 
     def changes_after(self, version: int, slices: Slices) -> tuple[Change, ...]:
         """The changes after a version; see ``Session.history``."""
         return tuple(entry.change() for entry in self._split(version, slices)[1])
 
-    def entries_until(self, version: int, slices: Slices) -> list[Entry]:
-        """The changes up to a version, as far as they are kept."""
-        return self._split(version, slices)[0]
+    def fork(self, version: int, slices: Slices) -> Kept:
+        """A history of its own with the changes and claims up to a version, as far as they are kept."""
+        entries = self._split(version, slices)[0]
+        fork = Kept(self.limit, entries, version - len(entries))
+        fork._claims = {name: at for name, at in self._claims.items() if at <= version}
+        return fork
 
     def slices_at(self, version: int, slices: Slices) -> Slices:
         """The slices of a version; see ``Session.at``."""
@@ -89,6 +139,8 @@ class Kept:
         """
         self._based_on = registered
         if self.limit is not None:
+            for entry in self._entries[: -self.limit - REPLAYED]:
+                self._forget(entry)
             del self._entries[: -self.limit - REPLAYED]
         kept = {
             kind: slice_ if isinstance(slice_, tuple) else slice_.alike()
@@ -96,6 +148,13 @@ class Kept:
             if kind is not Entry
         }
         return Base(kept, registered)
+
+    def _forget(self, entry: Entry) -> None:
+        for call_id in called(entry.parts) if entry.call_id is not None else ():
+            versions = self._calls[call_id]
+            versions.remove(entry.version)
+            if not versions:
+                del self._calls[call_id]
 
     def _reduced(self, base: Base, parts: list[Any]) -> Slices:
         slices, last, routes = dict(base.slices), None, dict[type, tuple[Route, ...]]()

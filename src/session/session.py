@@ -11,7 +11,7 @@ from uuid import uuid4
 from session.bus import EventBus, InProcessEventBus, PublishResult, require_function
 from session.delivery import delivery_of
 from session.errors import IdentityError, SessionBusyError, SnapshotError, shown
-from session.events import SessionEvent, SessionId, addressed, session_id_of
+from session.events import SessionEvent, SessionId, ToolInvoked, addressed, session_id_of
 from session.history import (
     Announcement,
     Change,
@@ -257,6 +257,29 @@ class Session:
         fork = Session(bus=self.bus, session_id=identity, store=state.stored.store)
         state.copy_to(fork._state)
         return fork
+
+    def calls(self, call_id: str) -> tuple[ToolInvoked, ...]:
+        """The accepted calls with an id on the present branch, oldest first.
+
+        A rewind takes the versions after the one that it restores off the branch. Where ``history`` bounds
+        what is kept in memory, calls before that are forgotten.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        return self._state.calls(call_id)
+
+    def claim(self, name: str) -> bool:
+        """Record a fact about the world, which no rewind takes back, durably in a stored session.
+
+        Returns:
+            True the first time; False when it was recorded before.
+
+        Raises:
+            StoreError: The store does not take it.
+            TransactionError: This code is inside a transaction.
+        """
+        return self._state.claim(name)
 
     def refresh(self) -> int:
         """Take over what other processes have committed to the store.

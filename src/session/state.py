@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from session.errors import SessionBusyError, TransactionError
-from session.events import SessionEvent, SessionId
+from session.events import SessionEvent, SessionId, ToolInvoked
 from session.history import (
     Announcement,
     Change,
@@ -120,11 +120,10 @@ class State(ProcessLock):
         past = self.past
         with self.lock:
             if isinstance(past, Kept):
-                slices = past.slices_at(version, self.slices)
-                entries = past.entries_until(version, self.slices)
+                slices, history = past.slices_at(version, self.slices), past.fork(version, self.slices)
             else:
-                slices, entries = {**self.slices, **self.kept()}, []
-            twin = State(session_id, Kept(past.limit, entries, version - len(entries)))
+                slices, history = {**self.slices, **self.kept()}, Kept(past.limit, None, version)
+            twin = State(session_id, history)
             self.copy_to(twin)
             # As tuples: a log's buffer belongs to one state and its lock.
             twin.slices = {kind: items_of(slice_) for kind, slice_ in slices.items()}
@@ -346,6 +345,16 @@ class State(ProcessLock):
         """The changes after a version; see ``Session.history``."""
         with self.lock:
             return self.past.changes_after(version, self.slices)
+
+    def calls(self, call_id: str) -> tuple[ToolInvoked, ...]:
+        """The calls with an id on the present branch; see ``Session.calls``."""
+        with self.lock:
+            return self.past.calls(call_id, self.slices)
+
+    def claim(self, name: str) -> bool:
+        """Record a name; see ``Session.claim``."""
+        with self.lock:
+            return self.past.claim(name, last_version(self.slices))
 
     def slices_at(self, version: int) -> Readable:
         """The slices of a version; see ``Session.at``."""

@@ -20,8 +20,19 @@ import attrs
 from session.changes import ReadChange, read_change, read_items, write_change, write_items
 from session.codec import type_name
 from session.errors import StoreError, shown
-from session.events import SessionId
-from session.history import Change, Entry, Restored, Rewound, Slices, is_log, last_version
+from session.events import SessionId, ToolInvoked
+from session.history import (
+    Change,
+    Entry,
+    Restored,
+    Rewound,
+    Slices,
+    called,
+    invoked,
+    is_log,
+    is_present,
+    last_version,
+)
 from session.kept import require_version
 from session.records import Records
 from session.routes import Routes, routes_of
@@ -167,6 +178,23 @@ class Stored:
         fork = StoredSession(session_id, version, hash_, now, now, tags, tuple(sources))
         self.store.copy(self._session_id, fork)
 
+    def calls(self, call_id: str, slices: Slices) -> tuple[ToolInvoked, ...]:
+        """The calls with an id on the present branch; see ``Session.calls``."""
+        newest = last_version(slices)
+        versions = [each for each in self.store.calls(self._session_id, call_id) if each <= newest]
+        rewinds = self.store.rewinds(self._session_id) if versions else ()
+        return tuple(
+            event
+            for version in versions
+            if is_present(version, newest, rewinds)
+            for change in self._read(version, version)
+            for event in invoked(change.change(is_lenient=True).events, call_id)
+        )
+
+    def claim(self, name: str, _version: int) -> bool:
+        """Record a name in the store; see ``Session.claim``."""
+        return self.store.claim(self._session_id, name)
+
     def require_known(self, kinds: Iterable[type]) -> None:
         """Refuse a set of slices that lacks one that the store has.
 
@@ -204,7 +232,8 @@ class Stored:
         head = attrs.evolve(self.head, version=entry.version, hash=hash_, changed_at=entry.at)
         rewinds = [part.version for part in entry.parts if isinstance(part, Rewound)]
         rewound_to = rewinds[-1] if rewinds else None
-        change = StoredChange(entry.version, text, hash_, entry.call_id, rewound_to)
+        call_ids = tuple(sorted(called(entry.parts)))
+        change = StoredChange(entry.version, text, hash_, call_ids, rewound_to)
         tail = self._tail
         tail.names.update(changed)
         tail.count += 1

@@ -62,14 +62,14 @@ class StoredChange:
         version: Its place in the session's history: 1 for the first.
         text: What it was, as JSON.
         hash: ``chained`` of the hash before and the text.
-        call_id: The id of the call that made it, to find it by.
+        call_ids: The ids of the calls in it, to find it by; empty where it was read.
         rewound_to: The version that it restored, where it is a rewind.
     """
 
     version: int
     text: str = attrs.field(repr=False)
     hash: bytes
-    call_id: str | None = None
+    call_ids: tuple[str, ...] = ()
     rewound_to: int | None = None
 
 
@@ -227,7 +227,7 @@ class Store(ABC):
 
     @abstractmethod
     def calls(self, session_id: SessionId, call_id: str) -> Sequence[int]:
-        """The versions that a call with an id made, in order."""
+        """The versions in which there is a call with an id, in order."""
 
     @abstractmethod
     def rewinds(self, session_id: SessionId) -> Sequence[tuple[int, int]]:

@@ -109,7 +109,7 @@ class MemoryStore(Store):
 
     def calls(self, session_id: SessionId, call_id: str) -> Sequence[int]:
         """The versions that a call made; see ``Store.calls``."""
-        return [each.version for each in self._of(session_id).changes if each.call_id == call_id]
+        return [each.version for each in self._of(session_id).changes if call_id in each.call_ids]
 
     def rewinds(self, session_id: SessionId) -> Sequence[tuple[int, int]]:
         """The rewinds of a session; see ``Store.rewinds``."""

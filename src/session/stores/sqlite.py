@@ -50,12 +50,15 @@ _TABLES = {
     version INTEGER NOT NULL,
     text TEXT NOT NULL,
     hash BLOB NOT NULL,
-    call_id TEXT,
     rewound_to INTEGER,
     PRIMARY KEY (session, version)
 ) WITHOUT ROWID""",
-    "changes_call_id": """CREATE INDEX changes_call_id ON changes (session, call_id)
-    WHERE call_id IS NOT NULL""",
+    "calls": """CREATE TABLE calls (
+    session INTEGER NOT NULL,
+    call_id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    PRIMARY KEY (session, call_id, version)
+) WITHOUT ROWID""",
     "changes_rewound_to": """CREATE INDEX changes_rewound_to ON changes (session, version, rewound_to)
     WHERE rewound_to IS NOT NULL""",
     "checkpoints": """CREATE TABLE checkpoints (
@@ -173,9 +176,11 @@ class SqliteStore(Store):
             )
             if change is not None:
                 connection.execute(
-                    "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)",
-                    (key, change.version, change.text, change.hash, change.call_id, change.rewound_to),
+                    "INSERT INTO changes VALUES (?, ?, ?, ?, ?)",
+                    (key, change.version, change.text, change.hash, change.rewound_to),
                 )
+                for call_id in change.call_ids:
+                    connection.execute("INSERT INTO calls VALUES (?, ?, ?)", (key, call_id, change.version))
             if checkpoint is not None:
                 connection.execute(
                     "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)",
@@ -221,7 +226,8 @@ class SqliteStore(Store):
             old, new = _key(source), _key(fork.session_id)
             connection.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", (new, *_row_of(fork)))
             for table, columns in (
-                ("changes", "version, text, hash, call_id, rewound_to"),
+                ("changes", "version, text, hash, rewound_to"),
+                ("calls", "call_id, version"),
                 ("checkpoints", "version, text, checked"),
             ):
                 copied = f"SELECT ?, {columns} FROM {table} WHERE session = ? AND version <= ?"  # noqa: S608 - constants
@@ -239,6 +245,7 @@ class SqliteStore(Store):
             connection = self._connect(self._writer)
             found = connection.execute("DELETE FROM sessions WHERE key = ?", (key,)).rowcount
             connection.execute("DELETE FROM changes WHERE session = ?", (key,))
+            connection.execute("DELETE FROM calls WHERE session = ?", (key,))
             connection.execute("DELETE FROM checkpoints WHERE session = ?", (key,))
             connection.execute("DELETE FROM claims WHERE id = ?", (str(session_id),))
             connection.execute("COMMIT")
@@ -261,11 +268,11 @@ class SqliteStore(Store):
     def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
         """The changes from a version to another; see ``Store.changes``."""
         rows = self._select(
-            "SELECT version, text, hash, call_id, rewound_to FROM changes"
+            "SELECT version, text, hash, rewound_to FROM changes"
             " WHERE session = ? AND version BETWEEN ? AND ? ORDER BY version",
             (_key(session_id), first, last),
         )
-        return [StoredChange(*row) for row in rows]
+        return [StoredChange(version, text, hash_, (), to) for version, text, hash_, to in rows]
 
     def checkpoints(self, session_id: SessionId, last: int, most: int) -> Sequence[Checkpoint]:
         """The newest checkpoints up to a version; see ``Store.checkpoints``."""
@@ -279,7 +286,7 @@ class SqliteStore(Store):
     def calls(self, session_id: SessionId, call_id: str) -> Sequence[int]:
         """The versions that a call made; see ``Store.calls``."""
         rows = self._select(
-            "SELECT version FROM changes WHERE session = ? AND call_id = ? ORDER BY version",
+            "SELECT version FROM calls WHERE session = ? AND call_id = ? ORDER BY version",
             (_key(session_id), call_id),
         )
         return [version for (version,) in rows]

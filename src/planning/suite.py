@@ -25,8 +25,10 @@ from planning.events import announce_plan
 from planning.model import Plan, StepStatus
 from planning.reducers import REDUCERS, mark_steps
 from planning.render import reply
-from planning.tools.context import ToolContext
+from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.contract import ToolExample
+from planning.tools.errors import ContextInvalid
+from planning.tools.repeats import repeated
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
 from session import Session, ToolInvoked, replace_latest
@@ -50,8 +52,16 @@ def register_plan(session: Session) -> None:
     announce_plan(session)
 
 
-def planning_tools(session: Session) -> tuple[Tool, ...]:
-    """The six planning tools of a session, in the order in which a model reads them."""
+def planning_tools(session: SessionSource) -> tuple[Tool, ...]:
+    """The six planning tools of a session, in the order in which a model reads them.
+
+    Args:
+        session: The session; or a callable without arguments that returns that of the current call.
+
+    Raises:
+        TypeError: It is neither.
+    """
+    found = SessionOfCall(session, register_plan)
 
     def bind(
         name: str,
@@ -65,11 +75,12 @@ def planning_tools(session: Session) -> tuple[Tool, ...]:
             name=name,
             description=description,
             parameters=parameters,
-            function=_in_transaction(session, name, handler),
+            function=_in_transaction(found, name, handler),
             examples=(ToolExample(arguments, message),),
-            diagnose=_diagnosis(session, name, parameters),
+            diagnose=_diagnosis(found, name, parameters),
             publishes="own",
             blocking=False,
+            session=found,
         )
 
     return (
@@ -124,22 +135,38 @@ def planning_tools(session: Session) -> tuple[Tool, ...]:
     )
 
 
-def _foreign(session: Session, name: str, context: ToolContext) -> list[Problem]:
-    """The refusal of a call with the context of another session."""
-    if context.session is None or context.session is session:
-        return []
-    remedy = "use the tools of this session's PlanningToolsSection"
-    return [Problem(f"{name} belongs to another session; {remedy}")]
+def _session_of(found: SessionOfCall, name: str, context: ToolContext) -> Session:
+    """The session whose plan a call is about.
+
+    Raises:
+        ToolValidationError: The tools are bound to another session than that of the call.
+        ContextInvalid: The call has no session.
+    """
+    session = context.session
+    if session is None:
+        try:
+            return found.find()
+        except ContextInvalid as error:
+            raise ContextInvalid(f"{name} was not called: {error.message}") from None
+    if found.fixed is not None and session is not found.fixed:
+        remedy = "use the tools of this session's PlanningToolsSection"
+        raise ToolValidationError(Problem(f"{name} belongs to another session; {remedy}"))
+    if found.fixed is None:
+        found.prepare(session)
+    return session
 
 
 def _diagnosis(
-    session: Session, name: str, command: type[Command]
+    found: SessionOfCall, name: str, command: type[Command]
 ) -> Callable[[Mapping[str, Any], ToolContext], list[Problem]]:
     """The plan's problems with arguments that cannot be decoded; not for another session's call."""
 
     def diagnose(arguments: Mapping[str, Any], context: ToolContext) -> list[Problem]:
-        plan = session.select_latest(Plan)
-        return _foreign(session, name, context) or handlers.diagnose(command, arguments, plan)
+        try:
+            session = _session_of(found, name, context)
+        except ToolValidationError as refusal:
+            return list(refusal.problems)
+        return handlers.diagnose(command, arguments, session.select_latest(Plan))
 
     return diagnose
 
@@ -174,24 +201,30 @@ def carry_out(
 
 
 def _in_transaction(
-    session: Session, name: str, handler: Handler
+    found: SessionOfCall, name: str, handler: Handler
 ) -> Callable[[Command, ToolContext], ToolResult]:
     """A tool function that checks a command and carries it out in one transaction."""
-    session_id = session.session_id
     reads = handler is handlers.read_plan
 
     def run(params: Command, context: ToolContext) -> ToolResult:
-        if context.session is not session and context.session is not None:
-            raise ToolValidationError(_foreign(session, name, context))
+        session = found.fixed
+        if session is None or context.session is not session:
+            session = _session_of(found, name, context)
         started = perf_counter()
         with session.transaction() as transaction:
+            is_id_reused = False
+            if context.call_id is not None:
+                again, is_id_reused = repeated(session, name, params, context.call_id)
+                if again is not None:
+                    return again
             before = transaction.latest(Plan)
             command, plan = carry_out(transaction, name, handler, params, before)
             value = plan if reads else command
             message = reply(command, plan, before)
             result = ToolResult(True, message, value, None, None, perf_counter() - started)
             ids: dict[str, Any] = {"call_id": context.call_id, "actor": context.actor}
-            transaction.publish(ToolInvoked(name, params, result, command, session_id=session_id, **ids))
+            ids |= {"session_id": session.session_id, "is_id_reused": is_id_reused}
+            transaction.publish(ToolInvoked(name, params, result, command, **ids))
         return result
 
     return run

@@ -11,6 +11,7 @@ from session.errors import (
     SessionBusyError,
     SessionError,
     SnapshotError,
+    StoreError,
     TransactionError,
     VersionError,
 )
@@ -66,5 +67,6 @@ __all__ = [
     "SessionBusyError",
     "IdentityError",
     "SnapshotError",
+    "StoreError",
     "VersionError",
 ]

@@ -359,7 +359,7 @@ def fields_of(kind: Any) -> tuple[dict[str, Field], AbstractSet[str]]:
             hints.get(field.name, Any),
             getattr(field, "alias", None) or field.name,
             field.metadata.get("snapshot"),
-            field.default if field.default is None else ...,
+            field.default if field.default in (None, False, True) else ...,
             field.metadata.get("stored", True),
         )
         for field in (attrs.fields(kind) if attrs.has(kind) else dataclasses.fields(kind))

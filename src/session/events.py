@@ -129,12 +129,14 @@ class ToolInvoked(SessionEvent):
         result: What the caller got back. Plain containers are copied.
         value: What the session reduces beside the event itself: for a command tool the normalised
             command. None when there is nothing to reduce.
+        is_id_reused: Whether an earlier call with the same ``call_id`` was another.
     """
 
     name: str
     params: Any = attrs.field(converter=_own)
     result: Any = attrs.field(converter=_own)
     value: Any = None
+    is_id_reused: bool = attrs.field(default=False, kw_only=True, repr=False)
 
 
 @attrs.frozen(slots=False)

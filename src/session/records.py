@@ -51,7 +51,7 @@ class _Plan:
     Attributes:
         name: Its name.
         argument: The constructor's argument for it, under which it is written.
-        omits_none: Whether None is not written: it is what the field has by itself.
+        default: None, False or True, where that is the field's default: it is not written.
         text: Reads it where its hint is one of the types that are written as text; and that type.
         of: The record type that its hint names, or that of a tuple's items: such a value needs no name.
         is_tuple: Whether its hint is a tuple.
@@ -61,7 +61,7 @@ class _Plan:
 
     name: str
     argument: str
-    omits_none: bool
+    default: Any
     text: tuple[type, Callable[[str], Any]] | None
     of: type | None
     is_tuple: bool
@@ -156,7 +156,7 @@ class Records:
             return written
         for plan in self._plans_of(kind):
             item = getattr(value, plan.name)
-            if item is None and plan.omits_none:
+            if item is plan.default:
                 continue
             if plan.written is not None and item is not None:
                 item = plan.written(item)
@@ -321,7 +321,7 @@ class Records:
         return _Plan(
             name=name,
             argument=field.argument,
-            omits_none=field.default is None,
+            default=field.default,
             text=(texts[0], AS_TEXT[texts[0]]) if len(texts) == 1 and str not in members else None,
             of=records[0] if len(records) == len(parts) == 1 else None,
             is_tuple=bool(tuples),

@@ -446,6 +446,13 @@ class Session:
         except SessionBusyError:
             self._state.deferred.append(event)
 
+    def companion(self, kind: type[S]) -> S:
+        """The one object of a class that goes with this session in this process; made when first asked for.
+
+        For what must not be part of the state, such as what is running now. A fork or a clone has its own.
+        """
+        return self._state.companion(kind)
+
     async def off_loop(self, function: Callable[[], T]) -> T:
         """Call a function that changes this session, without holding the event loop for its store.
 

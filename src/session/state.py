@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from session.errors import SessionBusyError, TransactionError
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BUSY", "State"]
 
+T = TypeVar("T")
+
 BUSY = "another task holds a transaction of this session open: never await inside one"
 
 
@@ -45,6 +47,7 @@ class State(ProcessLock):
     """
 
     __slots__ = (
+        "_companions",
         "_resolved_for",
         "announcements",
         "deferred",
@@ -82,6 +85,7 @@ class State(ProcessLock):
         self.private: frozenset[type] = frozenset()  # slices without a past
         self.registered: Routes = {}
         self.routes: dict[type, tuple[Route, ...]] = {}
+        self._companions: dict[type, Any] = {}
         self._resolved_for: Routes | None = None
         if self.stored is not None and self.stored.head.version:
             self.slices = {Entry: (_taken_over(self.stored.head.version),)}
@@ -355,6 +359,15 @@ class State(ProcessLock):
         """Record a name; see ``Session.claim``."""
         with self.lock:
             return self.past.claim(name, last_version(self.slices))
+
+    def companion(self, kind: type[T]) -> T:
+        """The object of a class that goes with the session; see ``Session.companion``."""
+        found = self._companions.get(kind)
+        if found is None:
+            with self.lock:
+                found = self._companions.setdefault(kind, kind())
+        made: T = found
+        return made
 
     def slices_at(self, version: int) -> Readable:
         """The slices of a version; see ``Session.at``."""

@@ -7,6 +7,7 @@ from planning.prompt.section import Enabled, Section
 from planning.prompt.strategies import PlanningStrategy, section_body
 from planning.render import plan_text
 from planning.suite import planning_tools, register_plan
+from planning.tools.context import SessionOfCall, SessionSource
 from planning.tools.tool import Tool
 from session import Session
 
@@ -23,29 +24,38 @@ class PlanningToolsSection(Section[None]):
     def __init__(
         self,
         *,
-        session: Session,
+        session: SessionSource,
         strategy: PlanningStrategy = PlanningStrategy.REACT,
         enabled: Enabled = True,
     ) -> None:
         """Register the plan's reducers with a session, and bind the six tools to it.
 
         Args:
-            session: The session that holds the plan.
+            session: The session that holds the plan; or a callable without arguments that returns the
+                session of the current call, so that one agent serves many: see ``Toolbox``.
             strategy: The mindset of the copy.
             enabled: See ``Section``.
 
         Raises:
             TypeError: ``session`` or ``strategy`` is of another type.
         """
-        if not isinstance(session, Session):
-            raise TypeError(f"session must be a Session, got {type(session).__name__}")
         if not isinstance(strategy, PlanningStrategy):
             raise TypeError(f"strategy must be a PlanningStrategy, got {strategy!r}")
         super().__init__(title="Planning", enabled=enabled)
-        self.session = session
         self.strategy = strategy
-        register_plan(session)
+        self._found = SessionOfCall(session, register_plan)
+        if self._found.fixed is not None:
+            register_plan(self._found.fixed)
         self._tools = planning_tools(session)
+
+    @property
+    def session(self) -> Session:
+        """The session that holds the plan; that of the current call, where a callable says so.
+
+        Raises:
+            ContextInvalid: The callable finds none.
+        """
+        return self._found.find()
 
     def body(self, params: None = None) -> str:  # noqa: ARG002 - it takes none
         """The copy of the strategy."""
@@ -55,7 +65,14 @@ class PlanningToolsSection(Section[None]):
         """The six planning tools; none while the section is disabled."""
         return self._tools if self.is_enabled() else ()
 
-    def reminder(self) -> str:
-        """The live plan as text, or an empty string when no plan is active."""
-        plan = self.session.select_latest(Plan)
+    def reminder(self, session: Session | None = None) -> str:
+        """The live plan as text, or an empty string when no plan is active.
+
+        Args:
+            session: Whose plan; the section's session, or that of the current call, when omitted.
+
+        Raises:
+            ContextInvalid: The section finds no session.
+        """
+        plan = (self.session if session is None else session).select_latest(Plan)
         return plan_text(plan) if plan is not None and plan.status == "active" else ""

@@ -94,7 +94,7 @@ class BaseTool(QueryResponses, ABC):
         try:
             pipeline = CallPipeline(ToolContext.of(context))
         except ContextInvalid as error:
-            return pipeline_envelope(CallPipeline().answer_bad_context(tool, error))
+            return pipeline_envelope(CallPipeline().answer_bad_context(tool.name, error))
         try:
             return pipeline_envelope(await pipeline.acall(tool, args))
         finally:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
+from weakref import WeakSet
 
 import attrs
 
 from planning.tools.errors import ContextInvalid
 from session import Session
 
-__all__ = ["ToolContext", "context_values"]
+__all__ = ["SessionOfCall", "SessionSource", "ToolContext", "context_values"]
 
+SessionSource = Session | Callable[[], Session | None]
+"""A session, or what returns the session of the current call; None where there is none."""
 
 _IDS = ("call_id", "actor")
 _LONGEST_ID = 200
@@ -70,6 +73,57 @@ class ToolContext:
                 return cls(session, named)
             message = f"the {wrong[0]} in its context must be text of 1 to {_LONGEST_ID} characters, or None"
         raise ContextInvalid(message)
+
+
+class SessionOfCall:
+    """Finds the session of each call.
+
+    Attributes:
+        fixed: The session of every call; None where it is found anew for each.
+    """
+
+    def __init__(self, source: SessionSource, prepare: Callable[[Session], object]) -> None:
+        """Take a session, or what returns that of the current call.
+
+        Args:
+            source: Called once for each call, in the caller's context.
+            prepare: Called once for each session that is returned, before its first call.
+
+        Raises:
+            TypeError: It is neither.
+        """
+        if not isinstance(source, Session) and not callable(source):
+            raise TypeError(f"session must be a Session or return one, got {type(source).__name__}")
+        self.fixed = source if isinstance(source, Session) else None
+        self._source = source
+        self._prepare = prepare
+        self._prepared: WeakSet[Session] = WeakSet()
+
+    def find(self) -> Session:
+        """The session of the current call.
+
+        Raises:
+            ContextInvalid: There is none.
+        """
+        if self.fixed is not None:
+            return self.fixed
+        assert not isinstance(self._source, Session)  # noqa: S101 - else it is fixed; for the type checker
+        try:
+            found = self._source()
+        except Exception as error:
+            raise ContextInvalid(f"the session of this call was not found: {type(error).__name__}") from error
+        if found is None:
+            raise ContextInvalid("no session for this call")
+        if not isinstance(found, Session):
+            raise ContextInvalid(f"the session of this call must be a Session, got {type(found).__name__}")
+        self.prepare(found)
+        return found
+
+    def prepare(self, session: Session) -> None:
+        """Prepare a session, unless that is done."""
+        if session not in self._prepared:
+            self._prepare(session)
+            self._prepared.add(session)
 
 
 def _is_id(value: object) -> bool:

@@ -9,7 +9,7 @@ import attrs
 
 from planning.errors import Problem
 from planning.tools.binding import Run, bind
-from planning.tools.context import ToolContext
+from planning.tools.context import SessionOfCall, ToolContext
 from planning.tools.parameters.model import ParameterModel
 from planning.tools.parameters.signature import read_signature
 from planning.tools.spec import check_name
@@ -108,6 +108,7 @@ class ToolContract:
         retry: How often it is tried when it fails with an error that may pass.
         breaker: What leaves it alone for a while after it has failed several times in a row.
         blocking: Whether a plain function may take its time: then async callers run it in a thread.
+        session: The session that it is bound to, for a tool that publishes within its own transaction.
         idempotent: Whether a call may be repeated when the outcome of the first is unknown, as
             after a worker died. A tool with effects that must not happen twice says False.
         is_async: Whether the function is a coroutine function.
@@ -140,6 +141,7 @@ class ToolContract:
     breaker: CircuitBreaker | None = _option(None)
     blocking: bool = _option(True)
     idempotent: bool = _option(True)
+    session: SessionOfCall | None = _option(None)
     is_async: bool = attrs.field(init=False, repr=False)
     is_guarded: bool = attrs.field(init=False, repr=False)
     model: ParameterModel = attrs.field(init=False, repr=False)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from planning.errors import Problem, ToolError, ToolValidationError, listed, nearest
+from session import StoreError
 
 __all__ = [
     "CircuitOpen",
@@ -134,6 +135,14 @@ class _Stopped(ToolError):
         return SORRY
 
 
+class ResultNotStored(_Stopped):
+    """A tool was carried out, and its session's store did not take the result."""
+
+
+class CallInterrupted(_Stopped):
+    """A call was begun before, has no result, and must not be made twice."""
+
+
 class RateLimitExceeded(_Stopped):
     """A tool, or its group of tools, was called too often.
 
@@ -226,10 +235,12 @@ _OWN: tuple[tuple[type[BaseException], ErrorKind], ...] = (
     (UserInputNeeded, ErrorKind.NEEDS_USER_INPUT),
     (ToolTimeout, ErrorKind.TIMEOUT),
     (ResultInvalid, ErrorKind.BAD_RESULT),
+    (ResultNotStored, ErrorKind.STORAGE),
     (ContextInvalid, ErrorKind.BAD_CONTEXT),
     (ToolError, ErrorKind.TOOL),
     (TimeoutError, ErrorKind.TIMEOUT),
     (OSError, ErrorKind.STORAGE),
+    (StoreError, ErrorKind.STORAGE),
 )
 _NAME = type.__dict__["__name__"].__get__
 # Libraries that this package does not import: an error of theirs can only come up once they are loaded.

@@ -32,6 +32,8 @@ class ToolCall:
         created_at: When it ended, in UTC.
         call_id: The id that the provider gave the call, when there is one.
         actor: Who made the call, when it is known.
+        is_id_reused: Whether an earlier call with the same id was another: of another tool, or with other
+            arguments. Providers that number their calls 1, 2, ... begin anew in each conversation.
     """
 
     event_id: UUID
@@ -41,6 +43,7 @@ class ToolCall:
     created_at: datetime
     call_id: str | None = None
     actor: str | None = None
+    is_id_reused: bool = False
 
     @property
     def success(self) -> bool:
@@ -85,5 +88,12 @@ def _line(event: ToolInvoked | ToolFailed) -> ToolCall:
     outcome = "success" if success else str(code or "tool")
     elapsed = getattr(result, "elapsed", 0.0)
     return ToolCall(
-        event.event_id, event.name, outcome, elapsed, event.created_at, event.call_id, event.actor
+        event.event_id,
+        event.name,
+        outcome,
+        elapsed,
+        event.created_at,
+        event.call_id,
+        event.actor,
+        isinstance(event, ToolInvoked) and event.is_id_reused,
     )

@@ -22,7 +22,7 @@ from planning.tools.errors import (
     type_name,
 )
 from planning.tools.result import NoJsonForm, ToolResult, copied, field_names, plain, safe_text
-from session import SessionBusyError
+from session import SessionBusyError, StoreError
 
 __all__ = [
     "MOST_TEXT",
@@ -150,6 +150,8 @@ def _failed(
         message = _MESSAGES.get(code, _FAILED).format(name)
         if isinstance(error, SessionBusyError):
             message = f"{name} was not carried out: {error}. Call it again."
+        if isinstance(error, StoreError) and error.outcome == "unknown":
+            message = f"It is not known whether {name} took effect. Check before you call it again."
         reason, user_message = f"Tool '{name}' encountered an error", SORRY
     cause = None if is_private else safe_text(error) or type_name(error)
     if isinstance(error, ResultInvalid):

@@ -29,6 +29,7 @@ from planning.tools.errors import (
     ContextInvalid,
     ErrorKind,
     ResultInvalid,
+    ResultNotStored,
     ToolError,
     UserInputNeeded,
     type_name,
@@ -42,8 +43,9 @@ from planning.tools.outcome import (
     settled,
     withheld_failure,
 )
+from planning.tools.repeats import Repeats
 from planning.tools.result import ToolResult, copied
-from session import ToolFailed, ToolInvoked
+from session import Session, StoreError, ToolFailed, ToolInvoked
 
 if TYPE_CHECKING:
     from logging import Logger
@@ -64,7 +66,7 @@ _NO_CONTEXT = ToolContext()
 class CallPipeline:
     """Makes calls, for one session and within its limits."""
 
-    __slots__ = ("_limiter", "_runner", "_tell", "_timeout", "context")
+    __slots__ = ("_call_id", "_is_id_reused", "_limiter", "_runner", "_tell", "_timeout", "context")
 
     def __init__(
         self,
@@ -86,6 +88,8 @@ class CallPipeline:
             tell: Takes the event of a call that was made, to publish it; published at once if omitted.
         """
         self.context = context
+        self._call_id = context.call_id
+        self._is_id_reused = False  # such a call has a pipeline of its own
         self._limiter = DEFAULT_LIMITS if limiter is None else limiter
         self._timeout = timeout
         self._runner = runner
@@ -104,7 +108,8 @@ class CallPipeline:
             if type(arguments) is not tool.model.kind or tool.requires_identifier:
                 arguments = self._accept(tool, arguments)
             has_begun = True
-            return self._walk(tool, arguments, started)
+            walk = self._walk if self._call_id is None else self._once
+            return walk(tool, arguments, started)
         except BaseException as error:
             arguments = None  # what is raised holds this frame
             self._note(tool, error, started, has_begun=has_begun)
@@ -112,14 +117,18 @@ class CallPipeline:
 
     async def ainvoke(self, tool: ToolContract, arguments: object) -> ToolResult:
         """The same from async code."""
+        stored = self._stored(tool)
+        if stored is not None and tool.publishes == "own":
+            return await stored.off_loop(partial(self.invoke, tool, arguments))
         started, has_begun = perf_counter(), False
         try:
             arguments = self._accept(tool, arguments)
             has_begun = True
-            return await self._awalk(tool, arguments, started)
+            return await self._aonce(tool, arguments, started)
         except BaseException as error:
             arguments = None  # what is raised holds this frame
-            self._note(tool, error, started, has_begun=has_begun)
+            note = partial(self._note, tool, error, started, has_begun=has_begun)
+            await stored.off_loop(note) if stored is not None else note()
             raise
 
     def call(self, tool: ToolContract, arguments: object) -> ToolResult:
@@ -131,21 +140,29 @@ class CallPipeline:
         try:
             arguments = self._decode(tool, arguments)
             has_begun = True
-            return self._walk(tool, arguments, started)
+            walk = self._walk if self._call_id is None else self._once
+            return walk(tool, arguments, started)
         except BaseException as error:  # noqa: BLE001 - a tool may fail in any way; what must pass is raised again
             arguments = None  # what is raised again holds this frame
             return self._answer(tool, error, started, has_begun=has_begun)
 
     async def acall(self, tool: ToolContract, arguments: object) -> ToolResult:
         """The same from async code."""
+        stored = self._stored(tool)
+        if stored is not None and tool.publishes == "own":
+            return await stored.off_loop(partial(self.call, tool, arguments))
         started, has_begun = perf_counter(), False
         try:
             arguments = self._decode(tool, arguments)
             has_begun = True
-            return await self._awalk(tool, arguments, started)
-        except BaseException as error:  # noqa: BLE001 - a tool may fail in any way; what must pass is raised again
+            return await self._aonce(tool, arguments, started)
+        except BaseException as error:
             arguments = None  # what is raised again holds this frame
-            return self._answer(tool, error, started, has_begun=has_begun)
+            note = partial(self._note, tool, error, started, has_begun=has_begun)
+            result = await stored.off_loop(note) if stored is not None else note()
+            if result is None or is_cancelling(error):
+                raise
+            return result
 
     def attempt(self, tool: ToolContract, params: Any) -> Any:
         """Run a tool's function, its timeout and its tries included, and nothing else of the path.
@@ -166,10 +183,12 @@ class CallPipeline:
         self._record(name, result, error)
         return result
 
-    def answer_bad_context(self, tool: ToolContract, error: ContextInvalid) -> ToolResult:
-        """The result of a call whose context is not a mapping."""
-        failure = ContextInvalid(f"{tool.name} was not called: {error.message}")
-        return self._answer(tool, failure, perf_counter(), has_begun=False)
+    def answer_bad_context(self, name: str, error: ContextInvalid) -> ToolResult:
+        """The result of a call whose context is not a mapping, or that has no session."""
+        failure = ContextInvalid(f"{name} was not called: {error.message}")
+        result = failed(name, failure, perf_counter())
+        self._record(name, result, failure)
+        return result
 
     # Stages
 
@@ -201,6 +220,45 @@ class CallPipeline:
             arguments = with_identifier(tool, arguments)
         further = None if diagnose is None else lambda given: diagnose(given, self.context)
         return decode(tool.model, arguments, further, is_private=is_private)
+
+    def _stored(self, tool: ToolContract) -> Session | None:
+        """The session of a call whose store must not hold the event loop; None where it has none."""
+        session = self.context.session
+        if session is None and tool.session is not None:
+            session = tool.session.fixed
+        return None if session is None or session.store is None else session
+
+    def _once(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
+        """Make a call with an id, unless it was made before; the planning tools look for themselves."""
+        session, call_id = self.context.session, self._call_id
+        if call_id is None or session is None or tool.publishes == "own":
+            return self._walk(tool, params, started)
+        repeats = session.companion(Repeats)
+        with repeats.alone(tool.name, call_id):
+            found, self._is_id_reused = repeats.find(session, tool, params, call_id)
+            if found is not None:
+                return found
+            result = self._walk(tool, params, started)
+            if tool.returns_private_data:
+                repeats.keep_private(session, tool.name, params, call_id, result)
+            return result
+
+    async def _aonce(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
+        """The same from async code."""
+        session, call_id = self.context.session, self._call_id
+        if call_id is None or session is None or tool.publishes == "own":
+            return await self._awalk(tool, params, started)
+        repeats = session.companion(Repeats)
+        async with repeats.aalone(tool.name, call_id):
+            find = partial(repeats.find, session, tool, params, call_id)
+            found, self._is_id_reused = await session.off_loop(find)
+            if found is not None:
+                return found
+            result = await self._awalk(tool, params, started)
+            if tool.returns_private_data:
+                keep = partial(repeats.keep_private, session, tool.name, params, call_id, result)
+                await session.off_loop(keep)
+            return result
 
     def _walk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
         shown = self._begin(tool, params)
@@ -236,7 +294,12 @@ class CallPipeline:
                 await acount(tool, self._limiter, self._seconds(tool), started)
                 admission.is_running = True
                 result = admission.result = await self._arun(tool, params, started)
-        return result if tool.publishes == "own" else self._publish(tool, shown, result)
+        if tool.publishes == "own":
+            return result
+        stored = self._stored(tool)
+        if stored is None:
+            return self._publish(tool, shown, result)
+        return await stored.off_loop(partial(self._publish, tool, shown, result))
 
     def _begin(self, tool: ToolContract, params: Any) -> Any:
         """Refuse a call that could not be recorded; returns the arguments for its event, copied now."""
@@ -317,17 +380,33 @@ class CallPipeline:
         if session is not None:
             published = redacted(tool.name, result) if result.is_private else kept(result)
             value = published.value if tool.publishes == "value" and result.success else None
-            event = ToolInvoked(tool.name, shown, published, value, **self.context.of_events())
-            if self._tell is not None:
-                self._tell(event)
-            elif value is None:
-                session.publish_when_free(event)
-            else:
-                with session.transaction() as transaction:
-                    transaction.publish(event)
+            event = ToolInvoked(
+                tool.name,
+                shown,
+                published,
+                value,
+                is_id_reused=self._is_id_reused,
+                **self.context.of_events(),
+            )
+            try:
+                self._tell_of(event, session)
+            except StoreError as error:
+                raise ResultNotStored(
+                    f"{tool.name} was carried out, but the session could not store its result. Check what it "
+                    "did before you call it again."
+                ) from error
         if _logger().isEnabledFor(_DEBUG):
             self._log(_DEBUG, "tool_called", tool.name, result)
         return result
+
+    def _tell_of(self, event: ToolInvoked, session: Session) -> None:
+        if self._tell is not None:
+            self._tell(event)
+        elif event.value is None:
+            session.publish_when_free(event)
+        else:
+            with session.transaction() as transaction:
+                transaction.publish(event)
 
     # Failures
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from planning.errors import ToolValidationError, show
-from planning.tools.context import ToolContext
+from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.contract import check_timeout
 from planning.tools.declare import Declaration, as_tool
 from planning.tools.errors import ContextInvalid, nearest_tool
@@ -35,7 +35,7 @@ class Toolbox:
         self,
         tools: Iterable[Declaration] | ToolRegistry,
         *,
-        session: Session | None = None,
+        session: SessionSource | None = None,
         timeout: float | None = None,
         limiter: RateLimiter | None = None,
     ) -> None:
@@ -44,8 +44,10 @@ class Toolbox:
         Args:
             tools: In the order in which a model reads them; or a registry, whose limiter is then
                 the toolbox's too.
-            session: Where their calls are published. With None, only tools that are bound to a
-                session, such as the planning tools, publish in theirs.
+            session: Where their calls are published. A callable without arguments is asked once for each
+                call, in the caller's context, so that a context variable can say whose call it is: then one
+                toolbox serves many sessions. With None, only tools that are bound to a session, such as
+                the planning tools, publish in theirs.
             timeout: The seconds that a tool has which sets no timeout itself; None for no limit.
             limiter: Counts the calls of tools with a ``rate_limit_key``; the default registry's if
                 omitted.
@@ -68,9 +70,14 @@ class Toolbox:
             self._limiter = lambda: registry.limiter
             self._limiter()  # what cannot be enforced is not accepted
         self._timeout = timeout
-        self._pipeline = CallPipeline(ToolContext(session), limiter=self._limiter, timeout=timeout)
-        if session is not None:
-            register_ledger(session)
+        self._source = None if session is None else SessionOfCall(session, register_ledger)
+        fixed = None if self._source is None else self._source.fixed
+        if fixed is not None:
+            register_ledger(fixed)
+        self._pipeline = CallPipeline(ToolContext(fixed), limiter=self._limiter, timeout=timeout)
+        self._is_fixed = (self._source is None or fixed is not None) and all(
+            tool.session is None or tool.session.fixed is not None for tool in by_name.values()
+        )
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -79,8 +86,12 @@ class Toolbox:
 
     @property
     def session(self) -> Session | None:
-        """Where calls are published."""
-        return self._pipeline.context.session
+        """Where calls are published: those of the current caller, where a callable says so.
+
+        Raises:
+            ContextInvalid: The callable finds no session.
+        """
+        return None if self._source is None else self._source.find()
 
     @property
     def limiter(self) -> Callable[[], RateLimiter] | None:
@@ -103,7 +114,7 @@ class Toolbox:
             Exception: Whatever the tool itself raises.
         """
         tool = self._tools.get(name) if type(name) is str else None
-        pipeline = self._pipeline if context is None else self._on(context)
+        pipeline = self._pipeline if context is None and self._is_fixed else self._on(context, tool)
         try:
             return pipeline.invoke(self._find(name) if tool is None else tool, params)
         finally:
@@ -113,7 +124,9 @@ class Toolbox:
         self, name: str, params: object = None, *, context: Mapping[str, Any] | None = None
     ) -> ToolResult:
         """The same from async code; see ``acall``."""
-        pipeline = self._pipeline if context is None else self._on(context)
+        pipeline = (
+            self._pipeline if context is None and self._is_fixed else self._on(context, self._get(name))
+        )
         try:
             return await pipeline.ainvoke(self._find(name), params)
         finally:
@@ -134,12 +147,12 @@ class Toolbox:
             context: What the tool may know of the call, such as ``trace_id``.
         """
         tool = self._get(name)
-        if tool is None:
-            return self._pipeline.answer_unfound(_shown(name), self._unfound(name))
         try:
-            pipeline = self._pipeline if context is None else self._on(context)
+            pipeline = self._pipeline if context is None and self._is_fixed else self._on(context, tool)
         except ContextInvalid as error:
-            return self._pipeline.answer_bad_context(tool, error)
+            return self._pipeline.answer_bad_context(_shown(name), error)
+        if tool is None:
+            return pipeline.answer_unfound(_shown(name), self._unfound(name))
         try:
             return pipeline.call(tool, arguments)
         finally:
@@ -159,21 +172,29 @@ class Toolbox:
         before any other task runs.
         """
         tool = self._get(name)
-        if tool is None:
-            return self._pipeline.answer_unfound(_shown(name), self._unfound(name))
         try:
-            pipeline = self._pipeline if context is None else self._on(context)
+            pipeline = self._pipeline if context is None and self._is_fixed else self._on(context, tool)
         except ContextInvalid as error:
-            return self._pipeline.answer_bad_context(tool, error)
+            return self._pipeline.answer_bad_context(_shown(name), error)
+        if tool is None:
+            return pipeline.answer_unfound(_shown(name), self._unfound(name))
         try:
             return await pipeline.acall(tool, arguments)
         finally:
             del arguments  # as in invoke
 
-    def _on(self, context: Mapping[str, Any]) -> CallPipeline:
-        return CallPipeline(
-            ToolContext.of(context, self.session), limiter=self._limiter, timeout=self._timeout
-        )
+    def _on(self, context: Mapping[str, Any] | None, tool: Tool | None) -> CallPipeline:
+        """What makes one call.
+
+        Raises:
+            ContextInvalid: The context cannot be read, or the call has no session.
+        """
+        source = self._source
+        if source is None and tool is not None and tool.session is not None and tool.session.fixed is None:
+            source = tool.session
+        session = None if source is None else source.find()
+        made = ToolContext.of({} if context is None else context, session)
+        return CallPipeline(made, limiter=self._limiter, timeout=self._timeout)
 
     def _find(self, name: object) -> Tool:
         tool = self._get(name)

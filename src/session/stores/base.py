@@ -176,7 +176,7 @@ class Store(ABC):
     def records(self, session_id: SessionId) -> Records:
         """What reads the records of a session: it knows the types that are registered with it here."""
         opened = self.states.get(str(session_id))
-        return Records(self.upcasters) if opened is None else opened.records
+        return Records(self.upcasters) if opened is None else opened.past.records
 
     def lock(self, _session_id: SessionId) -> AbstractContextManager[None]:
         """Keep other writers of a session away within a ``with`` block.
@@ -312,6 +312,7 @@ class Watch:
         self._timeout = timeout
         self._closed = Event()
         self._found: list[Change] = []
+        self._hash: bytes | None = None  # of the last change that was read
         head = store.head(session_id) if after is None else None
         self.version: int = (0 if head is None else head.version) if after is None else after
 
@@ -362,12 +363,11 @@ class Watch:
             head = self._store.head(self._session_id)
             if head is None and self.version:
                 raise StoreError(f"session {shown(str(self._session_id))} was deleted")
-            if head is None or head.version <= self.version:
+            if head is None or head.version == self.version:
                 return None
-            last = min(head.version, self.version + _BATCH)
-            stored = self._store.changes(self._session_id, self.version + 1, last)
-            if [each.version for each in stored] != list(range(self.version + 1, last + 1)):
-                raise StoreError(damaged(self.version + 1), version=self.version + 1)
+            if head.version < self.version:
+                raise StoreError(damaged(head.version + 1), version=head.version + 1)
+            stored = self._sound(self.version + 1, min(head.version, self.version + _BATCH))
             records = self._store.records(self._session_id)
             self._found = [
                 change_of(each.text, each.version, head.owner(each.version), records)
@@ -375,6 +375,17 @@ class Watch:
             ]
         found = self._found.pop()
         self.version = found.version
+        return found
+
+    def _sound(self, first: int, last: int) -> Sequence[StoredChange]:
+        """The changes from a version to another, which continue what was given out."""
+        stored, before = self._store.changes(self._session_id, max(first - 1, 1), last), b""
+        if first > 1:
+            before, stored = (stored[0].hash if stored else b""), stored[1:]
+            if self._hash not in {None, before}:
+                raise StoreError(f"another session is in the place of {shown(str(self._session_id))}")
+        found = verified(stored, first, last, before)
+        self._hash = found[-1].hash
         return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import sys
@@ -79,6 +80,12 @@ def server_program() -> str:
     """The server for tests marked ``server``; they run only where it is installed."""
     assert SERVER is not None
     return SERVER
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was collected out of garbage collections: many tests ask for one, over all that there is."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

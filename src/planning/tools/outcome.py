@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from json import JSONEncoder
 from time import perf_counter
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
@@ -37,6 +38,7 @@ __all__ = [
     "withheld_failure",
 ]
 
+_JSON = JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _CODES = frozenset(map(str, ErrorKind))
 _MAY_PASS = frozenset({ErrorKind.STORAGE, ErrorKind.TIMEOUT})
 _NO = frozenset(
@@ -279,10 +281,8 @@ def _text_of(name: str, value: Any) -> str:
         return value
     if value is None:
         return "Done."
-    import json  # noqa: PLC0415 - not every tool returns a value that is shown as JSON
-
     try:
-        return json.dumps(plain(value, strict=True), ensure_ascii=False, separators=(",", ":"))
+        return _JSON.encode(plain(value, strict=True))
     except NoJsonForm as error:
         inside = "" if error.part is value else f" with {type_name(error.part)} in it"
         reason = f"the function returned {_kind(value)}{inside}, which {error}; {_RETURN}"

@@ -78,7 +78,7 @@ def cases(*kinds: str) -> pytest.MarkDecorator:
         for kind in kinds
         for case in getattr(corpus, kind)
     ]
-    return pytest.mark.parametrize(("asked", "case"), found, indirect=["asked"])
+    return pytest.mark.parametrize(("asked", "case"), found, indirect=["asked"], scope="module")
 
 
 each_database = pytest.mark.parametrize("asked", CORPORA, indirect=True)

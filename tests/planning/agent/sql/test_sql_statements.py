@@ -7,7 +7,8 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -60,11 +61,23 @@ class Opened:
 
 
 @pytest.fixture(scope="module")
-def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
-    """One of the databases, open for all statements of this module that are asked of it."""
-    opened = Opened(MAKE[request.param](tmp_path_factory.mktemp("sample")))
-    with opened.database:
-        yield opened
+def open_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Opened]]:
+    """Opens a database by name, once for all statements of this module that are asked of it."""
+    with ExitStack() as stack:
+
+        @cache
+        def open_once(name: str) -> Opened:
+            opened = Opened(MAKE[name](tmp_path_factory.mktemp("sample")))
+            stack.enter_context(opened.database)
+            return opened
+
+        yield open_once
+
+
+@pytest.fixture
+def opened(request: pytest.FixtureRequest, open_once: Callable[[str], Opened]) -> Opened:
+    """One of the databases."""
+    return open_once(request.param)
 
 
 def of(*databases: str, statements: str | None = None) -> pytest.MarkDecorator:

@@ -283,8 +283,11 @@ class State(ProcessLock):
         version = last_version(self.slices)
         if head.version == version:
             return
-        for each in self.announcements:
-            self.resolved(each.slice_type)  # what it was before
+        for each in self.announcements:  # what it was before
+            if version:
+                self.resolved(each.slice_type)
+            else:
+                self.slices = {each.slice_type: (), **self.slices}
         for change in stored.take_over(version, head):
             before = self.slices
             after = stored.reduced(before, change, self.registered)
@@ -295,7 +298,8 @@ class State(ProcessLock):
             self.slices = after
             if change.slices or change.restores:
                 entry.actor, entry.call_id = change.said()
-                self.taken += self.announced(before, entry, "store")
+                known = [each for each in self.announcements if each.slice_type in after]
+                self.taken += self.announced(before, entry, "store", known)
 
     def commit(
         self, slices: Slices, parts: list[Any], actor: str | None, call_id: str | None, *, changed: bool
@@ -329,13 +333,15 @@ class State(ProcessLock):
         if changed:
             for announcement in self.announcements:
                 if self.hears(announcement.event_type):
-                    return self.announced(before, entry, "session")
+                    return self.announced(before, entry, "session", self.announcements)
         return ()
 
-    def announced(self, before: Slices, entry: Entry, origin: str) -> list[object]:
+    def announced(
+        self, before: Slices, entry: Entry, origin: str, announcements: Iterable[Announcement]
+    ) -> list[object]:
         """What is to be announced of the commit that made the slices what they are."""
         made = list[object]()
-        for each in self.announcements:
+        for each in announcements:
             old, new = before.get(each.slice_type, ()), self.slices.get(each.slice_type, ())
             if old is not new and self.hears(each.event_type):
                 of = (entry.version, entry.actor, entry.call_id, origin, self.session_id)

@@ -96,24 +96,27 @@ class MemoryStore(Store):
 
     def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
         """The changes from a version to another; see ``Store.changes``."""
-        return self._of(session_id).changes[max(first - 1, 0) : last]
+        return self._changes(session_id)[max(first - 1, 0) : last]
 
     def checkpoints(self, session_id: SessionId, last: int, most: int) -> Sequence[Checkpoint]:
         """The newest checkpoints up to a version; see ``Store.checkpoints``."""
-        found = [each for each in self._of(session_id).checkpoints if each.version <= last]
+        kept = self._kept.get(str(session_id))
+        found = [each for each in kept.checkpoints if each.version <= last] if kept is not None else []
         return found[::-1][:most]
 
     def drop_checkpoints(self, session_id: SessionId) -> None:
         """Forget the checkpoints of a session; see ``Store.drop_checkpoints``."""
-        self._of(session_id).checkpoints.clear()
+        kept = self._kept.get(str(session_id))
+        if kept is not None:
+            kept.checkpoints.clear()
 
     def calls(self, session_id: SessionId, call_id: str) -> Sequence[int]:
         """The versions that a call made; see ``Store.calls``."""
-        return [each.version for each in self._of(session_id).changes if call_id in each.call_ids]
+        return [each.version for each in self._changes(session_id) if call_id in each.call_ids]
 
     def rewinds(self, session_id: SessionId) -> Sequence[tuple[int, int]]:
         """The rewinds of a session; see ``Store.rewinds``."""
-        changes = self._of(session_id).changes
+        changes = self._changes(session_id)
         return [(each.version, each.rewound_to) for each in changes if each.rewound_to is not None]
 
     def claim(self, session_id: SessionId, name: str) -> bool:
@@ -128,7 +131,9 @@ class MemoryStore(Store):
     def copy(self, source: SessionId, fork: StoredSession) -> None:
         """Begin a session with the changes of another; see ``Store.copy``."""
         with self.lock(source), self._guard:
-            kept = self._of(source)
+            kept = self._kept.get(str(source))
+            if kept is None:
+                raise no_session(source)
             refuse_copy(kept.head, fork, self.head(fork.session_id))
             changes = kept.changes[: fork.version]
             checkpoints = [each for each in kept.checkpoints if each.version <= fork.version]
@@ -150,8 +155,6 @@ class MemoryStore(Store):
             self._claims.pop(str(session_id), None)
             return self._kept.pop(str(session_id), None) is not None
 
-    def _of(self, session_id: SessionId) -> _Kept:
-        found = self._kept.get(str(session_id))
-        if found is None:
-            raise no_session(session_id)
-        return found
+    def _changes(self, session_id: SessionId) -> list[StoredChange]:
+        kept = self._kept.get(str(session_id))
+        return [] if kept is None else kept.changes

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
@@ -115,6 +116,7 @@ class SqliteStore(Store):
         self._timeout = float(timeout)
         self._synchronous = synchronous
         self._writer, self._reader = _Link(), _Link()
+        weakref.finalize(self, _close, self._writer, self._reader)
         with self._reader.lock:
             self._connect(self._reader)
         self._file = _identity(self._path)
@@ -308,11 +310,7 @@ class SqliteStore(Store):
 
     def close(self) -> None:
         """Close the file; whoever uses the store again opens it again."""
-        for link in (self._writer, self._reader):
-            with link.lock:
-                if link.connection is not None:
-                    link.connection.close()
-                    link.connection = None
+        _close(self._writer, self._reader)
 
     def _head(self, connection: sqlite3.Connection, session_id: SessionId) -> StoredSession | None:
         key = _key(session_id)
@@ -413,6 +411,14 @@ class _Link(ProcessLock):
         """Leave the parent's connection alone: SQLite forbids even to close it here."""
         self._left.append(self.connection)
         self.connection = None
+
+
+def _close(*links: _Link) -> None:
+    for link in links:
+        with link.lock:
+            if link.connection is not None:
+                link.connection.close()
+                link.connection = None
 
 
 def _key(session_id: SessionId) -> int:

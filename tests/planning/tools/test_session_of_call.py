@@ -1,0 +1,163 @@
+"""Tools that are declared once and serve many sessions: each call says whose it is."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+
+import pytest
+
+from planning import Plan, PlanningToolsSection, Toolbox
+from planning.tools import Tool, ToolError, ToolResult
+from planning.tools.ledger import tool_calls
+from session import Session, ToolFailed
+
+current: ContextVar[Session | None] = ContextVar("current", default=None)
+SETUP = {"objective": "Fix the login bug", "initial_steps": [{"title": "Reproduce it"}]}
+
+
+@pytest.fixture(autouse=True)
+def _no_session() -> Iterator[None]:
+    token = current.set(None)
+    yield
+    current.reset(token)
+
+
+def whose(session: Session) -> str:
+    plan = session.select_latest(Plan)
+    return "" if plan is None else plan.objective
+
+
+@pytest.fixture
+def section() -> PlanningToolsSection:
+    return PlanningToolsSection(session=current.get)
+
+
+@pytest.fixture
+def toolbox(section: PlanningToolsSection) -> Toolbox:
+    slow = Tool("slow", "Wait.", lambda _: "Waited", parameters={"type": "object"})
+    return Toolbox([*section.tools(), slow], session=current.get)
+
+
+def serve(toolbox: Toolbox, session: Session, name: str) -> None:
+    current.set(session)
+    assert toolbox.call("planning_setup_plan", {**SETUP, "objective": name}).success
+    for _ in range(20):
+        assert toolbox.call("planning_add_step", {"steps": [{"title": f"For {name}"}]}).success
+        assert toolbox.call("slow", {}).success
+
+
+def test_one_toolbox_keeps_the_plans_of_users_in_threads(toolbox: Toolbox) -> None:
+    sessions = [Session() for _ in range(4)]
+    threads = [
+        threading.Thread(target=serve, args=(toolbox, session, f"User {number}"))
+        for number, session in enumerate(sessions)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    for number, session in enumerate(sessions):
+        plan = session.select_latest(Plan)
+        assert plan is not None
+        assert {step.title for step in plan.steps[1:]} == {f"For User {number}"}
+        assert (len(plan.steps), len(tool_calls(session))) == (21, 41)
+
+
+def test_and_of_users_in_tasks(toolbox: Toolbox) -> None:
+    async def user(session: Session, name: str) -> None:
+        current.set(session)
+        await toolbox.acall("planning_setup_plan", {**SETUP, "objective": name})
+        for _ in range(20):
+            await toolbox.acall("slow", {})
+            await asyncio.sleep(0)
+            await toolbox.acall("planning_add_step", {"steps": [{"title": f"For {name}"}]})
+
+    async def users() -> list[Session]:
+        sessions = [Session() for _ in range(4)]
+        await asyncio.gather(*(user(session, f"User {n}") for n, session in enumerate(sessions)))
+        return sessions
+
+    for number, session in enumerate(asyncio.run(users())):
+        plan = session.select_latest(Plan)
+        assert plan is not None
+        assert {step.title for step in plan.steps[1:]} == {f"For User {number}"}
+        assert (len(plan.steps), len(tool_calls(session))) == (21, 41)
+
+
+def doors(toolbox: Toolbox, name: str) -> list[Callable[[], ToolResult]]:
+    return [lambda: toolbox.call(name, {}), lambda: asyncio.run(toolbox.acall(name, {}))]
+
+
+@pytest.mark.parametrize("name", ["planning_read_plan", "slow"])
+def test_without_a_session_every_door_refuses_in_the_same_words(toolbox: Toolbox, name: str) -> None:
+    for door in doors(toolbox, name):
+        result = door()
+        assert (result.success, result.code, result.message) == (
+            False,
+            "bad_context",
+            f"{name} was not called: no session for this call",
+        )
+    with pytest.raises(ToolError) as caught:
+        toolbox.invoke(name, {})
+    with pytest.raises(ToolError) as awaited:
+        asyncio.run(toolbox.ainvoke(name, {}))
+    assert [str(caught.value), str(awaited.value)] == ["no session for this call"] * 2
+
+
+def test_tools_without_a_toolbox_of_their_own_find_the_session_too(section: PlanningToolsSection) -> None:
+    session, toolbox = Session(), Toolbox(section.tools())
+    refused = toolbox.call("planning_setup_plan", SETUP)
+    assert refused.message == "planning_setup_plan was not called: no session for this call"
+    current.set(session)
+    assert toolbox.call("planning_setup_plan", SETUP).success
+    assert not toolbox.call("planning_mark_step", {"step_id": "S9", "status": "done"}).success
+    assert (whose(session), len(session.select_all(ToolFailed))) == ("Fix the login bug", 1)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (lambda: "run-7", "the session of this call must be a Session, got str"),
+        (lambda: dict[str, Session]()["run-7"], "the session of this call was not found: KeyError"),
+    ],
+)
+def test_what_a_host_gets_wrong_is_said(source: Callable[[], Session], message: str) -> None:
+    section = PlanningToolsSection(session=source)
+    result = Toolbox(section.tools(), session=source).call("planning_read_plan")
+    assert (result.success, result.message) == (False, f"planning_read_plan was not called: {message}")
+
+
+def test_it_is_asked_once_for_each_call() -> None:
+    session, asked = Session(), list[int]()
+
+    def find() -> Session:
+        asked.append(1)
+        return session
+
+    section = PlanningToolsSection(session=find)
+    toolbox = Toolbox(section.tools(), session=find)
+    toolbox.call("planning_setup_plan", SETUP)
+    toolbox.call("planning_mark_step", {"step_id": "S001", "status": "dun"})
+    toolbox.call("planning_mark_step", {"step_id": "S009", "status": "done"})
+    asyncio.run(toolbox.acall("planning_read_plan"))
+    assert len(asked) == 4
+
+
+def test_the_reminder_is_of_the_session_that_is_named(section: PlanningToolsSection) -> None:
+    first, second = Session(), Session()
+    for session, objective in ((first, "First"), (second, "Second")):
+        current.set(session)
+        Toolbox(section.tools()).call("planning_setup_plan", {**SETUP, "objective": objective})
+    assert section.reminder().startswith("Second")
+    assert section.reminder(session=first).startswith("First")
+
+
+def test_definitions_and_the_prompt_need_no_session(section: PlanningToolsSection) -> None:
+    fixed = PlanningToolsSection(session=Session())
+    assert [tool.parameters_schema() for tool in section.tools()] == [
+        tool.parameters_schema() for tool in fixed.tools()
+    ]
+    assert section.body() == fixed.body()

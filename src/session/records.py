@@ -105,6 +105,10 @@ class Records:
                 hints += get_args(hint)
                 found += [hint] if isinstance(hint, type) else []
 
+    def types(self) -> Iterable[type]:
+        """The registered types."""
+        return tuple(self._names)
+
     def type_of(self, data: Any) -> type | None:
         """The registered type of a record or a plain value, as JSON has it; None where it has none."""
         if not isinstance(data, dict):

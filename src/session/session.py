@@ -253,8 +253,9 @@ class Session:
         state, identity = self._state, self._other_id(session_id)
         if state.stored is None:
             return self._copy(state.copy(identity, version), self.bus, None, tags)
-        state.stored.fork(version, identity, self._tags if tags is None else tags)
-        fork = Session(bus=self.bus, session_id=identity, store=state.stored.store)
+        tags = self._tags if tags is None else tags
+        state.stored.fork(version, identity, tags)
+        fork = Session(bus=self.bus, session_id=identity, store=state.stored.store, tags=tags)
         state.copy_to(fork._state)
         return fork
 

@@ -107,8 +107,8 @@ class State(ProcessLock):
             twin.registered = self.registered
             twin.private = self.private
             twin.views = dict(self.views)
-            if twin.stored is not None:
-                twin.stored.records.learn(_types(self.registered))
+            if twin.stored is not None and self.stored is not None:
+                twin.stored.records.learn(self.stored.records.types())
 
     def copy(self, session_id: SessionId, version: int) -> State:
         """A state in memory with the same routes, the slices of a version, and a lock of its own.
@@ -423,10 +423,3 @@ class State(ProcessLock):
 def _taken_over(version: int) -> Entry:
     """The last change of a session, of which the store knows the rest."""
     return Entry(version, [], None, None, True, datetime.now(UTC), None)
-
-
-def _types(registered: Routes) -> Iterable[type]:
-    for event_type, routes in registered.items():
-        yield event_type
-        for route in routes:
-            yield route.slice_type

@@ -167,6 +167,8 @@ class Stored:
         """
         head = self.head
         require_version(version, head.version)
+        if not head.version:
+            return  # there is nothing of it in the store, and the fork begins as every session does
         sources = list[tuple[SessionId, int]]()
         for source, last in (*head.forked_from, (head.session_id, version)):
             sources.append((source, min(last, version)))

@@ -375,11 +375,15 @@ class SqliteStore(Store):
         """Make a StoreError of what SQLite raises."""
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
             raise self._explained(error) from error
 
     def _explained(self, error: Exception) -> StoreError:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if isinstance(error, UnicodeDecodeError):
+            code = sqlite3.SQLITE_CORRUPT
+        if isinstance(error, OSError):
+            code = sqlite3.SQLITE_CANTOPEN
         if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
             return locked(self._timeout)
         reason = _REASONS.get(code, str(error))

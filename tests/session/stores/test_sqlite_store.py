@@ -1,0 +1,416 @@
+"""The store in a file: kills, damage, full disks, other processes."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import random
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from store_cases import SETUP, Note, busy, opened, plans_of
+
+from planning import Plan, PlanningToolsSection, Toolbox
+from planning.commands import AddStep, MarkStep, NewPlanStep
+from planning.suite import register_plan
+from session import Session, StoreError, append, stored
+from session.stores import SqliteStore
+
+KILLS = 20 if os.environ.get("CI") else 3
+
+WORKER = """
+import sys
+from planning import PlanningToolsSection, Toolbox
+from session import Session
+from session.stores import SqliteStore
+session = Session(session_id="run-7", store=SqliteStore(sys.argv[1]))
+toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+if not session.version:
+    steps = [{"title": f"Step {number}"} for number in range(20)]
+    toolbox.invoke("planning_setup_plan", {"objective": "Go on", "initial_steps": steps})
+    print(session.version, flush=True)
+while True:
+    step = f"S{session.version % 20 + 1:03}"
+    result = toolbox.call("planning_mark_step", {"step_id": step, "status": "pending", "note": "again"})
+    assert result.success, result
+    print(session.version, flush=True)
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "plans.db"
+
+
+def on_file(path: Path, session_id: str = "run-7") -> tuple[Session, Toolbox]:
+    session = Session(session_id=session_id, store=SqliteStore(path, timeout=0.2))
+    return session, Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+
+
+@pytest.mark.slow
+def test_what_was_acknowledged_survives_a_kill_at_any_moment(path: Path) -> None:
+    for _ in range(KILLS):
+        with subprocess.Popen([sys.executable, "-c", WORKER, path], stdout=subprocess.PIPE) as worker:
+            assert worker.stdout is not None
+            lines = [worker.stdout.readline()]
+            timer = threading.Timer(random.uniform(0, 0.05), worker.kill)  # noqa: S311 - a moment
+            timer.start()
+            lines += worker.stdout.readlines()
+            timer.join()
+        acknowledged = int([line for line in lines if line.endswith(b"\n")][-1])
+        session, _ = on_file(path)
+        assert session.store is not None
+        assert session.version in {acknowledged, acknowledged + 1}
+        assert session.store.verify("run-7") == session.version
+        plan = session.select_latest(Plan)
+        assert plan is not None
+        assert sum(len(step.notes) for step in plan.steps) == session.version - 1
+        session.store.close()
+
+
+def mark(path: Path, number: int, count: int) -> None:
+    session, toolbox = on_file(path)
+    assert isinstance(session.store, SqliteStore)
+    session.store._timeout = 60
+
+    def work(thread: int) -> None:
+        for each in range(count // 2):
+            note = {"step_id": "S001", "status": "pending", "note": f"{number} {thread} {each}"}
+            assert toolbox.call("planning_mark_step", note).success
+
+    threads = [threading.Thread(target=work, args=(thread,)) for thread in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+@pytest.mark.slow
+def test_processes_and_threads_lose_nothing_and_do_nothing_twice(path: Path) -> None:
+    session, toolbox = on_file(path)
+    toolbox.invoke("planning_setup_plan", SETUP)
+    count = 100
+    spawn = multiprocessing.get_context("spawn")
+    processes = [spawn.Process(target=mark, args=(path, number, count)) for number in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(120)
+    assert [process.exitcode for process in processes] == [0] * 4
+    assert session.refresh() == 1 + 4 * count
+    plan = session.select_latest(Plan)
+    assert plan is not None
+    notes = plan.steps[0].notes
+    assert sorted(notes) == sorted(
+        f"{number} {thread} {each}"
+        for number in range(4)
+        for thread in range(2)
+        for each in range(count // 2)
+    )
+    for number in range(4):
+        for thread in range(2):
+            mine = [note for note in notes if note.startswith(f"{number} {thread} ")]
+            assert mine == [f"{number} {thread} {each}" for each in range(count // 2)]
+    assert [change.version for change in session.history()] == list(range(1, session.version + 1))
+    assert session.store is not None
+    assert session.store.verify("run-7") == session.version
+
+
+def test_a_forked_child_reopens_the_file(path: Path) -> None:
+    session, toolbox = on_file(path)
+    toolbox.invoke("planning_setup_plan", SETUP)
+    go, begun = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with session.transaction() as transaction:
+            transaction.dispatch(MarkStep("S001", "done"))
+            begun.set()
+            go.wait(20)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    begun.wait(20)
+    child = os.fork()
+    if not child:
+        try:
+            plan = session.select_latest(Plan)
+            is_old = plan is not None and plan.steps[0].status == "pending"
+            refused = toolbox.call("planning_mark_step", {"step_id": "S002", "status": "done"})
+            os._exit(0 if is_old and not refused.success and refused.code == "storage" else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    go.set()
+    thread.join(20)
+    child = os.fork()
+    if not child:
+        try:
+            done = toolbox.call("planning_mark_step", {"step_id": "S002", "status": "done"})
+            os._exit(0 if done.success and session.version == 3 else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert session.refresh() == 3
+    plan = session.select_latest(Plan)
+    assert plan is not None
+    assert plan.status == "completed"
+
+
+def test_a_file_that_is_locked_for_long_refuses_and_the_session_goes_on(path: Path) -> None:
+    session, toolbox = on_file(path)
+    toolbox.invoke("planning_setup_plan", SETUP)
+    before = session.select_latest(Plan)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    refused = toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
+    assert (refused.success, refused.code, refused.message) == (
+        False,
+        "storage",
+        "planning_mark_step cannot reach its data now. Try again later, or go on without it.",
+    )
+    with pytest.raises(StoreError) as caught:
+        session.dispatch(MarkStep("S001", "done"))
+    assert str(caught.value) == ("another writer has held the store's lock for longer than 0.2 s: try again")
+    assert caught.value.outcome == "refused"
+    unknown = toolbox.call("planning_mark_step", {"step_id": "S009", "status": "done"})
+    assert not unknown.success
+    assert session.select_latest(Plan) is before
+    other.execute("ROLLBACK")
+    other.close()
+    assert toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"}).success
+    assert session.version == 2
+
+
+def test_a_refusal_is_returned_where_it_cannot_be_recorded(path: Path) -> None:
+    session, toolbox = on_file(path)
+    toolbox.invoke("planning_setup_plan", SETUP)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    refused = toolbox.call("planning_mark_step", {"step_id": "S001", "status": "dun"})
+    other.execute("ROLLBACK")
+    other.close()
+    assert (refused.code, session.version) == ("parameter", 1)
+
+
+def test_a_full_disk_refuses_and_nothing_has_changed(path: Path) -> None:
+    session, toolbox = on_file(path)
+    toolbox.invoke("planning_setup_plan", SETUP)
+    store = session.store
+    assert isinstance(store, SqliteStore)
+    version, plan = session.version, session.select_latest(Plan)
+    connection = store._connect(store._writer)
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(StoreError) as caught:
+        for number in range(2_000):
+            version, plan = session.version, session.select_latest(Plan)
+            session.dispatch(AddStep((NewPlanStep(f"Step {number}", "x" * 500),)))
+    assert str(caught.value) == (
+        f"the store {path} cannot be used: there is no room left for it: make room and try again"
+    )
+    assert (session.version, session.select_latest(Plan)) == (version, plan)
+    connection.execute("PRAGMA max_page_count = 100000")
+    session.dispatch(MarkStep("S001", "done"))
+    assert (session.version, store.verify("run-7")) == (version + 1, version + 1)
+
+
+def test_a_file_that_is_gone_refuses_and_is_not_made_anew(path: Path) -> None:
+    session, toolbox = on_file(path)
+    toolbox.invoke("planning_setup_plan", SETUP)
+    for file in path.parent.iterdir():
+        file.unlink()
+    with pytest.raises(StoreError) as caught:
+        session.dispatch(MarkStep("S001", "done"))
+    assert str(caught.value) == (f"the file {path} is gone, or another is in its place: open it anew")
+    assert (session.version, list(path.parent.iterdir())) == (1, [])
+
+
+def test_what_is_no_store_is_refused_by_name(tmp_path: Path) -> None:
+    text = tmp_path / "a.txt"
+    text.write_text("no database" * 100)
+    with pytest.raises(StoreError, match="it is not a SQLite file"):
+        SqliteStore(text)
+    shop = tmp_path / "shop.db"
+    with sqlite3.connect(shop) as connection:
+        connection.execute("CREATE TABLE orders (id INTEGER)")
+    connection.close()
+    with pytest.raises(StoreError, match="is a SQLite file, but not a store of sessions: name another"):
+        SqliteStore(shop)
+    connection = sqlite3.connect(shop)
+    assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("orders",)]
+    connection.close()
+    with pytest.raises(StoreError, match="look whether its folder exists"):
+        SqliteStore(tmp_path / "nowhere" / "a.db")
+    newer = tmp_path / "newer.db"
+    SqliteStore(newer).close()
+    with sqlite3.connect(newer) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    with pytest.raises(StoreError, match="has format 2; this release reads formats up to 1: use a newer one"):
+        SqliteStore(newer)
+    changed = tmp_path / "changed.db"
+    SqliteStore(changed).close()
+    with sqlite3.connect(changed) as connection:
+        connection.execute("CREATE TRIGGER t AFTER INSERT ON changes BEGIN DELETE FROM changes; END")
+    connection.close()
+    with pytest.raises(StoreError, match="has other tables than a store of sessions"):
+        SqliteStore(changed)
+
+
+def test_only_the_owner_may_read_the_files(path: Path) -> None:
+    session, toolbox = on_file(path)
+    toolbox.invoke("planning_setup_plan", SETUP)
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+    assert modes == {"plans.db": 0o600, "plans.db-wal": 0o600, "plans.db-shm": 0o600}
+    assert session.version == 1
+
+
+def damaged_copies(data: bytes, size: int) -> list[bytes]:
+    """The file with each of its byte ranges overwritten in turn, in three ways."""
+    copies = []
+    noise = random.Random(7).randbytes(size)  # noqa: S311 - any bytes
+    for start in range(0, len(data), size):
+        for block in (bytes(size), b"\xff" * size, noise):
+            copies.append(data[:start] + block[: len(data) - start] + data[start + size :])
+    return copies
+
+
+@pytest.mark.slow
+def test_damage_is_an_error_or_the_right_plan_and_never_a_wrong_one(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "CHECKPOINT", 3)
+    with opened(lambda: SqliteStore(path)) as (session, toolbox):
+        plans = busy(session, toolbox)
+    data = path.read_bytes()
+    found = {"right": 0, "error": 0}
+    for size in (64, 509):
+        for copy in damaged_copies(data, size):
+            path.write_bytes(copy)
+            try:
+                session, _ = on_file(path)
+                seen = [session.select_latest(Plan), *plans_of(session)]
+                assert seen == [plans[-1], *plans]
+                found["right"] += 1
+            except StoreError:
+                found["error"] += 1
+    assert min(found.values()) > 10, found
+
+
+def test_what_is_before_the_damage_stays_readable(path: Path) -> None:
+    with opened(lambda: SqliteStore(path)) as (session, toolbox):
+        plans = busy(session, toolbox)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE changes SET text = replace(text, 'Ship it', 'Skip it')")
+    connection.close()
+    session, _ = on_file(path)
+    assert plans_of_until(session, 4) == plans[:5]
+    with pytest.raises(StoreError) as caught:
+        session.at(5).select_latest(Plan)
+    assert (caught.value.version, str(caught.value)) == (
+        5,
+        "version 5 is damaged in the store; what is before it can be read with session.at(), and forked with "
+        "session.fork(at=4)",
+    )
+    assert session.store is not None
+    with pytest.raises(StoreError):
+        session.store.verify("run-7")
+    fork = session.fork(4, session_id="saved")
+    fork.dispatch(MarkStep("S002", "done"))
+    assert session.store.verify("saved") == 5
+
+
+def plans_of_until(session: Session, version: int) -> list[Plan | None]:
+    return [session.at(each).select_latest(Plan) for each in range(version + 1)]
+
+
+def test_a_lost_tail_is_seen(path: Path) -> None:
+    with opened(lambda: SqliteStore(path)) as (session, toolbox):
+        busy(session, toolbox)
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM changes WHERE version = 10")
+    connection.close()
+    session, _ = on_file(path)
+    assert session.store is not None
+    with pytest.raises(StoreError, match="version 10 is damaged"):
+        session.store.verify("run-7")
+
+
+def test_only_registered_types_are_built(path: Path) -> None:
+    store = SqliteStore(path)
+    session = Session(session_id="a", store=store)
+    session.register_reducer(Note, append)
+    session.dispatch(Note("x"))
+    name = f"{Note.__module__}:Note"
+    again = Session(session_id="a", store=SqliteStore(path))
+    with pytest.raises(StoreError) as caught:
+        again.history()
+    assert str(caught.value) == (
+        f"version 1: '{name}' is not known here: import its module and register a reducer for it, or pass "
+        "the class to session.register_types"
+    )
+    (change,) = store.changes("a", 1, 1)
+    assert name in change.text
+
+
+def test_the_event_loop_is_free_while_another_process_holds_the_lock(path: Path) -> None:
+    session, toolbox = on_file(path)
+    assert isinstance(session.store, SqliteStore)
+    toolbox.invoke("planning_setup_plan", SETUP)
+    session.store._timeout = 60
+    session.store.close()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+
+    async def run() -> tuple[int, bool]:
+        call = asyncio.ensure_future(
+            toolbox.acall("planning_mark_step", {"step_id": "S001", "status": "done"})
+        )
+        ticks = 0
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+            ticks += not call.done()
+        other.execute("ROLLBACK")
+        return ticks, (await call).success
+
+    assert asyncio.run(run()) == (20, True)
+    other.close()
+
+
+def test_opening_one_of_many_sessions_reads_its_own_rows(path: Path) -> None:
+    store = SqliteStore(path)
+    for number in range(50):
+        session = Session(session_id=f"s{number}", store=store)
+        register_plan(session)
+        session.dispatch(SETUP)
+    statements: list[str] = []
+    connection = store._connect(store._reader)
+    connection.set_trace_callback(statements.append)
+    session = Session(session_id="s7", store=store)
+    register_plan(session)
+    assert session.select_latest(Plan) is not None
+    plans = [
+        connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
+        for statement in dict.fromkeys(statements)
+        if not statement.startswith("EXPLAIN")
+    ]
+    connection.set_trace_callback(None)
+    assert len(statements) < 20
+    assert not [row for plan in plans for row in plan if row[3].startswith("SCAN")]
+
+
+def test_a_stopped_worker_process_leaves_no_lock(path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", WORKER, path], stdout=subprocess.PIPE) as worker:
+        assert worker.stdout is not None
+        worker.stdout.readline()
+        worker.send_signal(signal.SIGSTOP)
+        worker.kill()
+    _, toolbox = on_file(path)
+    assert toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"}).success

@@ -118,7 +118,7 @@ class Caller:
         limiter: Callable[[], RateLimiter] | None,
         *,
         begin: Callable[[Call], None],
-        write: Callable[[], None],
+        write: Callable[[], Awaitable[None]],
         written: Callable[[], Awaitable[None]],
         tell: Callable[[ToolInvoked], None],
         keep: Callable[[Any, str], Awaitable[Any]],
@@ -281,7 +281,7 @@ class Caller:
         if not call.called:
             call.called = True
             self._begin(call)
-            self._write()
+            await self._write()
         if self._executor is None or tool.publishes == "own":  # what publishes needs its session
             return await here()
 

@@ -12,11 +12,30 @@ from planning.tools.result import plain
 from planning.workflow.failures import StepError, WorkflowError
 from planning.workflow.model import Workflow, WorkflowStep
 from planning.workflow.run.known import Known
-from planning.workflow.run.records import StepRecord, WorkflowRun, bare, states_of, written
+from planning.workflow.run.owner import RunOwner, is_live_elsewhere
+from planning.workflow.run.records import (
+    RunChanged,
+    StepChanged,
+    StepRecord,
+    WorkflowRun,
+    bare,
+    states_of,
+    written,
+)
 from session import Session
 from session.events import SessionId
 
-__all__ = ["MAYBE", "change_of_done", "claim", "compared", "done_and_lost", "live_runs", "lost_by_status"]
+__all__ = [
+    "MAYBE",
+    "Claimed",
+    "change_of_done",
+    "claim",
+    "compared",
+    "done_and_lost",
+    "live_runs",
+    "lost_by_log",
+    "lost_by_status",
+]
 
 MAYBE = StepError(
     "It was interrupted and may have taken effect. Check before you continue.", code="interrupted"
@@ -44,36 +63,65 @@ def live_runs(session: Session) -> dict[str, WorkflowRun]:
     return found.runs.setdefault(session.session_id, {})
 
 
-def claim(session: Session, new: WorkflowRun) -> tuple[WorkflowRun, dict[str, WorkflowRun]]:
+@attrs.frozen
+class Claimed:
+    """A run that this caller has for itself.
+
+    Attributes:
+        run: The run.
+        others: The other runs of the session that are going on, in this process or another.
+    """
+
+    run: WorkflowRun
+    others: tuple[WorkflowRun, ...]
+    _live: dict[str, WorkflowRun]
+
+    def release(self) -> None:
+        """Let others have it."""
+        self._live.pop(self.run.run_id, None)
+
+
+def claim(session: Session, new: WorkflowRun, steps: Mapping[str, WorkflowStep], known: Known) -> Claimed:
     """Take the unfinished run that a workflow resumes, or the new run where there is none.
 
-    Finding and taking are one transaction, so that of several threads and event loops one wins.
+    Call it in the transaction that begins the run, so that of several threads, event loops and processes one
+    wins. Release the run when it ends.
 
     Args:
         session: Where the runs are.
         new: The run to begin otherwise.
-
-    Returns:
-        The run; and the session's live runs with this one among them: remove it when the run ends.
+        steps: The steps of its workflow by id.
+        known: Finds the tools of steps.
 
     Raises:
         WorkflowError: The run is active already, or one of its completed steps was changed.
     """
-    with session.transaction():
-        live = live_runs(session)
-        records = session.select_all(StepRecord)
-        for run in tuple(live.values()):
-            kinship = _kinship(run, new)
-            if kinship == "same" or (
-                kinship == "edited" and _shares_done(run, states_of(run.run_id, records), new.workflow)
-            ):
-                raise WorkflowError(
-                    "this workflow is already running in this session; wait until that run has ended, or "
-                    "use another session"
-                )
-        run = _resumed(session.select_all(WorkflowRun), records, new, live) or new
-        live[run.run_id] = run
-    return run, live
+    live = live_runs(session)
+    records = session.select_all(StepRecord)
+    for run in tuple(live.values()):
+        kinship = _kinship(run, new)
+        if kinship == "same" or (
+            kinship == "edited" and _shares_done(run, states_of(run.run_id, records), new.workflow)
+        ):
+            raise WorkflowError(
+                "this workflow is already running in this session; wait until that run has ended, or "
+                "use another session"
+            )
+    runs = session.select_all(WorkflowRun)
+    run = _resumed(runs, records, new, live) or _rewound(session, runs, new, steps, known) or new
+    elsewhere = {
+        owner.run_id: owner.pid
+        for owner in session.select_all(RunOwner)
+        if is_live_elsewhere(owner, session.session_id)
+    }
+    if run.run_id in elsewhere:
+        raise WorkflowError(
+            f"this workflow is already running in this session, in process {elsewhere[run.run_id]}; wait "
+            "until that run has ended, end that process, or use another session"
+        )
+    others = (*live.values(), *(each for each in runs if each.run_id in elsewhere))
+    live[run.run_id] = run
+    return Claimed(run, others, live)
 
 
 def _resumed(
@@ -100,6 +148,74 @@ def _resumed(
         f"the unfinished run in this session cannot be resumed: {changes[0][1]}; restore that step, or use "
         "another session to start over"
     )
+
+
+def _rewound(
+    session: Session,
+    runs: tuple[WorkflowRun, ...],
+    new: WorkflowRun,
+    steps: Mapping[str, WorkflowStep],
+    known: Known,
+) -> WorkflowRun | None:
+    """The newest run of this workflow that the session was rewound behind and that called what must be once.
+
+    What it did is done: it is resumed from its begin.
+    """
+    if not any(_is_once(step, known) for step in steps.values()):
+        return None
+    present = {run.run_id for run in runs}
+    logged = {event.run.run_id: event.run for event in session.select_all(RunChanged)}
+    for run in reversed(logged.values()):
+        if (
+            run.run_id not in present
+            and _kinship(run, new) == "same"
+            and lost_by_log(run.run_id, steps, {}, known, session)
+        ):
+            return _with(run, new)
+    return None
+
+
+def _is_once(step: WorkflowStep, known: Known) -> bool:
+    tool = known.tool_of(step)
+    return tool is not None and not tool.idempotent
+
+
+def lost_by_log(
+    run_id: str,
+    steps: Mapping[str, WorkflowStep],
+    states: Mapping[str, StepRecord],
+    known: Known,
+    session: Session,
+) -> dict[str, StepRecord]:
+    """The steps of a run that were called, must not run again, and do not say so any more.
+
+    A rewind takes the records of steps back, but not what they did: the event log still has it.
+
+    Args:
+        run_id: The run.
+        steps: Its steps by id.
+        states: The newest record of each, as far as there is one.
+        known: Finds the tools of steps.
+        session: Whose log to read.
+    """
+    asked = {
+        step_id
+        for step_id, step in steps.items()
+        if _is_once(step, known)
+        and ((record := states.get(step_id)) is None or not (record.called or record.status == "completed"))
+    }
+    if not asked:
+        return {}
+    logged = {
+        event.record.step_id: event.record
+        for event in session.select_all(StepChanged)
+        if event.record.run_id == run_id and event.record.step_id in asked
+    }
+    return {
+        step_id: attrs.evolve(record, status="failed", output=None, error=MAYBE)
+        for step_id, record in logged.items()
+        if record.called
+    }
 
 
 def _with(run: WorkflowRun, new: WorkflowRun) -> WorkflowRun:
@@ -186,7 +302,7 @@ def lost_by_status(given: Workflow, run_id: str, known: Known) -> dict[str, Step
 
 
 def done_and_lost(
-    steps: Mapping[str, WorkflowStep], states: Mapping[str, StepRecord], known: Known
+    steps: Mapping[str, WorkflowStep], states: Mapping[str, StepRecord], known: Known, *, is_stored: bool
 ) -> tuple[dict[str, StepRecord], dict[str, StepRecord]]:
     """The records of completed steps, and of steps that did not complete and must not run again, by id.
 
@@ -196,6 +312,7 @@ def done_and_lost(
         steps: The steps by id.
         states: The newest record of each.
         known: Where outputs are kept.
+        is_stored: Whether the session has a store, which keeps no private outputs.
     """
     done: dict[str, StepRecord] = {}
     lost: dict[str, StepRecord] = {}
@@ -208,12 +325,12 @@ def done_and_lost(
             done[step_id] = record
             if record.is_withheld:
                 withheld[step_id] = (step, record.at)
+                if is_stored and not record.skipped:
+                    known.private.add(step_id)
             else:
                 known.keep(step, record.output)
-        elif record.status in {"failed", "in_progress"} and record.called:
-            tool = known.tool_of(step)
-            if tool is not None and not tool.idempotent:
-                lost[step_id] = record
+        elif record.status in {"failed", "in_progress"} and record.called and _is_once(step, known):
+            lost[step_id] = record
     if withheld:
         known.remember_all(withheld)
     return done, lost

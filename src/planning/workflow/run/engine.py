@@ -8,18 +8,25 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
+from planning.suite import register_plan
 from planning.tools.contract import check_timeout
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.executors.base import AnyExecutor, as_executor
 from planning.workflow.failures import StepFailed, WorkflowError
 from planning.workflow.model import Workflow
+from planning.workflow.run.callables import Callables
 from planning.workflow.run.calls import Ended
 from planning.workflow.run.claim import claim
+from planning.workflow.run.known import Known
+from planning.workflow.run.private import without_arguments
 from planning.workflow.run.records import WorkflowRun, bare, now, register_workflow
 from planning.workflow.run.result import WorkflowResult
+from planning.workflow.run.schedule import Schedule
 from planning.workflow.run.steps import Steps
+from planning.workflow.run.writer import to_the_end
 from planning.workflow.values import keep_inputs, off_loop
 from session import Session
+from session.errors import StoreError
 
 __all__ = ["MAX_PARALLEL", "arun_workflow", "run_workflow"]
 
@@ -110,28 +117,59 @@ async def arun_workflow(
     """
     _check(workflow, capabilities, session, user_prompt, inputs, executor, max_parallel, timeout)
     session = Session() if session is None else session
-    register_workflow(session)
     try:
         kept = await off_loop(partial(keep_inputs, inputs or {}))
     except StepFailed as error:
         raise WorkflowError(error.message) from None
-    new = WorkflowRun(
-        run_id=str(uuid4()),
-        workflow=bare(workflow),
-        user_prompt=user_prompt,
-        inputs=kept,
-        started_at=now(),
+    begun = list[Steps]()
+    begin = partial(
+        _begin, begun, workflow, capabilities, session, user_prompt, kept, executor=executor, timeout=timeout
     )
-    run, live = claim(session, new)
     try:
-        steps = Steps(run, capabilities, session, executor, timeout)
-        steps.begin(workflow if run is new else None, tuple(live.values()))
-        await _Workers(steps, max_parallel).run()
-        return steps.end()
+        await to_the_end(session, session.off_loop(begin))
+        await _Workers(begun[0], max_parallel, session).run()
+        return await to_the_end(session, begun[0].end())
     except MemoryError:
         raise WorkflowError("memory ran out; run the workflow in this session again to resume it") from None
     finally:
-        del live[run.run_id]
+        for steps in begun:
+            steps.release()
+
+
+def _begin(
+    begun: list[Steps],
+    workflow: Workflow,
+    capabilities: Capabilities,
+    session: Session,
+    user_prompt: str,
+    inputs: dict[str, Any],
+    *,
+    executor: AnyExecutor | None,
+    timeout: float | None,
+) -> None:
+    """Begin a run, or resume one, in one transaction; its steps are in ``begun`` as soon as it is live."""
+    steps = bare(workflow)
+    schedule = Schedule(steps)
+    register_workflow(session)
+    register_plan(session)
+    session.refresh()
+    known = Known(session, Callables(capabilities))
+    is_stored = session.store is not None
+    new = WorkflowRun(
+        run_id=str(uuid4()),
+        workflow=without_arguments(steps, known.is_private, session.session_id) if is_stored else steps,
+        user_prompt=user_prompt,
+        inputs=inputs,
+        started_at=now(),
+    )
+    with session.transaction():
+        claimed = claim(session, new, {step.step_id: step for step in steps.steps}, known)
+        try:
+            begun.append(Steps(claimed, steps, schedule, known, capabilities, session, executor, timeout))
+        except BaseException:
+            claimed.release()
+            raise
+        begun[0].begin(workflow if claimed.run is new else None)
 
 
 def _check(
@@ -168,8 +206,9 @@ def _check(
 class _Workers:
     """Tasks that run one ready step after the other; as many as there are ready steps, up to a limit."""
 
-    def __init__(self, steps: Steps, most: int) -> None:
+    def __init__(self, steps: Steps, most: int, session: Session) -> None:
         self._steps = steps
+        self._session = session
         self._most = most
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._error: BaseException | None = None
@@ -190,13 +229,15 @@ class _Workers:
             except asyncio.CancelledError as error:
                 self._fail(error)
         try:
-            self._steps.write()
+            await to_the_end(self._session, self._steps.writer.write())
             await asyncio.sleep(0)  # a caller that cancels now gets a CancelledError, not a completed run
         except BaseException as error:  # noqa: BLE001 - the session's error, or the cancelling
             self._error = self._error or error
         if self._error is not None:
-            self._steps.stop()
-            raise self._error.error if isinstance(self._error, Ended) else self._error
+            ending = self._error.error if isinstance(self._error, Ended) else self._error
+            if not isinstance(ending, StoreError):  # else it is as if the process had ended
+                await to_the_end(self._session, self._steps.stop())
+            raise ending
 
     def _hire(self, wanted: int) -> None:
         for _ in range(min(wanted, self._most - len(self._tasks))):
@@ -209,7 +250,7 @@ class _Workers:
         while steps.ready and self._error is None and not steps.is_broken:
             await steps.run(steps.ready.popleft())
             self._hire(len(steps.ready) - 1)
-        await steps.written()
+        await steps.writer.written()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         del self._tasks[task]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,7 @@ from planning.tools.tool import Tool
 from planning.workflow.failures import StepFailed
 from planning.workflow.model import WorkflowStep
 from planning.workflow.run.callables import Callables, key_of
-from planning.workflow.run.memory import MemoryItem, memory_of
+from planning.workflow.run.memory import MemoryItem, PrivateValue, take_item
 from planning.workflow.values import MOST_BYTES, MOST_KEPT, Copier, keep, off_loop
 from session import Session
 
@@ -21,11 +21,13 @@ class Known:
     """The values of a run.
 
     Attributes:
+        callables: Finds the tools of steps.
         memory: The newest value under each key, as of the last ``recall`` or ``store``.
         outputs: The output of each completed step, by its id.
         parts: For steps that did not run here and whose output is known only in part: the path within the
             output, and the value there.
-        private: The steps whose outputs no message may show.
+        private: The steps whose outputs no message may show, and no store may keep.
+        private_keys: The keys of the memory whose values no store may keep.
     """
 
     def __init__(self, session: Session, callables: Callables) -> None:
@@ -39,8 +41,9 @@ class Known:
         self.outputs: dict[str, Any] = {}
         self.parts: dict[str, tuple[tuple[str, ...], Any]] = {}
         self.private: set[str] = set()
+        self.private_keys: set[str] = set()
         self._session = session
-        self._callables = callables
+        self.callables = callables
         self._recalled = 0
         self._stored = 0
         self._kept = 0
@@ -68,22 +71,57 @@ class Known:
         """Count values that the session holds already as kept."""
         self._uncounted += values
 
-    def store(self, key: str, value: Any) -> None:
+    def store(self, key: str, value: Any, *, is_withheld: bool = False) -> None:
         """Note a value that is about to be stored in the memory."""
-        self.memory[key] = value
+        self._note(key, value, is_withheld=is_withheld)
         self._stored += 1
 
-    def recall(self) -> None:
-        """Read what the run or other code has stored in the memory since the last time.
+    def recall(self, items: tuple[MemoryItem, ...], waiting: Sequence[MemoryItem] = ()) -> None:
+        """Take over what the run or other code has stored in the memory since the last time.
 
-        Call it when every change is written.
+        Args:
+            items: All that the session's memory has.
+            waiting: What the run has noted and not written yet.
         """
-        items = self._session.select_all(MemoryItem)
-        if len(items) < self._recalled + self._stored:  # rolled back
+        unwritten = [
+            (item.key, self.memory[item.key], item.type == "step_withheld")
+            for item in waiting
+            if item.key is not None and item.type != "step_skipped"
+        ]
+        if len(items) < self._recalled + self._stored - len(unwritten):  # rolled back
             self.memory.clear()
+            self.private_keys.clear()
             self._recalled = 0
-        self.memory.update(memory_of(items[self._recalled :]))
-        self._recalled, self._stored = len(items), 0
+        for item in items[self._recalled :]:
+            self._take_over(item)
+        for key, value, is_withheld in unwritten:
+            self._note(key, value, is_withheld=is_withheld)
+        self._recalled, self._stored = len(items), len(unwritten)
+
+    def _take_over(self, item: MemoryItem) -> None:
+        private = self._private_value(item)
+        if private is not None:
+            self._note(private.key, private.value, is_withheld=True)
+            return
+        take_item(self.memory, item)
+        if item.type != "step_skipped":
+            self.private_keys.discard(item.key or "")
+
+    def _private_value(self, item: MemoryItem) -> PrivateValue | None:
+        """The value of an entry that is withheld, where this process has it."""
+        if item.type != "step_withheld":
+            return None
+        for each in self._session.select_all(PrivateValue):
+            if (each.key, each.created_at) == (item.key, item.created_at):
+                return each
+        return None
+
+    def _note(self, key: str, value: Any, *, is_withheld: bool) -> None:
+        self.memory[key] = value
+        if is_withheld:
+            self.private_keys.add(key)
+        else:
+            self.private_keys.discard(key)
 
     def keep(self, step: WorkflowStep, output: Any) -> None:
         """Keep the output of a step that does not run now."""
@@ -114,7 +152,10 @@ class Known:
         """
         memory: dict[str, Any] = {}
         for item in self._session.select_all(MemoryItem):
-            memory.update(memory_of([item]))
+            take_item(memory, item)
+            private = self._private_value(item)
+            if private is not None:
+                memory[private.key] = private.value
             step, at = done.get(item.step_id or "", (None, ""))
             if step is not None and item.created_at <= at:
                 self.remember(step, memory)
@@ -127,7 +168,7 @@ class Known:
     def tool_of(self, step: WorkflowStep) -> Tool | None:
         """The tool that a step calls; None where it calls nothing, or the tool does not exist."""
         try:
-            return self._callables.find(step)
+            return self.callables.find(step)
         except StepFailed:
             return None
 

@@ -14,7 +14,15 @@ from planning.tools.result import field_names, plain, safe_text
 from planning.workflow.failures import StepFailed
 from planning.workflow.values import json_keys
 
-__all__ = ["MemoryItem", "MissingValue", "extract_value", "memory_of", "spell_path"]
+__all__ = [
+    "MemoryItem",
+    "MissingValue",
+    "PrivateValue",
+    "extract_value",
+    "memory_of",
+    "spell_path",
+    "take_item",
+]
 
 _LISTED = 8
 _DIGITS = 15
@@ -26,23 +34,50 @@ class MemoryItem:
 
     Attributes:
         type: ``input``, what the run was given; ``step_result``, what a step stored; ``step_skipped``, a
-            step was skipped, and the value under its key stays as it was: the entry has none.
+            step was skipped, and the value under its key stays as it was: the entry has none;
+            ``step_withheld``, a step stored a private value, which a stored session does not keep.
         key: The name of the value; None where nothing is stored.
         value: The value; in a snapshot's JSON, what JSON makes of it.
         step_id: The step; None for an input.
         created_at: When, as ISO 8601 in UTC.
     """
 
-    type: Literal["input", "step_result", "step_skipped"]
+    type: Literal["input", "step_result", "step_skipped", "step_withheld"]
     key: str | None
     value: Any = attrs.field(default=None, eq=plain, metadata={"snapshot": plain}, repr=False)
     step_id: str | None = None
     created_at: str = ""
 
 
+@attrs.frozen(kw_only=True)
+class PrivateValue:
+    """The value of a ``step_withheld`` entry: in a slice without a past, which only this process has.
+
+    Attributes:
+        key: The name of the value.
+        value: The value.
+        created_at: When the entry was made: it tells which entry this is the value of.
+    """
+
+    key: str
+    value: Any = attrs.field(repr=False)
+    created_at: str
+
+
 def memory_of(items: Iterable[MemoryItem]) -> dict[str, Any]:
-    """The newest value under each key."""
-    return {item.key: item.value for item in items if item.key is not None and item.type != "step_skipped"}
+    """The newest value under each key; none where that is withheld."""
+    memory: dict[str, Any] = {}
+    for item in items:
+        take_item(memory, item)
+    return memory
+
+
+def take_item(memory: dict[str, Any], item: MemoryItem) -> None:
+    """Put the value of an entry under its key; where it is withheld, nothing is there any more."""
+    if item.type == "step_withheld":
+        memory.pop(item.key or "", None)
+    elif item.key is not None and item.type != "step_skipped":
+        memory[item.key] = item.value
 
 
 class MissingValue(StepFailed, LookupError):

@@ -17,8 +17,9 @@ import attrs
 from planning.tools.result import plain
 from planning.workflow.failures import StepError
 from planning.workflow.model import Workflow, WorkflowStatus
-from planning.workflow.run.memory import MemoryItem
-from session import Session, append, append_part
+from planning.workflow.run.memory import MemoryItem, PrivateValue
+from planning.workflow.run.owner import RunOwner
+from session import Session, append, append_part, replace_latest_by
 from session.events import SessionEvent
 
 __all__ = [
@@ -116,9 +117,11 @@ class RunChanged(SessionEvent):
 
     Attributes:
         run: The run as it is now.
+        owner: Who runs it, in a stored session; None where it is not running any more.
     """
 
     run: WorkflowRun
+    owner: RunOwner | None = None
 
 
 @attrs.frozen(slots=False)
@@ -138,13 +141,22 @@ def register_workflow(session: Session) -> None:
     session.register_reducer(StepChanged, _APPEND_RECORD, StepRecord)
     session.register_reducer(MemoryItem, append)
     session.register_view(Workflow, _latest_workflow)
+    if session.store is not None:
+        session.register_reducer(RunChanged, _keep_owner, RunOwner)
+        session.register_reducer(PrivateValue, _KEEP_PRIVATE, is_private=True)
 
 
 _APPEND_RECORD = append_part(attrgetter("record"))
+_KEEP_PRIVATE = replace_latest_by(attrgetter("key"))
 
 
 def _keep_run(runs: tuple[WorkflowRun, ...], event: RunChanged) -> tuple[WorkflowRun, ...]:
     return (*(run for run in runs if run.run_id != event.run.run_id), event.run)
+
+
+def _keep_owner(owners: tuple[RunOwner, ...], event: RunChanged) -> tuple[RunOwner, ...]:
+    others = tuple(owner for owner in owners if owner.run_id != event.run.run_id)
+    return others if event.owner is None else (*others, event.owner)
 
 
 def _latest_workflow(select: Callable[[type[Any]], tuple[Any, ...]]) -> tuple[Workflow, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Mapping
 from sys import getsizeof
 from typing import Any
 
@@ -40,7 +40,7 @@ class Values:
         outputs: Mapping[str, Any],
         user_prompt: str,
         ids: StepIds,
-        private: Container[str] = (),
+        private: Collection[str] = (),
         states: Mapping[str, StepRecord] | None = None,
         parts: Mapping[str, tuple[tuple[str, ...], Any]] | None = None,
     ) -> None:
@@ -60,6 +60,21 @@ class Values:
         self._parts = {} if parts is None else parts
         self._prompt = user_prompt
         self._ids = ids
+
+    def uses_private(self, inputs: Mapping[str, Any]) -> bool:
+        """Whether inputs refer to an output that no store may keep."""
+        todo = list[Any](inputs.values()) if self._private else []
+        while todo:
+            value = todo.pop()
+            if isinstance(value, str) and MARK in value:
+                found = parse_references(value, self._ids)
+                if any(isinstance(each, Reference) and each.step_id in self._private for each in found):
+                    return True
+            elif isinstance(value, Mapping):
+                todo += value.values()
+            elif isinstance(value, (list, tuple)):
+                todo += value
+        return False
 
     def resolve(self, inputs: Mapping[str, Any], most: int = MOST_BYTES) -> dict[str, Any]:
         """Copies of the inputs, with the values of their references.
@@ -142,6 +157,11 @@ class Values:
             if reference.step_id not in self._ids.all:
                 raise MissingValue(f"{shown} names no step of the workflow")
             state = self._states.get(reference.step_id)
+            if reference.step_id in self._private:
+                raise MissingValue(
+                    f"{shown} has no value: the output of step {step} is private and was not kept; run that "
+                    "step again under another step_id, and refer to it"
+                )
             if state is not None and state.status == "completed":
                 raise MissingValue(
                     f"{shown} has no value: the output of step {step} is not known; store it under an "

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -23,16 +21,26 @@ from planning.workflow.executors.base import AnyExecutor
 from planning.workflow.failures import StepError, StepFailed
 from planning.workflow.model import Workflow, WorkflowStatus, WorkflowStep
 from planning.workflow.references import StepIds
-from planning.workflow.run.callables import Callables, key_of, task_of
+from planning.workflow.run.callables import key_of, task_of
 from planning.workflow.run.calls import Call, Caller, Interrupted
-from planning.workflow.run.claim import MAYBE, compared, done_and_lost, lost_by_status
+from planning.workflow.run.claim import (
+    MAYBE,
+    Claimed,
+    compared,
+    done_and_lost,
+    lost_by_log,
+    lost_by_status,
+)
 from planning.workflow.run.known import Known
-from planning.workflow.run.memory import MemoryItem, extract_value
-from planning.workflow.run.mirror import RunMirror, StepMark
+from planning.workflow.run.memory import MemoryItem, PrivateValue, extract_value
+from planning.workflow.run.mirror import RunMirror
+from planning.workflow.run.owner import owner_here
+from planning.workflow.run.private import kept_private, storable
 from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, now, states_of
 from planning.workflow.run.resolve import Values
 from planning.workflow.run.result import WorkflowResult
 from planning.workflow.run.schedule import Schedule
+from planning.workflow.run.writer import Waiting, Writer
 from planning.workflow.values import Copies, off_loop
 from session import Session
 from session.events import SessionEvent
@@ -50,43 +58,58 @@ _NOT_AGAIN = (
 class Steps:
     """The steps of one run; the one place where a step's state changes.
 
-    Changes wait in a list until ``write`` writes them in one transaction, together with those of other steps
-    in the same turn of the event loop. The begin of a step, and every change before it, is written before
-    its tool is called.
+    The changes of several steps in the same turn of the event loop are written in one transaction. The begin
+    of a step, and every change before it, is written before its tool is called.
 
     Attributes:
         ready: The steps that can be run now, in the order in which they became so.
+        writer: Writes their changes.
     """
 
     def __init__(
         self,
-        run: WorkflowRun,
+        claimed: Claimed,
+        workflow: Workflow,
+        schedule: Schedule,
+        known: Known,
         capabilities: Capabilities,
         session: Session,
         executor: AnyExecutor | None,
         timeout: float | None,
     ) -> None:
-        """Read a workflow; nothing changes yet.
+        """Prepare to run; nothing changes yet.
+
+        Args:
+            claimed: The run.
+            workflow: Its workflow, all of whose steps are pending. The run's own may lack private inputs.
+            schedule: The order of the steps.
+            known: Its values.
+            capabilities: What steps call.
+            session: Where the run is kept.
+            executor: Where tools run.
+            timeout: The seconds of an attempt, where neither the step nor its tool sets any.
 
         Raises:
-            WorkflowError: Its steps have no order, or a step is impossible.
             ImportError: A library is missing that a step needs.
         """
-        workflow = run.workflow
+        run = claimed.run
         self.ready: deque[WorkflowStep] = deque()
+        self._claimed = claimed
         self._run = run
+        self._workflow = workflow
         self._session = session
-        self._schedule = Schedule(workflow)
+        self._schedule = schedule
         self._steps = {step.step_id: step for step in workflow.steps}
         if any(step.retries for step in workflow.steps):
             Retry()  # its ImportError says what to install
-        self._callables = Callables(capabilities)
+        self._callables = known.callables
         self._mirror = RunMirror(session, workflow, run.user_prompt)
+        self._owner = None if session.store is None else owner_here(run.run_id, session.session_id)
+        self.writer = Writer(session, self._mirror, self._owner)
         self._handed_out: set[str] = set()
         self._states: dict[str, StepRecord] = {}
-        self._known = Known(session, self._callables)
+        self._known = known
         self._warnings: list[str] = []
-        self._waiting: list[tuple[SessionEvent, MemoryItem | None, StepMark | None]] = []
         self._caller = Caller(
             session,
             executor,
@@ -95,8 +118,8 @@ class Steps:
             self._known.memory,
             capabilities.limiter,
             begin=self._begun,
-            write=self.write,
-            written=self.written,
+            write=self.writer.write,
+            written=self.writer.written,
             tell=self._tell,
             keep=self._known.take,
         )
@@ -114,83 +137,69 @@ class Steps:
 
     # The run
 
-    def begin(self, given: Workflow | None, live: Iterable[WorkflowRun]) -> None:
+    def begin(self, given: Workflow | None) -> None:
         """Begin the run, or resume it.
 
         Args:
             given: The workflow of a new run, with its statuses; None for a run that is resumed.
-            live: The session's active runs, this one among them.
 
         Raises:
             WorkflowError: A new run would call again what must not be called twice.
         """
-        session, run = self._session, self._run
+        session, run, others = self._session, self._run, self._claimed.others
         found = {} if given is None else lost_by_status(given, run.run_id, self._known)
         with session.transaction() as transaction:
-            others = [each for each in live if each.run_id != run.run_id]
             going_on = {each.run_id for each in others}
             ended = [each for each in session.select_all(WorkflowRun) if each.run_id not in going_on]
-            transaction.publish(RunChanged(run, session_id=session.session_id))
+            is_new = all(each.run_id != run.run_id for each in ended)
+            transaction.publish(RunChanged(run, self._owner, session_id=session.session_id))
             if given is None:
                 found = states_of(run.run_id, session.select_all(StepRecord))
-            else:
+                found |= lost_by_log(run.run_id, self._steps, found, self._known, session)
+            if is_new:
                 for key, value in run.inputs.items():
                     transaction.dispatch(MemoryItem(type="input", key=key, value=value, created_at=now()))
-            self._known.recall()
+            self._known.recall(session.select_all(MemoryItem))
             self._known.count(run.inputs.values())
-            done, lost = done_and_lost(self._steps, found, self._known)
+            is_stored = self.writer.is_stored
+            done, lost = done_and_lost(self._steps, found, self._known, is_stored=is_stored)
             self._states |= {**done, **lost}
             marks: dict[str, tuple[StepStatus, str | None]] = {
                 **dict.fromkeys(done, ("done", "Done before")),
                 **dict.fromkeys(lost, ("blocked", None)),
             }
-            self._mirror.begin(transaction, marks, ended, others, is_new=given is not None)
+            self._mirror.begin(transaction, marks, ended, others, is_new=is_new)
             before = next((each.workflow for each in ended if each.run_id == run.run_id), run.workflow)
             old, new = (compared(before), compared(run.workflow)) if lost else ({}, {})
             for step_id, record in lost.items():
                 if old.get(step_id) != new.get(step_id):
                     self._warnings.append(_NOT_AGAIN.format(show(step_id)))
                 self._fail(self._steps[step_id], record.error or MAYBE, called=True)
-            self.write()
+            self.writer.put()
         self._advance()
 
-    def write(self) -> None:
-        """Write the changes that wait, as one transaction. When the session refuses them, they still wait."""
-        waiting = self._waiting
-        if not waiting:
-            return
-        with self._session.transaction() as transaction:
-            for event, item, _ in waiting:
-                transaction.publish(event)
-                if item is not None:
-                    transaction.dispatch(item)
-            self._mirror.mark(transaction, [mark for _, _, mark in waiting if mark is not None])
-        self._waiting = []
+    def release(self) -> None:
+        """Let others have the run."""
+        self._claimed.release()
 
-    async def written(self) -> None:
-        """Wait until what waits now is written, together with what other steps change in the same turn."""
-        waiting = self._waiting
-        await asyncio.sleep(0)
-        if waiting is self._waiting:  # else another step has written it
-            self.write()
-
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """Record that the run is cut short: what still counts as running was interrupted."""
-        self._waiting = []  # the session refused these
+        self.writer.discard()  # the session refused these
         for step_id, record in list(self._states.items()):
             if record.status == "in_progress":
                 step = self._steps[step_id]
                 self._interrupted(step, self._known.tool_of(step), called=record.called)
-        self.write()
+        if self._owner is not None:
+            self.writer.add(Waiting(RunChanged(self._run, session_id=self._session.session_id)))
+        await self.writer.write()
 
-    def end(self) -> WorkflowResult:
+    async def end(self) -> WorkflowResult:
         """Close the run, all of whose changes are written, and make its result."""
         unborne = any(
             record.status == "failed" and self._steps[step_id].on_failure == "fail"
             for step_id, record in self._states.items()
         )
         failed = unborne or self.is_broken
-        self._known.recall()
         if self.ready:
             self._warnings.append(
                 f"the executor broke, and {len(self.ready)} steps that were ready were not run; run the "
@@ -199,10 +208,7 @@ class Steps:
         self._run = attrs.evolve(
             self._run, status="failed" if failed else "completed", completed_at=None if failed else now()
         )
-        with self._session.transaction() as transaction:
-            if not failed:
-                self._mirror.finish(transaction)
-            transaction.publish(RunChanged(self._run, session_id=self._session.session_id))
+        self._known.recall(await self._session.off_loop(partial(self._close, is_completed=not failed)))
         outputs = self._known.outputs
         errors = {
             step_id: record.error
@@ -216,9 +222,18 @@ class Steps:
             errors=MappingProxyType(errors),
             warnings=(*self._warnings, *self._mirror.warnings),
             session=self._session,
-            run=self._run,
+            run=attrs.evolve(self._run, workflow=self._workflow),
             states=self._states,
         )
+
+    def _close(self, *, is_completed: bool) -> tuple[MemoryItem, ...]:
+        """Write the end of the run; returns the memory."""
+        with self._session.transaction() as transaction:
+            self.writer.require_owner()
+            if is_completed:
+                self._mirror.finish(transaction)
+            transaction.publish(RunChanged(self._run, session_id=self._session.session_id))
+            return self._session.select_all(MemoryItem)
 
     # One step
 
@@ -226,11 +241,13 @@ class Steps:
         """Run a step that is ready, then make the steps ready that waited for it."""
         is_called = False
         try:
-            is_called = not self._is_skipped(step) and await self._carry_out(step)
+            is_called = not await self._is_skipped(step) and await self._carry_out(step)
         except StepFailed as error:
             self._fail(step, error.error)
         if not is_called:
-            await self.written()  # a call waits before it is made: no step keeps the event loop to itself
+            await (
+                self.writer.written()
+            )  # a call waits before it is made: no step keeps the event loop to itself
         self._advance()
 
     async def _carry_out(self, step: WorkflowStep) -> bool:
@@ -241,6 +258,8 @@ class Steps:
             self._complete(step, None, None, output, "Thought through")
             return False
         inputs = await off_loop(partial(self._values.resolve, step.inputs)) if step.inputs else {}
+        if self.writer.is_stored and self._values.uses_private(step.inputs):
+            tool = kept_private(tool)
         call = Call(step, tool, inputs or task_of(step, tool))
         try:
             outcome = await self._caller.call(call)
@@ -253,14 +272,13 @@ class Steps:
             self._fail(step, outcome, attempt=call.attempt, called=call.called)
         return True
 
-    def _is_skipped(self, step: WorkflowStep) -> bool:
+    async def _is_skipped(self, step: WorkflowStep) -> bool:
         """Whether a step's ``done_check`` is true; then it is recorded as skipped."""
         if step.done_check is None:
             return False
         tool = self._known.tool_of(step)
         key = key_of(step, tool)
-        self.write()
-        self._known.recall()
+        await self.writer.recall(self._known.recall)
         try:
             if not is_done(step.done_check, self._known.memory, key):
                 return False
@@ -269,7 +287,9 @@ class Steps:
             return False
         item = MemoryItem(type="step_skipped", key=key, step_id=step.step_id, created_at=now())
         self._known.remember(step, self._known.memory)
-        withheld = step.step_id not in self._known.outputs or self._known.is_private(step)
+        if self.writer.is_stored and key in self._known.private_keys:
+            self._known.private.add(step.step_id)
+        withheld = step.step_id not in self._known.outputs or step.step_id in self._known.private
         output = None if withheld else self._known.outputs[step.step_id]
         self._change(
             step, "completed", "done", _SKIPPED, item, skipped=True, output=output, is_withheld=withheld
@@ -290,17 +310,24 @@ class Steps:
         except StepFailed as error:
             self._fail(step, error.error, **called)
             return
-        item = None
+        item, withheld = None, None
         if key is not None:
-            self._known.store(key, stored)
-            item = MemoryItem(
-                type="step_result", key=key, value=stored, step_id=step.step_id, created_at=now()
-            )
+            at, is_withheld = now(), private and self.writer.is_stored
+            self._known.store(key, stored, is_withheld=is_withheld)
+            if is_withheld:
+                item = MemoryItem(type="step_withheld", key=key, step_id=step.step_id, created_at=at)
+                withheld = PrivateValue(key=key, value=stored, created_at=at)
+            else:
+                item = MemoryItem(
+                    type="step_result", key=key, value=stored, step_id=step.step_id, created_at=at
+                )
         self._known.outputs[step.step_id] = output
         if private:
             self._known.private.add(step.step_id)
         kept = None if private else output
-        self._change(step, "completed", "done", note, item, output=kept, is_withheld=private, **called)
+        self._change(
+            step, "completed", "done", note, item, withheld, output=kept, is_withheld=private, **called
+        )
         self._schedule.done(step.step_id)
 
     def _fail(self, step: WorkflowStep, error: StepError, *, attempt: int = 0, called: bool = False) -> None:
@@ -318,7 +345,8 @@ class Steps:
                     self._change(
                         self._steps[step_id], "pending", "blocked", note, skipped=skipped, after=step.step_id
                     )
-        self.write()
+        if not self.writer.is_stored:
+            self.writer.put()
 
     def _interrupted(self, step: WorkflowStep, tool: Tool | None, *, called: bool) -> None:
         if called and tool is not None and not tool.idempotent:
@@ -336,7 +364,7 @@ class Steps:
 
     def _tell(self, event: SessionEvent) -> None:
         """Publish an event behind the changes that wait."""
-        self._waiting.append((event, None, None))
+        self.writer.add(Waiting(storable(event) if self.writer.is_stored else event))
 
     def _change(
         self,
@@ -345,6 +373,7 @@ class Steps:
         mark: StepStatus | None,
         note: str | None,
         item: MemoryItem | None = None,
+        private: PrivateValue | None = None,
         **fields: Any,
     ) -> None:
         """Change a step: its record, its memory item and its mark in the plan are written together."""
@@ -353,9 +382,9 @@ class Steps:
             run_id=self._run.run_id, step_id=step_id, status=status, at=at.isoformat(), **fields
         )
         self._states[step_id] = record
-        shown: StepMark | None = None if mark is None else (step_id, mark, note)
+        shown = None if mark is None else (step_id, mark, note)
         event = StepChanged(record, session_id=self._session.session_id, created_at=at)
-        self._waiting.append((event, item, shown))
+        self.writer.add(Waiting(event, item, private, shown))
 
     def _advance(self) -> None:
         """Make the steps ready whose dependencies are done; pass over those that were done before."""

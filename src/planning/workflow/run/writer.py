@@ -1,0 +1,194 @@
+"""Writes the changes of a run into its session: in order, and those of one moment as one transaction."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from planning.workflow.failures import WorkflowError
+from planning.workflow.run.memory import MemoryItem, PrivateValue
+from planning.workflow.run.mirror import RunMirror, StepMark
+from planning.workflow.run.owner import RunOwner
+from session import Session
+from session.events import SessionEvent
+
+__all__ = ["Waiting", "Writer", "to_the_end"]
+
+T = TypeVar("T")
+
+_TAKEN = (
+    "this run was resumed by another process, or rewound, and has stopped here; the session has what it did "
+    "before that"
+)
+
+
+Recall = Callable[[tuple[MemoryItem, ...], Sequence[MemoryItem]], None]
+
+
+class Waiting(NamedTuple):
+    """A change that is not written yet.
+
+    Attributes:
+        event: What is published.
+        item: What the memory gets.
+        private: The value of that, where the session's store must not have it.
+        mark: What the plan shows.
+    """
+
+    event: SessionEvent
+    item: MemoryItem | None = None
+    private: PrivateValue | None = None
+    mark: StepMark | None = None
+
+
+class Writer:
+    """Writes the changes of one run.
+
+    In memory they are written at once. In a stored session that is done off the event loop, one transaction
+    after the other, each with all that waits when it begins; nothing cuts it short.
+    """
+
+    def __init__(self, session: Session, mirror: RunMirror, owner: RunOwner | None) -> None:
+        """Begin with nothing to write.
+
+        Args:
+            session: Where to.
+            mirror: Shows the run in the session's plan.
+            owner: This process as the owner of the run; None for a session in memory.
+        """
+        self._session = session
+        self._mirror = mirror
+        self._owner = owner
+        self._waiting: list[Waiting] = []
+        self._batch: list[Waiting] = []  # what is being written
+        self._writing: asyncio.Task[None] | None = None
+        self._written = 0
+        self._recall: Recall | None = None
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the session has a store."""
+        return self._owner is not None
+
+    def add(self, change: Waiting) -> None:
+        """Let a change wait to be written."""
+        self._waiting.append(change)
+
+    def discard(self) -> None:
+        """Forget what waits: the session refused it."""
+        self._waiting = []
+
+    def put(self) -> None:
+        """Write what waits, here and now. When the session refuses it, it still waits."""
+        if self._waiting:
+            self._put(self._waiting)
+            self._waiting = []
+
+    async def write(self) -> None:
+        """Wait until all changes made so far are written. When the session refuses them, they still wait."""
+        if self._owner is None:
+            self.put()
+            return
+        made = self._written + len(self._batch) + len(self._waiting)
+        while self._written < made:
+            await asyncio.shield(self._flush())
+
+    async def written(self) -> None:
+        """The same, together with what other steps change in the same turn of the event loop."""
+        waiting = self._waiting
+        await asyncio.sleep(0)
+        if self._owner is not None or waiting is self._waiting:  # else another step has written it
+            await self.write()
+
+    async def recall(self, take: Recall) -> None:
+        """Write what waits, and read the memory.
+
+        Args:
+            take: Takes all its entries, and those that wait by then. What is written later is not among them
+                when it is called.
+        """
+        if self._owner is None:
+            self.put()
+            take(self._session.select_all(MemoryItem), ())
+            return
+        await self.write()
+        while self._writing is not None:
+            await asyncio.shield(self._writing)
+        self._recall = take
+        await asyncio.shield(self._flush())
+
+    def _flush(self) -> asyncio.Task[None]:
+        """The task that writes; a new one where nothing is being written."""
+        if self._writing is None:
+            self._writing = asyncio.ensure_future(self._write_waiting())
+            self._writing.add_done_callback(self._over)
+        return self._writing
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        self._writing = None
+        if not task.cancelled():
+            task.exception()  # whoever waits for it raises it; nobody may
+
+    async def _write_waiting(self) -> None:
+        self._batch, self._waiting = self._waiting, []
+        recall, self._recall = self._recall, None
+
+        def work() -> tuple[MemoryItem, ...]:
+            if self._batch:
+                self._put(self._batch)
+            return () if recall is None else self._session.select_all(MemoryItem)
+
+        try:
+            items = await self._session.off_loop(work)
+        except BaseException:
+            self._waiting = [*self._batch, *self._waiting]
+            self._batch = []
+            raise
+        self._written += len(self._batch)
+        self._batch = []
+        if recall is not None:
+            recall(items, [change.item for change in self._waiting if change.item is not None])
+
+    def _put(self, changes: list[Waiting]) -> None:
+        with self._session.transaction() as transaction:
+            self.require_owner()
+            for event, item, private, _ in changes:
+                transaction.publish(event)
+                if item is not None:
+                    transaction.dispatch(item)
+                if private is not None:
+                    transaction.dispatch(private)
+            self._mirror.mark(transaction, [each.mark for each in changes if each.mark is not None])
+
+    def require_owner(self) -> None:
+        """Refuse to write into a run that is another process's by now; within an open transaction.
+
+        Raises:
+            WorkflowError: It is, or the session was rewound to before this process had it.
+        """
+        owner = self._owner
+        if owner is not None and owner not in self._session.select_all(RunOwner):
+            raise WorkflowError(_TAKEN)
+
+
+async def to_the_end(session: Session, work: Coroutine[Any, Any, T]) -> T:
+    """Wait for what is written in a store, which nothing may cut short.
+
+    Raises:
+        CancelledError: This task was cancelled meanwhile; the work is done.
+    """
+    if session.store is None:
+        return await work
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        if not task.cancelled():
+            task.exception()
+        raise cancelled
+    return task.result()

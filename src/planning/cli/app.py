@@ -12,8 +12,21 @@ import typer
 from planning.cli.ask import ASK_HELP, ask
 from planning.cli.definitions import Format, definitions
 from planning.cli.graph import GRAPH_HELP, graph
+from planning.cli.history import HISTORY_HELP, WATCH_HELP, history, watch
 from planning.cli.replay import REPLAY_HELP, replay
 from planning.cli.run import RUN_HELP, run
+from planning.cli.sessions import (
+    DIFF_HELP,
+    FORK_HELP,
+    REWIND_HELP,
+    SESSIONS_HELP,
+    VERIFY_HELP,
+    diff,
+    fork,
+    rewind,
+    sessions,
+    verify,
+)
 from planning.cli.show import SHOW_HELP, show
 from planning.cli.usage import EXIT_CODES, HELP_OPTIONS, Command, Group
 from planning.cli.validate import SCHEMA_HELP, VALIDATE_HELP, print_schema, validate
@@ -42,7 +55,9 @@ Examples:
   planning validate plan.json --tools search,fetch
   planning graph plan.json
   planning run plan.json --tools my_app:tools
-  planning show plan.snapshot.json
+  planning run plan.json --tools my_app:tools --store plans.db --session nightly
+  planning show plans.db nightly
+  planning watch plans.db nightly
   planning ask --db shop.db --sql-from query.sql
   planning replay examples/triage.jsonl
   planning prompt --strategy par
@@ -67,7 +82,8 @@ app = typer.Typer(
     context_settings=HELP_OPTIONS,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: no markup in it, none read into what a user typed
-    help="Plans for agents: check, draw and run them, replay transcripts, print prompts and tools.",
+    help="Plans of agents, and workflows. A plan is what an agent tracks in a session. A workflow is a"
+    " document of steps that call tools: it is checked, drawn and run.",
     epilog=_HELP,
 )
 
@@ -131,13 +147,20 @@ def _help(
 
 # The short lines fit beside the names in 80 columns.
 for name, function, short, epilog in (
-    ("validate", validate, "Check a plan: every problem at once, each with its place.", VALIDATE_HELP),
-    ("graph", graph, "Draw a plan: its steps, and which waits for which.", GRAPH_HELP),
-    ("run", run, "Run a plan: call its tools and print the answer.", RUN_HELP),
-    ("show", show, "Show a saved session: its plan, or its run.", SHOW_HELP),
+    ("validate", validate, "Check a workflow: every problem at once.", VALIDATE_HELP),
+    ("graph", graph, "Draw a workflow: its steps, and what waits for what.", GRAPH_HELP),
+    ("run", run, "Run a workflow: call its tools, print the answer.", RUN_HELP),
+    ("show", show, "Show a session: its plan, or its run.", SHOW_HELP),
+    ("sessions", sessions, "List the sessions of a store.", SESSIONS_HELP),
+    ("history", history, "List the changes of a session.", HISTORY_HELP),
+    ("watch", watch, "Show a session's plan while it changes.", WATCH_HELP),
+    ("diff", diff, "Compare the plans of two versions of a session.", DIFF_HELP),
+    ("rewind", rewind, "Restore a version of a session.", REWIND_HELP),
+    ("fork", fork, "Copy a session up to a version.", FORK_HELP),
+    ("verify", verify, "Check a session for damage.", VERIFY_HELP),
     ("ask", ask, "Ask a database a question: see the SQL and the rows.", ASK_HELP),
     ("replay", replay, "Replay a transcript: show the plan as it changes.", REPLAY_HELP),
-    ("schema", print_schema, "Print the JSON Schema of a plan.", SCHEMA_HELP),
+    ("schema", print_schema, "Print the JSON Schema of a workflow.", SCHEMA_HELP),
     ("prompt", _prompt, "Print the planning section of a prompt.", _PROMPT_HELP),
     ("tools", _tools, "Print the definitions of the planning tools.", _TOOLS_HELP),
     ("help", _help, "Show the help of a command.", None),

@@ -144,7 +144,7 @@ class Lines(Silent):
         lines = list(first)
         if is_whole:
             text = "no plan" if plan is None else plan_text(plan)
-            lines += [("Final plan", HEADING), *((line, "") for line in lines_of(text))]
+            lines = [*(lines or [("Final plan", HEADING)]), *((line, "") for line in lines_of(text))]
         for text, style in [*lines, *last]:
             if style == HEADING and self._is_begun:
                 self._print("")

@@ -1,4 +1,4 @@
-"""``planning graph``: a plan as Mermaid for a page, or as a tree for a person in a terminal."""
+"""``planning graph``: a workflow as Mermaid for a page, or as a tree for a person in a terminal."""
 
 from __future__ import annotations
 
@@ -12,9 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Final
 import attrs
 import typer
 
-from planning.cli.source import PlanFile, read_bytes
-from planning.cli.terminal import MARKS, columns, count, is_ascii, is_terminal, one_line, painted, wants_color
-from planning.cli.usage import EXIT_CODES
+from planning.cli.source import WorkflowFile, name_of, read_bytes
+from planning.cli.terminal import (
+    MARKS,
+    columns,
+    count,
+    is_ascii,
+    is_terminal,
+    one_line,
+    painted,
+    wants_color,
+    wrapped,
+)
+from planning.cli.usage import EXIT_CODES, Refused
 
 if TYPE_CHECKING:
     from planning.workflow.drawing import State as WorkflowState
@@ -57,7 +67,7 @@ class GraphFormat(StrEnum):
 
 
 def graph(
-    plan: PlanFile = None,
+    plan: WorkflowFile = None,
     *,
     form: Annotated[
         GraphFormat | None,
@@ -70,26 +80,43 @@ def graph(
         ),
     ] = None,
 ) -> None:
-    """Draw a plan: its steps, what they call, and which waits for which.
+    """Draw a workflow: its steps, what they call, and which waits for which.
 
-    The plan is checked first, as by 'planning validate' without options; a plan with errors is not drawn.
+    It is checked first, as by 'planning validate' without options; a workflow with errors is not drawn. Of a
+    snapshot, and of what 'planning run --json' prints, the workflow is drawn as far as it was run.
     """
-    source = read_bytes(plan, "PLAN")
+    workflow = _workflow_in(read_bytes(plan, "WORKFLOW"), plan)
+    if form is GraphFormat.TREE or (form is None and is_terminal(sys.stdout)):
+        color = wants_color(sys.stdout)
+        text = tree_text(workflow, width=columns(sys.stdout), color=color, ascii_only=is_ascii(sys.stdout))
+        typer.echo(text, nl=False, color=color)
+    else:
+        _print_mermaid(workflow)
+
+
+def _workflow_in(data: bytes, source: str | None) -> Workflow:
+    """The workflow in the bytes of a file, or that of the run in them."""
+    from planning.cli.kinds import kind_of, refuse_other
     from planning.cli.validate import print_report
     from planning.workflow.validate import validate_workflow
 
-    report = validate_workflow(source)
-    if not report.ok:
-        print_report(report, plan, err=True)
+    report = validate_workflow(data)
+    if report.ok:
+        return report.workflow
+    if kind_of(data) not in {"snapshot", "shown", "result"}:
+        refuse_other(data, source, "a workflow", "workflow")
+        print_report(report, source, err=True)
         raise typer.Exit(1)
-    if form is GraphFormat.TREE or (form is None and is_terminal(sys.stdout)):
-        color = wants_color(sys.stdout)
-        text = tree_text(
-            report.workflow, width=columns(sys.stdout), color=color, ascii_only=is_ascii(sys.stdout)
-        )
-        typer.echo(text, nl=False, color=color)
-    else:
-        _print_mermaid(report.workflow)
+    from planning.cli.keep import session_of
+    from planning.workflow.model import Workflow
+    from planning.workflow.run.records import register_workflow
+
+    session = session_of(data, source)
+    register_workflow(session)
+    workflow = session.select_latest(Workflow)
+    if workflow is None:
+        raise Refused(f"{name_of(source)} holds no workflow run; 'planning show' shows its plan")
+    return workflow
 
 
 def _print_mermaid(workflow: Workflow) -> None:
@@ -188,7 +215,7 @@ class _Pen:
         between = " - " if self.ascii_only else " · "
         row, used = "", 0
         for text, style in parts:
-            for index, piece in enumerate(_pieces(text, room)):
+            for index, piece in enumerate(wrapped(text, room)):
                 wide = _width(piece)
                 joint = between if used and index == 0 else ""
                 if used and (index > 0 or (room is not None and used + len(joint) + wide > room)):
@@ -207,7 +234,7 @@ class _Pen:
         return text if _width(text) <= room else _cut(text, room, "..." if self.ascii_only else "…")
 
     def _wrapped(self, text: str) -> list[str]:
-        return [text] if self.width is None else list(_pieces(text, self.width))
+        return [text] if self.width is None else list(wrapped(text, self.width))
 
     def _lead(self, lead: str) -> str:
         return lead.translate(_ASCII_LEADS) if self.ascii_only else lead
@@ -229,21 +256,3 @@ def _cut(text: str, width: int, tail: str) -> str:
     from rich.cells import set_cell_size
 
     return set_cell_size(text, max(0, width - len(tail))).rstrip() + tail
-
-
-def _pieces(text: str, room: int | None) -> Iterator[str]:
-    """A text in pieces of at most so many columns, broken at blanks where it can be."""
-    from rich.cells import chop_cells
-
-    row = ""
-    if room is None or _width(text) <= room:
-        yield text
-        return
-    for word in text.split(" "):
-        for part in chop_cells(word, room) or [""]:
-            joined = f"{row} {part}" if row else part
-            if _width(joined) > room:
-                yield row
-                joined = part
-            row = joined
-    yield row

@@ -68,7 +68,7 @@ class Stopped:
     """A run that is over: what still counts as running was cut short."""
 
 
-Event = Plan | Called | Refusal | OtherCall | StepRecord | Stopped
+Event = Plan | None | Called | Refusal | OtherCall | StepRecord | Stopped
 
 
 @attrs.frozen
@@ -209,7 +209,7 @@ class Progress:
         return [place for place, step in enumerate(self.steps) if step.state == "running"]
 
     def take(self, event: Event) -> tuple[Change, ...]:
-        """Note what happened.
+        """Note what happened; None means that there is no plan any more.
 
         Returns:
             What changed, a line each; empty where there is nothing to say.
@@ -218,6 +218,11 @@ class Progress:
             match event:
                 case Plan():
                     return tuple(self._take_plan(event, is_new=False))
+                case None:
+                    gone = Change("plan", "removed", self.title)
+                    self.plan, self.title = None, ""
+                    self._set([])
+                    return (gone,)
                 case Called():
                     return tuple(self._take_call(event))
                 case Refusal():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from planning.cli.kinds import refuse_other
 from planning.cli.source import name_of, read_bytes
 from planning.cli.terminal import as_json, can_redraw
 from planning.cli.usage import EXIT_CODES, Refused
@@ -113,9 +114,11 @@ def events_of(calls: Iterable[Call], section: PlanningToolsSection) -> Iterator[
 def _read(transcript: str | None) -> tuple[Call, ...]:
     from planning.cli.transcript import TranscriptError, parse_transcript
 
+    data = read_bytes(transcript, "TRANSCRIPT", most=_MOST_BYTES)
     try:
-        return parse_transcript(read_bytes(transcript, "TRANSCRIPT", most=_MOST_BYTES))
+        return parse_transcript(data)
     except TranscriptError as error:
+        refuse_other(data, transcript, "a transcript", "transcript")
         problems = [f"  {line}" for line in error.problems[:_MOST_PROBLEMS]]
         if len(error.problems) > _MOST_PROBLEMS:
             problems.append(f"  and {len(error.problems) - _MOST_PROBLEMS} more")

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
-from planning.cli.source import Finished, PlanFile, read_bytes
+from planning.cli.kinds import refuse_other
+from planning.cli.source import Finished, WorkflowFile, read_bytes
 from planning.cli.usage import EXIT_CODES, TOOLS_HELP, bad_option
 from planning.errors import show
 
 if TYPE_CHECKING:
     from planning.workflow.capabilities import Capabilities
     from planning.workflow.model import Workflow
+    from session import Session
 
 __all__ = ["RUN_HELP", "run"]
 
@@ -27,6 +30,7 @@ Examples:
   planning run plan.json --tools my_app:tools --executor processes
   planning run plan.json --tools my_app:tools --json > result.json
   planning run plan.json --tools my_app:tools --resume plan.snapshot.json
+  planning run plan.json --tools my_app:tools --store plans.db --session nightly
 
 {TOOLS_HELP}
 \b
@@ -41,21 +45,28 @@ Values:
 Stopping and resuming:
   Ctrl-C waits for running steps; a second Ctrl-C stops at once. A run
   that was stopped or failed is saved in a snapshot: in the file of
-  --save, or that of --resume, or PLAN.snapshot.json in this folder. It
-  replaces the snapshot that is there. The last line says how to
+  --save, or that of --resume, or WORKFLOW.snapshot.json in this folder.
+  It replaces the snapshot that is there. The last line says how to
   resume: completed steps do not run again, failed ones do. You may
-  edit the plan first; only completed steps must stay the same.
+  edit the workflow first; only completed steps must stay the same.
+
+\b
+Stores:
+  With --store every step is recorded as it ends, so that a run can also
+  be resumed after a crash: run the same command again. A session whose
+  last run is complete begins another run. 'planning watch' shows a run
+  that goes on elsewhere, 'planning show' one that is over.
 
 {EXIT_CODES}"""
 _OBJECT: Final = "MODULE:OBJECT"
 _MOST_PARALLEL: Final = 16
 _PROMPT: Final = "user_prompt"
-_NOT_REPEATED: Final = ("plan", "prompt", "var", "resume")
+_NOT_REPEATED: Final = ("plan", "prompt", "var", "session", "resume")
 
 
 def run(
     context: typer.Context,
-    plan: PlanFile = None,
+    plan: WorkflowFile = None,
     *,
     tools: Annotated[
         list[str] | None,
@@ -106,9 +117,29 @@ def run(
             show_default=False,
         ),
     ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep the run in a session of this store, see below. A new file is created.",
+            show_default=False,
+        ),
+    ] = None,
+    session: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The session in the store; its unfinished run is resumed, else a run begins.",
+            show_default=False,
+        ),
+    ] = None,
     resume: Annotated[
         str | None,
-        typer.Option(metavar="SNAPSHOT", help="Resume the run in this file.", show_default=False),
+        typer.Option(
+            metavar="SNAPSHOT|NAME",
+            help="Resume the run in this file; with --store, in this session.",
+            show_default=False,
+        ),
     ] = None,
     save: Annotated[
         str | None,
@@ -124,15 +155,16 @@ def run(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, nothing else.")] = False,
 ) -> None:
-    """Run a plan: call its tools, several at a time, and print the answer.
+    """Run a workflow: call its tools, several at a time, and print the answer.
 
-    The answer is the output of the last steps, those that no other step depends on. The plan is checked
-    first, as by 'planning validate'; a plan with errors does not run.
+    The answer is the output of the last steps, those that no other step depends on. The workflow is checked
+    first, as by 'planning validate'; one with errors does not run.
     """
     from planning.tools.contract import check_timeout
     from planning.workflow.executors import open_executor
 
     user_prompt, inputs = _given(prompt, var or ())
+    _check_store(store, session, resume, save)
     try:
         opened = None if executor is None else open_executor(executor, max_parallel)
     except ValueError as error:
@@ -144,23 +176,57 @@ def run(
     workflow, capabilities = _checked(plan, tools, handlers, agents, is_finished=finished)
     from planning.cli.running import Running
 
-    code = Running(
-        workflow=workflow,
-        capabilities=capabilities,
-        user_prompt=user_prompt,
-        inputs=inputs,
-        file=plan if plan != "-" else None,
-        executor=opened,
-        max_parallel=max_parallel,
-        timeout=timeout,
-        resume=resume,
-        save=save,
-        is_verbose=verbose,
-        is_json=as_json,
-        line=_command_line(context, plan or "-"),
-    ).run()
+    with _stored(store, session, resume) as stored:
+        code = Running(
+            workflow=workflow,
+            capabilities=capabilities,
+            user_prompt=user_prompt,
+            inputs=inputs,
+            file=plan if plan != "-" else None,
+            executor=opened,
+            max_parallel=max_parallel,
+            timeout=timeout,
+            stored=stored,
+            resume=resume,
+            save=save,
+            is_verbose=verbose,
+            is_json=as_json,
+            line=_command_line(context, plan or "-"),
+        ).run()
     if code:
         raise typer.Exit(code)
+
+
+def _check_store(store: str | None, session: str | None, resume: str | None, save: str | None) -> None:
+    """Refuse options that do not go together."""
+    if store is None and session is not None:
+        raise bad_option("--session", "it names a session of a store; add --store FILE")
+    if store is not None and session is None and resume is None:
+        raise bad_option("--store", "it holds many sessions; name one with --session NAME")
+    if session is not None and resume is not None:
+        raise bad_option("--resume", "--session resumes, too; keep one of them")
+    if store is not None and save is not None:
+        raise bad_option("--save", "with --store the run is kept in the store; omit --save")
+
+
+@contextmanager
+def _stored(store: str | None, session: str | None, resume: str | None) -> Iterator[Session | None]:
+    """The session of a run in its store; None where no store is named."""
+    from planning.cli.stores import known_session, open_session, opened_store
+    from session.events import session_id_of
+
+    if store is None:
+        yield None
+        return
+    with opened_store(store, begins=session is not None) as opened:
+        if session is None:
+            yield open_session(opened, known_session(opened, resume or ""))
+        else:
+            try:
+                identity = session_id_of(session)
+            except ValueError as error:
+                raise bad_option("--session", error) from None
+            yield open_session(opened, identity)
 
 
 def _checked(
@@ -172,7 +238,7 @@ def _checked(
     is_finished: bool,
 ) -> tuple[Workflow, Capabilities]:
     """The workflow and what it calls; its warnings are printed, and with errors the command ends here."""
-    source = read_bytes(plan, "PLAN")
+    source = read_bytes(plan, "WORKFLOW")
     from planning.cli.capabilities import capabilities_of
     from planning.cli.validate import print_report
     from planning.workflow.capabilities import Capabilities
@@ -180,6 +246,8 @@ def _checked(
 
     capabilities = capabilities_of(tools=tools, handlers=handlers, agents=agents)
     report = validate_workflow(source, capabilities, finished=is_finished)
+    if not report.ok:
+        refuse_other(source, plan, "a workflow", "workflow")
     if report.errors or report.warnings:
         print_report(report, plan, err=True)
     if not report.ok:

@@ -38,11 +38,11 @@ from planning.workflow.model import Workflow
 from planning.workflow.run.engine import arun_workflow
 from planning.workflow.run.records import StepChanged, StepRecord, WorkflowRun, states_of
 from planning.workflow.run.result import WorkflowResult
-from session import Session
+from session import Session, SessionError
 
 __all__ = ["Running", "report_lines"]
 
-_REFUSALS: Final = (WorkflowError, ImportError, ValueError, TypeError)
+_REFUSALS: Final = (WorkflowError, SessionError, ImportError, ValueError, TypeError)
 _TICK: Final = 0.1  # seconds between two drawings
 _MOST_LISTED: Final = 20
 _NEXT: Final = {"failed": "retry the failed steps", "stopped": "resume", "completed": "see the result"}
@@ -57,11 +57,13 @@ class Running:
         capabilities: What its steps call.
         user_prompt: The value of ``${user_prompt}``; None if none was given.
         inputs: Values for the memory.
-        file: The file of the plan; None for standard input.
+        file: The file of the workflow; None for standard input.
         executor: Opens the executor; None for this process.
         max_parallel: How many steps run at the same time at most.
         timeout: Seconds for an attempt of a step; None for no limit.
-        resume: The snapshot to resume.
+        stored: The session in a store that the run is kept in; None to save it in a file.
+        resume: The snapshot to resume, or the name of that session; None to begin a run, or to resume the
+            unfinished one of the session.
         save: The file to save the run in; None for the one that it was resumed from, or, if it is not
             completed, for one in the current folder.
         is_verbose: Whether the whole output of every step is shown.
@@ -78,6 +80,7 @@ class Running:
     executor: AbstractContextManager[AnyExecutor] | None
     max_parallel: int
     timeout: float | None
+    stored: Session | None
     resume: str | None
     save: str | None
     is_verbose: bool
@@ -102,7 +105,8 @@ class Running:
         """
         past = self._prepared()
         if past is not None:
-            _say(f"the run in {name_of(self.resume)} is already complete")
+            where = name_of(self.resume) if self.stored is None else f"the session {show(str(self.resume))}"
+            _say(f"the run in {where} is already complete")
         code = 0
         with ExitStack() as stack:
             own = stack.enter_context(own_stdout())
@@ -119,22 +123,50 @@ class Running:
 
     def _prepared(self) -> WorkflowResult | None:
         """Read what is resumed, and check what is called; returns the result of a completed run."""
+        self._check_target()
+        run = self._kept()
         states: dict[str, StepRecord] = {}
         past: WorkflowResult | None = None
-        if self.save is not None:
-            check_target(self.save)
-        if self.resume is not None:
-            snapshot = read_snapshot(self.resume)
-            run = kept_run(snapshot, self.resume, self.workflow, self.user_prompt, self.inputs)
-            self._session.rollback(snapshot)
+        if run is not None:
             self.user_prompt, self.inputs = run.user_prompt, dict(run.inputs)
             states = states_of(run.run_id, self._session.select_all(StepRecord))
-            past = past_result(self._session, run) if run.status == "completed" else None
+            if run.status == "completed":
+                past = past_result(self._session, run, self._session)
         self._progress = Progress.of_run(self.workflow, self.clock, states)
         if past is None:
             self._check_calls()
         self._drive = Drive(self._start, self._stopping)
         return past
+
+    def _check_target(self) -> None:
+        """Refuse a file in which the run could not be saved, before anything runs."""
+        if self.save is not None:
+            check_target(self.save)
+        elif self.stored is None and not self._is_file_resumed():
+            self._default_target()
+
+    def _default_target(self) -> str:
+        return default_target("stdin" if self.file is None else Path(self.file).stem or "plan")
+
+    def _is_file_resumed(self) -> bool:
+        return self.resume is not None and Path(self.resume).is_file()
+
+    def _kept(self) -> WorkflowRun | None:
+        """The run that is resumed, which is in the session then; None to begin one."""
+        asked = (self.workflow, self.user_prompt, self.inputs)
+        if self.stored is not None:
+            self._session = self.stored
+            run = self.stored.select_latest(WorkflowRun)
+            if self.resume is None and (run is None or run.status == "completed"):
+                return None
+            name = f"the session {show(str(self.stored.session_id))}"
+            return kept_run(self.stored, name, *asked, otherwise="name another --session to start over")
+        if self.resume is None:
+            return None
+        snapshot = read_snapshot(self.resume)
+        run = kept_run(snapshot, name_of(self.resume), *asked)
+        self._session.rollback(snapshot)
+        return run
 
     def _check_calls(self) -> None:
         """Refuse a step that has yet to run and whose tool cannot be called."""
@@ -218,20 +250,24 @@ class Running:
             return self._with_output(0)
         status, code = self._outcome()
         code = self._with_output(code)
-        is_resumed = self.resume is not None and Path(self.resume).is_file()
-        file = self.save or (self.resume if is_resumed else None)
         is_lost = self._output_error is not None
-        if status == "completed" and file is None and not is_lost:
-            return code
-        file = file or default_target("stdin" if self.file is None else Path(self.file).stem or "plan")
-        try:
-            write_snapshot(self._session, file)
-        except Refused as error:
-            _say(error.message if status == "completed" else f"{error.message}; the run cannot be resumed")
-            return code or 1
+        if self.stored is not None:
+            resume = str(self.stored.session_id)
+        else:
+            file = self.save or (self.resume if self._is_file_resumed() else None)
+            if status == "completed" and file is None and not is_lost:
+                return code
+            try:
+                resume = file or self._default_target()
+                write_snapshot(self._session, resume)
+            except Refused as error:
+                _say(
+                    error.message if status == "completed" else f"{error.message}; the run cannot be resumed"
+                )
+                return code or 1
         if status != "completed" or is_lost:
-            piped = " with the same plan on standard input" if self.file is None else ""
-            _say(f"{status}; to {_NEXT[status]}, run{piped}: {self.line} --resume {shlex.quote(file)}")
+            piped = " with the same workflow on standard input" if self.file is None else ""
+            _say(f"{status}; to {_NEXT[status]}, run{piped}: {self.line} --resume {shlex.quote(resume)}")
         return code
 
     def _outcome(self) -> tuple[str, int]:

@@ -11,10 +11,11 @@ import typer
 from planning.cli.usage import Refused, bad_option
 from planning.errors import printable
 
-__all__ = ["Finished", "PlanFile", "name_of", "read_bytes", "read_text"]
+__all__ = ["Finished", "WorkflowFile", "name_of", "read_bytes", "read_text"]
 
-PlanFile = Annotated[
-    str | None, typer.Argument(metavar="PLAN", help="A file, or - for standard input.", show_default=False)
+WorkflowFile = Annotated[
+    str | None,
+    typer.Argument(metavar="WORKFLOW", help="A file, or - for standard input.", show_default=False),
 ]
 Finished = Annotated[
     bool,

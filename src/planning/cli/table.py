@@ -37,18 +37,24 @@ class Table:
 
 
 def laid_out(
-    names: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None, ellipsis: str = "..."
+    names: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    width: int | None,
+    ellipsis: str = "...",
+    *,
+    most: int = MOST_ROWS,
 ) -> Table:
     """Lay out rows as a table. NULL is not a text: a text that reads so is in quotes.
 
     Args:
         names: The names of the columns, which need not differ.
-        rows: The rows; no more than ``MOST_ROWS`` of them are read.
+        rows: The rows.
         width: How many columns of a terminal there are; None for as many as it takes.
         ellipsis: What is shown for what was cut off.
+        most: How many rows are read.
     """
     names = [one_line(name) for name in names]
-    values = [list(row) for row in rows[:MOST_ROWS]]
+    values = [list(row) for row in rows[:most]]
     cells = [[_cell(value) for value in row] for row in values]
     are_numbers = [_is_numeric([row[place] for row in values]) for place in range(len(names))]
     widths = _widths(names, cells, are_numbers, width)

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
@@ -32,6 +32,7 @@ __all__ = [
     "painted",
     "seconds_text",
     "wants_color",
+    "wrapped",
 ]
 
 Line = tuple[str, str]
@@ -106,6 +107,24 @@ def painted(text: str, style: str, *, color: bool) -> str:
     """A text in a style of ``MARKS`` or in a single colour."""
     sgr = ";".join(_SGR[word] for word in style.split())
     return f"\x1b[{sgr}m{text}\x1b[0m" if color and sgr and text.strip() else text
+
+
+def wrapped(text: str, room: int | None) -> Iterator[str]:
+    """A text in pieces of at most so many columns, broken at blanks where it can be; None for one piece."""
+    from rich.cells import cell_len, chop_cells
+
+    row = ""
+    if room is None or cell_len(text) <= room:
+        yield text
+        return
+    for word in text.split(" "):
+        for part in chop_cells(word, room) or [""]:
+            joined = f"{row} {part}" if row else part
+            if cell_len(joined) > room:
+                yield row
+                joined = part
+            row = joined
+    yield row
 
 
 def count(number: int, thing: str) -> str:

@@ -1,4 +1,4 @@
-"""``planning validate`` and ``planning schema``: check a plan, and print the schema of plans."""
+"""``planning validate`` and ``planning schema``: check a workflow, and print the schema of workflows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import attrs
 import typer
 
-from planning.cli.source import Finished, PlanFile, read_bytes
+from planning.cli.kinds import refuse_other
+from planning.cli.source import Finished, WorkflowFile, read_bytes
 from planning.cli.terminal import columns, wants_color
 from planning.cli.usage import EXIT_CODES, TOOLS_HELP
 from planning.errors import printable
@@ -50,14 +51,14 @@ class ReportFormat(StrEnum):
 
 
 class SchemaVersion(StrEnum):
-    """The formats of a plan."""
+    """The formats of a workflow."""
 
     LIST_OF_STEPS = "1"
     OBJECT_OF_STEPS = "2"
 
 
 def validate(
-    plan: PlanFile = None,
+    plan: WorkflowFile = None,
     *,
     tools: Annotated[
         list[str] | None,
@@ -93,12 +94,14 @@ def validate(
     A plan is a JSON document in one of the forms that 'planning schema' prints. It may be just as a model
     wrote it: in a code fence, with text around it, or slightly broken.
     """
-    source = read_bytes(plan, "PLAN")
+    source = read_bytes(plan, "WORKFLOW")
     from planning.cli.capabilities import capabilities_of
     from planning.workflow.validate import validate_workflow
 
     capabilities = capabilities_of(tools=tools, handlers=handlers, agents=agents)
     report = validate_workflow(source, capabilities, finished=finished)
+    if not report.ok:
+        refuse_other(source, plan, "a workflow", "workflow")
     _print(report, form, plan)
     if not report.ok:
         raise typer.Exit(1)
@@ -109,7 +112,7 @@ def print_schema(
         SchemaVersion, typer.Option(help="The version of the format.")
     ] = SchemaVersion.OBJECT_OF_STEPS,
 ) -> None:
-    """Print the JSON Schema of a plan."""
+    """Print the JSON Schema of a workflow."""
     from planning.workflow.wire.schemas import schema_text
 
     typer.echo(schema_text(int(version)), nl=False)
@@ -120,7 +123,7 @@ def print_report(report: Report, file: str | None, *, err: bool = False) -> None
 
     Args:
         report: What to print.
-        file: The file of the plan; None and ``-`` for standard input.
+        file: The file of the workflow; None and ``-`` for standard input.
         err: Whether to print it on standard error.
     """
     stream = sys.stderr if err else sys.stdout
@@ -153,7 +156,7 @@ def github_text(report: Report, file: str | None) -> str:
 
     Args:
         report: The report.
-        file: The file from the root of the repository; None where the plan is not in a file.
+        file: The file from the root of the repository; None where the workflow is not in a file.
     """
     return "\n".join(_command(finding, file) for finding in (*report.errors, *report.warnings))
 

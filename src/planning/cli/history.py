@@ -1,0 +1,189 @@
+"""``planning history`` and ``planning watch``: what changed a session, and what changes it now."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from planning.cli.sessions import AsJson
+from planning.cli.stores import SessionName, StoreFile, known_session, line_of, opened_store
+from planning.cli.terminal import as_json, columns, one_line, painted, wants_color, wrapped
+from planning.cli.usage import EXIT_CODES, Refused
+from planning.errors import printable
+
+if TYPE_CHECKING:
+    from planning.cli.progress import Change, Progress
+    from planning.cli.timeline import Moment, Timeline
+
+__all__ = ["HISTORY_HELP", "WATCH_HELP", "history", "watch"]
+
+# \b keeps a paragraph as it is written.
+HISTORY_HELP: Final = f"""\b
+Examples:
+  planning history plans.db nightly
+  planning history plans.db nightly --after 40
+  planning history plans.db nightly --json
+
+{EXIT_CODES}"""
+WATCH_HELP: Final = f"""\b
+Examples:
+  planning watch plans.db nightly
+  planning watch plans.db nightly --json | my-dashboard
+
+\b
+It ends when you press Ctrl-C, or when the session is deleted; the exit
+code is 0 then.
+
+{EXIT_CODES}"""
+_TICK: Final = 0.1  # seconds between two drawings
+_POLL: Final = 0.05  # seconds between two looks at the store
+_BESIDE: Final = 60  # columns from which the words are beside the version and the time
+
+
+@contextmanager
+def _timeline(store: str, session: str, after: int | None) -> Iterator[Timeline]:
+    """The changes of a session after a version; None for the newest.
+
+    Raises:
+        Refused: It cannot be read.
+    """
+    from planning.cli.timeline import Timeline
+
+    with opened_store(store) as opened:
+        head = opened.newest(known_session(opened, session))
+        if head is None:
+            raise Refused(f"session '{session}' was deleted")
+        if after is not None and after > head.version:
+            raise Refused(f"the session has the versions 0 to {head.version}, got {after}")
+        yield Timeline(opened, head, head.version if after is None else after)
+
+
+def history(
+    store: StoreFile,
+    session: SessionName,
+    *,
+    after: Annotated[
+        int, typer.Option(min=0, metavar="VERSION", help="Only the changes after this version.")
+    ] = 0,
+    as_json_: AsJson = False,
+) -> None:
+    """List the changes of a session: when, by whom, and what each did to the plan.
+
+    Times are in UTC. What other programs keep in the session is listed by its name.
+    """
+    from planning.cli.timeline import fields_of_moment
+    from session.stores import StoreError
+
+    damage, fields = "", []
+    with _timeline(store, session, after) as timeline:
+        try:
+            for moment in timeline.new():
+                if as_json_:
+                    fields.append(fields_of_moment(moment))
+                else:
+                    _print(moment)
+        except StoreError as error:
+            damage = line_of(error)
+    if as_json_:
+        typer.echo(as_json(fields))
+    if damage:
+        typer.echo(f"planning: {damage}", err=True)
+        raise typer.Exit(1)
+
+
+def _print(moment: Moment) -> None:
+    """Print a change: on one line, or in a terminal on as many as it needs."""
+    from planning.cli.timeline import words_of
+
+    change, width, color = moment.change, columns(sys.stdout), wants_color(sys.stdout)
+    head = f"{change.version:>5}  {change.at:%Y-%m-%d %H:%M:%S}  "
+    by = "" if change.actor is None else f"{one_line(change.actor)}: "
+    indent = len(head) if width is None or width >= _BESIDE else 7
+    first, *others = wrapped(by + words_of(moment), None if width is None else max(1, width - indent))
+    if indent == len(head):
+        typer.echo(painted(head, "dim", color=color) + first, color=color)
+    else:
+        typer.echo(painted(head.rstrip(), "dim", color=color), color=color)
+        others = [first, *others]
+    for line in others:
+        typer.echo(" " * indent + line)
+
+
+def watch(store: StoreFile, session: SessionName, *, as_json_: AsJson = False) -> None:
+    """Show the plan of a session, and each change of it as soon as it is made.
+
+    With --json, each change of the session is printed on a line of its own.
+    """
+    from planning.cli.drive import ending_when_told
+    from planning.cli.faces import face_of
+    from planning.cli.progress import Progress
+    from session.stores import StoreError
+
+    progress = Progress(time.monotonic)
+    with (
+        _timeline(store, session, None) as timeline,
+        ending_when_told(),
+        face_of(sys.stdout, progress, is_json=as_json_, tick=_TICK) as face,
+    ):
+        code, reason = 0, f"session '{printable(session)}' was deleted"
+        try:
+            plan = timeline.plan
+            if plan is not None:
+                face.show(progress.take(plan))
+            for moment in _as_they_come(timeline, Path(store)):
+                if as_json_:
+                    _print_json(moment)
+                else:
+                    face.show(list(_changes(progress, moment)))
+        except KeyboardInterrupt:
+            reason = ""
+        except StoreError as error:
+            code, reason = 1, line_of(error)
+        face.end((), (), is_whole=False)
+    if reason:
+        typer.echo(f"planning: {reason}", err=True)
+    raise typer.Exit(code)
+
+
+def _as_they_come(timeline: Timeline, file: Path) -> Iterator[Moment]:
+    """Each change as soon as it is made, until the session is deleted.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    from session.stores import StoreError
+
+    while not timeline.is_deleted:
+        yield from timeline.new()
+        if not file.exists():
+            raise StoreError(f"the store {file} is gone")
+        time.sleep(_POLL)
+
+
+def _print_json(moment: Moment) -> None:
+    from planning.cli.timeline import fields_of_moment
+
+    typer.echo(json.dumps(json.loads(as_json(fields_of_moment(moment)))))
+
+
+def _changes(progress: Progress, moment: Moment) -> Iterator[Change]:
+    """What a change did to the plan, and the calls in it that were refused."""
+    from planning.cli.progress import Called, Refusal
+    from planning.cli.timeline import is_new_plan, refusal_of
+    from session import ToolFailed
+
+    for event in moment.change.events:
+        if isinstance(event, ToolFailed):
+            is_refused, reason = refusal_of(event)
+            if is_refused:
+                yield from progress.take(Refusal(event.name, reason))
+    if moment.plan is not None:
+        plan = moment.plan.after
+        yield from progress.take(Called(plan, is_new=True) if plan and is_new_plan(moment) else plan)

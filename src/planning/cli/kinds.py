@@ -1,0 +1,109 @@
+"""What a file holds: a plan, a workflow, a snapshot and so on, each with the command that takes it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+from planning.cli.source import name_of
+from planning.cli.usage import Refused
+
+__all__ = ["SQLITE", "Kind", "is_plan", "kind_of", "refuse_other"]
+
+Kind = Literal["store", "snapshot", "plan", "shown", "result", "workflow", "transcript"]
+
+SQLITE: Final = b"SQLite format 3\0"
+"""The first bytes of a store, as of every SQLite file."""
+_NAMES: Final[Mapping[Kind, tuple[str, str]]] = MappingProxyType({
+    "store": ("a SQLite file", "'planning sessions {}' lists the sessions of a store"),
+    "snapshot": ("a snapshot of a session", "'planning show {}' shows it"),
+    "plan": ("a plan", "'planning show {}' shows it"),
+    "shown": ("what 'planning show --json' prints", "'planning show {}' shows it"),
+    "result": ("the result of a run", "'planning show {}' shows it"),
+    "workflow": ("a workflow", "'planning graph {}' draws it, 'planning run {}' runs it"),
+    "transcript": ("a transcript", "'planning replay {}' replays it"),
+})  # fmt: skip
+_PLAN: Final = {"objective", "status", "steps"}
+_COUNTS: Final = {"done", "total"}
+_SHOWN: Final = {"plan", "run"}
+_RESULT: Final = {"status", "workflow", "outputs", "memory", "errors", "warnings"}
+_STEP_KEYS: Final = {"step_id", "id"}
+
+
+def refuse_other(data: bytes, source: str | None, wanted: str, *kinds: Kind) -> None:
+    """Refuse a file that holds something else which a command takes; any other is left to the caller.
+
+    Args:
+        data: What is in the file.
+        source: The file; None and ``-`` for standard input.
+        wanted: What the command takes, as a message names it: ``a workflow``.
+        kinds: The kinds that are that.
+
+    Raises:
+        Refused: It is another kind; the message names the kind, and the command that takes it.
+    """
+    kind = kind_of(data)
+    if kind is None or kind in kinds:
+        return
+    name, remedy = _NAMES[kind]
+    file = "-" if source in (None, "-") else shlex.quote(str(source))
+    raise Refused(f"{name_of(source)} is {name}, not {wanted}; {remedy.replace('{}', name_of(file)[1:-1])}")
+
+
+def kind_of(data: bytes) -> Kind | None:
+    """What is in a file; None where it is nothing that a command takes, or is damaged."""
+    if data.startswith(SQLITE):
+        return "store"
+    try:
+        return _kind_of_json(json.loads(data))
+    except (ValueError, RecursionError):
+        pass
+    try:  # a transcript has one message a line
+        first = json.loads(data.lstrip().partition(b"\n")[0])
+    except (ValueError, RecursionError):
+        return None
+    return "transcript" if _is_message(first) else None
+
+
+def is_plan(document: object) -> bool:
+    """Whether a document is a plan as the tools keep it."""
+    return (
+        isinstance(document, dict)
+        and document.keys() >= _PLAN
+        and document.keys() <= _PLAN | _COUNTS
+        and isinstance(document["steps"], list)
+        and all(isinstance(step, dict) and "title" in step for step in document["steps"])
+    )
+
+
+def _kind_of_json(document: object) -> Kind | None:
+    if isinstance(document, list):
+        first = document[0] if document else None
+        if _is_message(first):
+            return "transcript"
+        return "workflow" if isinstance(first, dict) and first.keys() & _STEP_KEYS else None
+    if not isinstance(document, dict):
+        return None
+    if is_plan(document):
+        return "plan"
+    if isinstance(document.get("slices"), dict):
+        return "snapshot"
+    if document.keys() >= _SHOWN:
+        return "shown"
+    if document.keys() >= _RESULT:
+        return "result"
+    if _is_message(document) or _is_message(_first(document.get("messages"))):
+        return "transcript"
+    steps = _first(document.get("steps"))
+    return "workflow" if isinstance(steps, dict) and steps.keys() & _STEP_KEYS else None
+
+
+def _first(items: Any) -> object:
+    return items[0] if isinstance(items, list) and items else None
+
+
+def _is_message(document: object) -> bool:
+    return isinstance(document, dict) and isinstance(document.get("role"), str)

@@ -1,0 +1,219 @@
+"""The changes of a stored session, each with what it did to the plan; and a change as words and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any, Final
+
+import attrs
+
+from planning.cli.stores import PastStore, open_session
+from planning.cli.terminal import one_line
+from planning.commands import MarkSteps, ReadPlan, SetupPlan
+from planning.diff import PlanDiff
+from planning.events import PlanChanged
+from planning.model import Plan
+from planning.reducers import REDUCERS
+from planning.tools.result import ToolResult, plain
+from planning.workflow.run.memory import MemoryItem
+from planning.workflow.run.records import RunChanged, StepChanged
+from session import Change, Reset, Rewound, RolledBack, ToolFailed, ToolInvoked
+from session.changes import change_of
+from session.codec import type_name
+from session.history import value_of
+from session.records import Records, Unread
+from session.stores import StoredChange, StoredSession, StoreError
+from session.stores.base import verified
+
+__all__ = ["Moment", "PastStore", "Timeline", "diff_fields", "fields_of_moment", "is_new_plan", "words_of"]
+
+_BATCH: Final = 256
+_REFUSED: Final = "Refused, nothing changed. "
+_PLANNING: Final = (*REDUCERS, MarkSteps, Plan)
+
+
+@attrs.frozen
+class Moment:
+    """A change, and what it did to the plan.
+
+    Attributes:
+        change: The change; values of types that are not known here are ``Unread``.
+        plan: The plan before and after it; None where it left the plan as it was.
+    """
+
+    change: Change
+    plan: PlanChanged | None
+
+
+class Timeline:
+    """Reads the changes of a session in order, also those that are committed meanwhile.
+
+    Each is checked by its hash, and reduced as another process that has the session open reduces it. Reading
+    changes nothing in the store.
+
+    Attributes:
+        is_deleted: Whether the session was deleted meanwhile.
+    """
+
+    def __init__(self, store: PastStore, head: StoredSession, after: int) -> None:
+        """Begin after a version.
+
+        Args:
+            store: The store; it shows the session as this has read it.
+            head: What the store has of the session.
+            after: The version.
+
+        Raises:
+            StoreError: The session cannot be read.
+        """
+        self._store = store
+        self._id = head.session_id
+        before = store.changes(self._id, after, after) if after else ()
+        self._shown = attrs.evolve(head, version=after, hash=before[0].hash if before else b"")
+        store.shown = self._shown
+        self._session = open_session(store, self._id)
+        self._records = Records(store.upcasters)
+        self._records.learn((*_PLANNING, ReadPlan, ToolResult, RunChanged, StepChanged, MemoryItem))
+        self._changed: dict[int, PlanChanged] = {}
+        self._session.bus.subscribe(PlanChanged, self._keep)
+        self.is_deleted = False
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan after the last change that was read.
+
+        Raises:
+            StoreError: It cannot be read here: a program changed it by a reducer of its own.
+        """
+        return self._session.select_latest(Plan)
+
+    def _keep(self, event: PlanChanged) -> None:
+        self._changed[event.version] = event
+
+    def new(self) -> Iterator[Moment]:
+        """The changes that were not read yet.
+
+        Raises:
+            StoreError: One is damaged or cannot be read; all before it were given out.
+        """
+        head = self._store.newest(self._id)
+        self.is_deleted = head is None
+        while head is not None and self._shown.version < head.version:
+            first = self._shown.version + 1
+            last = min(head.version, first + _BATCH - 1)
+            sound, damage = self._sound(self._store.changes(self._id, first, last), first, last)
+            yield from self._moments(sound, head)
+            if damage is not None:
+                raise damage
+
+    def _sound(
+        self, stored: Sequence[StoredChange], first: int, last: int
+    ) -> tuple[list[StoredChange], StoreError | None]:
+        """The changes up to the first that is missing or damaged, and what is wrong with that one."""
+        sound, before = list[StoredChange](), self._shown.hash
+        for version in range(first, last + 1):
+            try:
+                sound += verified(stored[version - first : version - first + 1], version, version, before)
+            except StoreError as error:
+                return sound, error
+            before = sound[-1].hash
+        return sound, None
+
+    def _moments(self, sound: list[StoredChange], head: StoredSession) -> Iterator[Moment]:
+        if not sound:
+            return
+        self._shown = attrs.evolve(head, version=sound[-1].version, hash=sound[-1].hash)
+        self._store.shown = self._shown
+        with suppress(StoreError):  # the plan cannot be read here; the changes can
+            self._session.refresh()
+        for each in sound:
+            owner = head.owner(each.version)
+            change = change_of(each.text, each.version, owner, self._records)
+            yield Moment(change, self._changed.pop(each.version, None))
+
+
+def is_new_plan(moment: Moment) -> bool:
+    """Whether a change set up a new plan."""
+    values = ((event, value_of(event)) for event in moment.change.events)
+    return any(isinstance(value, SetupPlan) for pair in values for value in pair)
+
+
+def words_of(moment: Moment) -> str:
+    """A change in words, on one line: what was restored, called or refused, and what that did to the plan."""
+    change, moved = moment.change, moment.plan
+    parts = [text for event in change.events if (text := _words_of_event(event, is_told=moved is not None))]
+    if moved is not None:
+        parts.append(str(moved.diff))
+    return " ".join(dict.fromkeys(map(one_line, parts))) or "nothing"
+
+
+def _words_of_event(event: object, *, is_told: bool) -> str:
+    """An event in words; empty for one that the words of the plan's change tell already."""
+    match event:
+        case Rewound():
+            return f"Rewound to version {event.version}."
+        case RolledBack():
+            return f"Rolled back to a snapshot of session {event.session_id}."
+        case Reset():
+            return "Reset."
+        case ToolFailed():
+            is_refused, reason = refusal_of(event)
+            return f"{event.name} {'refused' if is_refused else 'failed'}: {reason}"
+        case ToolInvoked():
+            return "" if is_told and type(event.value) in _PLANNING else f"Called {event.name}."
+        case RunChanged():
+            status, goal = event.run.status.replace("_", " "), event.run.workflow.goal
+            return f"Run {status}: {goal}." if goal else f"Run {status}."
+        case StepChanged():
+            status = event.record.status.replace("_", " ")
+            return "" if is_told else f"Step {event.record.step_id} {status}."
+        case Unread():
+            return f"{event.name}."
+        case _:
+            is_hidden = isinstance(event, MemoryItem) or (is_told and type(event) in _PLANNING)
+            return "" if is_hidden else f"{type(event).__name__}."
+
+
+def refusal_of(event: ToolFailed) -> tuple[bool, str]:
+    """Whether a call that failed was refused, so that it changed nothing; and why."""
+    message = event.result.message if isinstance(event.result, ToolResult) else ""
+    reason = message.removeprefix(_REFUSED)
+    return reason != message, reason.removeprefix(f"{event.name} failed. ")
+
+
+def fields_of_moment(moment: Moment) -> dict[str, Any]:
+    """A change as plain dictionaries and lists, ready for JSON."""
+    change, moved = moment.change, moment.plan
+    return {
+        "version": change.version,
+        "at": change.at.isoformat(),
+        "actor": change.actor,
+        "call_id": change.call_id,
+        "changed": change.changed,
+        "text": words_of(moment),
+        "diff": None if moved is None else diff_fields(moved.diff),
+        "plan": None if moved is None or moved.after is None else asdict(moved.after),
+        "events": [_fields_of_event(event) for event in change.events],
+    }
+
+
+def diff_fields(diff: PlanDiff) -> dict[str, Any]:
+    """A difference as plain dictionaries and lists: only what differs, and the whole of it as text."""
+    return {"text": str(diff), **{name: value for name, value in asdict(diff).items() if value}}
+
+
+def _fields_of_event(event: object) -> dict[str, Any]:
+    match event:
+        case Unread():
+            return {"type": event.name, "fields": plain(event.fields)}
+        case Rewound():
+            fields: Any = {"version": event.version}
+        case RolledBack():
+            fields = {"session_id": str(event.session_id), "created_at": event.created_at.isoformat()}
+        case Reset():
+            fields = {}
+        case _:
+            fields = plain(event)
+    return {"type": type_name(type(event)), "fields": fields}

@@ -1,4 +1,4 @@
-"""A background agent that keeps a plan, and an orchestrator that reads it: ``python examples/agent.py anthropic``.
+"""A background agent that keeps a plan, and an orchestrator that reads it: ``python examples/agent.py``.
 
 The model is a script on this machine; for a real one, give the client a key instead of a ``base_url``.
 """
@@ -18,8 +18,16 @@ from session import InProcessEventBus, Session, select_latest
 
 Messages = list[Any]
 SCRIPT: list[Any] = [
-    [("planning_setup_plan", {"objective": "Fix the login bug", "initial_steps": ["Reproduce it", "Fix it"]})],
-    [("run_tests", {"path": "tests/login"}), ("planning_mark_step", {"step_id": "S001", "status": "completed"})],
+    [
+        (
+            "planning_setup_plan",
+            {"objective": "Fix the login bug", "initial_steps": ["Reproduce it", "Fix it"]},
+        )
+    ],
+    [
+        ("run_tests", {"path": "tests/login"}),
+        ("planning_mark_step", {"step_id": "S001", "status": "completed"}),
+    ],
     [("planning_mark_step", {"step_id": "S001", "status": "done", "note": "Fails on an empty name"})],
     [("planning_mark_step", {"step_id": "S002", "status": "done"})],
     "The login works again.",
@@ -42,7 +50,9 @@ def ask_openai(base_url: str, system: str, messages: Messages, toolbox: Toolbox)
     return openai.turn(reply), openai.run_calls(reply, toolbox, actor="worker")
 
 
-def ask_anthropic(base_url: str, system: str, messages: Messages, toolbox: Toolbox) -> tuple[Messages, Messages]:
+def ask_anthropic(
+    base_url: str, system: str, messages: Messages, toolbox: Toolbox
+) -> tuple[Messages, Messages]:
     """The same over the anthropic client."""
     from anthropic import Anthropic  # noqa: PLC0415 - the same
 

@@ -19,9 +19,9 @@ from planning import (
 )
 from planning.commands import Command
 from planning.model import STEP_STATUSES
-from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
 from planning.testing.strategies import any_plans as plans
 from planning.testing.strategies import commands, new_steps, plan_steps, step_ids, texts
+from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
 
 __all__ = [
     "anything",

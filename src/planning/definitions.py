@@ -38,6 +38,7 @@ def tools_of(source: ToolSource) -> tuple[Tool, ...]:
 
 def tool_definitions(
     format: DefinitionFormat = "openai",  # noqa: A002 - the public name of the argument
+    *,
     strict: bool = False,
     tools: ToolSource | None = None,
 ) -> Any:
@@ -65,31 +66,32 @@ def tool_definitions(
     if strict and format == "anthropic":
         for tool in found:
             if is_recursive(tool.model.published):
-                raise ValueError(f"{tool.name} cannot be strict: its parameters contain themselves; use strict=False")
+                raise ValueError(
+                    f"{tool.name} cannot be strict: its parameters contain themselves; use strict=False"
+                )
+    schemas = [tool.strict_schema() if strict else tool.open_schema() for tool in found]
+
+    def named(key: str, **more: Any) -> list[dict[str, Any]]:
+        return [
+            {"name": tool.name, "description": tool.description, key: schema, **more}
+            for tool, schema in zip(found, schemas, strict=True)
+        ]
+
     flag = {"strict": True} if strict else {}
     match format:
         case "openai":
-            functions = [{**_named(tool, "parameters", strict), **flag} for tool in found]
-            return [{"type": "function", "function": function} for function in functions]
-        case "openai-responses":
-            # Without a word, the Responses API makes a function strict.
-            return [
-                {"type": "function", **_named(tool, "parameters", strict), "strict": strict} for tool in found
-            ]
+            return [{"type": "function", "function": each} for each in named("parameters", **flag)]
+        case "openai-responses":  # which makes a function strict that does not say whether it is
+            return [{"type": "function", **each} for each in named("parameters", strict=strict)]
         case "anthropic":
-            return [{**_named(tool, "input_schema", strict), **flag} for tool in found]
+            return named("input_schema", **flag)
         case "gemini":
-            return [{"functionDeclarations": [_named(tool, "parametersJsonSchema", strict) for tool in found]}]
+            return [{"functionDeclarations": named("parametersJsonSchema")}]
         case "mcp":
-            return {"tools": [_named(tool, "inputSchema", strict) for tool in found]}
+            return {"tools": named("inputSchema")}
         case "json-schema":
-            return {tool.name: {"description": tool.description, **_schema(tool, strict)} for tool in found}
+            return {
+                tool.name: {"description": tool.description, **schema}
+                for tool, schema in zip(found, schemas, strict=True)
+            }
     raise ValueError(f"format: {unknown_option(format, get_args(DefinitionFormat))}")
-
-
-def _named(tool: Tool, key: str, strict: bool) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, key: _schema(tool, strict)}
-
-
-def _schema(tool: Tool, strict: bool) -> dict[str, Any]:
-    return tool.strict_schema() if strict else tool.open_schema()

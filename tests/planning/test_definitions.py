@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
-from strategies import anything, spaces
 from syrupy.assertion import SnapshotAssertion
 
 from planning import PlanningToolsSection, Toolbox, ToolValidationError, tool_definitions
@@ -21,6 +20,7 @@ from planning.testing import JsonFiles
 from planning.tools import Tool, ToolSpec, tool
 from planning.tools.decode import decode
 from session import Session
+from strategies import anything, spaces
 
 
 @pytest.mark.parametrize("form", get_args(DefinitionFormat))
@@ -49,7 +49,8 @@ def test_an_unknown_format_is_refused_with_the_nearest_names() -> None:
     with pytest.raises(ValueError) as caught:
         tool_definitions("bedrock")  # type: ignore[arg-type]  # it is refused
     assert str(caught.value) == (
-        "format: 'bedrock' is unknown; send one of openai, openai-responses, anthropic, gemini, mcp, json-schema"
+        "format: 'bedrock' is unknown; "
+        "send one of openai, openai-responses, anthropic, gemini, mcp, json-schema"
     )
 
 

@@ -109,6 +109,7 @@ def _tools(
     form: Annotated[
         DefinitionFormat, typer.Option("--format", case_sensitive=False, help="Who reads them.")
     ] = "openai",
+    *,
     is_strict: Annotated[bool, typer.Option("--strict", help="For a provider's strict mode.")] = False,
 ) -> None:
     """Print the definitions of the six planning tools as JSON."""

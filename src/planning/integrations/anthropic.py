@@ -31,7 +31,7 @@ from planning.tools import ToolResult
 
 __all__ = ["arun_calls", "run_calls", "tools", "turn"]
 
-Blocks = tuple[list[dict[str, Any]], bool]
+Content = tuple[list[dict[str, Any]], bool]
 """The content of a message, and whether it ended before the model had finished."""
 
 _CUT = ("max_tokens", "model_context_window_exceeded")
@@ -90,16 +90,16 @@ def run_calls(response: Any, toolbox: ToolSource, *, actor: str | None = None) -
         TypeError: The response or the toolbox is something else.
     """
     box = toolbox_of(toolbox)
-    return _message([_result(call, carry_out(box, call, actor)) for call in _calls(*_read(response))])
+    return _message([_result(call, carry_out(box, call, actor)) for call in _calls(_read(response))])
 
 
 async def arun_calls(response: Any, toolbox: ToolSource, *, actor: str | None = None) -> list[dict[str, Any]]:
     """The same from async code. Of an async stream, pass ``[event async for event in stream]``."""
     box = toolbox_of(toolbox)
-    return _message([_result(call, await acarry_out(box, call, actor)) for call in _calls(*_read(response))])
+    return _message([_result(call, await acarry_out(box, call, actor)) for call in _calls(_read(response))])
 
 
-def _read(response: Any) -> Blocks:
+def _read(response: Any) -> Content:
     data = listed_or_plain(response)
     if isinstance(data, list) and [each.get("role") for each in data] == ["assistant"]:
         data = data[0]
@@ -113,7 +113,7 @@ def _read(response: Any) -> Blocks:
     raise unknown_response(response, "a message")
 
 
-def _of_events(events: list[dict[str, Any]]) -> Blocks:
+def _of_events(events: list[dict[str, Any]]) -> Content:
     """The blocks that the events of a streamed message add up to."""
     blocks: dict[str, dict[str, Any]] = {}
     stop_reason = None
@@ -142,7 +142,8 @@ def _sendable(block: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "input": given if isinstance(given, dict) else {}}
 
 
-def _calls(blocks: list[dict[str, Any]], is_cut: bool) -> Iterator[Call]:
+def _calls(content: Content) -> Iterator[Call]:
+    blocks, is_cut = content
     calls = [block for block in blocks if block.get("type") == "tool_use"]
     for block in calls:
         arguments = block.get("partial_json") or block.get("input")

@@ -87,13 +87,13 @@ def run_calls(response: Any, toolbox: ToolSource, *, actor: str | None = None) -
         TypeError: The response or the toolbox is something else.
     """
     box = toolbox_of(toolbox)
-    return [_answer(item, carry_out(box, call, actor)) for item, call in _calls(*_read(response))]
+    return [_answer(item, carry_out(box, call, actor)) for item, call in _calls(_read(response))]
 
 
 async def arun_calls(response: Any, toolbox: ToolSource, *, actor: str | None = None) -> list[dict[str, Any]]:
     """The same from async code. Of an async stream, pass ``[chunk async for chunk in stream]``."""
     box = toolbox_of(toolbox)
-    return [_answer(item, await acarry_out(box, call, actor)) for item, call in _calls(*_read(response))]
+    return [_answer(item, await acarry_out(box, call, actor)) for item, call in _calls(_read(response))]
 
 
 def tools_from(
@@ -134,7 +134,9 @@ def _read(response: Any) -> Turn:
         return [_sendable(each) for each in data], False
     if "choices" in data:
         choice = next(iter(dicts(data["choices"])), {})
-        return [_sendable(each) for each in dicts([choice.get("message")])], choice.get("finish_reason") in _CUT
+        return [_sendable(each) for each in dicts([choice.get("message")])], choice.get(
+            "finish_reason"
+        ) in _CUT
     if "output" in data:
         return [_sendable(each) for each in dicts(data["output"])], False
     if "role" in data or "type" in data:
@@ -168,10 +170,17 @@ def _add_call(calls: list[dict[str, Any]], delta: dict[str, Any]) -> None:
     index, call_id = delta.get("index"), delta.get("id")
     call = next((each for each in reversed(calls) if index is None or each.get("index") == index), None)
     if call is None or (call_id and call["id"] and call_id != call["id"]):
-        call = {"id": call_id, "type": "function", "index": index, "function": {"name": None, "arguments": ""}}
+        call = {
+            "id": call_id,
+            "type": "function",
+            "index": index,
+            "function": {"name": None, "arguments": ""},
+        }
         calls.append(call)
     call["id"] = call["id"] or call_id
-    call.update({name: value for name, value in delta.items() if name not in {*call, "id"} and value is not None})
+    call.update(
+        {name: value for name, value in delta.items() if name not in {*call, "id"} and value is not None}
+    )
     given = record(delta.get("function"))
     call["function"]["name"] = call["function"]["name"] or given.get("name")
     arguments = given.get("arguments") or ""
@@ -202,8 +211,9 @@ def _sendable(item: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "content": item["content"]} if "role" in item and "content" in item else kept
 
 
-def _calls(items: list[dict[str, Any]], is_cut: bool) -> Iterator[tuple[dict[str, Any], Call]]:
+def _calls(read: Turn) -> Iterator[tuple[dict[str, Any], Call]]:
     """The calls of a turn, each with the part of the turn that it answers."""
+    items, is_cut = read
     for item in items:
         calls = [each for each in dicts(item.get("tool_calls")) if isinstance(each.get("function"), dict)]
         for number, each in enumerate(calls, 1):

@@ -43,7 +43,9 @@ def _check(plan: Plan) -> None:
     _hold(set(statuses) <= set(STEP_STATUSES), f"unknown status of a step among {statuses}", plan)
     _hold(plan.status != "abandoned" or not statuses, "an abandoned plan has steps", plan)
     is_done = bool(statuses) and set(statuses) == {"done"}
-    _hold(not is_done or plan.status == "completed", "every step is done, and the plan is not completed", plan)
+    _hold(
+        not is_done or plan.status == "completed", "every step is done, and the plan is not completed", plan
+    )
     data = plan_to_dict(plan)
     _hold(json.loads(json.dumps(data)) == data, "its JSON form changes on the way", plan)
 
@@ -58,10 +60,12 @@ def _check_history(session: Session) -> None:
         if before is not None and before is not after:
             _check(before)
         if diff_plans(before, after).apply(before) != after:
-            raise AssertionError(f"the difference from version {version} does not lead to the next: {after!r}")
+            raise AssertionError(
+                f"the difference from version {version} does not lead to the next: {after!r}"
+            )
         after = before
 
 
-def _hold(law: bool, broken: str, plan: Plan) -> None:
+def _hold(law: object, broken: str, plan: Plan) -> None:
     if not law:
         raise AssertionError(f"{broken}: {plan!r}")

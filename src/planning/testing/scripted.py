@@ -17,7 +17,7 @@ import attrs
 __all__ = ["ScriptedModel", "Turn"]
 
 Turn = str | Sequence[tuple[str, Mapping[str, Any] | str]]
-"""What the model answers: text, or calls, each a tool's name and its arguments (a string is sent as it is)."""
+"""The model's answer: text, or calls, each a tool's name and its arguments; a string is sent as it is."""
 Line = Turn | Callable[[Mapping[str, Any]], Turn]
 """A turn, or a function that makes it of the request's body."""
 
@@ -185,7 +185,11 @@ def _completion(spoken: _Spoken) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": spoken.text}
     if spoken.calls:
         message["tool_calls"] = [
-            {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            {
+                "id": call.call_id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
             for call in spoken.calls
         ]
     choice = {"index": 0, "finish_reason": _finish_reason(spoken), "message": message}
@@ -242,7 +246,13 @@ def _items(spoken: _Spoken) -> list[dict[str, Any]]:
     if spoken.text is not None:
         content = {"type": "output_text", "text": spoken.text, "annotations": []}
         items.append(
-            {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": [content]}
+            {
+                "id": "msg_1",
+                "type": "message",
+                "role": "assistant",
+                "status": "completed",
+                "content": [content],
+            }
         )
     for call in spoken.calls:
         names = {"call_id": call.call_id, "name": call.name, "arguments": call.arguments}
@@ -274,7 +284,8 @@ def _response_events(spoken: _Spoken) -> Iterator[str]:
 def _message(spoken: _Spoken) -> dict[str, Any]:
     content: list[dict[str, Any]] = [] if spoken.text is None else [{"type": "text", "text": spoken.text}]
     content += [
-        {"type": "tool_use", "id": call.call_id, "name": call.name, "input": call.input} for call in spoken.calls
+        {"type": "tool_use", "id": call.call_id, "name": call.name, "input": call.input}
+        for call in spoken.calls
     ]
     return {
         "id": "msg_1",
@@ -296,10 +307,17 @@ def _message_events(spoken: _Spoken) -> Iterator[str]:
             start, kind, name, pieces = {**block, "text": ""}, "text_delta", "text", _halves(block["text"])
         else:
             call = spoken.calls[index]
-            start, kind, name, pieces = {**block, "input": {}}, "input_json_delta", "partial_json", call.pieces
+            start, kind, name, pieces = (
+                {**block, "input": {}},
+                "input_json_delta",
+                "partial_json",
+                call.pieces,
+            )
         yield _event({"type": "content_block_start", "index": index, "content_block": start})
         for piece in pieces:
-            yield _event({"type": "content_block_delta", "index": index, "delta": {"type": kind, name: piece}})
+            yield _event(
+                {"type": "content_block_delta", "index": index, "delta": {"type": kind, name: piece}}
+            )
         yield _event({"type": "content_block_stop", "index": index})
     end = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
     yield _event({"type": "message_delta", "delta": end, "usage": {"output_tokens": 1}})

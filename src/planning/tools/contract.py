@@ -175,7 +175,7 @@ class ToolContract:
         return self._with_examples(self.model.schema())
 
     def open_schema(self) -> dict[str, Any]:
-        """The schema, opened for each form of the arguments that a call accepts: for hosts that validate calls.
+        """The schema of each form of the arguments that a call accepts, for hosts that validate calls.
 
         What a pydantic model converts by its own configuration is not in it.
         """

@@ -96,10 +96,14 @@ def tool_from_schema(
     fields, contexts = signature_fields(function, signature, ToolContext)
     if not signature.is_open:
         schema.setdefault("additionalProperties", False)
-        unknown = [each for each in schema.get("properties", {}) if each not in {field for field, _, _ in fields}]
+        unknown = [
+            each for each in schema.get("properties", {}) if each not in {field for field, _, _ in fields}
+        ]
         if unknown:
             raise TypeError(f"the function of {name} has no parameter {unknown[0]}, which its schema names")
-    needed = [field for field, _, is_required in fields if is_required and field not in schema.get("required", ())]
+    needed = [
+        field for field, _, is_required in fields if is_required and field not in schema.get("required", ())
+    ]
     if needed:
         raise TypeError(f"the function of {name} needs {needed[0]}, which its schema does not require")
 

@@ -1,4 +1,4 @@
-"""``planning.integrations.openai`` and ``anthropic`` with the providers' own clients, against a scripted model."""
+"""The integrations of openai and anthropic with the providers' own clients, against a scripted model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from planning.tools.ledger import ToolCall
 from session import Session, select_all, select_latest
 
 sdk = pytest.importorskip("openai", reason="needs the openai client: pip install '.[openai]'")
-anthropic_sdk = pytest.importorskip("anthropic", reason="needs the anthropic client: pip install '.[anthropic]'")
+anthropic_sdk = pytest.importorskip(
+    "anthropic", reason="needs the anthropic client: pip install '.[anthropic]'"
+)
 
 Messages = list[Any]
 SYSTEM = "You keep a plan."
@@ -47,7 +49,8 @@ ANSWERS = [
     "send one of pending, in_progress, blocked, done",
     "login: a word",
     "Refused, nothing changed. no tool is named 'planning_finish'; the tools are planning_setup_plan, "
-    "planning_add_step, planning_update_step, planning_mark_step, planning_clear_plan, planning_read_plan, look_up",
+    "planning_add_step, planning_update_step, planning_mark_step, planning_clear_plan, planning_read_plan, "
+    "look_up",
     "Refused, nothing changed. step_id: the plan has no step S009; its steps are S001 to S002",
     "S001 done. Next: S002 Fix it",
 ]
@@ -124,7 +127,9 @@ def answers_in(messages: Messages) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("ask", [chat, achat, responses, aresponses, of_messages, aof_messages])
-def test_a_conversation_keeps_the_plan_whatever_the_model_sends(ask: Callable[..., Any], stream: bool) -> None:
+def test_a_conversation_keeps_the_plan_whatever_the_model_sends(
+    ask: Callable[..., Any], stream: bool
+) -> None:
     session = Session()
     section = PlanningToolsSection(session=session)
     box = Toolbox([*section.tools(), look_up], session=session)
@@ -177,9 +182,7 @@ def test_the_definitions_of_a_section_reach_the_model_as_they_are(section: Plann
     user: Messages = [{"role": "user", "content": "Go."}]
     with ScriptedModel("a", "b", "c") as model:
         with sdk.OpenAI(base_url=model.openai_url, api_key="test") as client:
-            client.chat.completions.create(
-                model="m", messages=user, tools=openai.tools(section, strict=True)
-            )
+            client.chat.completions.create(model="m", messages=user, tools=openai.tools(section, strict=True))
             client.responses.create(
                 model="m", input=user, tools=openai.tools(section, strict=True, responses=True)
             )

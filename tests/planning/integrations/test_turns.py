@@ -1,4 +1,4 @@
-"""Turns as servers send them, as plain data: what they add to a conversation, and how their calls are answered."""
+"""Turns as servers send them: what they add to a conversation, and how their calls are answered."""
 
 from __future__ import annotations
 
@@ -65,7 +65,13 @@ def test_a_turn_keeps_what_the_server_sent_but_for_null_and_what_the_client_adde
 def test_the_items_of_a_response_are_its_turn() -> None:
     items = [
         {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "abc", "status": None},
-        {"type": "function_call", "call_id": "c1", "name": "clear", "arguments": "{}", "parsed_arguments": {}},
+        {
+            "type": "function_call",
+            "call_id": "c1",
+            "name": "clear",
+            "arguments": "{}",
+            "parsed_arguments": {},
+        },
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]},
     ]
     assert openai.turn({"output": items}) == [
@@ -91,8 +97,13 @@ def test_the_turn_of_a_message_is_its_content_thoughts_included() -> None:
 
 def test_the_calls_of_a_turn_that_is_kept_can_be_answered_later() -> None:
     chat, items = completion(function("clear", "{}")), {"output": [dict(CALL_ITEM)]}
-    message = {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "clear", "input": {}}]}
-    assert openai.run_calls(openai.turn(chat), BOX) == openai.run_calls(chat, BOX) == [tool_message("cleared")]
+    message = {
+        "role": "assistant",
+        "content": [{"type": "tool_use", "id": "t1", "name": "clear", "input": {}}],
+    }
+    assert (
+        openai.run_calls(openai.turn(chat), BOX) == openai.run_calls(chat, BOX) == [tool_message("cleared")]
+    )
     assert openai.run_calls(openai.turn(items), BOX) == openai.run_calls(items, BOX) == [OUTPUT_ITEM]
     assert anthropic.run_calls(anthropic.turn(message), BOX) == tool_result("cleared")
 
@@ -133,8 +144,11 @@ def test_chunks_add_up_to_a_message() -> None:
     [
         [{"index": 0, **function("clear", "{}", "a")}, {"index": 0, **function("clear", "{}", "b")}],
         [function("clear", "{}", "a"), function("clear", "{}", "b")],
-        [{"index": 0, **function("clear", "{", "a")}, {"index": 0, **function("clear", "}", "a")}]
-        + [{"index": 1, **function("clear", {}, "b")}],
+        [
+            {"index": 0, **function("clear", "{", "a")},
+            {"index": 0, **function("clear", "}", "a")},
+            {"index": 1, **function("clear", {}, "b")},
+        ],
     ],
     ids=["one index for all", "no index", "the name in each chunk"],
 )
@@ -159,9 +173,17 @@ def test_events_add_up_to_a_message_of_blocks() -> None:
         {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "abc"}},
         {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}},
         {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "I clear it."}},
-        {"type": "content_block_delta", "index": 1, "delta": {"type": "citations_delta", "citation": {"a": 1}}},
+        {
+            "type": "content_block_delta",
+            "index": 1,
+            "delta": {"type": "citations_delta", "citation": {"a": 1}},
+        },
         {"type": "content_block_start", "index": 2, "content_block": tool_use()},
-        {"type": "content_block_delta", "index": 2, "delta": {"type": "input_json_delta", "partial_json": "{}"}},
+        {
+            "type": "content_block_delta",
+            "index": 2,
+            "delta": {"type": "input_json_delta", "partial_json": "{}"},
+        },
         {"type": "ping"},
         {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
     ]
@@ -214,7 +236,8 @@ def test_a_block_that_was_cut_off_is_not_made() -> None:
     delta = {"type": "input_json_delta", "partial_json": '{"everything"'}
     assert anthropic.run_calls([start], BOX) == refused
     assert (
-        anthropic.run_calls([start, {"type": "content_block_delta", "index": 0, "delta": delta}], BOX) == refused
+        anthropic.run_calls([start, {"type": "content_block_delta", "index": 0, "delta": delta}], BOX)
+        == refused
     )
 
 
@@ -252,15 +275,39 @@ def test_what_is_no_response_is_refused(other: Any) -> None:
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(
-            "choices message delta tool_calls function name arguments id index type output item response "
-            "content finish_reason stop_reason role content_block partial_json input text call_id".split()
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "choices",
+                    "message",
+                    "delta",
+                    "tool_calls",
+                    "function",
+                    "name",
+                    "arguments",
+                    "id",
+                    "index",
+                    "type",
+                    "output",
+                    "item",
+                    "response",
+                    "content",
+                    "finish_reason",
+                    "stop_reason",
+                    "role",
+                    "content_block",
+                    "partial_json",
+                    "input",
+                    "text",
+                    "call_id",
+                ]
+            )
+            | st.text(max_size=3),
+            inner,
+            max_size=4,
         )
-        | st.text(max_size=3),
-        inner,
-        max_size=4,
     ),
     max_leaves=12,
 )
@@ -279,12 +326,18 @@ def test_no_answer_of_a_server_raises_anything_but_that_it_is_no_response(sent: 
 def test_ids_that_are_too_long_for_an_event_are_replaced_and_blank_ones_omitted() -> None:
     long = "call_" + "x" * 500
     digest = "sha256:40ee1e14252dd99d7c6d194b76138f7ab1ad13aaa707551e3b1b28c12d25fbaa"
-    assert call_context(long, "triage", trace_id="t") == {"trace_id": "t", "call_id": digest, "actor": "triage"}
+    assert call_context(long, "triage", trace_id="t") == {
+        "trace_id": "t",
+        "call_id": digest,
+        "actor": "triage",
+    }
     assert call_context(long[:200]) == {"call_id": long[:200], "actor": None}
     assert call_context("") == call_context(None) == call_context(7) == {"call_id": None, "actor": None}
     session = Session()
     section = PlanningToolsSection(session=session)
-    answers = openai.run_calls(completion(function("planning_setup_plan", '{"objective": "Test"}', long)), section)
+    answers = openai.run_calls(
+        completion(function("planning_setup_plan", '{"objective": "Test"}', long)), section
+    )
     assert [each["tool_call_id"] for each in answers] == [long]
     (event,) = select_all(session, ToolInvoked)
     assert event.call_id == digest

@@ -72,7 +72,9 @@ def _has_tag(data: Mapping[str, Any], option: Mapping[str, Any]) -> bool:
 
 def _has_fields(data: Mapping[str, Any], option: Mapping[str, Any]) -> bool:
     """Whether an option of a union has all the fields of the data, and the data all that it requires."""
-    return data.keys() <= option.get("properties", {}).keys() and data.keys() >= set(option.get("required", ()))
+    return data.keys() <= option.get("properties", {}).keys() and data.keys() >= set(
+        option.get("required", ())
+    )
 
 
 def _wants_integer(options: Options, number: float) -> bool:

@@ -1,4 +1,4 @@
-"""Two forms of a parameter schema: open, for hosts that validate calls; strict, for providers that enforce it."""
+"""Two forms of a schema: open, for hosts that validate calls; strict, for providers that enforce it."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _STRICT_FORMATS = frozenset({
 # Keywords that a strict schema can do without: they describe, or the field's description mentions them.
 _SPARE = frozenset({
     "title", "default", "examples", "deprecated", "readOnly", "writeOnly", "$schema", "$id", "$comment",
-    "$defs", "definitions", "discriminator", "uniqueItems", "contentMediaType", "contentEncoding", "format", "pattern", "minimum",
-    "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "minItems",
-    "maxItems", "minProperties", "maxProperties",
+    "$defs", "definitions", "discriminator", "uniqueItems", "contentMediaType", "contentEncoding",
+    "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+    "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties",
 })  # fmt: skip
 _NAMES = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 
@@ -81,8 +81,8 @@ def _inside(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str
     made = {key: value for key, value in node.items() if key not in MARKS | _MISCOUNTED}
     if node.keys() & _UNREAD:
         return made
-    if made.get("$ref", next(iter(definitions), None)) not in definitions:  # it may lead to a part that is opened
-        made.pop("$ref", None)
+    if "$ref" in made and made["$ref"] not in definitions:  # it may lead to a part that was opened
+        del made["$ref"]
     if TRIMMED in node:  # blanks around the text do not count, and this keyword would count them
         made.pop("maxLength", None)
         _describe(made, limits(node, {"maxLength"}))

@@ -36,7 +36,7 @@ class ParameterModel(ABC):
 
     @property
     def accepted(self) -> Mapping[str, Any]:
-        """The published schema, opened for each form that ``convert`` accepts, for hosts that validate calls."""
+        """The schema of each form that ``convert`` accepts; see ``open_schema``."""
         return open_schema(self.published)
 
     @property

@@ -1,86 +1,79 @@
-"""A background agent that keeps a plan, and an orchestrator that reads it: ``python examples/agent.py``.
+"""A background agent that is killed and resumed, and an orchestrator that reads its plan.
 
-The model is a script on this machine; for a real one, give the client a key instead of a ``base_url``.
+It uses the openai client, or with ``anthropic`` that one. The model is a script: pass a key, no ``base_url``.
 """
 
-from __future__ import annotations
-
 import sys
-from concurrent.futures import ThreadPoolExecutor
+import time
+from multiprocessing import get_context
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from planning import Plan, PlanChanged, PlanningToolsSection, Toolbox, plan_text
+from anthropic import Anthropic
+from openai import OpenAI
+
+from planning import Plan, PlanChanged, PlanningToolsSection, Toolbox, register_plan
 from planning.integrations import anthropic, openai
 from planning.prompt import Prompt
 from planning.testing import ScriptedModel
 from planning.tools import tool
 from session import InProcessEventBus, Session, select_latest
+from session.stores import SqliteStore
 
-Messages = list[Any]
 SCRIPT: list[Any] = [
-    [
-        (
-            "planning_setup_plan",
-            {"objective": "Fix the login bug", "initial_steps": ["Reproduce it", "Fix it"]},
-        )
-    ],
-    [
-        ("run_tests", {"path": "tests/login"}),
-        ("planning_mark_step", {"step_id": "S001", "status": "completed"}),
-    ],
+    [("planning_setup_plan", {"objective": "Fix the login", "initial_steps": ["Reproduce it", "Fix it"]})],
     [("planning_mark_step", {"step_id": "S001", "status": "done", "note": "Fails on an empty name"})],
+    [("run_tests", {"path": "tests"})],
     [("planning_mark_step", {"step_id": "S002", "status": "done"})],
     "The login works again.",
 ]
 
 
-@tool
-def run_tests(path: str) -> str:
-    """Run the tests in a folder."""
-    return f"{path}: 1 failed"
-
-
-def ask_openai(base_url: str, system: str, messages: Messages, toolbox: Toolbox) -> tuple[Messages, Messages]:
-    """Ask over the openai client: the model's turn, and the answers to its calls."""
-    from openai import OpenAI  # noqa: PLC0415 - the program needs one of the two clients
-
-    sent = [{"role": "system", "content": system}, *messages]
-    with OpenAI(base_url=f"{base_url}/v1", api_key="test") as client:
-        reply = client.chat.completions.create(model="gpt-5", messages=sent, tools=openai.tools(toolbox))
-    return openai.turn(reply), openai.run_calls(reply, toolbox, actor="worker")
-
-
-def ask_anthropic(
-    base_url: str, system: str, messages: Messages, toolbox: Toolbox
-) -> tuple[Messages, Messages]:
-    """The same over the anthropic client."""
-    from anthropic import Anthropic  # noqa: PLC0415 - the same
-
-    with Anthropic(base_url=base_url, api_key="test") as client:
+def ask(provider: str, url: str, system: str, messages: list[Any], toolbox: Toolbox) -> tuple[Any, Any]:
+    """Ask the model; its turn, and the answers to its calls."""
+    if provider == "anthropic":
         given: Any = {"system": system, "messages": messages, "tools": anthropic.tools(toolbox)}
-        reply = client.messages.create(model="claude-opus-4-8", max_tokens=1_000, **given)
-    return anthropic.turn(reply), anthropic.run_calls(reply, toolbox, actor="worker")
+        message = Anthropic(base_url=url, api_key="x").messages.create(model="m", max_tokens=999, **given)
+        return anthropic.turn(message), anthropic.run_calls(message, toolbox, actor="worker")
+    given = {"messages": [{"role": "system", "content": system}, *messages], "tools": openai.tools(toolbox)}
+    completion = OpenAI(base_url=f"{url}/v1", api_key="x").chat.completions.create(model="m", **given)
+    return openai.turn(completion), openai.run_calls(completion, toolbox, actor="worker")
 
 
-def work(session: Session, task: str, base_url: str, ask: Any = ask_openai) -> None:
-    """Work on a task until the model calls nothing any more."""
+def work(provider: str, url: str, path: str, seconds: int) -> None:
+    """Work until the model calls nothing. The live plan goes last, behind all that a provider caches."""
+
+    @tool
+    def run_tests(path: str) -> str:
+        """Run the tests in a folder."""
+        time.sleep(seconds)
+        return f"{path}: all passed"
+
+    session = Session(session_id="run-7", store=SqliteStore(path))
     section = PlanningToolsSection(session=session)
     toolbox = Toolbox([*section.tools(), run_tests], session=session)
     system = Prompt(ns="examples", key="agent", sections=[section]).render().text
-    messages: Messages = [{"role": "user", "content": task}]
-    answers: Messages = messages
+    messages = answers = [{"role": "user", "content": "Fix the login."}]
     while answers:
-        reminder = section.reminder()  # the live plan, behind all that a provider caches
-        tail = [{"role": "user", "content": reminder}] if reminder else []
-        turn, answers = ask(base_url, system, [*messages, *tail], toolbox)
-        messages += [*turn, *answers]
+        tail = [{"role": "user", "content": section.reminder() or "Make a plan."}]
+        turn, answers = ask(provider, url, system, [*messages, *tail], toolbox)
+        messages = [*messages, *turn, *answers]
 
 
 if __name__ == "__main__":
-    bus = InProcessEventBus()
-    bus.subscribe(PlanChanged, lambda event: print(f"{event.actor}: {event.diff}"))
-    session = Session(bus=bus)
-    ask = ask_anthropic if "anthropic" in sys.argv else ask_openai
-    with ScriptedModel(*SCRIPT) as model, ThreadPoolExecutor() as pool:
-        pool.submit(work, session, "Fix the login bug.", model.anthropic_url, ask).result()
-    print(plan_text(select_latest(session, Plan) or Plan("", "active")))
+    with TemporaryDirectory() as folder, ScriptedModel(*SCRIPT) as model:
+        path, bus = f"{folder}/plans.db", InProcessEventBus()
+        session = Session(session_id="run-7", store=SqliteStore(path), bus=bus)
+        register_plan(session)
+        bus.subscribe(PlanChanged, lambda event: print(f"{event.actor}: {event.diff}"))
+        given = (sys.argv[-1], model.anthropic_url, path)
+        hanging, working = (get_context("spawn").Process(target=work, args=(*given, s)) for s in (999, 0))
+        hanging.start()
+        for change in SqliteStore(path).watch("run-7", after=0, timeout=60):
+            session.refresh()
+            if change.version == 2:
+                hanging.kill()
+                working.start()
+            if (plan := select_latest(session, Plan)) is not None and plan.status == "completed":
+                break
+        working.join()

@@ -12,7 +12,6 @@ from planning.tools.declare import Declaration, as_tool
 from planning.tools.parameters.forms import is_recursive
 from planning.tools.tool import Tool
 from planning.tools.toolbox import Toolbox
-from session import Session
 
 __all__ = ["DefinitionFormat", "ToolSource", "tool_definitions", "tools_of"]
 
@@ -62,7 +61,7 @@ def tool_definitions(
     Raises:
         ValueError: The format is unknown, or a strict schema cannot describe a tool; the message says why.
     """
-    found = planning_tools(Session()) if tools is None else tools_of(tools)
+    found = planning_tools(lambda: None) if tools is None else tools_of(tools)
     if strict and format == "anthropic":
         for tool in found:
             if is_recursive(tool.model.published):

@@ -11,7 +11,6 @@ import attrs
 
 from planning.definitions import ToolSource, tools_of
 from planning.errors import show
-from planning.prompt import PlanningToolsSection
 from planning.tools import Toolbox, ToolResult
 from planning.tools.context import LONGEST_ID
 from planning.tools.errors import ErrorKind
@@ -51,15 +50,16 @@ class Call:
 def toolbox_of(source: ToolSource) -> Toolbox:
     """The toolbox that carries out calls: the source itself, or one made of its tools.
 
-    The calls of a section's tools are recorded in the section's session.
+    Its calls are recorded in the session of the planning tools among them, if there are any.
 
     Raises:
         TypeError: The source is not a toolbox, a section or a collection of tools.
     """
     if isinstance(source, Toolbox):
         return source
-    session = source.session if isinstance(source, PlanningToolsSection) else None
-    return Toolbox(tools_of(source), session=session)
+    tools = tools_of(source)
+    bound = next((tool.session for tool in tools if tool.session is not None), None)
+    return Toolbox(tools, session=None if bound is None else bound.fixed or bound.find)
 
 
 def call_context(call_id: object, actor: str | None = None, **values: Any) -> dict[str, Any]:

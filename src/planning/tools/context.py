@@ -112,6 +112,8 @@ class SessionOfCall:
         assert not isinstance(self._source, Session)  # noqa: S101 - else it is fixed; for the type checker
         try:
             found = self._source()
+        except ContextInvalid:
+            raise  # another one like this found none
         except Exception as error:
             raise ContextInvalid(f"the session of this call was not found: {type(error).__name__}") from error
         if found is None:

@@ -149,10 +149,11 @@ def test_a_conversation_keeps_the_plan_whatever_the_model_sends(
         "S002 pending: Fix it"
     )
     calls = [(call.tool, call.outcome, call.call_id, call.actor) for call in select_all(session, ToolCall)]
-    assert [call for call in calls if call[0] != "planning_finish"] == [
+    assert calls == [
         ("planning_setup_plan", "success", "call_1", "triage"),
         ("planning_mark_step", "parameter", "call_2", "triage"),
         ("look_up", "success", "call_3", "triage"),
+        ("planning_finish", "unknown_tool", "call_4", "triage"),
         ("planning_mark_step", "parameter", "call_5", "triage"),
         ("planning_mark_step", "success", "call_6", "triage"),
     ]

@@ -30,8 +30,9 @@ def tools_of(source: ToolSource) -> tuple[Tool, ...]:
         return tuple(source.tools.values())
     if isinstance(source, Section):
         return source.tools()
-    if isinstance(source, str) or not isinstance(source, Iterable):
-        raise TypeError(f"expected a Toolbox, a Section or an iterable of tools, got {type(source).__name__}")
+    given: object = source
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f"expected a Toolbox, a Section or an iterable of tools, got {type(given).__name__}")
     return tuple(map(as_tool, source))
 
 

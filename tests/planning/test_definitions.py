@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal, get_args
@@ -229,7 +230,7 @@ def valid_under(schema: dict[str, Any], root: dict[str, Any], depth: int = 0) ->
     if "enum" in schema or "const" in schema:
         return st.sampled_from(schema["enum"] if "enum" in schema else [schema["const"]])
     kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
-    made = {
+    made: dict[str, Callable[[], SearchStrategy[Any]]] = {
         "string": lambda: st.just("2026-01-31" if "format" in schema else "some text"),
         "integer": lambda: st.integers(1, 5),
         "number": lambda: st.floats(1, 5),
@@ -289,3 +290,85 @@ def of_call(made: Tool, arguments: dict[str, Any]) -> Any:
 def valid_of(made: Tool) -> SearchStrategy[dict[str, Any]]:
     schema = made.strict_schema()
     return valid_under(schema, schema)
+
+
+@tool
+def by_name(values: dict[str, int]) -> None:
+    """Takes any fields."""
+
+
+@tool
+def whatever(value: Any) -> None:
+    """Takes anything."""
+
+
+@tool
+def paired(pair: tuple[int, str]) -> None:
+    """Takes a fixed array."""
+
+
+def plain(**schema: Any) -> Tool:
+    return Tool(
+        "plain",
+        "A schema.",
+        lambda given: given,
+        parameters={
+            "type": "object",
+            "properties": {"x": schema},
+            "required": ["x"],
+            "additionalProperties": False,
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (by_name, "by_name cannot be strict: its parameter values takes fields that it does not name"),
+        (whatever, "whatever cannot be strict: its parameter value takes any value"),
+        (paired, "paired cannot be strict: its parameter pair is declared with prefixItems"),
+        (plain(type="string", allOf=[{}]), "plain cannot be strict: its parameter x is declared with allOf"),
+        (plain(enum=[{"a": 1}]), "plain cannot be strict: its parameter x lists arrays or objects"),
+        (
+            plain(**{"$ref": "#/properties/x"}),
+            "plain cannot be strict: its parameter x refers to #/properties/x",
+        ),
+        (plain(type="array"), "plain cannot be strict: its parameter x[0] takes any value"),
+    ],
+)
+def test_a_tool_that_a_strict_schema_cannot_describe_is_refused_by_name(made: Tool, message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        tool_definitions(strict=True, tools=[made])
+    assert str(caught.value) == f"{message}; use strict=False"
+
+
+@tool
+def planted(tree: Node) -> None:
+    """Takes a tree."""
+
+
+def test_parameters_that_contain_themselves_are_strict_for_openai_and_refused_for_anthropic() -> None:
+    strict = tool_definitions("openai", strict=True, tools=[planted])[0]["function"]["parameters"]
+    assert strict["$defs"]["Node"]["required"] == ["name", "children"]
+    with pytest.raises(ValueError) as caught:
+        tool_definitions("anthropic", strict=True, tools=[planted])
+    assert str(caught.value) == (
+        "planted cannot be strict: its parameters contain themselves; use strict=False"
+    )
+
+
+def test_limits_that_strict_modes_do_not_take_are_in_the_description() -> None:
+    made = plain(type="integer", minimum=1, maximum=5, description="How many")
+    assert made.strict_schema()["properties"]["x"] == {
+        "type": "integer",
+        "description": "How many (at least 1, at most 5)",
+    }
+    assert plain(type="string", pattern="^a", format="email").strict_schema()["properties"]["x"] == {
+        "type": "string",
+        "format": "email",
+        "description": "matches ^a",
+    }
+    assert plain(enum=[1, "a", None]).strict_schema()["properties"]["x"] == {
+        "enum": [1, "a", None],
+        "type": ["integer", "string", "null"],
+    }

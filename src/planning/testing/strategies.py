@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Callable
+from typing import Any
 
 from planning import handlers
 from planning.commands import (
@@ -30,7 +32,7 @@ except ImportError:
 __all__ = ["any_plans", "commands", "histories", "new_steps", "plan_steps", "plans", "step_ids", "texts"]
 
 _LINE = string.ascii_letters + string.digits + string.punctuation + " "
-_HANDLERS = {
+_HANDLERS: dict[type[Command], Callable[[Any, Plan | None], Any]] = {
     SetupPlan: handlers.setup_plan,
     AddStep: handlers.add_step,
     UpdateStep: handlers.update_step,

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +25,7 @@ from planning import (
 from planning.commands import Command
 from planning.testing import check_plan_laws
 from planning.testing.strategies import any_plans, commands, histories, plans
-from session import Session, select_latest
+from session import Session, Snapshot, select_latest
 
 TOOLS = {
     SetupPlan: "planning_setup_plan",
@@ -126,10 +127,8 @@ def test_a_session_whose_reducer_breaks_a_law_is_found() -> None:
     assert str(caught.value) == f"an abandoned plan has steps: {broken!r}"
 
 
-def replace_plan(session: Session, plan: Plan) -> object:
-    from attrs import evolve
-
-    return evolve(session.snapshot(), slices={Plan: (plan,)})
+def replace_plan(session: Session, plan: Plan) -> Snapshot:
+    return attrs.evolve(session.snapshot(), slices={Plan: (plan,)})
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
-demo: $(VENV)/installed ## set up .venv, replay an agent's transcript, run a workflow and ask a database
+demo: $(VENV)/installed ## set up .venv, replay a transcript, run a workflow, ask a database, kill and resume an agent
 	@$(BIN)/planning replay examples/triage.jsonl
 	@echo
 	@$(BIN)/python examples/filings/answer.py
@@ -20,6 +20,8 @@ demo: $(VENV)/installed ## set up .venv, replay an agent's transcript, run a wor
 	@shop=$$(mktemp -d) && trap 'rm -rf "$$shop"' EXIT && $(BIN)/python examples/shop/data.py "$$shop/shop.db" \
 	    && $(BIN)/planning ask "Which customers spent the most?" --db "$$shop/shop.db" \
 	        --sql-from examples/shop/spent_most.sql
+	@echo
+	@$(BIN)/python examples/agent.py
 
 test: ## run the tests against the built wheel, the slow ones with CI=true; PYTEST_ARGS="..." goes to pytest
 	@scripts/test-wheel "$(PYTHON)" $(PYTEST_ARGS)
@@ -60,7 +62,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: $(VENV)/bin/python pyproject.toml $(SOURCES)
-	@$(BIN)/python -m pip install --quiet '.[cli,workflow,agent]'
+	@$(BIN)/python -m pip install --quiet '.[cli,workflow,agent,openai,anthropic]'
 	@$(BIN)/python -m pip install --quiet --force-reinstall --no-deps .
 	@touch $@
 

@@ -13,8 +13,11 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ["session", "planning"]
-EXTRAS = ["langgraph", "langchain_core", "sqlglot", "duckdb", "openai", "pydantic", "rich", "typer", "click"]
-HEAVY = ["pydantic_core", "jsonschema_rs", "asyncio", *EXTRAS]
+EXTRAS = [
+    "langgraph", "langchain_core", "sqlglot", "duckdb", "openai", "anthropic", "pydantic", "rich", "typer",
+    "click",
+]  # fmt: skip
+HEAVY = ["pydantic_core", "jsonschema_rs", "asyncio", "hypothesis", "syrupy", *EXTRAS]
 
 
 def modules(package: str) -> list[Path]:
@@ -50,6 +53,14 @@ def test_the_names_of_the_agent_that_need_no_extra_load_none() -> None:
     names = "SqlDatabase, decide_next_action, execute_tools_node"
     found = f"[name for name in {EXTRAS} if name in sys.modules]"
     program = f"import sys; from planning.agent import {names}; print({found})"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert shown.stdout == "[]\n"
+
+
+def test_the_integrations_of_clients_need_no_client() -> None:
+    names = "openai, anthropic"
+    found = "[name for name in ['openai', 'anthropic', 'pydantic', 'hypothesis'] if name in sys.modules]"
+    program = f"import sys; from planning.integrations import {names}; print({found})"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert shown.stdout == "[]\n"
 

@@ -39,7 +39,18 @@ def describe(name: str, value: object) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     "module",
-    ["session", "planning", "planning.prompt", "planning.tools", "planning.workflow", "planning.agent"],
+    [
+        "session",
+        "planning",
+        "planning.prompt",
+        "planning.tools",
+        "planning.workflow",
+        "planning.agent",
+        "planning.integrations.openai",
+        "planning.integrations.anthropic",
+        "planning.testing",
+        "planning.testing.strategies",
+    ],
 )
 def test_the_public_names_of_a_module_are_the_stored_ones(module: str, snapshot: SnapshotAssertion) -> None:
     loaded = importlib.import_module(module)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from cli_runs import ROOT, TRIAGE, TRIAGE_ANTHROPIC
 from syrupy.assertion import SnapshotAssertion
 
@@ -58,3 +59,13 @@ def test_the_quickstart_runs(snapshot: SnapshotAssertion) -> None:
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == snapshot
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_the_background_agent_is_killed_and_resumed(provider: str) -> None:
+    pytest.importorskip(provider, reason=f"needs the {provider} client: pip install '.[{provider}]'")
+    program = str(ROOT / "examples" / "agent.py")
+    done = subprocess.run([sys.executable, program, provider], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    # What was committed before the orchestrator looked for the first time is not announced to it.
+    assert done.stdout.splitlines()[-1] == "worker: S002 done. Plan completed."

@@ -9,6 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan, PlanningStrategy, PlanningToolsSection, Toolbox
 from planning.prompt import Prompt
+from planning.testing import MarkdownFiles
 from planning.text import NOTE, OBJECTIVE, TITLE
 from session import InProcessEventBus, Session, select_latest
 
@@ -24,7 +25,7 @@ def rendered(session: Session, strategy: PlanningStrategy) -> str:
 def test_each_strategy_renders_its_stored_copy(
     session: Session, strategy: PlanningStrategy, snapshot: SnapshotAssertion
 ) -> None:
-    assert rendered(session, strategy) == snapshot
+    assert rendered(session, strategy) == snapshot.use_extension(MarkdownFiles)
 
 
 def test_react_is_the_default(session: Session) -> None:

@@ -1,0 +1,79 @@
+"""A background agent that is killed and resumed, and an orchestrator that reads its plan.
+
+It uses the openai client, or with ``anthropic`` that one. The model is a script: pass a key, no ``base_url``.
+"""
+
+import sys
+import time
+from multiprocessing import get_context
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from anthropic import Anthropic
+from openai import OpenAI
+
+from planning import Plan, PlanChanged, PlanningToolsSection, Toolbox, register_plan
+from planning.integrations import anthropic, openai
+from planning.prompt import Prompt
+from planning.testing import ScriptedModel
+from planning.tools import tool
+from session import InProcessEventBus, Session, select_latest
+from session.stores import SqliteStore
+
+SCRIPT: list[Any] = [
+    [("planning_setup_plan", {"objective": "Fix the login", "initial_steps": ["Reproduce it", "Fix it"]})],
+    [("planning_mark_step", {"step_id": "S001", "status": "done", "note": "Fails on an empty name"})],
+    [("run_tests", {"path": "tests"})],
+    [("planning_mark_step", {"step_id": "S002", "status": "done"})],
+    "The login works again.",
+]
+
+
+def ask(provider: str, url: str, system: str, messages: list[Any], toolbox: Toolbox) -> tuple[Any, Any]:
+    """Ask the model; its turn, and the answers to its calls."""
+    if provider == "anthropic":
+        given: Any = {"system": system, "messages": messages, "tools": anthropic.tools(toolbox)}
+        message = Anthropic(base_url=url, api_key="x").messages.create(model="m", max_tokens=999, **given)
+        return anthropic.turn(message), anthropic.run_calls(message, toolbox, actor="worker")
+    given = {"messages": [{"role": "system", "content": system}, *messages], "tools": openai.tools(toolbox)}
+    completion = OpenAI(base_url=f"{url}/v1", api_key="x").chat.completions.create(model="m", **given)
+    return openai.turn(completion), openai.run_calls(completion, toolbox, actor="worker")
+
+
+def work(provider: str, url: str, path: str, seconds: int) -> None:
+    """Work until the model calls nothing. The live plan goes last, behind all that a provider caches."""
+
+    @tool
+    def run_tests(path: str) -> str:
+        """Run the tests in a folder."""
+        time.sleep(seconds)
+        return f"{path}: all passed"
+
+    session = Session(session_id="run-7", store=SqliteStore(path))
+    section = PlanningToolsSection(session=session)
+    toolbox = Toolbox([*section.tools(), run_tests], session=session)
+    system = Prompt(ns="examples", key="agent", sections=[section]).render().text
+    messages = answers = [{"role": "user", "content": "Fix the login."}]
+    while answers:
+        tail = [{"role": "user", "content": section.reminder() or "Make a plan."}]
+        turn, answers = ask(provider, url, system, [*messages, *tail], toolbox)
+        messages = [*messages, *turn, *answers]
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as folder, ScriptedModel(*SCRIPT) as model:
+        path, bus = f"{folder}/plans.db", InProcessEventBus()
+        session = Session(session_id="run-7", store=SqliteStore(path), bus=bus)
+        register_plan(session)
+        bus.subscribe(PlanChanged, lambda event: print(f"{event.actor}: {event.diff}"))
+        given = (sys.argv[-1], model.anthropic_url, path)
+        hanging, working = (get_context("spawn").Process(target=work, args=(*given, s)) for s in (999, 0))
+        hanging.start()
+        for change in SqliteStore(path).watch("run-7", after=0, timeout=60):
+            session.refresh()
+            if change.version == 2:
+                hanging.kill()
+                working.start()
+            if (plan := select_latest(session, Plan)) is not None and plan.status == "completed":
+                break
+        working.join()

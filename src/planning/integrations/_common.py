@@ -1,0 +1,144 @@
+"""What the integrations share: which tools a source offers, and calls made in their provider's name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Any
+
+import attrs
+
+from planning.definitions import ToolSource, tools_of
+from planning.errors import show
+from planning.tools import Toolbox, ToolResult
+from planning.tools.context import LONGEST_ID
+from planning.tools.errors import ErrorKind
+
+__all__ = [
+    "Call",
+    "acarry_out",
+    "call_context",
+    "carry_out",
+    "dicts",
+    "is_json",
+    "listed_or_plain",
+    "plain_data",
+    "record",
+    "toolbox_of",
+    "unknown_response",
+]
+
+
+@attrs.frozen
+class Call:
+    """One call of a model's turn.
+
+    Attributes:
+        call_id: The provider's id of the call, as it must be answered.
+        name: The tool's name.
+        arguments: JSON text, or a mapping.
+        is_cut: Whether the turn ended before the call was complete: then it is refused.
+    """
+
+    call_id: Any
+    name: Any
+    arguments: Any
+    is_cut: bool = False
+
+
+def toolbox_of(source: ToolSource) -> Toolbox:
+    """The toolbox that carries out calls: the source itself, or one made of its tools.
+
+    Its calls are recorded in the session of the planning tools among them, if there are any.
+
+    Raises:
+        TypeError: The source is not a toolbox, a section or a collection of tools.
+    """
+    if isinstance(source, Toolbox):
+        return source
+    tools = tools_of(source)
+    bound = next((tool.session for tool in tools if tool.session is not None), None)
+    return Toolbox(tools, session=None if bound is None else bound.fixed or bound.find)
+
+
+def call_context(call_id: object, actor: str | None = None, **values: Any) -> dict[str, Any]:
+    """The context of a call for ``Toolbox.call``.
+
+    Args:
+        call_id: The provider's id of the call. One that is too long for an event, as some gateways make them,
+            is replaced by its SHA-256, which is the same for the same id; one that is blank is omitted.
+        actor: The agent's name.
+        values: What tools may know besides, such as ``trace_id``.
+    """
+    if not isinstance(call_id, str) or not call_id:
+        call_id = None
+    elif len(call_id) > LONGEST_ID:
+        call_id = f"sha256:{sha256(call_id.encode(errors='backslashreplace')).hexdigest()}"
+    return {**values, "call_id": call_id, "actor": actor}
+
+
+def carry_out(toolbox: Toolbox, call: Call, actor: str | None = None) -> ToolResult:
+    """Carry out one call; never raises, but for what ends the program."""
+    if call.is_cut:
+        return _cut(call)
+    return toolbox.call(call.name, call.arguments, context=call_context(call.call_id, actor))
+
+
+async def acarry_out(toolbox: Toolbox, call: Call, actor: str | None = None) -> ToolResult:
+    """The same from async code."""
+    if call.is_cut:
+        return _cut(call)
+    return await toolbox.acall(call.name, call.arguments, context=call_context(call.call_id, actor))
+
+
+def plain_data(value: Any) -> Any:
+    """A client's objects as dictionaries and lists, with the fields that the server sent."""
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, Mapping):
+        return {name: plain_data(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_data(each) for each in value]
+    if hasattr(value, "model_dump"):
+        # The clients build their objects unchecked: a server may have sent another type than is declared.
+        return value.model_dump(mode="json", exclude_unset=True, warnings=False)
+    return plain_data(vars(value)) if hasattr(value, "__dict__") else value
+
+
+def listed_or_plain(response: Any) -> dict[str, Any] | list[dict[str, Any]]:
+    """A client's response as a dictionary; a list or a stream of them as a list of dictionaries."""
+    is_one = isinstance(response, Mapping) or hasattr(response, "model_dump")
+    data = plain_data(list(response) if isinstance(response, Iterable) and not is_one else response)
+    if isinstance(data, list):
+        return dicts(data)
+    return data if isinstance(data, dict) else {}
+
+
+def dicts(values: Any) -> list[dict[str, Any]]:
+    """The dictionaries in a list; a server may send anything in its place."""
+    return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
+
+
+def record(value: Any) -> dict[str, Any]:
+    """A dictionary, or an empty one in place of anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def is_json(arguments: Any) -> bool:
+    """Whether arguments are complete: a dictionary, or JSON text."""
+    try:
+        return isinstance(arguments, dict) or json.loads(arguments) is not None
+    except (TypeError, ValueError, RecursionError):
+        return False
+
+
+def unknown_response(response: object, kinds: str) -> TypeError:
+    """The error for something that is not a response of the provider."""
+    return TypeError(f"expected {kinds} or the list of its chunks or events, got {type(response).__name__}")
+
+
+def _cut(call: Call) -> ToolResult:
+    name = show(call.name).strip("'")
+    message = f"{name} was not called: your reply was cut off before the call was complete. Send it again."
+    return ToolResult(False, message, error=message, code=ErrorKind.PARAMETER)

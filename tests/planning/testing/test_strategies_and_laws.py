@@ -1,0 +1,151 @@
+"""The strategies and the laws of ``planning.testing``, held against the planning tools."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planning import (
+    AddStep,
+    ClearPlan,
+    MarkStep,
+    Plan,
+    PlanningToolsSection,
+    PlanStep,
+    SetupPlan,
+    Toolbox,
+    UpdateStep,
+)
+from planning.commands import Command
+from planning.testing import check_plan_laws
+from planning.testing.strategies import any_plans, commands, histories, plans
+from session import Session, Snapshot, select_latest
+
+TOOLS = {
+    SetupPlan: "planning_setup_plan",
+    AddStep: "planning_add_step",
+    UpdateStep: "planning_update_step",
+    MarkStep: "planning_mark_step",
+    ClearPlan: "planning_clear_plan",
+}
+
+
+@given(histories())
+def test_the_commands_of_a_history_make_its_plans_in_a_session(
+    history: tuple[tuple[Command, Plan], ...],
+) -> None:
+    session = Session()
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    for command, plan in history:
+        assert toolbox.invoke(TOOLS[type(command)], command).success
+        assert select_latest(session, Plan) == plan
+    assert session.version == len(history)
+    check_plan_laws(session)
+
+
+@given(plans())
+def test_the_plans_that_a_model_can_make_keep_the_laws(plan: Plan) -> None:
+    check_plan_laws(plan)
+
+
+@given(st.data())
+def test_a_session_keeps_the_laws_whatever_it_is_asked(data: st.DataObject) -> None:
+    session = Session(history=5)
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    for _ in range(data.draw(st.integers(0, 8))):
+        command = data.draw(commands(select_latest(session, Plan)))
+        toolbox.call(TOOLS.get(type(command), "planning_read_plan"), vars_of(command))
+    if session.version > 2:
+        session.rewind(session.version - 2)
+    check_plan_laws(session)
+    check_plan_laws(session.snapshot())
+    check_plan_laws(session.at(session.version))
+
+
+def vars_of(command: Command) -> dict[str, object]:
+    fields = {name: getattr(command, name) for name in command.__dataclass_fields__}
+    for name, value in fields.items():
+        if isinstance(value, tuple):
+            fields[name] = [{"title": step.title, "details": step.details} for step in value]
+    return fields
+
+
+@given(any_plans().filter(lambda plan: plan.status == "abandoned" and plan.steps))
+def test_a_plan_that_no_command_leads_to_breaks_a_law(plan: Plan) -> None:
+    with pytest.raises(AssertionError):
+        check_plan_laws(plan)
+
+
+ONE = PlanStep("S001", "Reproduce it", None, "done")
+FINE = Plan("Fix it", "completed", (ONE,))
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        (replace(FINE, status="active"), "every step is done, and the plan is not completed"),
+        (replace(FINE, status="abandoned"), "an abandoned plan has steps"),
+        (replace(FINE, status="over"), "unknown status 'over'"),  # type: ignore[arg-type]  # what the law is about
+        (
+            replace(FINE, steps=(replace(ONE, status="open"),)),  # type: ignore[arg-type]  # the same
+            "unknown status of a step among ['open']",
+        ),
+        (replace(FINE, steps=(ONE, ONE)), "steps[1].step_id: S001 is there twice"),
+        (replace(FINE, objective=" "), "objective: blank; send 1 to 240 characters"),
+    ],
+)
+def test_the_message_names_the_law_and_the_plan(plan: Plan, message: str) -> None:
+    check_plan_laws(FINE)
+    check_plan_laws(None)
+    with pytest.raises(AssertionError) as caught:
+        check_plan_laws(plan)
+    assert str(caught.value) == f"{message}: {plan!r}"
+
+
+def test_a_session_whose_reducer_breaks_a_law_is_found() -> None:
+    session = Session()
+    PlanningToolsSection(session=session)
+
+    def abandon(plans: tuple[Plan, ...], _command: object) -> tuple[Plan, ...]:
+        return (replace(plans[-1], status="abandoned"),)
+
+    session.register_reducer(MarkStep, abandon, Plan)
+    session.dispatch(SetupPlan("Fix it", ()))
+    session.dispatch(AddStep(()))
+    check_plan_laws(session)
+    session.rollback(replace_plan(session, FINE))
+    session.dispatch(MarkStep("S001", "done"))
+    with pytest.raises(AssertionError) as caught:
+        check_plan_laws(session)
+    broken = replace(FINE, status="abandoned")
+    assert str(caught.value) == f"an abandoned plan has steps: {broken!r}"
+
+
+def replace_plan(session: Session, plan: Plan) -> Snapshot:
+    return attrs.evolve(session.snapshot(), slices={Plan: (plan,)})
+
+
+@pytest.mark.parametrize(
+    ("module", "library", "message"),
+    [
+        ("strategies", "hypothesis", "the strategies need hypothesis"),
+        ("snapshots", "syrupy.extensions.single_file", "snapshots need syrupy"),
+    ],
+)
+def test_a_missing_extra_is_named_with_the_command_that_installs_it(
+    module: str, library: str, message: str
+) -> None:
+    program = (
+        f"import sys; sys.modules[{library!r}] = None\n"
+        "import planning.testing\n"
+        f"try: import planning.testing.{module}\n"
+        "except ImportError as error: print(error)"
+    )
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert shown.stdout == f"{message}: pip install 'session-planning[testing]'\n"

@@ -12,6 +12,7 @@ import typer
 from planning.cli.ask import ASK_HELP, ask
 from planning.cli.graph import GRAPH_HELP, graph
 from planning.cli.history import HISTORY_HELP, WATCH_HELP, history, watch
+from planning.cli.mcp_server import MCP_HELP, mcp
 from planning.cli.replay import REPLAY_HELP, replay
 from planning.cli.run import RUN_HELP, run
 from planning.cli.sessions import (
@@ -60,6 +61,7 @@ Examples:
   planning watch plans.db nightly
   planning ask --db shop.db --sql-from query.sql
   planning replay examples/triage.jsonl
+  planning mcp --store plans.db --session nightly
   planning prompt --strategy par
   planning tools --format anthropic
 
@@ -162,6 +164,7 @@ for name, function, short, epilog in (
     ("verify", verify, "Check a session for damage.", VERIFY_HELP),
     ("ask", ask, "Ask a database a question: see the SQL and the rows.", ASK_HELP),
     ("replay", replay, "Replay a transcript: show the plan as it changes.", REPLAY_HELP),
+    ("mcp", mcp, "Serve the planning tools to MCP clients.", MCP_HELP),
     ("schema", print_schema, "Print the JSON Schema of a workflow.", SCHEMA_HELP),
     ("prompt", _prompt, "Print the planning section of a prompt.", _PROMPT_HELP),
     ("tools", _tools, "Print the definitions of the planning tools.", _TOOLS_HELP),

@@ -5,6 +5,7 @@ moment with ``select_latest(session, Plan)``.
 """
 
 from planning.commands import AddStep, ClearPlan, MarkStep, NewPlanStep, ReadPlan, SetupPlan, UpdateStep
+from planning.definitions import tool_definitions
 from planning.diff import PlanDiff, diff_plans
 from planning.errors import ToolValidationError
 from planning.events import PlanChanged
@@ -36,4 +37,5 @@ __all__ = [
     "plan_text",
     "plan_to_dict",
     "register_plan",
+    "tool_definitions",
 ]

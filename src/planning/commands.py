@@ -1,7 +1,8 @@
 """The commands: frozen requests for a change, one for each planning tool.
 
 Field metadata holds the description of a field for the model, the rule for its text, and
-under ``repair`` what turns a value of the wrong shape into the one that is meant.
+under ``repair`` what turns a value of the wrong shape into the one that is meant, under ``accepts`` the JSON
+Schema of such values.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ __all__ = [
     "UpdateStep",
 ]
 
-_STEP_ID = {**STEP_ID.about("S### id"), "repair": as_text}
+_STEP_ID = {**STEP_ID.about("S### id"), "repair": as_text, "accepts": {"type": "integer"}}
+_STATUS = {"description": "Its new status", "repair": plain_status, "accepts": {"type": "string"}}
 
 
 @dataclass(slots=True, frozen=True)
@@ -66,7 +68,7 @@ class MarkStep:
     """Set a step's status, and append a note."""
 
     step_id: str = field(metadata=_STEP_ID)
-    status: StepStatus = field(metadata={"description": "Its new status", "repair": plain_status})
+    status: StepStatus = field(metadata=_STATUS)
     note: str | None = field(default=None, metadata=NOTE.about("What was observed"))
 
 

@@ -10,13 +10,13 @@ from typing import Annotated, Any, Final
 import typer
 
 from planning.cli.ask import ASK_HELP, ask
-from planning.cli.definitions import Format, definitions
 from planning.cli.graph import GRAPH_HELP, graph
 from planning.cli.replay import REPLAY_HELP, replay
 from planning.cli.run import RUN_HELP, run
 from planning.cli.show import SHOW_HELP, show
 from planning.cli.usage import EXIT_CODES, HELP_OPTIONS, Command, Group
 from planning.cli.validate import SCHEMA_HELP, VALIDATE_HELP, print_schema, validate
+from planning.definitions import DefinitionFormat, tool_definitions
 from planning.prompt import PlanningStrategy, PlanningToolsSection, Prompt
 from session import Session
 
@@ -57,6 +57,7 @@ Examples:
 _TOOLS_HELP: Final = """\b
 Examples:
   planning tools --format openai > tools.json
+  planning tools --format anthropic --strict
   planning tools --format json-schema
 """
 
@@ -106,12 +107,12 @@ def _prompt(
 
 def _tools(
     form: Annotated[
-        Format, typer.Option("--format", case_sensitive=False, help="Who reads them.")
-    ] = Format.OPENAI,
+        DefinitionFormat, typer.Option("--format", case_sensitive=False, help="Who reads them.")
+    ] = "openai",
+    is_strict: Annotated[bool, typer.Option("--strict", help="For a provider's strict mode.")] = False,
 ) -> None:
     """Print the definitions of the six planning tools as JSON."""
-    tools = PlanningToolsSection(session=Session()).tools()
-    typer.echo(json.dumps(definitions(form, tools), indent=2))
+    typer.echo(json.dumps(tool_definitions(form, strict=is_strict), indent=2))
 
 
 def _help(

@@ -12,13 +12,15 @@ import attrs
 from planning.tools.errors import ContextInvalid
 from session import Session
 
-__all__ = ["SessionOfCall", "SessionSource", "ToolContext", "context_values"]
+__all__ = ["LONGEST_ID", "SessionOfCall", "SessionSource", "ToolContext", "context_values"]
 
 SessionSource = Session | Callable[[], Session | None]
 """A session, or what returns the session of the current call; None where there is none."""
 
+LONGEST_ID = 200
+"""The most characters of a call's id and of an actor's name."""
+
 _IDS = ("call_id", "actor")
-_LONGEST_ID = 200
 
 
 def _frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -71,7 +73,7 @@ class ToolContext:
             wrong = [name for name in _IDS if not _is_id(named.get(name))]
             if not wrong:
                 return cls(session, named)
-            message = f"the {wrong[0]} in its context must be text of 1 to {_LONGEST_ID} characters, or None"
+            message = f"the {wrong[0]} in its context must be text of 1 to {LONGEST_ID} characters, or None"
         raise ContextInvalid(message)
 
 
@@ -127,7 +129,7 @@ class SessionOfCall:
 
 
 def _is_id(value: object) -> bool:
-    return value is None or (type(value) is str and 0 < len(value) <= _LONGEST_ID)
+    return value is None or (type(value) is str and 0 < len(value) <= LONGEST_ID)
 
 
 def context_values(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,7 +10,12 @@ import attrs
 
 from planning.errors import Problem
 from planning.tools.binding import Run, bind
+<<<<<<< HEAD
 from planning.tools.context import SessionOfCall, ToolContext
+=======
+from planning.tools.context import ToolContext
+from planning.tools.parameters.forms import strict_schema
+>>>>>>> 0d547cb (Integrations: the calls that they share; tool definitions in six formats, open and strict)
 from planning.tools.parameters.model import ParameterModel
 from planning.tools.parameters.signature import read_signature
 from planning.tools.spec import check_name
@@ -170,7 +176,24 @@ class ToolContract:
 
         Each call returns a new copy.
         """
-        schema = self.model.schema()
+        return self._with_examples(self.model.schema())
+
+    def open_schema(self) -> dict[str, Any]:
+        """The schema, opened for each form of the arguments that a call accepts: for hosts that validate calls.
+
+        What a pydantic model converts by its own configuration is not in it.
+        """
+        return self._with_examples(copy.deepcopy(dict(self.model.accepted)))
+
+    def strict_schema(self) -> dict[str, Any]:
+        """The schema for a provider's strict mode: every property is required, optional ones may be null.
+
+        Raises:
+            ValueError: A strict schema cannot describe the parameters; the message names the part.
+        """
+        return strict_schema(self.model.published, self.name)
+
+    def _with_examples(self, schema: dict[str, Any]) -> dict[str, Any]:
         if self.examples:
             schema["examples"] = [dict(example.arguments) for example in self.examples]
         return schema

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -14,6 +15,7 @@ from planning.errors import Problem, ToolValidationError, show
 from planning.tools.decode import read_arguments
 from planning.tools.errors import ParameterError, QueryTypeUnsupported
 from planning.tools.parameters.declared import model_of
+from planning.tools.parameters.forms import open_schema
 from planning.tools.parameters.model import Diagnose, ParameterModel
 from planning.tools.parameters.schema import resolved_schema
 
@@ -143,7 +145,7 @@ class QueryModel(ParameterModel):
         self.name = spec.name
         self.kind = QueryCall
         self._spec = spec
-        self._schema = self._read()
+        self._schema = self._read(lambda model: model.published)
 
     @property
     def published(self) -> Mapping[str, Any]:
@@ -171,12 +173,17 @@ class QueryModel(ParameterModel):
             raise ToolValidationError(problems)
         return QueryCall(query_type, parameters)
 
-    def _read(self) -> dict[str, Any]:
+    @property
+    def accepted(self) -> Mapping[str, Any]:
+        """See ``ParameterModel``; parameters may be omitted where a query type requires none."""
+        return open_schema({**self._read(lambda model: model.accepted), "required": ["query_type"]})
+
+    def _read(self, schema_of: Callable[[ParameterModel], Mapping[str, Any]]) -> dict[str, Any]:
         types = list(self._spec.input_schema)
         options = []
         definitions: dict[str, Any] = {}
         for name in types:
-            schema = self._spec.model(name).schema()
+            schema = copy.deepcopy(dict(schema_of(self._spec.model(name))))
             for each, definition in schema.pop("$defs", {}).items():
                 if definitions.setdefault(each, definition) != definition:
                     raise TypeError(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from importlib.metadata import version
 from importlib.resources import files
+from typing import Any, get_args
 
 import pytest
 from cli_runs import run
 from syrupy.assertion import SnapshotAssertion
 
 from planning import PlanningStrategy, PlanningToolsSection
-from planning.cli.definitions import Format, definitions
+from planning.definitions import DefinitionFormat, tool_definitions
 from planning.prompt import Prompt
 from session import Session
 
@@ -30,24 +32,11 @@ def test_the_prompt_is_printed_as_a_prompt_renders_it(name: str) -> None:
     assert run("prompt", "--strategy", name) == f"exit code 0\n--- stdout\n{text}\n"
 
 
-@pytest.mark.parametrize("name", Format)
-def test_the_tools_are_printed_in_each_format(name: str, snapshot: SnapshotAssertion) -> None:
-    assert run("tools", "--format", name) == snapshot
-
-
-def test_every_format_holds_the_same_definitions(section: PlanningToolsSection) -> None:
-    tools = section.tools()
-    wanted = [(tool.name, tool.description, tool.parameters_schema()) for tool in tools]
-    functions = [each["function"] for each in definitions(Format.OPENAI, tools)]
-    assert [(f["name"], f["description"], f["parameters"]) for f in functions] == wanted
-    assert [
-        (t["name"], t["description"], t["input_schema"]) for t in definitions(Format.ANTHROPIC, tools)
-    ] == wanted
-    listed = definitions(Format.MCP, tools)["tools"]
-    assert [(t["name"], t["description"], t["inputSchema"]) for t in listed] == wanted
-    assert definitions(Format.JSON_SCHEMA, tools) == {
-        name: {"description": said, **schema} for name, said, schema in wanted
-    }
+@pytest.mark.parametrize("name", get_args(DefinitionFormat))
+@pytest.mark.parametrize("strict", [(), ("--strict",)])
+def test_the_tools_are_printed_as_the_function_defines_them(name: Any, strict: tuple[str, ...]) -> None:
+    defined = json.dumps(tool_definitions(name, strict=bool(strict)), indent=2)
+    assert run("tools", "--format", name, *strict) == f"exit code 0\n--- stdout\n{defined}\n"
 
 
 def test_the_version_is_the_distributions() -> None:

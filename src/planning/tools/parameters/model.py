@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from planning.errors import Problem
+from planning.tools.parameters.forms import open_schema
 
 __all__ = ["NO_JSON", "Diagnose", "FreeModel", "ParameterModel"]
 
@@ -32,6 +33,11 @@ class ParameterModel(ABC):
     @abstractmethod
     def published(self) -> Mapping[str, Any]:
         """The JSON Schema that a model reads. It is shared: do not change it."""
+
+    @property
+    def accepted(self) -> Mapping[str, Any]:
+        """The published schema, opened for each form that ``convert`` accepts, for hosts that validate calls."""
+        return open_schema(self.published)
 
     @property
     def shape(self) -> Mapping[str, Any]:

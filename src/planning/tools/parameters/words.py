@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -16,6 +16,7 @@ __all__ = [
     "has_place",
     "in_order",
     "is_of_type",
+    "limits",
     "missing",
     "node_at",
     "out_of_bounds",
@@ -164,6 +165,17 @@ def expected(node: Mapping[str, Any]) -> str:
     bounds = [_counted(words, node[key]) for key, words in _BOUNDS.items() if key in node]
     phrase = f"{word} of {' and '.join(bounds)}" if bounds else word
     return f"{phrase} that matches {node['pattern']}" if "pattern" in node else phrase
+
+
+def limits(node: Mapping[str, Any], keywords: Container[str]) -> str:
+    """What some of the limits of a schema say, for a field's description; empty when it has none of them."""
+    named = [key for key in _BOUNDS if key in keywords and key in node]
+    phrases = [_counted(_BOUNDS[key], node[key]) for key in named]
+    if {"minLength", "maxLength"}.issubset(named):
+        phrases = [f"{node['minLength']} to {node['maxLength']} characters"]
+    if "pattern" in keywords and "pattern" in node:
+        phrases.append(f"matches {node['pattern']}")
+    return ", ".join(phrases)
 
 
 def node_at(schema: Mapping[str, Any], path: Iterable[str | int]) -> Mapping[str, Any]:

@@ -7,33 +7,17 @@ import gc
 import os
 import shutil
 import sys
-from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
-from syrupy.location import PyTestLocation
 
 from planning import PlanningToolsSection, Toolbox
+from planning.testing import TextFiles
 from planning.tools import ToolRegistry
 from planning.tools.admission import DEFAULT_LIMITS
 from session import InProcessEventBus, Session
 
-ROOT = Path(__file__).parent.parent
 SERVER = shutil.which("valkey-server") or shutil.which("redis-server")
-
-
-class TextFiles(SingleFileSnapshotExtension):
-    """Each snapshot whole in a text file of its own, under ``snapshots/``, which mirrors ``tests/``."""
-
-    _write_mode = WriteMode.TEXT
-    file_extension = "txt"
-
-    @classmethod
-    def dirname(cls, *, test_location: PyTestLocation) -> str:
-        """The folder of a test module's snapshots."""
-        module = Path(test_location.filepath).relative_to(ROOT / "tests")
-        return str(ROOT / "snapshots" / module.with_suffix(""))
 
 
 @pytest.fixture

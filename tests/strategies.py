@@ -1,8 +1,7 @@
-"""Hypothesis strategies that all tests share: texts, steps, plans and commands, valid and not."""
+"""Hypothesis strategies that all tests share: those of ``planning.testing``, and what is refused."""
 
 from __future__ import annotations
 
-import string
 from typing import Any
 
 from hypothesis import strategies as st
@@ -14,15 +13,15 @@ from planning import (
     MarkStep,
     NewPlanStep,
     Plan,
-    PlanStep,
     ReadPlan,
     SetupPlan,
     UpdateStep,
 )
 from planning.commands import Command
 from planning.model import STEP_STATUSES
-from planning.step_ids import format_id
 from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
+from planning.testing.strategies import any_plans as plans
+from planning.testing.strategies import commands, new_steps, plan_steps, step_ids, texts
 
 __all__ = [
     "anything",
@@ -38,19 +37,12 @@ __all__ = [
     "wild_commands",
 ]
 
-_LINE = string.ascii_letters + string.digits + string.punctuation + " "
 _CONTROLS = "".join(map(chr, range(0x20))) + "\x7f"
 
 
 def spaces(max_size: int = 3) -> SearchStrategy[str]:
     """What a trim takes away, or nothing."""
     return st.text(" \t\n\r\u00a0\u3000", max_size=max_size)
-
-
-def texts(rule: TextRule) -> SearchStrategy[str]:
-    """Texts that a rule lets through as they are."""
-    alphabet = _LINE + ("\n\t" if rule.multiline else "")
-    return st.text(alphabet, min_size=1, max_size=rule.limit).map(str.strip).filter(bool)
 
 
 def untrimmed_texts(rule: TextRule) -> SearchStrategy[str]:
@@ -66,53 +58,6 @@ def refused_texts(rule: TextRule) -> SearchStrategy[str]:
     with_character = st.tuples(st.just("a"), character, st.just("z")).map("".join)
     kinds = [too_long, with_character] if rule.blank_is_none else [too_long, with_character, spaces()]
     return st.one_of(kinds)
-
-
-def step_ids() -> SearchStrategy[str]:
-    """Ids as the reducers give them out, and others that a plan from elsewhere may hold."""
-    return st.integers(1, 1_002).map(format_id) | texts(STEP_ID)
-
-
-def new_steps() -> SearchStrategy[NewPlanStep]:
-    """Steps to add, with normal texts."""
-    return st.builds(NewPlanStep, texts(TITLE), st.none() | texts(DETAILS))
-
-
-def plan_steps(step_id: SearchStrategy[str] | None = None) -> SearchStrategy[PlanStep]:
-    """Steps of a plan, in any status."""
-    return st.builds(
-        PlanStep,
-        step_ids() if step_id is None else step_id,
-        texts(TITLE),
-        st.none() | texts(DETAILS),
-        st.sampled_from(STEP_STATUSES),
-        st.lists(texts(NOTE), max_size=2).map(tuple),
-    )
-
-
-@st.composite
-def plans(draw: st.DrawFn, *, max_steps: int = 5) -> Plan:
-    """Plans in any status with any steps whose ids differ, also such as no command leads to."""
-    counted = st.integers(0, max_steps).map(lambda size: [format_id(place + 1) for place in range(size)])
-    ids = draw(counted | st.lists(step_ids(), max_size=max_steps, unique=True))
-    steps = tuple(draw(plan_steps(st.just(step_id))) for step_id in ids)
-    return Plan(draw(texts(OBJECTIVE)), draw(st.sampled_from(["active", "completed", "abandoned"])), steps)
-
-
-def commands(plan: Plan | None = None) -> SearchStrategy[Command]:
-    """Commands with normal texts; those for one step name one of the plan's, or any id."""
-    known = [] if plan is None else [step.step_id for step in plan.steps]
-    step_id = st.sampled_from(known) | step_ids() if known else step_ids()
-    some_steps = st.lists(new_steps(), max_size=3).map(tuple)
-    note, title, details = st.none() | texts(NOTE), st.none() | texts(TITLE), st.none() | texts(DETAILS)
-    return st.one_of(
-        st.builds(SetupPlan, texts(OBJECTIVE), some_steps),
-        st.builds(AddStep, some_steps),
-        st.builds(UpdateStep, step_id, title, details),
-        st.builds(MarkStep, step_id, st.sampled_from(STEP_STATUSES), note),
-        st.builds(ClearPlan),
-        st.builds(ReadPlan),
-    )
 
 
 def anything() -> SearchStrategy[Any]:

@@ -42,8 +42,11 @@ def coerced(data: Any, schema: Mapping[str, Any]) -> Any:
     if isinstance(data, float) and data.is_integer() and _wants_integer(options, data):
         return int(data)
     if isinstance(data, dict):
-        wanted = _only(options, "object") or _only(
-            [option for option in options if _has_tag(data, option)], "object"
+        tagged = [option for option in options if _has_tag(data, option)]
+        wanted = (
+            _only(options, "object")
+            or _only(tagged, "object")
+            or _only([option for option in tagged if _has_fields(data, option)], "object")
         )
         return data if wanted is None else _coerced_object(data, wanted)
     if isinstance(data, (list, tuple)):
@@ -65,6 +68,11 @@ def _has_tag(data: Mapping[str, Any], option: Mapping[str, Any]) -> bool:
         for name, each in option.get("properties", {}).items()
         if name in data
     )
+
+
+def _has_fields(data: Mapping[str, Any], option: Mapping[str, Any]) -> bool:
+    """Whether an option of a union has all the fields of the data, and the data all that it requires."""
+    return data.keys() <= option.get("properties", {}).keys() and data.keys() >= set(option.get("required", ()))
 
 
 def _wants_integer(options: Options, number: float) -> bool:

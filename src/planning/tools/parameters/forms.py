@@ -72,8 +72,8 @@ def _opened(node: Any, definitions: Mapping[str, Any], *, is_optional: bool = Fa
     more = ["string"] if types & (_CHANGED - {"string"}) and "string" not in types else []
     if is_optional and "null" not in types:
         more.append("null")
-    accepted = node.get(ACCEPTS)
-    return _also(_inside(node, definitions), [*({"type": each} for each in more), *filter(None, [accepted])])
+    accepted = [node[ACCEPTS]] if ACCEPTS in node else []
+    return _also(_inside(node, definitions), [*({"type": each} for each in more), *accepted])
 
 
 def _inside(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,7 +99,9 @@ def _inside(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str
             made[key] = [_opened(part, definitions) for part in value]
         elif key in {"anyOf", "oneOf"}:
             made.pop(key)
-            made.setdefault("anyOf", []).extend(_inside(option, definitions) for option in value)
+            options = made.setdefault("anyOf", [])
+            for option in value:
+                options += [_inside(option, definitions), *([option[ACCEPTS]] if ACCEPTS in option else [])]
     return made
 
 

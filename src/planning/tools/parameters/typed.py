@@ -17,7 +17,7 @@ from planning.tools.parameters import words
 from planning.tools.parameters.coercion import coerced
 from planning.tools.parameters.construct import REFUSING, CheckBroken, words_of
 from planning.tools.parameters.errors import problems_of
-from planning.tools.parameters.forms import open_schema
+from planning.tools.parameters.forms import ACCEPTS, open_schema
 from planning.tools.parameters.hints import Hints, fields_of, is_record
 from planning.tools.parameters.model import NO_JSON, Diagnose, ParameterModel
 from planning.tools.parameters.schema import published_schema, resolved_schema, unmarked
@@ -195,7 +195,7 @@ class _Schemas(GenerateJsonSchema):
 
     def decimal_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ARG002 - pydantic calls it so
         """A decimal number as text: JSON's own numbers may be rounded on their way."""
-        return {"type": "string", "format": "decimal"}
+        return {"type": "string", "format": "decimal", ACCEPTS: {"type": "number"}}
 
 
 def _is_pydantic(kind: object) -> bool:

@@ -1,0 +1,290 @@
+"""``tool_definitions``: each format whole, and what its open and its strict schemas allow."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Literal, get_args
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+from strategies import anything, spaces
+from syrupy.assertion import SnapshotAssertion
+
+from planning import PlanningToolsSection, Toolbox, ToolValidationError, tool_definitions
+from planning.definitions import DefinitionFormat
+from planning.testing import JsonFiles
+from planning.tools import Tool, ToolSpec, tool
+from planning.tools.decode import decode
+from session import Session
+
+
+@pytest.mark.parametrize("form", get_args(DefinitionFormat))
+@pytest.mark.parametrize("strict", [False, True], ids=["open", "strict"])
+def test_each_format_defines_the_tools_as_it_is_stored(
+    form: DefinitionFormat, strict: bool, snapshot: SnapshotAssertion
+) -> None:
+    assert tool_definitions(form, strict=strict) == snapshot.use_extension(JsonFiles)
+
+
+def test_the_tools_of_a_toolbox_a_section_and_a_list_have_the_same_definitions(
+    section: PlanningToolsSection, toolbox: Toolbox
+) -> None:
+    defined = [tool_definitions(tools=tools) for tools in (section, toolbox, list(section.tools()), None)]
+    assert defined == [defined[0]] * 4
+
+
+def test_what_is_not_a_source_of_tools_is_refused() -> None:
+    for source, name in ((3, "int"), ("planning", "str")):
+        with pytest.raises(TypeError) as caught:
+            tool_definitions(tools=source)  # type: ignore[arg-type]  # it is refused
+        assert str(caught.value) == f"expected a Toolbox, a Section or an iterable of tools, got {name}"
+
+
+def test_an_unknown_format_is_refused_with_the_nearest_names() -> None:
+    with pytest.raises(ValueError) as caught:
+        tool_definitions("bedrock")  # type: ignore[arg-type]  # it is refused
+    assert str(caught.value) == (
+        "format: 'bedrock' is unknown; send one of openai, openai-responses, anthropic, gemini, mcp, json-schema"
+    )
+
+
+# Open schemas
+
+
+@dataclass(frozen=True)
+class Address:
+    street: str
+    number: int = 1
+
+
+@dataclass(frozen=True)
+class Node:
+    name: str
+    children: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True)
+class Small:
+    size: int
+
+
+@dataclass(frozen=True)
+class Named:
+    name: str
+    size: int = 3
+    note: str | None = field(default=None)
+
+
+@tool
+def everything(
+    count: int,
+    price: Decimal,
+    where: Address,
+    tree: Node,
+    either: Small | Named,
+    level: Literal[1, 2] = 1,
+    mode: Literal["a", "b"] = "a",
+    tags: set[str] = frozenset(),  # type: ignore[assignment]  # as a user may write it
+    pair: tuple[int, str] = (1, ""),
+    ratio: float | None = None,
+    by_name: dict[str, int] = {},  # noqa: B006 - nothing changes it
+) -> str:
+    """Takes every kind of value."""
+    return "fine"
+
+
+SPEC = ToolSpec("people", {"by_address": Address, "by_tree": Node}, "people", "Finds people.", function=print)
+SCHEMA = Tool(
+    "plain",
+    "Takes a JSON Schema.",
+    lambda given: given,
+    parameters={
+        "type": "object",
+        "properties": {
+            "n": {"type": "integer", "minimum": 1},
+            "node": {"$ref": "#/$defs/node"},
+            "other": {"$ref": "#/properties/n"},
+            "kind": {"enum": [1, 2]},
+            "free": {},
+        },
+        "required": ["n"],
+        "additionalProperties": {"type": "number"},
+        "maxProperties": 4,
+        "$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}},
+    },
+)
+
+
+def numbers() -> SearchStrategy[Any]:
+    exact = st.integers(-3, 3)
+    return exact | exact.map(float) | exact.map(str) | st.just("1.5") | st.just(2.5)
+
+
+def as_text(values: SearchStrategy[Any]) -> SearchStrategy[Any]:
+    return values | values.map(json.dumps)
+
+
+def some(**fields: SearchStrategy[Any]) -> SearchStrategy[dict[str, Any]]:
+    """Objects with some of the fields; any of them may be null or something else."""
+    return st.fixed_dictionaries({}, optional={name: each | st.none() for name, each in fields.items()})
+
+
+WORDS = st.sampled_from(["", "x", "Reproduce it", "a" * 240, "b" * 241, "3", "[1]", "{}"])
+PADDED = st.tuples(spaces(), WORDS, spaces(20)).map("".join)
+ADDRESSES = as_text(some(street=WORDS, number=numbers()) | WORDS)
+NODES = st.recursive(WORDS, lambda inner: some(name=WORDS, children=as_text(st.lists(inner, max_size=2))))
+CALLS = {
+    "everything": some(
+        count=numbers(),
+        price=numbers(),
+        where=ADDRESSES,
+        tree=NODES,
+        either=as_text(some(size=numbers()) | some(name=WORDS, size=numbers(), note=WORDS)),
+        level=numbers(),
+        mode=st.sampled_from(["a", "b", "c"]),
+        tags=as_text(st.lists(WORDS, max_size=2)),
+        pair=as_text(st.tuples(numbers(), WORDS).map(list)),
+        ratio=numbers(),
+        by_name=as_text(st.dictionaries(WORDS, numbers(), max_size=2)),
+    ),
+    "people": some(
+        query_type=st.sampled_from(["by_address", "by_tree", "by_name"]),
+        parameters=as_text(some(street=WORDS, number=numbers()) | some(name=WORDS, children=st.lists(NODES))),
+    ),
+    "plain": some(
+        n=numbers(),
+        node=st.recursive(st.just({}), lambda inner: some(next=inner)),
+        other=numbers(),
+        kind=numbers(),
+        free=anything(),
+        more=numbers(),
+    ),
+}
+
+
+@given(st.data())
+@pytest.mark.parametrize("made", [everything, SPEC.as_tool, SCHEMA], ids=lambda each: each.name)
+def test_each_call_that_is_accepted_is_valid_under_the_open_schema(made: Tool, data: st.DataObject) -> None:
+    arguments = data.draw(CALLS[made.name])
+    try:
+        decode(made.model, arguments)
+    except ToolValidationError:
+        return
+    jsonschema.Draft202012Validator(made.open_schema()).validate(arguments)
+
+
+def steps() -> SearchStrategy[Any]:
+    return as_text(st.lists(as_text(some(title=PADDED, details=PADDED) | PADDED), max_size=2))
+
+
+STEP_IDS = st.sampled_from(["S001", "s1", " 2 ", "2", 1, 2, 2.0, "S009", True])
+STATUSES = st.sampled_from(["done", "Done", "in progress", "in-progress", "IN_PROGRESS", "finished", 1])
+PLANNING_CALLS = {
+    "planning_setup_plan": some(objective=PADDED, initial_steps=steps()),
+    "planning_add_step": some(steps=steps()),
+    "planning_update_step": some(step_id=STEP_IDS, title=PADDED, details=PADDED),
+    "planning_mark_step": some(step_id=STEP_IDS, status=STATUSES, note=PADDED),
+    "planning_clear_plan": some(),
+    "planning_read_plan": some(),
+}
+
+
+@given(st.sampled_from(sorted(PLANNING_CALLS)).flatmap(lambda n: st.tuples(st.just(n), PLANNING_CALLS[n])))
+def test_each_planning_call_that_succeeds_is_valid_under_the_open_schema(call: tuple[str, Any]) -> None:
+    session = Session()
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    toolbox.call("planning_setup_plan", {"objective": "Test", "initial_steps": ["One", "Two"]})
+    if toolbox.call(*call).success:
+        jsonschema.Draft202012Validator(toolbox.tools[call[0]].open_schema()).validate(call[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("planning_mark_step", {"step_id": 1, "status": "in progress", "note": None}),
+        ("planning_setup_plan", {"objective": " " * 300 + "x", "initial_steps": '["One"]'}),
+        ("planning_add_step", {"steps": ["One", '{"title": "Two"}', {"title": "Three", "details": None}]}),
+    ],
+)
+def test_a_tolerated_shape_is_valid_under_the_open_schema(name: str, arguments: dict[str, Any]) -> None:
+    jsonschema.validate(arguments, tool_definitions("json-schema")[name])
+
+
+# Strict schemas
+
+
+def valid_under(schema: dict[str, Any], root: dict[str, Any], depth: int = 0) -> SearchStrategy[Any]:
+    """Values that a strict schema allows, as a provider that enforces it lets a model write them."""
+    if "$ref" in schema:
+        target = root["$defs"][schema["$ref"].removeprefix("#/$defs/")]
+        return valid_under(target, root, depth + 1)
+    if "anyOf" in schema:
+        return st.one_of([valid_under(option, root, depth) for option in schema["anyOf"]])
+    if "enum" in schema or "const" in schema:
+        return st.sampled_from(schema["enum"] if "enum" in schema else [schema["const"]])
+    kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+    made = {
+        "string": lambda: st.just("2026-01-31" if "format" in schema else "some text"),
+        "integer": lambda: st.integers(1, 5),
+        "number": lambda: st.floats(1, 5),
+        "boolean": st.booleans,
+        "null": st.none,
+        "array": lambda: st.lists(
+            valid_under(schema["items"], root, depth), min_size=schema.get("minItems", 0), max_size=3 - depth
+        ),
+        "object": lambda: st.fixed_dictionaries(
+            {name: valid_under(each, root, depth) for name, each in schema["properties"].items()}
+        ),
+    }
+    return st.one_of([made[kind]() for kind in kinds])
+
+
+def without_null(value: Any) -> Any:
+    """The same call by a model that leaves out what it does not need."""
+    if isinstance(value, dict):
+        return {name: without_null(each) for name, each in value.items() if each is not None}
+    return [without_null(each) for each in value] if isinstance(value, list) else value
+
+
+@tool
+def booked(
+    where: Address,
+    guests: list[Named],
+    either: Small | Named,
+    rooms: int = 1,
+    level: Literal["a", "b"] = "a",
+    rank: Literal[1, 2] = 1,
+    at: Address | None = None,
+    share: float | None = None,
+    is_paid: bool = False,
+) -> dict[str, Any]:
+    """Books a room."""
+    return dict(locals())
+
+
+STRICT = [*PlanningToolsSection(session=Session()).tools(), booked]
+
+
+@given(st.sampled_from(STRICT).flatmap(lambda each: st.tuples(st.just(each), valid_of(each))))
+def test_each_call_that_is_valid_under_the_strict_schema_decodes_to_the_same_command(
+    case: tuple[Tool, dict[str, Any]],
+) -> None:
+    made, arguments = case
+    jsonschema.Draft202012Validator(made.strict_schema()).validate(arguments)
+    assert of_call(made, arguments) == of_call(made, without_null(arguments))
+
+
+def of_call(made: Tool, arguments: dict[str, Any]) -> Any:
+    """The command of a call; of a function's call what it is given, defaults included."""
+    decoded = decode(made.model, arguments)
+    return made(**decoded) if isinstance(decoded, dict) else decoded
+
+
+def valid_of(made: Tool) -> SearchStrategy[dict[str, Any]]:
+    schema = made.strict_schema()
+    return valid_under(schema, schema)

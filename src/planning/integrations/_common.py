@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -15,7 +16,18 @@ from planning.tools import Toolbox, ToolResult
 from planning.tools.context import LONGEST_ID
 from planning.tools.errors import ErrorKind
 
-__all__ = ["Call", "acarry_out", "call_context", "carry_out", "part", "toolbox_of"]
+__all__ = [
+    "Call",
+    "acarry_out",
+    "call_context",
+    "carry_out",
+    "dicts",
+    "is_json",
+    "listed_or_plain",
+    "plain_data",
+    "toolbox_of",
+    "unknown_response",
+]
 
 
 @attrs.frozen
@@ -79,10 +91,45 @@ async def acarry_out(toolbox: Toolbox, call: Call, actor: str | None = None) -> 
     return await toolbox.acall(call.name, call.arguments, context=call_context(call.call_id, actor))
 
 
-def part(value: object, name: str, default: Any = None) -> Any:
-    """A field of an SDK's object or of a plain dict; the default where it is missing or None."""
-    found = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
-    return default if found is None else found
+def plain_data(value: Any) -> Any:
+    """A client's objects as dictionaries and lists, with the fields that the server sent."""
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, Mapping):
+        return {name: plain_data(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_data(each) for each in value]
+    if hasattr(value, "model_dump"):
+        # The clients build their objects unchecked: a server may have sent another type than is declared.
+        return value.model_dump(mode="json", exclude_unset=True, warnings=False)
+    return plain_data(vars(value)) if hasattr(value, "__dict__") else value
+
+
+def listed_or_plain(response: Any) -> dict[str, Any] | list[dict[str, Any]]:
+    """A client's response as a dictionary; a list or a stream of them as a list of dictionaries."""
+    is_one = isinstance(response, Mapping) or hasattr(response, "model_dump")
+    data = plain_data(list(response) if isinstance(response, Iterable) and not is_one else response)
+    if isinstance(data, list):
+        return dicts(data)
+    return data if isinstance(data, dict) else {}
+
+
+def dicts(values: Any) -> list[dict[str, Any]]:
+    """The dictionaries in a list; a server may send anything in its place."""
+    return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
+
+
+def is_json(arguments: Any) -> bool:
+    """Whether arguments are complete: a dictionary, or JSON text."""
+    try:
+        return isinstance(arguments, dict) or json.loads(arguments) is not None
+    except (TypeError, ValueError, RecursionError):
+        return False
+
+
+def unknown_response(response: object, kinds: str) -> TypeError:
+    """The error for something that is not a response of the provider."""
+    return TypeError(f"expected {kinds} or the list of its chunks or events, got {type(response).__name__}")
 
 
 def _cut(call: Call) -> ToolResult:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from planning.lazy import lazy_names
 from planning.tools.base import BaseTool
 from planning.tools.context import ToolContext
-from planning.tools.declare import tool
+from planning.tools.declare import tool, tool_from_schema
 from planning.tools.errors import (
     DataNotFound,
     ErrorKind,
@@ -41,6 +41,7 @@ __all__ = [
     "BaseTool",
     "ToolSpec",
     "tool",
+    "tool_from_schema",
     "ToolContext",
     "ToolResult",
     "Toolbox",

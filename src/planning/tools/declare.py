@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 from planning.tools.base import BaseTool
-from planning.tools.parameters.signature import behind
+from planning.tools.context import ToolContext
+from planning.tools.parameters.signature import behind, read_signature, signature_fields
 from planning.tools.tool import Tool, ToolSpec
 
-__all__ = ["Declaration", "as_tool", "tool"]
+__all__ = ["Declaration", "as_tool", "tool", "tool_from_schema"]
 
 Declaration = Tool | BaseTool | ToolSpec | Callable[..., Any]
 
@@ -64,6 +65,51 @@ def _made(
     if name is None:
         name = getattr(behind(function), "__name__", type(behind(function)).__name__).strip("<>")
     return Tool(name, description, function, **options)
+
+
+def tool_from_schema(
+    name: str,
+    description: str,
+    schema: Mapping[str, Any] | None,
+    function: Callable[..., Any],
+    **options: Any,
+) -> Tool:
+    """Make a tool out of a plain JSON Schema and a function that is called with the arguments by keyword.
+
+    A call is checked against the schema, and refused like that of any other tool. A field that the schema
+    does not name is refused, unless the schema or the function takes any. A parameter with the type
+    ``ToolContext`` is given the context.
+
+    Args:
+        name: The name that a model calls.
+        description: The description for a model.
+        schema: The JSON Schema of the arguments, of the type ``object``; None for no arguments.
+        function: The function, plain or async.
+        options: Further attributes of ``Tool``.
+
+    Raises:
+        TypeError: The function cannot be called as the schema says.
+        ValueError: The name or the schema is invalid.
+    """
+    schema = {"type": "object", "properties": {}} if schema is None else dict(schema)
+    signature = read_signature(function)
+    fields, contexts = signature_fields(function, signature, ToolContext)
+    if not signature.is_open:
+        schema.setdefault("additionalProperties", False)
+        unknown = [each for each in schema.get("properties", {}) if each not in {field for field, _, _ in fields}]
+        if unknown:
+            raise TypeError(f"the function of {name} has no parameter {unknown[0]}, which its schema names")
+    needed = [field for field, _, is_required in fields if is_required and field not in schema.get("required", ())]
+    if needed:
+        raise TypeError(f"the function of {name} needs {needed[0]}, which its schema does not require")
+
+    def run(arguments: dict[str, Any], context: ToolContext) -> Any:
+        return function(**arguments, **dict.fromkeys(contexts, context))
+
+    async def run_async(arguments: dict[str, Any], context: ToolContext) -> Any:
+        return await run(arguments, context)
+
+    return Tool(name, description, run_async if signature.is_async else run, parameters=schema, **options)
 
 
 def as_tool(declaration: Declaration) -> Tool:

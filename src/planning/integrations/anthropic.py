@@ -1,0 +1,160 @@
+"""The anthropic client: the Messages API.
+
+    tools = anthropic.tools(section)
+    message = client.messages.create(model=..., messages=messages, tools=tools, max_tokens=...)
+    messages += anthropic.turn(message)
+    messages += anthropic.run_calls(message, toolbox)
+
+It takes the client's objects and plain dictionaries alike, and does not import the client. For a streamed
+reply, pass the list of its events.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from planning.definitions import ToolSource, tool_definitions
+from planning.integrations._common import (
+    Call,
+    acarry_out,
+    carry_out,
+    dicts,
+    is_json,
+    listed_or_plain,
+    toolbox_of,
+    unknown_response,
+)
+from planning.tools import ToolResult
+
+__all__ = ["arun_calls", "run_calls", "tools", "turn"]
+
+Blocks = tuple[list[dict[str, Any]], bool]
+"""The content of a message, and whether it ended before the model had finished."""
+
+_CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
+# Of each kind of delta, the fields of the block that it extends, and of the delta.
+_DELTAS = {
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "thinking"),
+    "signature_delta": ("signature", "signature"),
+    "input_json_delta": ("partial_json", "partial_json"),
+}
+
+
+def tools(source: ToolSource | None = None, *, strict: bool = False) -> list[Any]:
+    """The ``tools`` of a request.
+
+    Args:
+        source: A toolbox, a section or tools; the six planning tools if omitted.
+        strict: Whether the provider enforces the schemas; see ``tool_definitions``.
+
+    Raises:
+        ValueError: A strict schema cannot describe a tool.
+    """
+    defined: list[Any] = tool_definitions("anthropic", strict=strict, tools=source)
+    return defined
+
+
+def turn(response: Any) -> list[dict[str, Any]]:
+    """The model's turn as plain data, to append to the conversation: its message.
+
+    Args:
+        response: A message, or the list of the events of a streamed one.
+
+    Raises:
+        TypeError: It is neither.
+    """
+    content = [_sendable(block) for block in _read(response)[0]]
+    return [{"role": "assistant", "content": content}] if content else []
+
+
+def run_calls(response: Any, toolbox: ToolSource, *, actor: str | None = None) -> list[dict[str, Any]]:
+    """Carry out the calls of a turn in order, and answer each of them.
+
+    A call that is refused, of an unknown tool or with arguments that are not JSON is answered too: the model
+    reads what to send instead, in a result with ``is_error``.
+
+    Args:
+        response: As for ``turn``.
+        toolbox: A toolbox; or a section or tools, of which one is made for this turn.
+        actor: The agent's name, for the events and the history.
+
+    Returns:
+        The message to append after the turn, in a list; an empty list when the model called nothing.
+
+    Raises:
+        TypeError: The response or the toolbox is something else.
+    """
+    box = toolbox_of(toolbox)
+    return _message([_result(call, carry_out(box, call, actor)) for call in _calls(*_read(response))])
+
+
+async def arun_calls(response: Any, toolbox: ToolSource, *, actor: str | None = None) -> list[dict[str, Any]]:
+    """The same from async code. Of an async stream, pass ``[event async for event in stream]``."""
+    box = toolbox_of(toolbox)
+    return _message([_result(call, await acarry_out(box, call, actor)) for call in _calls(*_read(response))])
+
+
+def _read(response: Any) -> Blocks:
+    data = listed_or_plain(response)
+    if isinstance(data, list) and [each.get("role") for each in data] == ["assistant"]:
+        data = data[0]
+    if isinstance(data, list):
+        return _of_events(data)
+    content, is_cut = data.get("content"), data.get("stop_reason") in _CUT
+    if isinstance(content, list):
+        return dicts(content), is_cut
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}], is_cut
+    raise unknown_response(response, "a message")
+
+
+def _of_events(events: list[dict[str, Any]]) -> Blocks:
+    """The blocks that the events of a streamed message add up to."""
+    blocks: dict[Any, dict[str, Any]] = {}
+    stop_reason = None
+    for event in events:
+        match event.get("type"):
+            case "content_block_start":
+                blocks[event.get("index")] = dict(event.get("content_block") or {})
+            case "content_block_delta":
+                delta, block = event.get("delta") or {}, blocks.setdefault(event.get("index"), {})
+                into, out_of = _DELTAS.get(delta.get("type"), ("", ""))
+                if into:
+                    block[into] = (block.get(into) or "") + (delta.get(out_of) or "")
+                elif delta.get("type") == "citations_delta":
+                    block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
+            case "message_delta":
+                stop_reason = (event.get("delta") or {}).get("stop_reason") or stop_reason
+    return list(blocks.values()), stop_reason in {None, *_CUT}
+
+
+def _sendable(block: dict[str, Any]) -> dict[str, Any]:
+    """A block as the server takes it back: of streamed input that is not a JSON object, nothing."""
+    if "partial_json" not in block:
+        return block
+    streamed = block["partial_json"]
+    given = json.loads(streamed) if is_json(streamed) else {}
+    kept = {name: value for name, value in block.items() if name != "partial_json"}
+    return {**kept, "input": given if isinstance(given, dict) else {}}
+
+
+def _calls(blocks: list[dict[str, Any]], is_cut: bool) -> Iterator[Call]:
+    calls = [block for block in blocks if block.get("type") == "tool_use"]
+    for block in calls:
+        arguments = block.get("partial_json") or block.get("input")
+        # Input that is not streamed is an object in any case: of one that was cut it is only the beginning.
+        is_whole = is_json(block["partial_json"]) if "partial_json" in block else False
+        is_last = block is blocks[-1]
+        yield Call(block.get("id"), block.get("name"), arguments, is_cut and is_last and not is_whole)
+
+
+def _result(call: Call, result: ToolResult) -> dict[str, Any]:
+    answer = {"type": "tool_result", "tool_use_id": call.call_id, "content": result.message}
+    return answer if result.success else {**answer, "is_error": True}
+
+
+def _message(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": results}] if results else []

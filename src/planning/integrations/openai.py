@@ -1,0 +1,220 @@
+"""The openai client, and every server that speaks its protocols: Chat Completions and Responses.
+
+    tools = openai.tools(section)
+    completion = client.chat.completions.create(model=..., messages=messages, tools=tools)
+    messages += openai.turn(completion)
+    messages += openai.run_calls(completion, toolbox)
+
+It takes the client's objects and plain dictionaries alike, and does not import the client. For a streamed
+reply, pass the list of its chunks or events.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from planning.definitions import ToolSource, tool_definitions
+from planning.integrations._common import (
+    Call,
+    acarry_out,
+    carry_out,
+    dicts,
+    is_json,
+    listed_or_plain,
+    toolbox_of,
+    unknown_response,
+)
+from planning.tools import Tool, ToolResult, tool_from_schema
+
+__all__ = ["arun_calls", "run_calls", "tools", "tools_from", "turn"]
+
+Turn = tuple[list[dict[str, Any]], bool]
+"""The message or the items of a turn, and whether it ended before the model had finished."""
+
+_CUT = frozenset({"length", "content_filter"})
+_LAST_EVENTS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+_OF_CLIENT = frozenset({"parsed", "parsed_arguments"})  # the client adds these, and a server refuses them
+
+
+def tools(source: ToolSource | None = None, *, strict: bool = False, responses: bool = False) -> list[Any]:
+    """The ``tools`` of a request.
+
+    Args:
+        source: A toolbox, a section or tools; the six planning tools if omitted.
+        strict: Whether the provider enforces the schemas; see ``tool_definitions``.
+        responses: Whether the request goes to the Responses API.
+
+    Raises:
+        ValueError: A strict schema cannot describe a tool.
+    """
+    defined: list[Any] = tool_definitions(
+        "openai-responses" if responses else "openai", strict=strict, tools=source
+    )
+    return defined
+
+
+def turn(response: Any) -> list[dict[str, Any]]:
+    """The model's turn as plain data, to append to the conversation: its message, or the items of its output.
+
+    Args:
+        response: A completion, a message, a response of the Responses API, or the list of the chunks or
+            events of a streamed one.
+
+    Raises:
+        TypeError: It is none of these.
+    """
+    return _read(response)[0]
+
+
+def run_calls(response: Any, toolbox: ToolSource, *, actor: str | None = None) -> list[dict[str, Any]]:
+    """Carry out the calls of a turn in order, and answer each of them.
+
+    A call that is refused, of an unknown tool or with arguments that are not JSON is answered too: the model
+    reads what to send instead.
+
+    Args:
+        response: As for ``turn``.
+        toolbox: A toolbox; or a section or tools, of which one is made for this turn.
+        actor: The agent's name, for the events and the history.
+
+    Returns:
+        The messages or items to append after the turn; empty when the model called nothing.
+
+    Raises:
+        TypeError: The response or the toolbox is something else.
+    """
+    box = toolbox_of(toolbox)
+    return [_answer(item, carry_out(box, call, actor)) for item, call in _calls(*_read(response))]
+
+
+async def arun_calls(response: Any, toolbox: ToolSource, *, actor: str | None = None) -> list[dict[str, Any]]:
+    """The same from async code. Of an async stream, pass ``[chunk async for chunk in stream]``."""
+    box = toolbox_of(toolbox)
+    return [_answer(item, await acarry_out(box, call, actor)) for item, call in _calls(*_read(response))]
+
+
+def tools_from(
+    definitions: Iterable[Mapping[str, Any]], functions: Mapping[str, Callable[..., Any]], **options: Any
+) -> tuple[Tool, ...]:
+    """Tools for a ``Toolbox``, from the ``tools`` of a request and the functions that they describe.
+
+    Args:
+        definitions: Those of Chat Completions or of Responses; only those of the type ``function`` are used.
+        functions: By name; each is called with its arguments by keyword.
+        options: Further attributes of each ``Tool``.
+
+    Raises:
+        KeyError: A definition has no function.
+        TypeError: A function cannot be called as its definition says.
+        ValueError: A name or a schema is invalid.
+    """
+    about = [each.get("function", each) for each in definitions if each.get("type") == "function"]
+    return tuple(
+        tool_from_schema(
+            each["name"],
+            each.get("description") or "",
+            each.get("parameters"),
+            functions[each["name"]],
+            **options,
+        )
+        for each in about
+    )
+
+
+def _read(response: Any) -> Turn:
+    data = listed_or_plain(response)
+    if isinstance(data, list):
+        if any("choices" in each for each in data):
+            return _of_chunks(data)
+        if any(str(each.get("type")).startswith("response.") for each in data):
+            return _of_events(data)
+        return [_sendable(each) for each in data], False
+    if "choices" in data:
+        choice = next(iter(dicts(data["choices"])), {})
+        return [_sendable(each) for each in dicts([choice.get("message")])], choice.get("finish_reason") in _CUT
+    if "output" in data:
+        return [_sendable(each) for each in dicts(data["output"])], False
+    if "role" in data or "type" in data:
+        return [_sendable(data)], False
+    raise unknown_response(response, "a completion, a message, a response")
+
+
+def _of_chunks(chunks: list[dict[str, Any]]) -> Turn:
+    """The message that the chunks of a streamed completion add up to."""
+    message: dict[str, Any] = {"role": "assistant", "content": None}
+    calls: list[dict[str, Any]] = []
+    finish_reason = None
+    for choice in (each for chunk in chunks for each in dicts(chunk.get("choices"))):
+        if not choice.get("index"):
+            finish_reason = choice.get("finish_reason") or finish_reason
+            for name, value in (choice.get("delta") or {}).items():
+                if name == "tool_calls":
+                    for delta in dicts(value):
+                        _add_call(calls, delta)
+                elif isinstance(value, str) and name != "role":
+                    message[name] = (message.get(name) or "") + value
+                elif value is not None:
+                    message[name] = value
+    for call in calls:
+        call.pop("index", None)
+    return [{**message, "tool_calls": calls} if calls else message], finish_reason in {None, *_CUT}
+
+
+def _add_call(calls: list[dict[str, Any]], delta: dict[str, Any]) -> None:
+    """Add a part of a call to the call that it continues; some servers give all calls one index, or none."""
+    index, call_id = delta.get("index"), delta.get("id")
+    call = next((each for each in reversed(calls) if index is None or each.get("index") == index), None)
+    if call is None or (call_id and call["id"] and call_id != call["id"]):
+        call = {"id": call_id, "type": "function", "index": index, "function": {"name": None, "arguments": ""}}
+        calls.append(call)
+    call["id"] = call["id"] or call_id
+    call.update({name: value for name, value in delta.items() if name not in {*call, "id"} and value is not None})
+    given = delta.get("function") or {}
+    call["function"]["name"] = call["function"]["name"] or given.get("name")
+    arguments = given.get("arguments") or ""
+    call["function"]["arguments"] += arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+
+def _of_events(events: list[dict[str, Any]]) -> Turn:
+    """The items of a streamed response: those of its end, or else those that are complete."""
+    done = [each.get("item") for each in events if each.get("type") == "response.output_item.done"]
+    ends = [each.get("response") for each in events if each.get("type") in _LAST_EVENTS]
+    output = dicts(ends[-1].get("output")) if ends and isinstance(ends[-1], dict) else []
+    return [_sendable(each) for each in output or dicts(done)], False
+
+
+def _sendable(item: dict[str, Any]) -> dict[str, Any]:
+    """A message or an item as a server takes it back."""
+    kept = {name: value for name, value in item.items() if value is not None and name not in _OF_CLIENT}
+    if isinstance(item.get("tool_calls"), list):
+        kept["tool_calls"] = [
+            {
+                name: {key: part for key, part in value.items() if key not in _OF_CLIENT}
+                if isinstance(value, dict)
+                else value
+                for name, value in call.items()
+            }
+            for call in dicts(item["tool_calls"])
+        ]
+    return {**kept, "content": item["content"]} if "role" in item and "content" in item else kept
+
+
+def _calls(items: list[dict[str, Any]], is_cut: bool) -> Iterator[tuple[dict[str, Any], Call]]:
+    """The calls of a turn, each with the part of the turn that it answers."""
+    for item in items:
+        calls = [each for each in dicts(item.get("tool_calls")) if isinstance(each.get("function"), dict)]
+        for number, each in enumerate(calls, 1):
+            name, arguments = each["function"].get("name"), each["function"].get("arguments")
+            lost = is_cut and number == len(calls) and not is_json(arguments)
+            yield each, Call(each.get("id"), name, arguments, lost)
+        if item.get("type") == "function_call":
+            lost = item.get("status") == "incomplete"
+            yield item, Call(item.get("call_id"), item.get("name"), item.get("arguments"), lost)
+
+
+def _answer(item: dict[str, Any], result: ToolResult) -> dict[str, Any]:
+    if item.get("type") == "function_call":
+        return {"type": "function_call_output", "call_id": item.get("call_id"), "output": result.message}
+    return {"role": "tool", "tool_call_id": item.get("id"), "content": result.message}

@@ -25,6 +25,7 @@ __all__ = [
     "is_json",
     "listed_or_plain",
     "plain_data",
+    "record",
     "toolbox_of",
     "unknown_response",
 ]
@@ -117,6 +118,11 @@ def listed_or_plain(response: Any) -> dict[str, Any] | list[dict[str, Any]]:
 def dicts(values: Any) -> list[dict[str, Any]]:
     """The dictionaries in a list; a server may send anything in its place."""
     return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
+
+
+def record(value: Any) -> dict[str, Any]:
+    """A dictionary, or an empty one in place of anything else."""
+    return value if isinstance(value, dict) else {}
 
 
 def is_json(arguments: Any) -> bool:

@@ -23,6 +23,7 @@ from planning.integrations._common import (
     dicts,
     is_json,
     listed_or_plain,
+    record,
     toolbox_of,
     unknown_response,
 )
@@ -33,14 +34,15 @@ __all__ = ["arun_calls", "run_calls", "tools", "turn"]
 Blocks = tuple[list[dict[str, Any]], bool]
 """The content of a message, and whether it ended before the model had finished."""
 
-_CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
-# Of each kind of delta, the fields of the block that it extends, and of the delta.
+_CUT = ("max_tokens", "model_context_window_exceeded")
 _DELTAS = {
-    "text_delta": ("text", "text"),
-    "thinking_delta": ("thinking", "thinking"),
-    "signature_delta": ("signature", "signature"),
-    "input_json_delta": ("partial_json", "partial_json"),
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "signature_delta": "signature",
+    "input_json_delta": "partial_json",
+    "citations_delta": "citation",
 }
+"""The field that each kind of delta extends."""
 
 
 def tools(source: ToolSource | None = None, *, strict: bool = False) -> list[Any]:
@@ -113,22 +115,21 @@ def _read(response: Any) -> Blocks:
 
 def _of_events(events: list[dict[str, Any]]) -> Blocks:
     """The blocks that the events of a streamed message add up to."""
-    blocks: dict[Any, dict[str, Any]] = {}
+    blocks: dict[str, dict[str, Any]] = {}
     stop_reason = None
     for event in events:
-        match event.get("type"):
-            case "content_block_start":
-                blocks[event.get("index")] = dict(event.get("content_block") or {})
-            case "content_block_delta":
-                delta, block = event.get("delta") or {}, blocks.setdefault(event.get("index"), {})
-                into, out_of = _DELTAS.get(delta.get("type"), ("", ""))
-                if into:
-                    block[into] = (block.get(into) or "") + (delta.get(out_of) or "")
-                elif delta.get("type") == "citations_delta":
-                    block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
-            case "message_delta":
-                stop_reason = (event.get("delta") or {}).get("stop_reason") or stop_reason
-    return list(blocks.values()), stop_reason in {None, *_CUT}
+        kind, index, delta = event.get("type"), str(event.get("index")), record(event.get("delta"))
+        if kind == "content_block_start":
+            blocks[index] = dict(record(event.get("content_block")))
+        elif kind == "content_block_delta":
+            block, name = blocks.setdefault(index, {}), _DELTAS.get(str(delta.get("type")), "")
+            if name == "citation":
+                block["citations"] = [*dicts(block.get("citations")), delta.get(name)]
+            elif name:
+                block[name] = str(block.get(name, "")) + str(delta.get(name, ""))
+        elif kind == "message_delta":
+            stop_reason = delta.get("stop_reason") or stop_reason
+    return list(blocks.values()), stop_reason in (None, *_CUT)
 
 
 def _sendable(block: dict[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from planning.integrations._common import (
     dicts,
     is_json,
     listed_or_plain,
+    record,
     toolbox_of,
     unknown_response,
 )
@@ -33,8 +34,8 @@ __all__ = ["arun_calls", "run_calls", "tools", "tools_from", "turn"]
 Turn = tuple[list[dict[str, Any]], bool]
 """The message or the items of a turn, and whether it ended before the model had finished."""
 
-_CUT = frozenset({"length", "content_filter"})
-_LAST_EVENTS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+_CUT = ("length", "content_filter")
+_LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed")
 _OF_CLIENT = frozenset({"parsed", "parsed_arguments"})  # the client adds these, and a server refuses them
 
 
@@ -149,17 +150,17 @@ def _of_chunks(chunks: list[dict[str, Any]]) -> Turn:
     for choice in (each for chunk in chunks for each in dicts(chunk.get("choices"))):
         if not choice.get("index"):
             finish_reason = choice.get("finish_reason") or finish_reason
-            for name, value in (choice.get("delta") or {}).items():
+            for name, value in record(choice.get("delta")).items():
                 if name == "tool_calls":
                     for delta in dicts(value):
                         _add_call(calls, delta)
-                elif isinstance(value, str) and name != "role":
-                    message[name] = (message.get(name) or "") + value
+                elif isinstance(value, str) and isinstance(message.get(name), str) and name != "role":
+                    message[name] += value
                 elif value is not None:
                     message[name] = value
     for call in calls:
         call.pop("index", None)
-    return [{**message, "tool_calls": calls} if calls else message], finish_reason in {None, *_CUT}
+    return [{**message, "tool_calls": calls} if calls else message], finish_reason in (None, *_CUT)
 
 
 def _add_call(calls: list[dict[str, Any]], delta: dict[str, Any]) -> None:
@@ -171,7 +172,7 @@ def _add_call(calls: list[dict[str, Any]], delta: dict[str, Any]) -> None:
         calls.append(call)
     call["id"] = call["id"] or call_id
     call.update({name: value for name, value in delta.items() if name not in {*call, "id"} and value is not None})
-    given = delta.get("function") or {}
+    given = record(delta.get("function"))
     call["function"]["name"] = call["function"]["name"] or given.get("name")
     arguments = given.get("arguments") or ""
     call["function"]["arguments"] += arguments if isinstance(arguments, str) else json.dumps(arguments)
@@ -180,8 +181,8 @@ def _add_call(calls: list[dict[str, Any]], delta: dict[str, Any]) -> None:
 def _of_events(events: list[dict[str, Any]]) -> Turn:
     """The items of a streamed response: those of its end, or else those that are complete."""
     done = [each.get("item") for each in events if each.get("type") == "response.output_item.done"]
-    ends = [each.get("response") for each in events if each.get("type") in _LAST_EVENTS]
-    output = dicts(ends[-1].get("output")) if ends and isinstance(ends[-1], dict) else []
+    ends = [record(each.get("response")) for each in events if each.get("type") in _LAST_EVENTS]
+    output = dicts(ends[-1].get("output")) if ends else []
     return [_sendable(each) for each in output or dicts(done)], False
 
 

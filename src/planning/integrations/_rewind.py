@@ -1,0 +1,247 @@
+"""The plan rewinds with a framework's own state: what that state holds, and what the session keeps.
+
+The framework keeps a *position* in its state: the session's id and version, and for a session in memory also
+what the session held. The session keeps a ``FrameworkTurn`` for each place in the framework, such as a thread,
+that uses it. A position that is older than the place's last turn means that the framework went back, and the
+session is rewound. Changes that others made since are no reason to rewind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from planning.model import STEP_STATUSES, Plan, PlanStep
+from planning.suite import register_plan
+from session import Session, SessionEvent, Snapshot, SnapshotError, VersionError, upsert_by
+
+__all__ = [
+    "FrameworkTurn",
+    "Position",
+    "follow",
+    "identity_of",
+    "is_new",
+    "merge",
+    "plan_from",
+    "position_of",
+    "restored",
+]
+
+Position = Mapping[str, Any]
+"""Plain JSON values, so that every framework can keep them."""
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class FrameworkTurn(SessionEvent):
+    """A framework begins to change the session, or went back in it.
+
+    Attributes:
+        place: Where in the framework: its name, the thread and the agent in the thread.
+        turn: Which turn there; calls of one turn share it.
+        base: The version of the position that the turn started from.
+        version: The version of this event itself.
+        start: The version of the session when the place began to use it.
+    """
+
+    place: str
+    turn: str
+    base: int
+    version: int
+    start: int
+
+
+_by_place = upsert_by(lambda turn: turn.place)  # one function: registering it again changes nothing
+
+
+def follow(
+    session: Session,
+    position: Position | None,
+    place: str,
+    turn: str,
+    *,
+    calls: bool,
+    restarts: bool = False,
+) -> None:
+    """Bring the session to where the framework's state is, and note the turn.
+
+    Args:
+        session: The session of the run.
+        position: What the framework's state holds; None when it holds nothing.
+        place: See ``FrameworkTurn``.
+        turn: See ``FrameworkTurn``.
+        calls: Whether calls follow now. Otherwise the turn is noted only when others changed the session.
+        restarts: Whether a state without a position is one from before the place's first turn, which a
+            framework that keeps its state can go back to.
+
+    Raises:
+        VersionError: The position is not one of this session.
+        SnapshotError: What it holds of the session cannot be restored.
+    """
+    session.register_reducer(FrameworkTurn, _by_place)
+    register_plan(session)
+    if _is_stored(session) and position is not None and position["version"] > session.version:
+        session.refresh()  # another process was further
+    if not _is_noted(session, position, place, turn, calls=calls):
+        with session.transaction() as transaction:
+            last = _last(session, place)
+            base = position["version"] if position is not None else last.start if last else session.version
+            if last is None or last.turn != turn or last.base != base:
+                _go_back(session, position, place, last, restarts=restarts)
+            start = last.start if last else base
+            version = session.version + 1
+            noted = FrameworkTurn(place=place, turn=turn, base=base, version=version, start=start)
+            transaction.publish(noted)
+
+
+def _is_noted(session: Session, position: Position | None, place: str, turn: str, *, calls: bool) -> bool:
+    """Whether the session is where the position is, and nothing has to be noted."""
+    last = _last(session, place)
+    if last is None or position is None or identity_of(position)[:2] != identity_of(_position(session))[:2]:
+        is_same = last is not None and last.turn == turn
+        return is_same and last.base == (last.start if position is None else position["version"])
+    if last.turn == turn and last.base == position["version"]:
+        return True
+    return not calls and last.version <= position["version"] == session.version
+
+
+def is_new(session: Session, position: Position | None, place: str) -> bool:
+    """Whether a state without a position comes from a place that the session knows."""
+    return position is None and _last(session, place) is not None
+
+
+def _last(session: Session, place: str) -> FrameworkTurn | None:
+    return next((turn for turn in session.select_all(FrameworkTurn) if turn.place == place), None)
+
+
+def _go_back(
+    session: Session, position: Position | None, place: str, last: FrameworkTurn | None, *, restarts: bool
+) -> None:
+    """Rewind or restore the session if the position is an older one. Within a transaction."""
+    actor = place.partition(":")[0]
+    if position is None:
+        if last is not None and restarts:
+            session.rewind(last.start, actor=actor)
+        return
+    if identity_of(position)[:2] != identity_of(_position(session))[:2]:
+        if "plan" not in position:
+            raise VersionError(
+                f"the agent's state is of session {position['session_id']}, and the session of this call is "
+                f"{session.session_id}: let each thread keep its session"
+            )
+        session.rollback(restored(position))
+        return
+    version = position["version"]
+    if version > session.version:
+        raise VersionError(
+            f"the agent's state is of version {version} of session {session.session_id}, which has the versions "
+            f"0 to {session.version}: its store is another one, or has lost changes"
+        )
+    turns = session.select_all(FrameworkTurn) if last is None else (last,)
+    if any(version < each.version for each in turns):
+        session.rewind(version, actor=actor)
+
+
+# Positions
+
+
+def position_of(session: Session, before: Position | None) -> dict[str, Any]:
+    """The position of a session as it is.
+
+    Args:
+        session: The session.
+        before: The position that the state had before, if any.
+
+    Raises:
+        SnapshotError: The session is in memory, and holds something that has no JSON form.
+    """
+    position = _position(session)
+    if before is not None:
+        position["after"] = identity_of(before)
+    if not _is_stored(session):
+        slices = dict(session.snapshot().slices)
+        plans = slices.pop(Plan, ())
+        position["plan"] = _plain(plans[-1]) if plans else None
+        position["slices"] = Snapshot(slices, session.session_id).to_json() if any(slices.values()) else None
+        position["changed"] = any(position[name] != (before or {}).get(name) for name in ("plan", "slices"))
+    return position
+
+
+def _is_stored(session: Session) -> bool:
+    return getattr(session, "store", None) is not None
+
+
+def _position(session: Session) -> dict[str, Any]:
+    since = session.created_at.isoformat()
+    return {"session_id": str(session.session_id), "since": since, "version": session.version}
+
+
+def identity_of(position: Position) -> list[Any]:
+    """What tells positions apart: the session, when it was opened, and its version."""
+    return [position["session_id"], position["since"], position["version"]]
+
+
+def merge(old: Position | None, new: Position | None) -> Position | None:
+    """The position of a state to which several tasks wrote one: the latest.
+
+    Raises:
+        VersionError: A session in memory was restored while its calls were half done, so that each position
+            lacks what the other has.
+    """
+    if old is None or new is None or new.get("after") == identity_of(old):
+        return old if new is None else new
+    if identity_of(old)[:2] == identity_of(new)[:2]:
+        return max(new, old, key=lambda position: position["version"])
+    if not new.get("changed"):
+        return old
+    if not old.get("changed"):
+        return new
+    raise VersionError(
+        "the process ended between calls of one turn, and the session was in memory: go back to an earlier "
+        "checkpoint, or open the session with a store"
+    )
+
+
+def restored(position: Position) -> Snapshot:
+    """What a position holds of a session in memory.
+
+    Raises:
+        SnapshotError: It cannot be read.
+    """
+    text = position.get("slices")
+    slices: dict[type, Sequence[Any]] = dict(Snapshot.from_json(text).slices) if text else {}
+    plan = plan_from(position)
+    return Snapshot({**slices, Plan: () if plan is None else (plan,)}, position["session_id"])
+
+
+def plan_from(position: Position) -> Plan | None:
+    """The plan in the position of a session in memory.
+
+    Raises:
+        SnapshotError: It is not a plan.
+    """
+    written = position["plan"]
+    if written is None:
+        return None
+    try:
+        objective, status, rows = written
+        steps = tuple(PlanStep(*row[:4], tuple(row[4])) for row in rows)
+        plan = Plan(objective, status, steps)
+        unknown = {status} - {"active", "completed", "abandoned"} or {
+            step.status for step in steps
+        } - _STATUSES
+        if unknown:
+            raise ValueError(f"unknown status {min(unknown)!r}")
+        Plan.check_slice((plan,))
+    except (ValueError, TypeError, AttributeError, IndexError) as error:
+        raise SnapshotError(f"the plan in the agent's state cannot be read: {error}") from error
+    return plan
+
+
+_STATUSES = frozenset(STEP_STATUSES)
+
+
+def _plain(plan: Plan) -> list[Any]:
+    rows = [[step.step_id, step.title, step.details, step.status, list(step.notes)] for step in plan.steps]
+    return [plan.objective, plan.status, rows]

@@ -1,0 +1,429 @@
+"""LangChain: a plan for agents of ``create_agent``, and LangChain's tools in a toolbox."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Annotated, Any, NotRequired
+from uuid import uuid4
+
+import attrs
+
+from planning.errors import Problem, ToolError, ToolValidationError
+from planning.integrations._common import Call, acarry_out, carry_out
+from planning.integrations._order import TurnOrder
+from planning.integrations._rewind import Position, follow, identity_of, is_new, merge, position_of
+from planning.integrations._sessions import SessionSource, SessionsOfStates
+from planning.prompt import PlanningStrategy, PlanningToolsSection
+from planning.tools import Tool, Toolbox, ToolContext, ToolResult
+from planning.tools.declare import Declaration
+from planning.tools.decode import read_arguments
+from session import Session
+
+try:
+    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+    from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+    from langchain_core.tools import BaseTool, ToolException
+    from langgraph.config import get_config
+    from langgraph.prebuilt.tool_node import ToolCallRequest
+    from langgraph.runtime import Runtime
+    from langgraph.types import Command
+except ImportError as error:
+    raise ImportError(
+        "planning in LangChain's agents needs langchain: pip install 'session-planning[langchain]'"
+    ) from error
+
+__all__ = ["PlanningMiddleware", "PlanningState", "tools_from"]
+
+_TEXT, _CUT = "__text__", "__cut__"  # the arguments of a call that LangChain could not read
+_CUT_OFF = ("length", "max_tokens")
+
+
+class PlanningState(AgentState[Any]):
+    """The state of an agent that plans; the plan of a parent graph with this state rewinds with the parent's.
+
+    Attributes:
+        planning: The session's id and version; of a session in memory also what it holds.
+    """
+
+    planning: NotRequired[Annotated[dict[str, Any] | None, merge]]
+
+
+@attrs.frozen
+class _Running:
+    """The call that is running: the session that it is made in, its id, and who makes it."""
+
+    session: Session
+    call_id: str | None
+    actor: str | None
+
+
+_running: ContextVar[_Running | None] = ContextVar("running", default=None)
+
+
+class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
+    """Gives an agent of ``create_agent`` a plan that rewinds with its checkpoints.
+
+    The planning section is added to the system message, and the reminder is the last message of each request;
+    the reminder is not kept in the state. Calls of one turn are carried out in order. Put this middleware first
+    in the list, so that it knows of each call before other middleware holds it back.
+    """
+
+    state_schema = PlanningState
+
+    def __init__(
+        self,
+        session: SessionSource | None = None,
+        *,
+        tools: Iterable[Declaration] | Toolbox = (),
+        section: PlanningToolsSection | None = None,
+        strategy: PlanningStrategy = PlanningStrategy.REACT,
+        actor: str | None = None,
+    ) -> None:
+        """Prepare the tools; one middleware serves any number of threads and sessions.
+
+        Args:
+            session: The session, or a function without arguments that returns the session of the running
+                thread, as ``langgraph.config.get_config()`` names it. Omitted, each thread has a session of its
+                own in memory, which is restored from the thread's state.
+            tools: Further tools, or a toolbox that has them.
+            section: The section, instead of ``session`` and ``strategy``.
+            strategy: The mindset of the section's copy.
+            actor: Who makes the calls, for the history; the name of the agent if omitted.
+
+        Raises:
+            TypeError: An argument is of another type.
+            ValueError: Two tools have the same name.
+        """
+        super().__init__()
+        self._sessions = SessionsOfStates(section.session if section is not None else session)
+        self._section = section or PlanningToolsSection(session=self._session, strategy=strategy)
+        given = tools if isinstance(tools, Toolbox) else Toolbox(tools, session=self._session)
+        own = [tool for tool in self._section.tools() if tool.name not in given.tools]
+        self._boxes = {tool.name: Toolbox(own, session=self._session) for tool in own}
+        self._boxes |= dict.fromkeys(given.tools, given)
+        self._actor = actor
+        self._order = TurnOrder()
+        self.tools = [_BoundTool.of(self, box.tools[name]) for name, box in self._boxes.items()]
+
+    def session_of(self, state: Mapping[str, Any] | None = None) -> Session:
+        """The session of an agent's state, for the selectors: ``select_latest(middleware.session_of(state), Plan)``.
+
+        Args:
+            state: What ``invoke`` returned, or ``get_state(config).values``.
+
+        Raises:
+            ToolValidationError: There is no session for this call.
+            SnapshotError: What the state holds of the session cannot be restored.
+        """
+        return self._sessions.of((state or {}).get("planning"), _thread())
+
+    def _session(self) -> Session:
+        running = _running.get()
+        return self.session_of() if running is None else running.session
+
+    # Before each request to the model
+
+    def before_model(self, state: PlanningState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Bring the session to where the state is, and the state to where the session is."""
+        session, position = self.session_of(state), state.get("planning")
+        place, thread, namespace = _place(runtime)
+        restarts = False
+        if is_new(session, position, place) and (saver := _saver()) is not None:
+            config = {"configurable": {"thread_id": thread, "checkpoint_ns": namespace}}
+            restarts = any(map(_has_position, saver.list(config, limit=10)))
+        return _followed(session, position, place, _turn(runtime), restarts=restarts)
+
+    async def abefore_model(self, state: PlanningState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """The same from async code."""
+        session, position = self.session_of(state), state.get("planning")
+        place, thread, namespace = _place(runtime)
+        restarts = False
+        if is_new(session, position, place) and (saver := _saver()) is not None:
+            config = {"configurable": {"thread_id": thread, "checkpoint_ns": namespace}}
+            restarts = any([_has_position(kept) async for kept in saver.alist(config, limit=10)])
+        return await session.off_loop(
+            lambda: _followed(session, position, place, _turn(runtime), restarts=restarts)
+        )
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """Add the section to the system message, and the reminder behind the conversation."""
+        return self._readable(handler(self._prepared(request)))
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ModelResponse[Any]:
+        """The same from async code."""
+        return self._readable(await handler(self._prepared(request)))
+
+    def _prepared(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        if not self._section.is_enabled():
+            return request
+        text = f"## {self._section.title}\n\n{self._section.body()}"
+        system = request.system_message
+        blocks: list[Any] = [] if system is None else [*system.content_blocks]
+        blocks.append({"type": "text", "text": f"\n\n{text}" if blocks else text})
+        reminder = self._section.reminder(session=self.session_of(request.state))
+        tail: list[AnyMessage] = [HumanMessage(reminder)] if reminder else []
+        return request.override(
+            system_message=SystemMessage(content=blocks), messages=[*request.messages, *tail]
+        )
+
+    def _readable(self, response: ModelResponse[Any]) -> ModelResponse[Any]:
+        """Let calls whose arguments are not JSON come to the toolbox, which repairs or refuses them."""
+        for index, message in enumerate(response.result):
+            if isinstance(message, AIMessage) and message.invalid_tool_calls:
+                response.result[index] = self._with_calls(message)
+        return response
+
+    def _with_calls(self, message: AIMessage) -> AIMessage:
+        reasons = (message.response_metadata.get(key) for key in ("finish_reason", "stop_reason"))
+        is_cut = any(reason in _CUT_OFF for reason in reasons)
+        calls, others = list(message.tool_calls), []
+        for call in message.invalid_tool_calls:
+            if call["name"] in self._boxes and call["id"] is not None:
+                arguments = _arguments(call["args"] or "", is_cut=is_cut)
+                calls.append({"name": call["name"], "args": arguments, "id": call["id"], "type": "tool_call"})
+            else:
+                others.append(call)
+        return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": others})
+
+    # Calls
+
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
+    ) -> ToolMessage | Command[Any]:
+        """Carry out the calls of a turn in order, and keep the session's position with each result."""
+        if request.tool_call["name"] not in self._boxes:
+            return handler(request)
+        running, position = self._begin(request)
+        token = _running.set(running)
+        try:
+            with self._order.turn_of(*self._ordered(request, running, position)):
+                _follow_call(running, position, request.runtime)
+                answer = handler(request)
+                return _answered(answer, position_of(running.session, position))
+        finally:
+            _running.reset(token)
+
+    async def awrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage | Command[Any]:
+        """The same from async code."""
+        if request.tool_call["name"] not in self._boxes:
+            return await handler(request)
+        running, position = self._begin(request)
+        token = _running.set(running)
+        try:
+            async with self._order.aturn_of(*self._ordered(request, running, position)):
+                await running.session.off_loop(lambda: _follow_call(running, position, request.runtime))
+                answer = await handler(request)
+                return _answered(answer, position_of(running.session, position))
+        finally:
+            _running.reset(token)
+
+    def _begin(self, request: ToolCallRequest) -> tuple[_Running, Position | None]:
+        session = self.session_of(request.state)
+        actor = self._actor or request.runtime.config.get("metadata", {}).get("lc_agent_name")
+        return _Running(session, request.tool_call["id"], actor), request.state.get("planning")
+
+    def _ordered(
+        self, request: ToolCallRequest, running: _Running, position: Position | None
+    ) -> tuple[Any, str, list[str]]:
+        """The turn of a call, its id in it, and the calls that go before it and are not over."""
+        messages = request.state.get("messages", [])
+        asked = next((each for each in reversed(messages) if isinstance(each, AIMessage)), AIMessage(""))
+        own = str(request.tool_call["id"])
+        over = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
+        if position is not None and position["version"] <= running.session.version:
+            over |= {change.call_id for change in running.session.history(after=position["version"])}
+        ids = [str(call["id"]) for call in asked.tool_calls if self._is_ordered(call["name"])]
+        earlier = ids[: ids.index(own)] if own in ids else []
+        place, thread, _ = _place(request.runtime)
+        return (
+            (place, thread, asked.id, _turn(request.runtime)),
+            own,
+            [each for each in earlier if each not in over],
+        )
+
+    def _is_ordered(self, name: str) -> bool:
+        """Whether calls of a tool are made one after the other: those that change the session at once are."""
+        tool = self._boxes[name].tools[name] if name in self._boxes else None
+        return tool is not None and not (tool.blocking or tool.is_async)
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> ToolMessage | str:
+        """Carry out the running call of a tool, for the tool itself."""
+        call, actor = self._call(name, arguments)
+        return _message(call, carry_out(self._boxes[name], call, actor))
+
+    async def acall(self, name: str, arguments: Mapping[str, Any]) -> ToolMessage | str:
+        """The same from async code."""
+        call, actor = self._call(name, arguments)
+        return _message(call, await acarry_out(self._boxes[name], call, actor))
+
+    def _call(self, name: str, arguments: Mapping[str, Any]) -> tuple[Call, str | None]:
+        running = _running.get()
+        call_id, actor = (None, self._actor) if running is None else (running.call_id, running.actor)
+        text = arguments.get(_TEXT) if arguments.keys() <= {_TEXT, _CUT} else None
+        return Call(call_id, name, arguments if text is None else text, _CUT in arguments), actor
+
+
+class _BoundTool(BaseTool):
+    """A tool of a toolbox as LangChain calls it. The toolbox checks the arguments, and no schema before it."""
+
+    middleware: Any
+
+    @classmethod
+    def of(cls, middleware: PlanningMiddleware, tool: Tool) -> _BoundTool:
+        """Take a tool's name, description and schema."""
+        schema = {"title": tool.name, **tool.parameters_schema()}
+        return cls(name=tool.name, description=tool.description, args_schema=schema, middleware=middleware)
+
+    def _run(self, /, **arguments: Any) -> Any:
+        return self.middleware.call(self.name, arguments)
+
+    async def _arun(self, /, **arguments: Any) -> Any:
+        return await self.middleware.acall(self.name, arguments)
+
+
+def _message(call: Call, result: ToolResult) -> ToolMessage | str:
+    if call.call_id is None:
+        return result.message
+    status: Any = "success" if result.success else "error"
+    return ToolMessage(result.message, name=call.name, tool_call_id=call.call_id, status=status)
+
+
+def _answered(answer: ToolMessage | Command[Any], position: dict[str, Any]) -> Command[Any]:
+    """The answer to a call as an update of the state, with the session's position."""
+    if isinstance(answer, ToolMessage):
+        return Command(update={"messages": [answer], "planning": position})
+    return dataclasses.replace(answer, update={**(answer.update or {}), "planning": position})
+
+
+def _arguments(text: str, *, is_cut: bool) -> dict[str, Any]:
+    """Arguments that LangChain could not read: repaired, or as they are for the toolbox to refuse."""
+    if is_cut:
+        return {_TEXT: text, _CUT: True}
+    try:
+        return read_arguments(text)
+    except ToolValidationError:
+        return {_TEXT: text}
+
+
+# LangGraph's state
+
+
+def _followed(
+    session: Session, position: Position | None, place: str, turn: str, *, restarts: bool
+) -> dict[str, Any] | None:
+    """Bring the session to where the state is; the update that brings the state to where the session is."""
+    follow(session, position, place, turn, calls=False, restarts=restarts)
+    current = position_of(session, position)
+    is_same = position is not None and identity_of(position) == identity_of(current)
+    return None if is_same else {"planning": current}
+
+
+def _follow_call(running: _Running, position: Position | None, runtime: Any) -> None:
+    follow(running.session, position, _place(runtime)[0], _turn(runtime), calls=True)
+
+
+def _place(runtime: Any) -> tuple[str, str, str]:
+    """Where an agent runs: its name for the session, the thread, and its place in the thread."""
+    info = getattr(runtime, "execution_info", None)
+    if info is None:
+        return "langchain", "", ""
+    namespace = info.checkpoint_ns.rpartition("|")[0]
+    thread = info.thread_id or ""
+    return f"langchain:{thread}:{namespace}", thread, namespace
+
+
+def _thread() -> str:
+    """The running thread; outside of any run, none."""
+    try:
+        return str(get_config().get("configurable", {}).get("thread_id") or "")
+    except RuntimeError:
+        return ""
+
+
+def _turn(runtime: Any) -> str:
+    info = getattr(runtime, "execution_info", None)
+    return "" if info is None else info.checkpoint_id
+
+
+def _saver() -> Any:
+    """What keeps the checkpoints of the running graph; None if nothing does."""
+    return get_config().get("configurable", {}).get("__pregel_checkpointer")
+
+
+def _has_position(kept: Any) -> bool:
+    return kept.checkpoint["channel_values"].get("planning") is not None
+
+
+# And back
+
+
+def tools_from(tools: Iterable[BaseTool]) -> tuple[Tool, ...]:
+    """LangChain's tools as tools of a toolbox, a workflow or the engine.
+
+    A ``ToolException`` and arguments that the tool refuses are what the model reads; any other error is not.
+    Arguments that LangChain injects from an agent's state or store have no counterpart here.
+
+    Args:
+        tools: The tools.
+
+    Raises:
+        TypeError: One is not a LangChain tool.
+        ValueError: A name is not one that providers take.
+    """
+    return tuple(map(_tool_from, tools))
+
+
+def _tool_from(tool: BaseTool) -> Tool:
+    if not isinstance(tool, BaseTool):
+        raise TypeError(f"expected a LangChain tool, got {type(tool).__name__}: decorate it with @tool")
+
+    def request(params: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
+        call_id = context.call_id or str(uuid4())
+        return {"type": "tool_call", "name": tool.name, "args": dict(params), "id": call_id}
+
+    def run(params: Mapping[str, Any], context: ToolContext) -> Any:
+        with _refusals(tool):
+            return _value(tool.invoke(request(params, context)))
+
+    async def arun(params: Mapping[str, Any], context: ToolContext) -> Any:
+        with _refusals(tool):
+            return _value(await tool.ainvoke(request(params, context)))
+
+    schema = tool.tool_call_schema
+    parameters = schema if isinstance(schema, dict) else schema.model_json_schema()
+    is_async = getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None
+    return Tool(tool.name, tool.description, arun if is_async else run, parameters=parameters)
+
+
+@contextmanager
+def _refusals(tool: BaseTool) -> Iterator[None]:
+    try:
+        yield
+    except ToolException as error:
+        raise ToolError(str(error)) from error
+    except ValidationError as error:
+        if error.title != getattr(tool.args_schema, "__name__", None):
+            raise  # of the tool's own work, not of its arguments
+        problems = [Problem(each["msg"], ".".join(map(str, each["loc"]))) for each in error.errors()]
+        raise ToolValidationError(problems) from None
+
+
+def _value(answer: Any) -> Any:
+    if not isinstance(answer, ToolMessage):
+        return answer
+    if answer.status == "error":
+        raise ToolError(answer.text)
+    return answer.content

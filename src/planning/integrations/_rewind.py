@@ -9,6 +9,7 @@ session is rewound. Changes that others made since are no reason to rewind.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import attrs
@@ -19,6 +20,7 @@ from session import Session, SessionEvent, Snapshot, SnapshotError, VersionError
 
 __all__ = [
     "FrameworkTurn",
+    "began",
     "Position",
     "follow",
     "identity_of",
@@ -43,6 +45,7 @@ class FrameworkTurn(SessionEvent):
         base: The version of the position that the turn started from.
         version: The version of this event itself.
         start: The version of the session when the place began to use it.
+        began: When that was.
     """
 
     place: str
@@ -50,6 +53,7 @@ class FrameworkTurn(SessionEvent):
     base: int
     version: int
     start: int
+    began: datetime
 
 
 _by_place = upsert_by(lambda turn: turn.place)  # one function: registering it again changes nothing
@@ -70,45 +74,55 @@ def follow(
         session: The session of the run.
         position: What the framework's state holds; None when it holds nothing.
         place: See ``FrameworkTurn``.
-        turn: See ``FrameworkTurn``.
-        calls: Whether calls follow now. Otherwise the turn is noted only when others changed the session.
-        restarts: Whether a state without a position is one from before the place's first turn, which a
-            framework that keeps its state can go back to.
+        turn: See ``FrameworkTurn``; empty when the framework keeps positions with the results of calls alone.
+        calls: Whether calls follow now. Otherwise the turn is noted only when others changed the session, so
+            that the position that is kept next is a later one.
+        restarts: Whether a state without a position is one from before the place's first turn.
 
     Raises:
         VersionError: The position is not one of this session.
         SnapshotError: What it holds of the session cannot be restored.
     """
+    if not calls and position is not None and _is_current(session, position, place):
+        return
     session.register_reducer(FrameworkTurn, _by_place)
     register_plan(session)
     if _is_stored(session) and position is not None and position["version"] > session.version:
         session.refresh()  # another process was further
-    if not _is_noted(session, position, place, turn, calls=calls):
-        with session.transaction() as transaction:
-            last = _last(session, place)
-            base = position["version"] if position is not None else last.start if last else session.version
-            if last is None or last.turn != turn or last.base != base:
-                _go_back(session, position, place, last, restarts=restarts)
-            start = last.start if last else base
-            version = session.version + 1
-            noted = FrameworkTurn(place=place, turn=turn, base=base, version=version, start=start)
-            transaction.publish(noted)
+    actor = place.partition(":")[0]
+    with session.transaction(actor=actor) as transaction:
+        last = _last(session, place)
+        start = session.version if last is None else last.start
+        base = start if position is None else position["version"]
+        if last is not None and last.turn == turn != "":
+            return  # calls of one turn start from one position
+        is_there = last is not None and last.turn == "" and last.base == base
+        went_back = not is_there and _go_back(session, position, last, restarts=restarts)
+        if calls or went_back or (turn and position is not None and base != session.version):
+            version, began = session.version + 1, datetime.now(UTC) if last is None else last.began
+            transaction.publish(
+                FrameworkTurn(
+                    place=place, turn=turn, base=base, version=version, start=start, began=began, actor=actor
+                )
+            )
 
 
-def _is_noted(session: Session, position: Position | None, place: str, turn: str, *, calls: bool) -> bool:
-    """Whether the session is where the position is, and nothing has to be noted."""
+def _is_current(session: Session, position: Position, place: str) -> bool:
+    """Whether a position is the session's last one, and nothing went back since."""
     last = _last(session, place)
-    if last is None or position is None or identity_of(position)[:2] != identity_of(_position(session))[:2]:
-        is_same = last is not None and last.turn == turn
-        return is_same and last.base == (last.start if position is None else position["version"])
-    if last.turn == turn and last.base == position["version"]:
-        return True
-    return not calls and last.version <= position["version"] == session.version
+    is_last = identity_of(position) == identity_of(_position(session))
+    return is_last and last is not None and last.version <= session.version
 
 
-def is_new(session: Session, position: Position | None, place: str) -> bool:
-    """Whether a state without a position comes from a place that the session knows."""
-    return position is None and _last(session, place) is not None
+def _is_of(position: Position, session: Session) -> bool:
+    """Whether a position is one of this session as it was opened."""
+    return identity_of(position)[:2] == identity_of(_position(session))[:2]
+
+
+def began(session: Session, place: str) -> datetime | None:
+    """When a place began to change the session; None if it did not yet."""
+    last = _last(session, place)
+    return None if last is None else last.began
 
 
 def _last(session: Session, place: str) -> FrameworkTurn | None:
@@ -116,31 +130,37 @@ def _last(session: Session, place: str) -> FrameworkTurn | None:
 
 
 def _go_back(
-    session: Session, position: Position | None, place: str, last: FrameworkTurn | None, *, restarts: bool
-) -> None:
+    session: Session, position: Position | None, last: FrameworkTurn | None, *, restarts: bool
+) -> bool:
     """Rewind or restore the session if the position is an older one. Within a transaction."""
-    actor = place.partition(":")[0]
     if position is None:
         if last is not None and restarts:
-            session.rewind(last.start, actor=actor)
-        return
-    if identity_of(position)[:2] != identity_of(_position(session))[:2]:
+            session.rewind(last.start)
+        return restarts
+    if not _is_of(position, session):
         if "plan" not in position:
             raise VersionError(
                 f"the agent's state is of session {position['session_id']}, and the session of this call is "
                 f"{session.session_id}: let each thread keep its session"
             )
         session.rollback(restored(position))
-        return
+        return True
     version = position["version"]
     if version > session.version:
         raise VersionError(
-            f"the agent's state is of version {version} of session {session.session_id}, which has the versions "
-            f"0 to {session.version}: its store is another one, or has lost changes"
+            f"the agent's state is of version {version} of session {session.session_id}, which has the "
+            f"versions 0 to {session.version}: its store is another one, or has lost changes"
         )
     turns = session.select_all(FrameworkTurn) if last is None else (last,)
-    if any(version < each.version for each in turns):
-        session.rewind(version, actor=actor)
+    if all(version >= each.version for each in turns):
+        return False
+    try:
+        session.rewind(version)
+    except VersionError:  # a session in memory may keep a part of its history
+        if "plan" not in position:
+            raise
+        session.rollback(restored(position))
+    return True
 
 
 # Positions

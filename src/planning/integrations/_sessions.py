@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Lock
+from typing import Any
 
-from planning.errors import ToolValidationError
 from planning.integrations._rewind import Position, restored
 from session import Session
 
 __all__ = ["SessionSource", "SessionsOfStates"]
 
-SessionSource = Session | Callable[[], Session | None]
+SessionSource = Session | Callable[..., Session | None]
 _MOST = 1_000
 
 
@@ -27,27 +30,57 @@ class SessionsOfStates:
 
         Args:
             source: The session, a function that returns it, or None.
+
+        Raises:
+            TypeError: It is something else.
         """
+        if source is not None and not isinstance(source, Session) and not callable(source):
+            raise TypeError(f"session must be a Session or a function, got {type(source).__name__}")
+        self._takes_context = callable(source) and bool(inspect.signature(source).parameters)
         self._source = source
         self._kept: OrderedDict[tuple[str, str, str], Session] = OrderedDict()
         self._lock = Lock()
+        self._current: ContextVar[Session | None] = ContextVar("session of the call", default=None)
 
-    def of(self, position: Position | None, thread: str) -> Session:
-        """The session of a state.
+    @property
+    def are_given(self) -> bool:
+        """Whether the host gives the sessions."""
+        return self._source is not None
+
+    @contextmanager
+    def within(self, session: Session | None) -> Iterator[None]:
+        """Make ``current`` return a session, in this context."""
+        token = self._current.set(session)
+        try:
+            yield
+        finally:
+            self._current.reset(token)
+
+    def current(self) -> Session | None:
+        """The session of the running call."""
+        session = self._current.get()
+        return self.find(None, "") if session is None and not self._takes_context else session
+
+    def find(self, position: Position | None, thread: str, context: object = None) -> Session | None:
+        """The session of a state; None when the host has none for this call.
 
         Args:
             position: The state's position; None for a state that has none yet.
             thread: The thread of the state: an id that a client sends is looked for in its own thread alone.
+            context: What the framework knows of the run, for a function that takes it.
 
         Raises:
-            ToolValidationError: The host's function returned None.
             SnapshotError: The session cannot be restored.
+            TypeError: The host's function returned something else.
         """
-        if self._source is None:
+        source: Any = self._source
+        if source is None:
             return self._of_state(position, thread)
-        session = self._source() if callable(self._source) else self._source
-        if not isinstance(session, Session):
-            raise ToolValidationError("no session for this call")
+        session = source
+        if callable(source):
+            session = source(context) if self._takes_context else source()
+        if session is not None and not isinstance(session, Session):
+            raise TypeError(f"session must return a Session, got {type(session).__name__}")
         return session
 
     def _of_state(self, position: Position | None, thread: str) -> Session:

@@ -7,17 +7,14 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Annotated, Any, NotRequired
-from uuid import uuid4
 
-import attrs
-
-from planning.errors import Problem, ToolError, ToolValidationError
+from planning.errors import ToolValidationError
 from planning.integrations._common import Call, acarry_out, carry_out
 from planning.integrations._order import TurnOrder
-from planning.integrations._rewind import Position, follow, identity_of, is_new, merge, position_of
+from planning.integrations._rewind import Position, began, follow, identity_of, merge, position_of
 from planning.integrations._sessions import SessionSource, SessionsOfStates
 from planning.prompt import PlanningStrategy, PlanningToolsSection
-from planning.tools import Tool, Toolbox, ToolContext, ToolResult
+from planning.tools import Tool, Toolbox, ToolResult
 from planning.tools.declare import Declaration
 from planning.tools.decode import read_arguments
 from session import Session
@@ -25,11 +22,13 @@ from session import Session
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
     from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
-    from langchain_core.tools import BaseTool, ToolException
+    from langchain_core.tools import BaseTool
     from langgraph.config import get_config
     from langgraph.prebuilt.tool_node import ToolCallRequest
     from langgraph.runtime import Runtime
     from langgraph.types import Command
+
+    from planning.integrations._langchain_tools import tools_from
 except ImportError as error:
     raise ImportError(
         "planning in LangChain's agents needs langchain: pip install 'session-planning[langchain]'"
@@ -51,16 +50,8 @@ class PlanningState(AgentState[Any]):
     planning: NotRequired[Annotated[dict[str, Any] | None, merge]]
 
 
-@attrs.frozen
-class _Running:
-    """The call that is running: the session that it is made in, its id, and who makes it."""
-
-    session: Session
-    call_id: str | None
-    actor: str | None
-
-
-_running: ContextVar[_Running | None] = ContextVar("running", default=None)
+_caller: ContextVar[tuple[str | None, str | None]] = ContextVar("caller", default=(None, None))
+"""The id of the running call, and who makes it."""
 
 
 class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
@@ -99,53 +90,47 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         """
         super().__init__()
         self._sessions = SessionsOfStates(section.session if section is not None else session)
-        self._section = section or PlanningToolsSection(session=self._session, strategy=strategy)
-        given = tools if isinstance(tools, Toolbox) else Toolbox(tools, session=self._session)
+        current = self._sessions.current
+        self._section = section or PlanningToolsSection(session=current, strategy=strategy)
+        given = tools if isinstance(tools, Toolbox) else Toolbox(tools, session=current)
         own = [tool for tool in self._section.tools() if tool.name not in given.tools]
-        self._boxes = {tool.name: Toolbox(own, session=self._session) for tool in own}
+        self._boxes = {tool.name: Toolbox(own, session=current) for tool in own}
         self._boxes |= dict.fromkeys(given.tools, given)
         self._actor = actor
         self._order = TurnOrder()
         self.tools = [_BoundTool.of(self, box.tools[name]) for name, box in self._boxes.items()]
 
-    def session_of(self, state: Mapping[str, Any] | None = None) -> Session:
-        """The session of an agent's state, for the selectors: ``select_latest(middleware.session_of(state), Plan)``.
+    def session_of(self, state: Mapping[str, Any]) -> Session | None:
+        """The session of an agent's state; None when the host has none for this call.
 
         Args:
             state: What ``invoke`` returned, or ``get_state(config).values``.
 
         Raises:
-            ToolValidationError: There is no session for this call.
             SnapshotError: What the state holds of the session cannot be restored.
         """
-        return self._sessions.of((state or {}).get("planning"), _thread())
-
-    def _session(self) -> Session:
-        running = _running.get()
-        return self.session_of() if running is None else running.session
+        return self._sessions.find(state.get("planning"), _thread())
 
     # Before each request to the model
 
     def before_model(self, state: PlanningState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Bring the session to where the state is, and the state to where the session is."""
-        session, position = self.session_of(state), state.get("planning")
-        place, thread, namespace = _place(runtime)
-        restarts = False
-        if is_new(session, position, place) and (saver := _saver()) is not None:
-            config = {"configurable": {"thread_id": thread, "checkpoint_ns": namespace}}
-            restarts = any(map(_has_position, saver.list(config, limit=10)))
-        return _followed(session, position, place, _turn(runtime), restarts=restarts)
+        session, position, place = self.session_of(state), state.get("planning"), _place(runtime)
+        saver = None if session is None or position is not None or not began(session, place[0]) else _saver()
+        restarts = saver is not None and any(map(_has_position, saver.list(_kept(place), limit=10)))
+        return _followed(session, position, place[0], _turn(runtime), restarts=restarts)
 
     async def abefore_model(self, state: PlanningState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """The same from async code."""
-        session, position = self.session_of(state), state.get("planning")
-        place, thread, namespace = _place(runtime)
-        restarts = False
-        if is_new(session, position, place) and (saver := _saver()) is not None:
-            config = {"configurable": {"thread_id": thread, "checkpoint_ns": namespace}}
-            restarts = any([_has_position(kept) async for kept in saver.alist(config, limit=10)])
+        session, position, place = self.session_of(state), state.get("planning"), _place(runtime)
+        if session is None:
+            return None
+        saver = None if position is not None or not began(session, place[0]) else _saver()
+        restarts = saver is not None and any(
+            [_has_position(kept) async for kept in saver.alist(_kept(place), limit=10)]
+        )
         return await session.off_loop(
-            lambda: _followed(session, position, place, _turn(runtime), restarts=restarts)
+            lambda: _followed(session, position, place[0], _turn(runtime), restarts=restarts)
         )
 
     def wrap_model_call(
@@ -167,12 +152,17 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             return request
         text = f"## {self._section.title}\n\n{self._section.body()}"
         system = request.system_message
-        blocks: list[Any] = [] if system is None else [*system.content_blocks]
-        blocks.append({"type": "text", "text": f"\n\n{text}" if blocks else text})
-        reminder = self._section.reminder(session=self.session_of(request.state))
+        before = "" if system is None else system.content
+        content: Any = (
+            [*system.content_blocks, {"type": "text", "text": text}]
+            if system and not isinstance(before, str)
+            else "\n\n".join(filter(None, [before, text]))
+        )
+        session = self.session_of(request.state)
+        reminder = "" if session is None else self._section.reminder(session=session)
         tail: list[AnyMessage] = [HumanMessage(reminder)] if reminder else []
         return request.override(
-            system_message=SystemMessage(content=blocks), messages=[*request.messages, *tail]
+            system_message=SystemMessage(content=content), messages=[*request.messages, *tail]
         )
 
     def _readable(self, response: ModelResponse[Any]) -> ModelResponse[Any]:
@@ -202,15 +192,10 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         """Carry out the calls of a turn in order, and keep the session's position with each result."""
         if request.tool_call["name"] not in self._boxes:
             return handler(request)
-        running, position = self._begin(request)
-        token = _running.set(running)
-        try:
-            with self._order.turn_of(*self._ordered(request, running, position)):
-                _follow_call(running, position, request.runtime)
-                answer = handler(request)
-                return _answered(answer, position_of(running.session, position))
-        finally:
-            _running.reset(token)
+        session, position = self.session_of(request.state), request.state.get("planning")
+        with self._calling(request, session), self._order.turn_of(*self._ordered(request, session, position)):
+            _follow_call(session, position, request.runtime)
+            return _answered(handler(request), session, position)
 
     async def awrap_tool_call(
         self,
@@ -220,31 +205,34 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         """The same from async code."""
         if request.tool_call["name"] not in self._boxes:
             return await handler(request)
-        running, position = self._begin(request)
-        token = _running.set(running)
-        try:
-            async with self._order.aturn_of(*self._ordered(request, running, position)):
-                await running.session.off_loop(lambda: _follow_call(running, position, request.runtime))
-                answer = await handler(request)
-                return _answered(answer, position_of(running.session, position))
-        finally:
-            _running.reset(token)
+        session, position = self.session_of(request.state), request.state.get("planning")
+        with self._calling(request, session):
+            async with self._order.aturn_of(*self._ordered(request, session, position)):
+                if session is not None:
+                    await session.off_loop(lambda: _follow_call(session, position, request.runtime))
+                return _answered(await handler(request), session, position)
 
-    def _begin(self, request: ToolCallRequest) -> tuple[_Running, Position | None]:
-        session = self.session_of(request.state)
+    @contextmanager
+    def _calling(self, request: ToolCallRequest, session: Session | None) -> Iterator[None]:
+        """Let the tool know of its call."""
         actor = self._actor or request.runtime.config.get("metadata", {}).get("lc_agent_name")
-        return _Running(session, request.tool_call["id"], actor), request.state.get("planning")
+        token = _caller.set((request.tool_call["id"], actor))
+        try:
+            with self._sessions.within(session):
+                yield
+        finally:
+            _caller.reset(token)
 
     def _ordered(
-        self, request: ToolCallRequest, running: _Running, position: Position | None
+        self, request: ToolCallRequest, session: Session | None, position: Position | None
     ) -> tuple[Any, str, list[str]]:
         """The turn of a call, its id in it, and the calls that go before it and are not over."""
         messages = request.state.get("messages", [])
         asked = next((each for each in reversed(messages) if isinstance(each, AIMessage)), AIMessage(""))
         own = str(request.tool_call["id"])
         over = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
-        if position is not None and position["version"] <= running.session.version:
-            over |= {change.call_id for change in running.session.history(after=position["version"])}
+        if session is not None and position is not None and position["version"] <= session.version:
+            over |= {change.call_id for change in session.history(after=position["version"])}
         ids = [str(call["id"]) for call in asked.tool_calls if self._is_ordered(call["name"])]
         earlier = ids[: ids.index(own)] if own in ids else []
         place, thread, _ = _place(request.runtime)
@@ -270,8 +258,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         return _message(call, await acarry_out(self._boxes[name], call, actor))
 
     def _call(self, name: str, arguments: Mapping[str, Any]) -> tuple[Call, str | None]:
-        running = _running.get()
-        call_id, actor = (None, self._actor) if running is None else (running.call_id, running.actor)
+        call_id, actor = _caller.get()
         text = arguments.get(_TEXT) if arguments.keys() <= {_TEXT, _CUT} else None
         return Call(call_id, name, arguments if text is None else text, _CUT in arguments), actor
 
@@ -301,8 +288,13 @@ def _message(call: Call, result: ToolResult) -> ToolMessage | str:
     return ToolMessage(result.message, name=call.name, tool_call_id=call.call_id, status=status)
 
 
-def _answered(answer: ToolMessage | Command[Any], position: dict[str, Any]) -> Command[Any]:
+def _answered(
+    answer: ToolMessage | Command[Any], session: Session | None, before: Position | None
+) -> ToolMessage | Command[Any]:
     """The answer to a call as an update of the state, with the session's position."""
+    if session is None:
+        return answer
+    position = position_of(session, before)
     if isinstance(answer, ToolMessage):
         return Command(update={"messages": [answer], "planning": position})
     return dataclasses.replace(answer, update={**(answer.update or {}), "planning": position})
@@ -322,17 +314,20 @@ def _arguments(text: str, *, is_cut: bool) -> dict[str, Any]:
 
 
 def _followed(
-    session: Session, position: Position | None, place: str, turn: str, *, restarts: bool
+    session: Session | None, position: Position | None, place: str, turn: str, *, restarts: bool
 ) -> dict[str, Any] | None:
     """Bring the session to where the state is; the update that brings the state to where the session is."""
+    if session is None:
+        return None
     follow(session, position, place, turn, calls=False, restarts=restarts)
     current = position_of(session, position)
     is_same = position is not None and identity_of(position) == identity_of(current)
     return None if is_same else {"planning": current}
 
 
-def _follow_call(running: _Running, position: Position | None, runtime: Any) -> None:
-    follow(running.session, position, _place(runtime)[0], _turn(runtime), calls=True)
+def _follow_call(session: Session | None, position: Position | None, runtime: Any) -> None:
+    if session is not None:
+        follow(session, position, _place(runtime)[0], _turn(runtime), calls=True)
 
 
 def _place(runtime: Any) -> tuple[str, str, str]:
@@ -363,67 +358,10 @@ def _saver() -> Any:
     return get_config().get("configurable", {}).get("__pregel_checkpointer")
 
 
+def _kept(place: tuple[str, str, str]) -> dict[str, Any]:
+    """Where the checkpoints of a place are."""
+    return {"configurable": {"thread_id": place[1], "checkpoint_ns": place[2]}}
+
+
 def _has_position(kept: Any) -> bool:
     return kept.checkpoint["channel_values"].get("planning") is not None
-
-
-# And back
-
-
-def tools_from(tools: Iterable[BaseTool]) -> tuple[Tool, ...]:
-    """LangChain's tools as tools of a toolbox, a workflow or the engine.
-
-    A ``ToolException`` and arguments that the tool refuses are what the model reads; any other error is not.
-    Arguments that LangChain injects from an agent's state or store have no counterpart here.
-
-    Args:
-        tools: The tools.
-
-    Raises:
-        TypeError: One is not a LangChain tool.
-        ValueError: A name is not one that providers take.
-    """
-    return tuple(map(_tool_from, tools))
-
-
-def _tool_from(tool: BaseTool) -> Tool:
-    if not isinstance(tool, BaseTool):
-        raise TypeError(f"expected a LangChain tool, got {type(tool).__name__}: decorate it with @tool")
-
-    def request(params: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
-        call_id = context.call_id or str(uuid4())
-        return {"type": "tool_call", "name": tool.name, "args": dict(params), "id": call_id}
-
-    def run(params: Mapping[str, Any], context: ToolContext) -> Any:
-        with _refusals(tool):
-            return _value(tool.invoke(request(params, context)))
-
-    async def arun(params: Mapping[str, Any], context: ToolContext) -> Any:
-        with _refusals(tool):
-            return _value(await tool.ainvoke(request(params, context)))
-
-    schema = tool.tool_call_schema
-    parameters = schema if isinstance(schema, dict) else schema.model_json_schema()
-    is_async = getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None
-    return Tool(tool.name, tool.description, arun if is_async else run, parameters=parameters)
-
-
-@contextmanager
-def _refusals(tool: BaseTool) -> Iterator[None]:
-    try:
-        yield
-    except ToolException as error:
-        raise ToolError(str(error)) from error
-    except ValidationError as error:
-        if error.title != getattr(tool.args_schema, "__name__", None):
-            raise  # of the tool's own work, not of its arguments
-        problems = [Problem(each["msg"], ".".join(map(str, each["loc"]))) for each in error.errors()]
-        raise ToolValidationError(problems) from None
-
-
-def _value(answer: Any) -> Any:
-    if not isinstance(answer, ToolMessage):
-        return answer
-    if answer.status == "error":
-        raise ToolError(answer.text)
-    return answer.content

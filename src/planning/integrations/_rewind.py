@@ -21,6 +21,7 @@ from session import Session, SessionEvent, Snapshot, SnapshotError, VersionError
 __all__ = [
     "FrameworkTurn",
     "began",
+    "calls_made",
     "Position",
     "follow",
     "identity_of",
@@ -105,6 +106,17 @@ def follow(
                     place=place, turn=turn, base=base, version=version, start=start, began=began, actor=actor
                 )
             )
+
+
+def calls_made(session: Session, place: str, turn: str) -> set[str | None]:
+    """The ids of the calls that a turn has made."""
+    last = _last(session, place)
+    if last is None or last.turn != turn:
+        return set()
+    try:
+        return {change.call_id for change in session.history(after=last.version)}
+    except VersionError:  # the session keeps a part of its history alone
+        return set()
 
 
 def _is_current(session: Session, position: Position, place: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NotRequired
 from planning.errors import ToolValidationError
 from planning.integrations._common import Call, acarry_out, carry_out
 from planning.integrations._order import TurnOrder
-from planning.integrations._rewind import Position, began, follow, identity_of, merge, position_of
+from planning.integrations._rewind import Position, began, calls_made, follow, identity_of, merge, position_of
 from planning.integrations._sessions import SessionSource, SessionsOfStates
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.tools import Tool, Toolbox, ToolResult
@@ -137,7 +137,9 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Add the section to the system message, and the reminder behind the conversation."""
-        return self._readable(handler(self._prepared(request)))
+        session, position = self.session_of(request.state), request.state.get("planning")
+        _follow(session, position, request.runtime)  # a run that resumes here was in no node before
+        return self._readable(handler(self._prepared(request, session)))
 
     async def awrap_model_call(
         self,
@@ -145,24 +147,23 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """The same from async code."""
-        return self._readable(await handler(self._prepared(request)))
+        session, position = self.session_of(request.state), request.state.get("planning")
+        if session is not None:
+            await session.off_loop(lambda: _follow(session, position, request.runtime))
+        return self._readable(await handler(self._prepared(request, session)))
 
-    def _prepared(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+    def _prepared(self, request: ModelRequest[Any], session: Session | None) -> ModelRequest[Any]:
         if not self._section.is_enabled():
             return request
         text = f"## {self._section.title}\n\n{self._section.body()}"
-        system = request.system_message
-        before = "" if system is None else system.content
-        content: Any = (
-            [*system.content_blocks, {"type": "text", "text": text}]
-            if system and not isinstance(before, str)
-            else "\n\n".join(filter(None, [before, text]))
-        )
-        session = self.session_of(request.state)
+        system = request.system_message or SystemMessage("")
+        content: Any = "\n\n".join(filter(None, [system.content, text]))
+        if not isinstance(system.content, str):
+            content = [*system.content, {"type": "text", "text": text}]
         reminder = "" if session is None else self._section.reminder(session=session)
         tail: list[AnyMessage] = [HumanMessage(reminder)] if reminder else []
         return request.override(
-            system_message=SystemMessage(content=content), messages=[*request.messages, *tail]
+            system_message=system.model_copy(update={"content": content}), messages=[*request.messages, *tail]
         )
 
     def _readable(self, response: ModelResponse[Any]) -> ModelResponse[Any]:
@@ -193,8 +194,8 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         if request.tool_call["name"] not in self._boxes:
             return handler(request)
         session, position = self.session_of(request.state), request.state.get("planning")
-        with self._calling(request, session), self._order.turn_of(*self._ordered(request, session, position)):
-            _follow_call(session, position, request.runtime)
+        with self._calling(request, session), self._order.turn_of(*self._ordered(request, session)):
+            _follow(session, position, request.runtime, calls=True)
             return _answered(handler(request), session, position)
 
     async def awrap_tool_call(
@@ -207,9 +208,9 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             return await handler(request)
         session, position = self.session_of(request.state), request.state.get("planning")
         with self._calling(request, session):
-            async with self._order.aturn_of(*self._ordered(request, session, position)):
+            async with self._order.aturn_of(*self._ordered(request, session)):
                 if session is not None:
-                    await session.off_loop(lambda: _follow_call(session, position, request.runtime))
+                    await session.off_loop(lambda: _follow(session, position, request.runtime, calls=True))
                 return _answered(await handler(request), session, position)
 
     @contextmanager
@@ -224,15 +225,17 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             _caller.reset(token)
 
     def _ordered(
-        self, request: ToolCallRequest, session: Session | None, position: Position | None
+        self, request: ToolCallRequest, session: Session | None
     ) -> tuple[Any, str, list[str]]:
         """The turn of a call, its id in it, and the calls that go before it and are not over."""
         messages = request.state.get("messages", [])
         asked = next((each for each in reversed(messages) if isinstance(each, AIMessage)), AIMessage(""))
         own = str(request.tool_call["id"])
         over = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
-        if session is not None and position is not None and position["version"] <= session.version:
-            over |= {change.call_id for change in session.history(after=position["version"])}
+        place = _place(request.runtime)[0]
+        turn = _turn(request.runtime)
+        if session is not None:
+            over |= calls_made(session, place, turn)
         ids = [str(call["id"]) for call in asked.tool_calls if self._is_ordered(call["name"])]
         earlier = ids[: ids.index(own)] if own in ids else []
         place, thread, _ = _place(request.runtime)
@@ -325,9 +328,11 @@ def _followed(
     return None if is_same else {"planning": current}
 
 
-def _follow_call(session: Session | None, position: Position | None, runtime: Any) -> None:
+def _follow(
+    session: Session | None, position: Position | None, runtime: Any, *, calls: bool = False
+) -> None:
     if session is not None:
-        follow(session, position, _place(runtime)[0], _turn(runtime), calls=True)
+        follow(session, position, _place(runtime)[0], _turn(runtime) if calls else "", calls=calls)
 
 
 def _place(runtime: Any) -> tuple[str, str, str]:

@@ -151,10 +151,7 @@ def _go_back(
         return restarts
     if not _is_of(position, session):
         if "plan" not in position:
-            raise VersionError(
-                f"the agent's state is of session {position['session_id']}, and the session of this call is "
-                f"{session.session_id}: let each thread keep its session"
-            )
+            raise VersionError(_other(position, session))
         session.rollback(restored(position))
         return True
     version = position["version"]
@@ -173,6 +170,15 @@ def _go_back(
             raise
         session.rollback(restored(position))
     return True
+
+
+def _other(position: Position, session: Session) -> str:
+    if position["session_id"] == str(session.session_id):
+        return f"the agent's state is of another session named {session.session_id}, which began at another time"
+    return (
+        f"the agent's state is of session {position['session_id']}, and the session of this call is "
+        f"{session.session_id}: let each thread keep its session"
+    )
 
 
 # Positions
@@ -201,7 +207,7 @@ def position_of(session: Session, before: Position | None) -> dict[str, Any]:
 
 
 def _is_stored(session: Session) -> bool:
-    return getattr(session, "store", None) is not None
+    return session.store is not None
 
 
 def _position(session: Session) -> dict[str, Any]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,11 +17,13 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.tools import tool as langchain_tool
 from langchain_models import ScriptedModel, mark, said, setup, turn
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
 
-from planning import AddStep, Plan, PlanningToolsSection, Toolbox, plan_text
+from planning import AddStep, Plan, PlanningToolsSection, Toolbox, plan_text, register_plan
 from planning.commands import NewPlanStep
 from planning.integrations.langchain import PlanningMiddleware
 from session import Rewound, RolledBack, Session, VersionError, select_latest
+from session.stores import SqliteStore
 
 A: Any = {"configurable": {"thread_id": "A"}}
 ASKED = {"messages": [HumanMessage("Go")]}
@@ -73,9 +78,29 @@ def reminder_in(request: list[BaseMessage]) -> str:
     return str(request[-1].content) if isinstance(request[-1], HumanMessage) and len(request) > 2 else ""
 
 
+@pytest.fixture
+def stored(tmp_path: Path) -> Iterator[Callable[..., Session]]:
+    """Opens the session of a file as a process does that starts."""
+    with ExitStack() as stack:
+
+        def opened(folder: Path = tmp_path) -> Session:
+            store = SqliteStore(folder / "plans.db")
+            stack.callback(store.close)
+            session = Session(session_id="shop", store=store)
+            register_plan(session)
+            return session
+
+        yield opened
+
+
+@pytest.fixture(params=["memory", "store"])
+def session(request: pytest.FixtureRequest, stored: Callable[..., Session]) -> Session:
+    """A session in memory, and one in a file."""
+    return Session() if request.param == "memory" else stored()
+
+
 @pytest.mark.parametrize("is_async", [False, True])
-def test_at_each_checkpoint_the_plan_is_the_one_of_that_moment(is_async: bool) -> None:
-    session = Session()
+def test_at_each_checkpoint_the_plan_is_the_one_of_that_moment(session: Session, is_async: bool) -> None:
     agent, model = agent_of(session)
     agent.invoke(ASKED, A)
     assert rewinds(session) == 0
@@ -84,7 +109,6 @@ def test_at_each_checkpoint_the_plan_is_the_one_of_that_moment(is_async: bool) -
 
     for checkpoint in [*history, *reversed(history)]:
         model.requests.clear()
-        print(checkpoint.next, len(checkpoint.values.get('messages',())), checkpoint.values.get('planning'))
         if is_async:
             asyncio.run(agent.ainvoke(None, checkpoint.config))
         else:
@@ -95,8 +119,7 @@ def test_at_each_checkpoint_the_plan_is_the_one_of_that_moment(is_async: bool) -
             assert text_of(session) == plan_after(agent.get_state(A).values["messages"])
 
 
-def test_going_on_from_an_old_checkpoint_leaves_both_branches_whole() -> None:
-    session = Session()
+def test_going_on_from_an_old_checkpoint_leaves_both_branches_whole(session: Session) -> None:
     agent, model = agent_of(session)
     agent.invoke(ASKED, A)
     first_head = agent.get_state(A).config
@@ -115,8 +138,7 @@ def test_going_on_from_an_old_checkpoint_leaves_both_branches_whole() -> None:
         assert text_of(session) == expected
 
 
-def test_an_edit_of_the_host_between_two_turns_stays() -> None:
-    session = Session()
+def test_an_edit_of_the_host_between_two_turns_stays(session: Session) -> None:
     agent, model = agent_of(session, script=[turn(setup("Open the shop", "Rent a room")), said()])
     agent.invoke(ASKED, A)
     session.dispatch(AddStep((NewPlanStep("Count the money"),)))
@@ -128,8 +150,7 @@ def test_an_edit_of_the_host_between_two_turns_stays() -> None:
     assert rewinds(session) == 0
 
 
-def test_a_rewind_of_the_host_between_two_turns_stays() -> None:
-    session = Session()
+def test_a_rewind_of_the_host_between_two_turns_stays(session: Session) -> None:
     agent, model = agent_of(session, script=[turn(setup("Open the shop", "Rent a room")), said()])
     agent.invoke(ASKED, A)
     version = session.version
@@ -144,8 +165,7 @@ def test_a_rewind_of_the_host_between_two_turns_stays() -> None:
     assert rewinds(session) == 1
 
 
-def test_the_host_goes_back_behind_its_own_edit() -> None:
-    session = Session()
+def test_the_host_goes_back_behind_its_own_edit(session: Session) -> None:
     agent, model = agent_of(session, script=[turn(setup("Open the shop", "Rent a room")), said()])
     agent.invoke(ASKED, A)
     head = agent.get_state(A).config
@@ -158,8 +178,7 @@ def test_the_host_goes_back_behind_its_own_edit() -> None:
     assert text_of(session) == "Open the shop (active, 0 of 1 done)\nS001 pending: Rent a room"
 
 
-def test_a_fork_of_the_turn_before_its_calls_replaces_them() -> None:
-    session = Session()
+def test_a_fork_of_the_turn_before_its_calls_replaces_them(session: Session) -> None:
     agent, model = agent_of(session, interrupt_after=["tools"])
     agent.invoke(ASKED, A)
     before = next(each for each in agent.get_state_history(A) if each.next == ("tools", "tools"))
@@ -175,8 +194,8 @@ def test_a_fork_of_the_turn_before_its_calls_replaces_them() -> None:
     ]
 
 
-def test_calls_that_were_made_before_another_tool_failed_are_not_made_again() -> None:
-    session, failures = Session(), [RuntimeError("the line is cut")]
+def test_calls_that_were_made_before_another_tool_failed_are_not_made_again(session: Session) -> None:
+    failures = [RuntimeError("the line is cut")]
 
     @langchain_tool
     def phone() -> str:
@@ -302,3 +321,65 @@ def test_a_thread_with_the_stored_session_of_another_is_an_error() -> None:
     assert str(caught.value) == (
         "the agent's state is of session other, and the session of this call is mine: let each thread keep its session"
     )
+
+
+class TestInAStore:
+    """The session is in a file, and the process ends."""
+
+    def test_another_process_goes_on_with_the_plan(self, stored: Callable[..., Session], tmp_path: Path) -> None:
+        with SqliteSaver.from_conn_string(str(tmp_path / "checkpoints.db")) as saver:
+            agent, _ = agent_of(stored(), saver=saver)
+            result = agent.invoke(ASKED, A)
+        assert set(result["planning"]) == {"session_id", "since", "version", "after"}
+        with SqliteSaver.from_conn_string(str(tmp_path / "checkpoints.db")) as saver:
+            session = stored()
+            agent, _ = agent_of(session, [turn(mark("S003"), prefix="d"), said()], saver)
+            agent.invoke(ASKED, A)
+        assert text_of(session).startswith("Open the shop (completed, 3 of 3 done)")
+        assert rewinds(session) == 0
+
+    def test_checkpoints_that_are_lost_leave_the_plan(self, stored: Callable[..., Session]) -> None:
+        agent, _ = agent_of(stored())
+        plan = plan_after(agent.invoke(ASKED, A)["messages"])
+        session = stored()
+        agent, model = agent_of(session, [said()])
+        agent.invoke(ASKED, A)
+        assert reminder_in([*model.requests[0][:2], *model.requests[0][-1:]]) == plan == text_of(session)
+
+    @pytest.mark.parametrize("is_async", [False, True])
+    def test_a_turn_that_was_cut_short_is_finished(self, stored: Callable[..., Session], is_async: bool) -> None:
+        failures = [RuntimeError("the process ends")]
+
+        @langchain_tool
+        def phone() -> str:
+            """Phone the landlord."""
+            if failures:
+                raise failures.pop()
+            return "He agrees."
+
+        saver = InMemorySaver()
+        script = [turn(setup("Open the shop", "Rent a room"), mark("S001"), ("phone", {})), said()]
+        agent, _ = agent_of(stored(), script, saver, tools=[phone])
+        with pytest.raises(RuntimeError, match=r"^the process ends\n"):
+            agent.invoke(ASKED, A)
+        session = stored()
+        agent, _ = agent_of(session, script, saver, tools=[phone])
+        if is_async:
+            asyncio.run(agent.ainvoke(None, A))
+        else:
+            agent.invoke(None, A)
+        assert text_of(session) == "Open the shop (completed, 1 of 1 done)\nS001 done: Rent a room"
+        assert rewinds(session) == 0
+
+    def test_another_store_is_an_error(self, stored: Callable[..., Session], tmp_path: Path) -> None:
+        saver = InMemorySaver()
+        agent, _ = agent_of(stored(), saver=saver)
+        agent.invoke(ASKED, A)
+        (tmp_path / "other").mkdir()
+        session = stored(tmp_path / "other")
+        agent, _ = agent_of(session, [said()], saver)
+        with pytest.raises(VersionError) as caught:
+            agent.invoke(ASKED, A)
+        assert str(caught.value) == (
+            "the agent's state is of another session named shop, which began at another time"
+        )

@@ -10,12 +10,8 @@ import attrs
 
 from planning.errors import Problem
 from planning.tools.binding import Run, bind
-<<<<<<< HEAD
 from planning.tools.context import SessionOfCall, ToolContext
-=======
-from planning.tools.context import ToolContext
 from planning.tools.parameters.forms import strict_schema
->>>>>>> 0d547cb (Integrations: the calls that they share; tool definitions in six formats, open and strict)
 from planning.tools.parameters.model import ParameterModel
 from planning.tools.parameters.signature import read_signature
 from planning.tools.spec import check_name

@@ -49,7 +49,7 @@ def _tool_from(tool: BaseTool) -> Tool:
         with _refusals(tool):
             return _value(await tool.ainvoke(request(params, context)))
 
-    schema = tool.tool_call_schema
+    schema: Any = tool.tool_call_schema
     parameters = schema if isinstance(schema, dict) else schema.model_json_schema()
     is_async = getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None
     return Tool(tool.name, tool.description, arun if is_async else run, parameters=parameters)

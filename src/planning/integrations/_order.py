@@ -1,4 +1,4 @@
-"""Calls of one model turn that a framework runs at the same time, in the order in which the model made them."""
+"""Calls of one turn that a framework runs at the same time, in the order in which the model made them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _GRACE = 2.0
 class TurnOrder:
     """Lets each call of a turn begin when the earlier ones are over.
 
-    An earlier call that never comes, because it waits for a person or was over before a restart, is waited for
-    ``_GRACE`` seconds.
+    An earlier call may never come, because it waits for a person or was over before a restart: that is waited
+    for ``_GRACE`` seconds.
     """
 
     def __init__(self) -> None:

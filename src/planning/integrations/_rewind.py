@@ -1,20 +1,23 @@
 """The plan rewinds with a framework's own state: what that state holds, and what the session keeps.
 
-The framework keeps a *position* in its state: the session's id and version, and for a session in memory also
-what the session held. The session keeps a ``FrameworkTurn`` for each place in the framework, such as a thread,
-that uses it. A position that is older than the place's last turn means that the framework went back, and the
-session is rewound. Changes that others made since are no reason to rewind.
+The framework keeps a *position* in its state: the session's id and version, and for a session in memory
+also what the session held. The session keeps a ``FrameworkTurn`` for each place in the framework, such as a
+thread, that uses it. A position that is older than the place's last turn means that the framework went back,
+and the session is rewound. Changes that others made since are no reason to rewind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from operator import attrgetter
+from typing import Any, get_args
 
 import attrs
 
-from planning.model import STEP_STATUSES, Plan, PlanStep
+from planning.errors import show
+from planning.model import STEP_STATUSES, Plan, PlanStatus, PlanStep
 from planning.suite import register_plan
 from session import Session, SessionEvent, Snapshot, SnapshotError, VersionError, upsert_by
 
@@ -25,7 +28,6 @@ __all__ = [
     "Position",
     "follow",
     "identity_of",
-    "is_new",
     "merge",
     "plan_from",
     "position_of",
@@ -57,7 +59,7 @@ class FrameworkTurn(SessionEvent):
     began: datetime
 
 
-_by_place = upsert_by(lambda turn: turn.place)  # one function: registering it again changes nothing
+_by_place = upsert_by(attrgetter("place"))  # one function: registering it again changes nothing
 
 
 def follow(
@@ -152,6 +154,9 @@ def _go_back(
     if not _is_of(position, session):
         if "plan" not in position:
             raise VersionError(_other(position, session))
+        if last is not None:
+            with suppress(VersionError):  # the ids of calls that are taken back are free again
+                session.rewind(last.start)
         session.rollback(restored(position))
         return True
     version = position["version"]
@@ -174,7 +179,9 @@ def _go_back(
 
 def _other(position: Position, session: Session) -> str:
     if position["session_id"] == str(session.session_id):
-        return f"the agent's state is of another session named {session.session_id}, which began at another time"
+        return (
+            f"the agent's state is of another session named {session.session_id}, which began at another time"
+        )
     return (
         f"the agent's state is of session {position['session_id']}, and the session of this call is "
         f"{session.session_id}: let each thread keep its session"
@@ -248,7 +255,7 @@ def restored(position: Position) -> Snapshot:
         SnapshotError: It cannot be read.
     """
     text = position.get("slices")
-    slices: dict[type, Sequence[Any]] = dict(Snapshot.from_json(text).slices) if text else {}
+    slices: dict[type, tuple[Any, ...]] = dict(Snapshot.from_json(text).slices) if text else {}
     plan = plan_from(position)
     return Snapshot({**slices, Plan: () if plan is None else (plan,)}, position["session_id"])
 
@@ -264,19 +271,20 @@ def plan_from(position: Position) -> Plan | None:
         return None
     try:
         objective, status, rows = written
-        steps = tuple(PlanStep(*row[:4], tuple(row[4])) for row in rows)
+        steps = tuple(
+            PlanStep(name, title, more, state, tuple(notes)) for name, title, more, state, notes in rows
+        )
         plan = Plan(objective, status, steps)
-        unknown = {status} - {"active", "completed", "abandoned"} or {
-            step.status for step in steps
-        } - _STATUSES
-        if unknown:
-            raise ValueError(f"unknown status {min(unknown)!r}")
         Plan.check_slice((plan,))
-    except (ValueError, TypeError, AttributeError, IndexError) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise SnapshotError(f"the plan in the agent's state cannot be read: {error}") from error
+    unknown = {status} - _PLAN_STATUSES or {step.status for step in steps} - _STATUSES
+    if unknown:
+        raise SnapshotError(f"the plan in the agent's state has an unknown status: {show(min(unknown))}")
     return plan
 
 
+_PLAN_STATUSES = frozenset(get_args(PlanStatus))
 _STATUSES = frozenset(STEP_STATUSES)
 
 

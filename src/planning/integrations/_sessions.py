@@ -11,12 +11,43 @@ from threading import Lock
 from typing import Any
 
 from planning.integrations._rewind import Position, restored
+from planning.prompt import PlanningToolsSection
+from planning.tools import Toolbox
+from planning.tools.errors import ContextInvalid
 from session import Session
 
-__all__ = ["SessionSource", "SessionsOfStates"]
+__all__ = ["SessionSource", "SessionsOfStates", "source_of"]
 
 SessionSource = Session | Callable[..., Session | None]
 _MOST = 1_000
+
+
+def source_of(
+    session: SessionSource | None, section: PlanningToolsSection | None, tools: object
+) -> SessionSource | None:
+    """Where the sessions come from: the one that was given, or that of the section or of the toolbox.
+
+    Raises:
+        TypeError: A session and a section were given.
+    """
+    if session is not None and section is not None:
+        raise TypeError("give a session or a section, not both: the section has its session")
+    if session is not None:
+        return session
+    owner = section if section is not None else tools
+    if not isinstance(owner, (PlanningToolsSection, Toolbox)):
+        return None
+
+    def find() -> Session | None:
+        try:
+            return owner.session
+        except ContextInvalid:
+            return None
+
+    try:
+        return None if owner.session is None else find
+    except ContextInvalid:  # outside of any call
+        return find
 
 
 class SessionsOfStates:

@@ -12,7 +12,7 @@ from planning.errors import ToolValidationError
 from planning.integrations._common import Call, acarry_out, carry_out
 from planning.integrations._order import TurnOrder
 from planning.integrations._rewind import Position, began, calls_made, follow, identity_of, merge, position_of
-from planning.integrations._sessions import SessionSource, SessionsOfStates
+from planning.integrations._sessions import SessionsOfStates, SessionSource, source_of
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.tools import Tool, Toolbox, ToolResult
 from planning.tools.declare import Declaration
@@ -57,9 +57,9 @@ _caller: ContextVar[tuple[str | None, str | None]] = ContextVar("caller", defaul
 class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
     """Gives an agent of ``create_agent`` a plan that rewinds with its checkpoints.
 
-    The planning section is added to the system message, and the reminder is the last message of each request;
-    the reminder is not kept in the state. Calls of one turn are carried out in order. Put this middleware first
-    in the list, so that it knows of each call before other middleware holds it back.
+    The planning section is added to the system message, and the reminder is the last message of each
+    request; the reminder is not kept in the state. Calls of one turn are carried out in order. Put this
+    middleware first in the list, so that it knows of each call before other middleware holds it back.
     """
 
     state_schema = PlanningState
@@ -77,8 +77,8 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
 
         Args:
             session: The session, or a function without arguments that returns the session of the running
-                thread, as ``langgraph.config.get_config()`` names it. Omitted, each thread has a session of its
-                own in memory, which is restored from the thread's state.
+                thread, as ``langgraph.config.get_config()`` names it. Omitted, each thread has a session of
+                its own in memory, which is restored from the thread's state.
             tools: Further tools, or a toolbox that has them.
             section: The section, instead of ``session`` and ``strategy``.
             strategy: The mindset of the section's copy.
@@ -89,7 +89,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             ValueError: Two tools have the same name.
         """
         super().__init__()
-        self._sessions = SessionsOfStates(section.session if section is not None else session)
+        self._sessions = SessionsOfStates(source_of(session, section, tools))
         current = self._sessions.current
         self._section = section or PlanningToolsSection(session=current, strategy=strategy)
         given = tools if isinstance(tools, Toolbox) else Toolbox(tools, session=current)
@@ -137,7 +137,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Add the section to the system message, and the reminder behind the conversation."""
-        session, position = self.session_of(request.state), request.state.get("planning")
+        session, position = self.session_of(request.state), _position(request.state)
         _follow(session, position, request.runtime)  # a run that resumes here was in no node before
         return self._readable(handler(self._prepared(request, session)))
 
@@ -147,7 +147,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """The same from async code."""
-        session, position = self.session_of(request.state), request.state.get("planning")
+        session, position = self.session_of(request.state), _position(request.state)
         if session is not None:
             await session.off_loop(lambda: _follow(session, position, request.runtime))
         return self._readable(await handler(self._prepared(request, session)))
@@ -157,8 +157,10 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             return request
         text = f"## {self._section.title}\n\n{self._section.body()}"
         system = request.system_message or SystemMessage("")
-        content: Any = "\n\n".join(filter(None, [system.content, text]))
-        if not isinstance(system.content, str):
+        content: Any
+        if isinstance(system.content, str):
+            content = "\n\n".join(filter(None, [system.content, text]))
+        else:
             content = [*system.content, {"type": "text", "text": text}]
         reminder = "" if session is None else self._section.reminder(session=session)
         tail: list[AnyMessage] = [HumanMessage(reminder)] if reminder else []
@@ -193,7 +195,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         """Carry out the calls of a turn in order, and keep the session's position with each result."""
         if request.tool_call["name"] not in self._boxes:
             return handler(request)
-        session, position = self.session_of(request.state), request.state.get("planning")
+        session, position = self.session_of(request.state), _position(request.state)
         with self._calling(request, session), self._order.turn_of(*self._ordered(request, session)):
             _follow(session, position, request.runtime, calls=True)
             return _answered(handler(request), session, position)
@@ -206,7 +208,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         """The same from async code."""
         if request.tool_call["name"] not in self._boxes:
             return await handler(request)
-        session, position = self.session_of(request.state), request.state.get("planning")
+        session, position = self.session_of(request.state), _position(request.state)
         with self._calling(request, session):
             async with self._order.aturn_of(*self._ordered(request, session)):
                 if session is not None:
@@ -224,14 +226,14 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         finally:
             _caller.reset(token)
 
-    def _ordered(
-        self, request: ToolCallRequest, session: Session | None
-    ) -> tuple[Any, str, list[str]]:
+    def _ordered(self, request: ToolCallRequest, session: Session | None) -> tuple[Any, str, list[str]]:
         """The turn of a call, its id in it, and the calls that go before it and are not over."""
         messages = request.state.get("messages", [])
         asked = next((each for each in reversed(messages) if isinstance(each, AIMessage)), AIMessage(""))
         own = str(request.tool_call["id"])
-        over = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
+        over: set[str | None] = {
+            message.tool_call_id for message in messages if isinstance(message, ToolMessage)
+        }
         place = _place(request.runtime)[0]
         turn = _turn(request.runtime)
         if session is not None:
@@ -267,7 +269,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
 
 
 class _BoundTool(BaseTool):
-    """A tool of a toolbox as LangChain calls it. The toolbox checks the arguments, and no schema before it."""
+    """A tool of a toolbox as LangChain calls it. The toolbox alone checks the arguments."""
 
     middleware: Any
 
@@ -328,9 +330,7 @@ def _followed(
     return None if is_same else {"planning": current}
 
 
-def _follow(
-    session: Session | None, position: Position | None, runtime: Any, *, calls: bool = False
-) -> None:
+def _follow(session: Session | None, position: Position | None, runtime: Any, *, calls: bool = False) -> None:
     if session is not None:
         follow(session, position, _place(runtime)[0], _turn(runtime) if calls else "", calls=calls)
 
@@ -343,6 +343,11 @@ def _place(runtime: Any) -> tuple[str, str, str]:
     namespace = info.checkpoint_ns.rpartition("|")[0]
     thread = info.thread_id or ""
     return f"langchain:{thread}:{namespace}", thread, namespace
+
+
+def _position(state: Any) -> Position | None:
+    found: Position | None = state.get("planning")
+    return found
 
 
 def _thread() -> str:

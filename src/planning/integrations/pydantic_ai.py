@@ -12,7 +12,7 @@ from typing import Any
 from planning.errors import ToolValidationError
 from planning.integrations._common import Call, acarry_out
 from planning.integrations._rewind import Position, began, follow, plan_from, position_of
-from planning.integrations._sessions import SessionSource, SessionsOfStates
+from planning.integrations._sessions import SessionsOfStates, SessionSource, source_of
 from planning.model import Plan
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.tools import Tool, Toolbox
@@ -50,9 +50,10 @@ _TEXT = "__text__"  # the arguments of a call that are not a JSON object
 class Planning(AbstractCapability[Any]):
     """Gives an agent a plan: ``Agent(..., capabilities=[Planning()])``.
 
-    The section is a static instruction, and the reminder comes last in each request, behind a cache point; it is
-    not kept in the message history. The result of each call keeps the session's position as metadata, which the
-    model does not see, so that a run with an earlier message history goes on with the plan of that moment.
+    The section is a static instruction, and the reminder comes last in each request, behind a cache point; it
+    is not kept in the message history. The result of each call keeps the session's position as metadata,
+    which the model does not see, so that a run with an earlier message history goes on with the plan of that
+    moment.
     """
 
     def __init__(
@@ -68,9 +69,9 @@ class Planning(AbstractCapability[Any]):
         """Prepare the tools; one capability serves any number of runs and sessions.
 
         Args:
-            session: The session, or a function that returns the session of a call. It takes the ``RunContext``,
-                whose ``deps`` may hold the session, or nothing. Omitted, each conversation has a session of its
-                own in memory, which is restored from the message history.
+            session: The session, or a function that returns the session of a call. It takes the
+                ``RunContext``, whose ``deps`` may hold the session, or nothing. Omitted, each conversation
+                has a session of its own in memory, which is restored from the message history.
             tools: Further tools, or a toolbox that has them.
             section: The section, instead of ``session`` and ``strategy``.
             strategy: The mindset of the section's copy.
@@ -82,8 +83,7 @@ class Planning(AbstractCapability[Any]):
             ValueError: Two tools have the same name.
         """
         self.id = id
-        source = section.session if section is not None else session
-        self._sessions = SessionsOfStates(source)
+        self._sessions = SessionsOfStates(source_of(session, section, tools))
         self._own: Session | None = None  # of the run, when it comes from the message history
         self._section = section or PlanningToolsSection(session=self._sessions.current, strategy=strategy)
         given = tools if isinstance(tools, Toolbox) else Toolbox(tools, session=self._sessions.current)
@@ -255,7 +255,8 @@ def _position_in(messages: Sequence[ModelMessage]) -> Position | None:
         kept = [part.metadata for part in parts if isinstance(part, ToolReturnPart)]
         found = [each[_KEY] for each in kept if isinstance(each, dict) and isinstance(each.get(_KEY), dict)]
         if found:
-            return max(found, key=lambda position: position["version"])
+            last: Position = max(found, key=lambda position: position["version"])
+            return last
     return None
 
 

@@ -33,7 +33,10 @@ def said(text: str = "Done.") -> AIMessage:
 
 def setup(objective: str, *titles: str) -> Call:
     """A call that sets a plan up."""
-    return "planning_setup_plan", {"objective": objective, "initial_steps": [{"title": each} for each in titles]}
+    return "planning_setup_plan", {
+        "objective": objective,
+        "initial_steps": [{"title": each} for each in titles],
+    }
 
 
 def mark(step_id: str, status: str = "done") -> Call:

@@ -14,15 +14,16 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware, InterruptOnConfig
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool as langchain_tool
+from langchain_models import ScriptedModel, mark, said, setup, turn
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
-from langchain_models import ScriptedModel, mark, said, setup, turn
-from planning import Plan, PlanningStrategy, PlanningToolsSection, SetupPlan, Toolbox, plan_text
+
+from planning import Plan, PlanningStrategy, PlanningToolsSection, Toolbox, plan_text
 from planning.integrations.langchain import PlanningMiddleware, PlanningState, tools_from
 from planning.tools import ToolContext, tool
-from session import Session, SessionEvent, ToolFailed, ToolInvoked, VersionError, select_all, select_latest
+from session import Session, ToolFailed, ToolInvoked, select_all, select_latest
 
 SHOP = setup("Open the shop", "Rent a room", "Buy shelves")
 ASKED = {"messages": [HumanMessage("Go")]}
@@ -88,7 +89,10 @@ def test_the_section_is_system_text_and_the_reminder_is_the_last_message(run: Wa
     assert first[0].content == f"You run a shop.\n\n## Planning\n\n{section.body()}"
     assert [type(each).__name__ for each in first] == ["SystemMessage", "HumanMessage"]
     assert second[0].content == first[0].content
-    assert second[-1].content == "Open the shop (active, 0 of 2 done)\nS001 pending: Rent a room\nS002 pending: Buy shelves"
+    assert (
+        second[-1].content
+        == "Open the shop (active, 0 of 2 done)\nS001 pending: Rent a room\nS002 pending: Buy shelves"
+    )
     assert [type(each).__name__ for each in result["messages"]] == [
         "HumanMessage",
         "AIMessage",
@@ -145,7 +149,11 @@ def test_a_refusal_is_our_text_and_the_model_repairs_it(run: Ways) -> None:
 
     assert answers(result["messages"]) == [
         ("a1", "success", "Plan set: S001 to S002. Next: S001 Rent a room"),
-        ("b1", "error", "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002"),
+        (
+            "b1",
+            "error",
+            "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002",
+        ),
         ("c1", "success", "S001 done. Next: S002 Buy shelves"),
     ]
     assert [each.call_id for each in select_all(session, ToolFailed)] == ["b1"]
@@ -153,14 +161,18 @@ def test_a_refusal_is_our_text_and_the_model_repairs_it(run: Ways) -> None:
 
 def test_an_unknown_tool_and_wrong_arguments_do_not_end_the_run(run: Ways) -> None:
     session = Session()
-    calls = (("planning_setup", {}), ("planning_setup_plan", {"goal": 1}), SHOP)
+    calls: Any = (("planning_setup", {}), ("planning_setup_plan", {"goal": 1}), SHOP)
     agent, _ = agent_of([turn(*calls), said()], session)
 
     result = run(agent, ASKED, thread("A"))
 
     unknown, wrong, right = answers(result["messages"])
     assert unknown[:2] == ("c1", "error")
-    assert wrong == ("c2", "error", Toolbox(PlanningToolsSection(session=Session()).tools()).call(*calls[1]).message)
+    assert wrong == (
+        "c2",
+        "error",
+        Toolbox(PlanningToolsSection(session=Session()).tools()).call(*calls[1]).message,
+    )
     assert right == ("c3", "success", "Plan set: S001 to S002. Next: S001 Rent a room")
 
 
@@ -177,21 +189,28 @@ def test_an_unknown_tool_and_wrong_arguments_do_not_end_the_run(run: Ways) -> No
             '{"objective": "Open',
             "tool_calls",
             "error",
-            "Refused, nothing changed. arguments are not JSON at line 1, column 15: Unterminated string starting at; "
-            "send one JSON object",
+            "Refused, nothing changed. arguments are not JSON at line 1, column 15: "
+            "Unterminated string starting at; send one JSON object",
         ),
         (
             '{"objective": "Open the shop"',
             "length",
             "error",
-            "planning_setup_plan was not called: your reply was cut off before the call was complete. Send it again.",
+            "planning_setup_plan was not called: your reply was cut off before the call was complete. "
+            "Send it again.",
         ),
     ],
 )
 def test_arguments_that_langchain_cannot_read_are_repaired_or_refused(
     run: Ways, text: str, reason: str, status: str, message: str
 ) -> None:
-    call = {"name": "planning_setup_plan", "args": text, "id": "c1", "error": None, "type": "invalid_tool_call"}
+    call = {
+        "name": "planning_setup_plan",
+        "args": text,
+        "id": "c1",
+        "error": None,
+        "type": "invalid_tool_call",
+    }
     other = {"name": "elsewhere", "args": "{", "id": "c2", "error": None, "type": "invalid_tool_call"}
     broken = AIMessage("", invalid_tool_calls=[call, other], response_metadata={"finish_reason": reason})
     agent, _ = agent_of([broken, said()], Session())
@@ -208,12 +227,22 @@ def test_one_agent_keeps_a_plan_for_each_thread(run: Ways) -> None:
     def of_thread() -> Session:
         return sessions[get_config()["configurable"]["thread_id"]]
 
-    script = [turn(SHOP), said(), turn(setup("Close the shop", "Sell shelves")), said(), turn(mark("S001")), said()]
+    script = [
+        turn(SHOP),
+        said(),
+        turn(setup("Close the shop", "Sell shelves")),
+        said(),
+        turn(mark("S001")),
+        said(),
+    ]
     agent, _ = agent_of(script, of_thread)
     for name in ("A", "B", "A"):
         run(agent, ASKED, thread(name))
 
-    assert text_of(sessions["A"]) == "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 pending: Buy shelves"
+    assert (
+        text_of(sessions["A"])
+        == "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 pending: Buy shelves"
+    )
     assert text_of(sessions["B"]) == "Close the shop (active, 0 of 1 done)\nS001 pending: Sell shelves"
 
 
@@ -240,8 +269,10 @@ def test_two_users_at_once_keep_two_plans() -> None:
 def test_without_a_session_for_the_call_the_model_reads_so(run: Ways) -> None:
     agent, model = agent_of([turn(SHOP), said()], lambda: None)
     result = run(agent, ASKED, thread("A"))
-    assert answers(result["messages"]) == [("c1", "error", "no session for this call")]
-    assert model.requests[1][-1].content == "no session for this call"
+    assert answers(result["messages"]) == [
+        ("c1", "error", "planning_setup_plan was not called: no session for this call")
+    ]
+    assert model.requests[1][-1].content == "planning_setup_plan was not called: no session for this call"
 
 
 def test_custom_tools_come_through_the_same_entry(run: Ways) -> None:
@@ -253,12 +284,15 @@ def test_custom_tools_come_through_the_same_entry(run: Ways) -> None:
         seen.append((context.session, context.call_id))
         return len(word)
 
-    session = Session()
-    for tools in ([count], Toolbox([count], session=session)):
-        agent, _ = agent_of([turn(("count", {"word": "shop"}), SHOP), said()], session, planning={"tools": tools})
+    first, second = Session(), Session()
+    given: list[tuple[Session, Any]] = [(first, [count]), (second, Toolbox([count], session=second))]
+    for session, tools in given:
+        agent, _ = agent_of(
+            [turn(("count", {"word": "shop"}), SHOP), said()], session, planning={"tools": tools}
+        )
         result = run(agent, ASKED, thread("A"))
         assert answers(result["messages"])[0] == ("c1", "success", "4")
-    assert seen == [(session, "c1")] * 2
+    assert seen == [(first, "c1"), (second, "c1")]
 
 
 def test_an_agent_in_a_graph_of_its_own_keeps_its_plan(run: Ways) -> None:
@@ -268,16 +302,22 @@ def test_an_agent_in_a_graph_of_its_own_keeps_its_plan(run: Ways) -> None:
     builder = StateGraph(PlanningState)
     builder.add_node("agent", agent)
     builder.add_edge(START, "agent")
-    graph = builder.compile(checkpointer=InMemorySaver())
+    graph: Any = builder.compile(checkpointer=InMemorySaver())
 
     run(graph, ASKED, thread("A"))
     after_first = graph.get_state(thread("A")).config
     run(graph, ASKED, thread("A"))
-    assert text_of(session) == "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 pending: Buy shelves"
+    assert (
+        text_of(session)
+        == "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 pending: Buy shelves"
+    )
 
     model.script = [turn(mark("S002")), said()]
     graph.invoke(ASKED, after_first)
-    assert text_of(session) == "Open the shop (active, 1 of 2 done)\nS001 pending: Rent a room\nS002 done: Buy shelves"
+    assert (
+        text_of(session)
+        == "Open the shop (active, 1 of 2 done)\nS001 pending: Rent a room\nS002 done: Buy shelves"
+    )
 
 
 class TestHumanInTheLoop:
@@ -285,13 +325,15 @@ class TestHumanInTheLoop:
 
     @pytest.mark.parametrize("mode", ["batched", "per_call"])
     @pytest.mark.parametrize("is_first", [True, False])
-    def test_a_planning_call_waits_for_a_person_and_the_others_are_kept(self, mode: Any, is_first: bool) -> None:
+    def test_a_planning_call_waits_for_a_person_and_the_others_are_kept(
+        self, mode: Any, is_first: bool
+    ) -> None:
         session = Session()
         gate = HumanInTheLoopMiddleware({"planning_clear_plan": True}, interrupt_mode=mode)
         planning = PlanningMiddleware(session)
         model = ScriptedModel(script=[turn(SHOP, ("planning_clear_plan", {})), said()])
         middleware: list[Any] = [planning, gate] if is_first else [gate, planning]
-        agent = create_agent(model, middleware=middleware, checkpointer=InMemorySaver())
+        agent: Any = create_agent(model, middleware=middleware, checkpointer=InMemorySaver())
 
         asked = agent.invoke(ASKED, thread("A"), version="v2")
         if mode == "per_call":

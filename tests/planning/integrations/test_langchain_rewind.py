@@ -47,7 +47,9 @@ def play(messages: list[BaseMessage]) -> AIMessage:
     return RUN[sum(isinstance(each, AIMessage) for each in messages)].model_copy()
 
 
-def agent_of(session: Any, script: Any = play, saver: Any = None, **options: Any) -> tuple[Any, ScriptedModel]:
+def agent_of(
+    session: Any, script: Any = play, saver: Any = None, **options: Any
+) -> tuple[Any, ScriptedModel]:
     model = ScriptedModel(script=script)
     saver = InMemorySaver() if saver is None else saver
     return create_agent(model, middleware=[PlanningMiddleware(session)], checkpointer=saver, **options), model
@@ -71,7 +73,9 @@ def plan_after(messages: list[Any]) -> str:
 
 
 def rewinds(session: Session) -> int:
-    return sum(isinstance(each, (Rewound, RolledBack)) for change in session.history() for each in change.events)
+    return sum(
+        isinstance(each, (Rewound, RolledBack)) for change in session.history() for each in change.events
+    )
 
 
 def reminder_in(request: list[BaseMessage]) -> str:
@@ -124,12 +128,16 @@ def test_going_on_from_an_old_checkpoint_leaves_both_branches_whole(session: Ses
     agent.invoke(ASKED, A)
     first_head = agent.get_state(A).config
     plan = text_of(session)
-    first_turn = next(each for each in agent.get_state_history(A) if len(each.values.get("messages", ())) == 4)
+    first_turn = next(
+        each for each in agent.get_state_history(A) if len(each.values.get("messages", ())) == 4
+    )
 
     model.script = [turn(mark("S002"), mark("S001"), prefix="x"), said()]
     agent.invoke({"messages": [HumanMessage("Otherwise")]}, first_turn.config)
     second_head, other_plan = agent.get_state(A).config, text_of(session)
-    assert other_plan == "Open the shop (completed, 2 of 2 done)\nS001 done: Rent a room\nS002 done: Buy shelves"
+    assert (
+        other_plan == "Open the shop (completed, 2 of 2 done)\nS001 done: Rent a room\nS002 done: Buy shelves"
+    )
 
     for head, expected in [(first_head, plan), (second_head, other_plan), (first_head, plan)]:
         model.script = [turn(("planning_read_plan", {}), prefix="y"), said()]
@@ -146,7 +154,10 @@ def test_an_edit_of_the_host_between_two_turns_stays(session: Session) -> None:
     model.script = [turn(mark("S002"), prefix="d"), said()]
     agent.invoke(ASKED, A)
 
-    assert text_of(session) == "Open the shop (active, 1 of 2 done)\nS001 pending: Rent a room\nS002 done: Count the money"
+    assert (
+        text_of(session)
+        == "Open the shop (active, 1 of 2 done)\nS001 pending: Rent a room\nS002 done: Count the money"
+    )
     assert rewinds(session) == 0
 
 
@@ -179,7 +190,7 @@ def test_the_host_goes_back_behind_its_own_edit(session: Session) -> None:
 
 
 def test_a_fork_of_the_turn_before_its_calls_replaces_them(session: Session) -> None:
-    agent, model = agent_of(session, interrupt_after=["tools"])
+    agent, _ = agent_of(session, interrupt_after=["tools"])
     agent.invoke(ASKED, A)
     before = next(each for each in agent.get_state_history(A) if each.next == ("tools", "tools"))
     message = before.values["messages"][-1]
@@ -236,7 +247,9 @@ class TestWithoutASession:
         again, model = agent_of(None, script, saver)
         result = again.invoke(ASKED, A)
         assert [each.content for each in result["messages"][-4:-1:2]] == [plan, "S003 done. Plan completed."]
-        assert again.invoke(ASKED, {"configurable": {"thread_id": "B"}}) if model.script.append(said()) else True
+        assert (
+            again.invoke(ASKED, {"configurable": {"thread_id": "B"}}) if model.script.append(said()) else True
+        )
 
     def test_each_checkpoint_has_its_plan_in_another_process(self) -> None:
         saver = InMemorySaver()
@@ -250,7 +263,7 @@ class TestWithoutASession:
 
     def test_an_agent_without_checkpoints_keeps_its_plan_for_the_run(self) -> None:
         model = ScriptedModel(script=play)
-        agent = create_agent(model, middleware=[PlanningMiddleware()])
+        agent: Any = create_agent(model, middleware=[PlanningMiddleware()])
         result = agent.invoke(ASKED)
         assert reminder_in(model.requests[-1]) == plan_after(result["messages"])
         assert [each.content for each in result["messages"] if isinstance(each, ToolMessage)][-1] == (
@@ -269,7 +282,8 @@ class TestInMemory:
         again, _ = agent_of(second, [turn(mark("S003"), prefix="d"), said()], saver)
         again.invoke(ASKED, A)
         assert text_of(second) == (
-            "Open the shop (completed, 3 of 3 done)\nS001 done: Rent a room\nS002 done: Buy shelves\nS003 done: Paint it"
+            "Open the shop (completed, 3 of 3 done)\nS001 done: Rent a room\n"
+            "S002 done: Buy shelves\nS003 done: Paint it"
         )
 
     def test_a_call_that_waited_resumes_beside_those_that_were_made(self) -> None:
@@ -304,7 +318,10 @@ class TestInMemory:
 def test_a_state_of_a_version_that_the_session_never_had_is_an_error() -> None:
     session = Session()
     agent, _ = agent_of(session, [said()])
-    identity = {"session_id": str(session.session_id), "since": session.created_at.isoformat()}
+    identity: dict[str, Any] = {
+        "session_id": str(session.session_id),
+        "since": session.created_at.isoformat(),
+    }
     with pytest.raises(VersionError) as caught:
         agent.invoke({**ASKED, "planning": {**identity, "version": 7, "plan": None}}, A)
     assert str(caught.value) == (
@@ -319,14 +336,17 @@ def test_a_thread_with_the_stored_session_of_another_is_an_error() -> None:
     with pytest.raises(VersionError) as caught:
         agent.invoke({**ASKED, "planning": {"session_id": "other", "since": "", "version": 0}}, A)
     assert str(caught.value) == (
-        "the agent's state is of session other, and the session of this call is mine: let each thread keep its session"
+        "the agent's state is of session other, and the session of this call is mine: "
+        "let each thread keep its session"
     )
 
 
 class TestInAStore:
     """The session is in a file, and the process ends."""
 
-    def test_another_process_goes_on_with_the_plan(self, stored: Callable[..., Session], tmp_path: Path) -> None:
+    def test_another_process_goes_on_with_the_plan(
+        self, stored: Callable[..., Session], tmp_path: Path
+    ) -> None:
         with SqliteSaver.from_conn_string(str(tmp_path / "checkpoints.db")) as saver:
             agent, _ = agent_of(stored(), saver=saver)
             result = agent.invoke(ASKED, A)
@@ -347,7 +367,9 @@ class TestInAStore:
         assert reminder_in([*model.requests[0][:2], *model.requests[0][-1:]]) == plan == text_of(session)
 
     @pytest.mark.parametrize("is_async", [False, True])
-    def test_a_turn_that_was_cut_short_is_finished(self, stored: Callable[..., Session], is_async: bool) -> None:
+    def test_a_turn_that_was_cut_short_is_finished(
+        self, stored: Callable[..., Session], is_async: bool
+    ) -> None:
         failures = [RuntimeError("the process ends")]
 
         @langchain_tool

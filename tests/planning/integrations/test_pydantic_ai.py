@@ -17,7 +17,6 @@ from pydantic_ai.messages import (
     CachePoint,
     ModelMessage,
     ModelMessagesTypeAdapter,
-    ModelRequest,
     ModelResponse,
     TextPart,
     ToolCallPart,
@@ -75,12 +74,16 @@ def agent_of(planning: Planning, *turns: Turn, **options: Any) -> tuple[Agent[An
 def run_sync(agent: Agent[Any, str], prompt: str = "Go", **options: Any) -> list[ModelMessage]:
     with asyncio.Runner() as runner:  # run_sync leaves the loop open that it makes
         asyncio.set_event_loop(runner.get_loop())
-        return agent.run_sync(prompt, **options).all_messages()
+        result: Any = agent.run_sync(prompt, **options)
+        messages: list[ModelMessage] = result.all_messages()
+        return messages
 
 
 def run_async(agent: Agent[Any, str], prompt: str = "Go", **options: Any) -> list[ModelMessage]:
     async def main() -> list[ModelMessage]:
-        return (await agent.run(prompt, **options)).all_messages()
+        result: Any = await agent.run(prompt, **options)
+        messages: list[ModelMessage] = result.all_messages()
+        return messages
 
     return asyncio.run(main())
 
@@ -121,7 +124,9 @@ def text_of(session: Any) -> str:
 
 
 def rewinds(session: Session) -> int:
-    return sum(isinstance(each, (Rewound, RolledBack)) for change in session.history() for each in change.events)
+    return sum(
+        isinstance(each, (Rewound, RolledBack)) for change in session.history() for each in change.events
+    )
 
 
 def test_the_section_is_a_static_instruction_and_the_reminder_is_behind_a_cache_point(run: Way) -> None:
@@ -162,7 +167,9 @@ def test_calls_of_one_turn_are_all_answered_in_order(run: Way) -> None:
     session = Session()
     steps = [{"title": f"Step {number}"} for number in range(1, 13)]
     setup = ("planning_setup_plan", {"objective": "Many", "initial_steps": steps})
-    agent, _ = agent_of(Planning(session), [setup, *(mark(f"S{n:03}") for n in range(1, 12))], "x", name="clerk")
+    agent, _ = agent_of(
+        Planning(session), [setup, *(mark(f"S{n:03}") for n in range(1, 12))], "x", name="clerk"
+    )
 
     messages = run(agent)
 
@@ -195,14 +202,16 @@ def test_refusals_are_our_text_and_use_up_no_retries(run: Way) -> None:
         (
             '{"step_id": "S001", "sta',
             "failed",
-            "Refused, nothing changed. arguments are not JSON at line 1, column 21: Unterminated string starting at; "
-            "send one JSON object",
+            "Refused, nothing changed. arguments are not JSON at line 1, column 21: "
+            "Unterminated string starting at; send one JSON object",
         ),
         ("[1]", "failed", "Refused, nothing changed. arguments must be a JSON object, got an array"),
         ({"step": 1}, "failed", None),
     ],
 )
-def test_arguments_are_checked_by_the_toolbox_alone(run: Way, arguments: Any, outcome: str, message: str | None) -> None:
+def test_arguments_are_checked_by_the_toolbox_alone(
+    run: Way, arguments: Any, outcome: str, message: str | None
+) -> None:
     agent, _ = agent_of(Planning(Session()), [SHOP, ("planning_mark_step", arguments)], "Done.", retries=0)
     expected = message
     if message is None:
@@ -261,7 +270,9 @@ def test_a_function_without_arguments_gives_the_session_of_the_call(run: Way) ->
 
 def test_without_a_session_for_the_call_the_model_reads_so(run: Way) -> None:
     agent, script = agent_of(Planning(lambda: None), [SHOP], "Done.")
-    assert answers(run(agent)) == [("c1.1", "failed", "no session for this call")]
+    assert answers(run(agent)) == [
+        ("c1.1", "failed", "planning_setup_plan was not called: no session for this call")
+    ]
     assert len(script.requests[1][-1].parts) == 1
 
 
@@ -274,11 +285,12 @@ def test_custom_tools_come_through_the_same_entry(run: Way) -> None:
         seen.append((context.session, context.call_id))
         return len(word)
 
-    session = Session()
-    for tools in ([count], Toolbox([count], session=session)):
+    first, second = Session(), Session()
+    given: list[tuple[Session, Any]] = [(first, [count]), (second, Toolbox([count], session=second))]
+    for session, tools in given:
         agent, _ = agent_of(Planning(session, tools=tools), [("count", {"word": "shop"}), SHOP], "Done.")
         assert answers(run(agent))[0] == ("c1.1", "success", "4")
-    assert seen == [(session, "c1.1")] * 2
+    assert seen == [(first, "c1.1"), (second, "c1.1")]
 
 
 def test_the_test_model_calls_every_tool() -> None:
@@ -326,7 +338,7 @@ class TestMessageHistory:
             messages = ModelMessagesTypeAdapter.validate_json(ModelMessagesTypeAdapter.dump_json(messages))
         for history in [*self.whole(messages), *reversed(list(self.whole(messages)))]:
             planning = Planning(Session()) if kind == "another session" else planning
-            agent, script = agent_of(planning, [READ], "Done.")
+            agent, _ = agent_of(planning, [READ], "Done.")
             result = run(agent, "Go on", message_history=history)
             expected = self.plan_after(history)
             refused = "Refused, nothing changed. no plan yet; call planning_setup_plan first"
@@ -370,7 +382,7 @@ class TestMessageHistory:
 
     def test_a_new_conversation_keeps_the_plan_of_the_session(self, run: Way) -> None:
         session = Session()
-        agent, script = agent_of(Planning(session), [SHOP], "Done.", [mark("S001")], "Done.")
+        agent, _ = agent_of(Planning(session), [SHOP], "Done.", [mark("S001")], "Done.")
         run(agent)
         run(agent, "Something else")
         assert text_of(session).startswith("Open the shop (active, 1 of 2 done)")
@@ -397,7 +409,7 @@ class TestInAStore:
         assert first.store is not None
         first.store.close()
         second = self.opened(path)
-        agent, script = agent_of(Planning(second), [mark("S003")], "Done.", [mark("S002")], "Done.")
+        agent, _ = agent_of(Planning(second), [mark("S003")], "Done.", [mark("S002")], "Done.")
         run(agent, "Go on", message_history=messages)
         assert text_of(second).startswith("Open the shop (completed, 3 of 3 done)")
         run(agent, "Go on", message_history=messages[:3])

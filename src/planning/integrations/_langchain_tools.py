@@ -1,0 +1,76 @@
+"""LangChain's tools as tools of a toolbox."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
+
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool, ToolException
+from pydantic import ValidationError
+
+from planning.errors import Problem, ToolError, ToolValidationError
+from planning.tools import Tool, ToolContext
+
+__all__ = ["tools_from"]
+
+
+def tools_from(tools: Iterable[BaseTool]) -> tuple[Tool, ...]:
+    """LangChain's tools as tools of a toolbox, a workflow or the engine.
+
+    A ``ToolException`` and arguments that the tool refuses are what the model reads; any other error is not.
+    Arguments that LangChain injects from an agent's state or store have no counterpart here.
+
+    Args:
+        tools: The tools.
+
+    Raises:
+        TypeError: One is not a LangChain tool.
+        ValueError: A name is not one that providers take.
+    """
+    return tuple(map(_tool_from, tools))
+
+
+def _tool_from(tool: BaseTool) -> Tool:
+    if not isinstance(tool, BaseTool):
+        raise TypeError(f"expected a LangChain tool, got {type(tool).__name__}: decorate it with @tool")
+
+    def request(params: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
+        call_id = context.call_id or str(uuid4())
+        return {"type": "tool_call", "name": tool.name, "args": dict(params), "id": call_id}
+
+    def run(params: Mapping[str, Any], context: ToolContext) -> Any:
+        with _refusals(tool):
+            return _value(tool.invoke(request(params, context)))
+
+    async def arun(params: Mapping[str, Any], context: ToolContext) -> Any:
+        with _refusals(tool):
+            return _value(await tool.ainvoke(request(params, context)))
+
+    schema: Any = tool.tool_call_schema
+    parameters = schema if isinstance(schema, dict) else schema.model_json_schema()
+    is_async = getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None
+    return Tool(tool.name, tool.description, arun if is_async else run, parameters=parameters)
+
+
+@contextmanager
+def _refusals(tool: BaseTool) -> Iterator[None]:
+    try:
+        yield
+    except ToolException as error:
+        raise ToolError(str(error)) from error
+    except ValidationError as error:
+        if error.title != getattr(tool.args_schema, "__name__", None):
+            raise  # of the tool's own work, not of its arguments
+        problems = [Problem(each["msg"], ".".join(map(str, each["loc"]))) for each in error.errors()]
+        raise ToolValidationError(problems) from None
+
+
+def _value(answer: Any) -> Any:
+    if not isinstance(answer, ToolMessage):
+        return answer
+    if answer.status == "error":
+        raise ToolError(answer.text)
+    return answer.content

@@ -1,0 +1,382 @@
+"""The plan of an agent of LangChain's create_agent, in LangGraph's own loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware, InterruptOnConfig
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.tools import tool as langchain_tool
+from langchain_models import ScriptedModel, mark, said, setup, turn
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.config import get_config
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command
+
+from planning import Plan, PlanningStrategy, PlanningToolsSection, Toolbox, plan_text
+from planning.integrations.langchain import PlanningMiddleware, PlanningState, tools_from
+from planning.tools import ToolContext, tool
+from session import Session, ToolFailed, ToolInvoked, select_all, select_latest
+
+SHOP = setup("Open the shop", "Rent a room", "Buy shelves")
+ASKED = {"messages": [HumanMessage("Go")]}
+Ways = Callable[[Any, Any, Any], dict[str, Any]]
+
+
+def thread(name: str) -> Any:
+    """The configuration of a thread."""
+    return {"configurable": {"thread_id": name}}
+
+
+def agent_of(script: Any, session: Any = None, **options: Any) -> tuple[Any, ScriptedModel]:
+    """An agent with a plan and checkpoints, and its model."""
+    model = ScriptedModel(script=script)
+    middleware = [PlanningMiddleware(session, **options.pop("planning", {})), *options.pop("middleware", [])]
+    options = {"checkpointer": InMemorySaver(), **options}
+    return create_agent(model, middleware=middleware, **options), model
+
+
+def run_sync(agent: Any, given: Any, config: Any) -> Any:
+    return agent.invoke(given, config)
+
+
+def run_async(agent: Any, given: Any, config: Any) -> Any:
+    return asyncio.run(agent.ainvoke(given, config))
+
+
+def run_stream(agent: Any, given: Any, config: Any) -> Any:
+    for _ in agent.stream(given, config, stream_mode="updates"):
+        pass
+    return agent.get_state(config).values
+
+
+@pytest.fixture(params=[run_sync, run_async, run_stream])
+def run(request: pytest.FixtureRequest) -> Ways:
+    """Each way of running an agent."""
+    way: Ways = request.param
+    return way
+
+
+def answers(messages: list[AnyMessage]) -> list[tuple[str, str, str]]:
+    """What the model read of its calls."""
+    return [
+        (each.tool_call_id, each.status, str(each.content))
+        for each in messages
+        if isinstance(each, ToolMessage)
+    ]
+
+
+def text_of(session: Session) -> str:
+    plan = select_latest(session, Plan)
+    return "" if plan is None else plan_text(plan)
+
+
+def test_the_section_is_system_text_and_the_reminder_is_the_last_message(run: Ways) -> None:
+    session = Session()
+    agent, model = agent_of([turn(SHOP), said()], session, system_prompt="You run a shop.")
+
+    result = run(agent, ASKED, thread("A"))
+
+    section = PlanningToolsSection(session=session)
+    first, second = model.requests
+    assert first[0].content == f"You run a shop.\n\n## Planning\n\n{section.body()}"
+    assert [type(each).__name__ for each in first] == ["SystemMessage", "HumanMessage"]
+    assert second[0].content == first[0].content
+    assert (
+        second[-1].content
+        == "Open the shop (active, 0 of 2 done)\nS001 pending: Rent a room\nS002 pending: Buy shelves"
+    )
+    assert [type(each).__name__ for each in result["messages"]] == [
+        "HumanMessage",
+        "AIMessage",
+        "ToolMessage",
+        "AIMessage",
+    ]
+
+
+def test_the_model_is_offered_the_six_tools_with_their_schemas() -> None:
+    session = Session()
+    agent, model = agent_of([said()], session)
+    agent.invoke(ASKED, thread("A"))
+
+    offered = {each["function"]["name"]: each["function"] for each in model.tools}
+    tools = PlanningToolsSection(session=session).tools()
+    assert list(offered) == [each.name for each in tools]
+    for each in tools:
+        assert offered[each.name]["description"] == each.description
+        assert offered[each.name]["parameters"] == each.parameters_schema()
+
+
+def test_a_strategy_and_a_section_of_ones_own_are_taken() -> None:
+    session = Session()
+    strategy = PlanningStrategy.PLAN_ACT_REFLECT
+    section = PlanningToolsSection(session=session, strategy=strategy)
+    for planning in ({"strategy": strategy}, {"section": section}):
+        agent, model = agent_of([said()], None, planning=planning)
+        agent.invoke(ASKED, thread("A"))
+        assert model.requests[0][0].content == f"## Planning\n\n{section.body()}"
+
+
+def test_calls_of_one_turn_are_all_answered_in_order(run: Ways) -> None:
+    session = Session()
+    steps = [f"Step {number}" for number in range(1, 13)]
+    calls = [setup("Many", *steps), *(mark(f"S{number:03}") for number in range(1, 12))]
+    agent, _ = agent_of([turn(*calls), said()], session, name="clerk")
+
+    result = run(agent, ASKED, thread("A"))
+
+    made = [(each.call_id, each.actor, each.name) for each in select_all(session, ToolInvoked)]
+    assert made == [(f"c{number}", "clerk", name) for number, (name, _) in enumerate(calls, 1)]
+    assert [call_id for call_id, _, _ in answers(result["messages"])] == [each[0] for each in made]
+    assert {status for _, status, _ in answers(result["messages"])} == {"success"}
+    plan = select_latest(session, Plan)
+    assert plan is not None and plan.progress == (11, 12)
+
+
+def test_a_refusal_is_our_text_and_the_model_repairs_it(run: Ways) -> None:
+    session = Session()
+    script = [turn(SHOP, prefix="a"), turn(mark("S07"), prefix="b"), turn(mark("S001"), prefix="c"), said()]
+    agent, _ = agent_of(script, session)
+
+    result = run(agent, ASKED, thread("A"))
+
+    assert answers(result["messages"]) == [
+        ("a1", "success", "Plan set: S001 to S002. Next: S001 Rent a room"),
+        (
+            "b1",
+            "error",
+            "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002",
+        ),
+        ("c1", "success", "S001 done. Next: S002 Buy shelves"),
+    ]
+    assert [each.call_id for each in select_all(session, ToolFailed)] == ["b1"]
+
+
+def test_an_unknown_tool_and_wrong_arguments_do_not_end_the_run(run: Ways) -> None:
+    session = Session()
+    calls: Any = (("planning_setup", {}), ("planning_setup_plan", {"goal": 1}), SHOP)
+    agent, _ = agent_of([turn(*calls), said()], session)
+
+    result = run(agent, ASKED, thread("A"))
+
+    unknown, wrong, right = answers(result["messages"])
+    assert unknown[:2] == ("c1", "error")
+    assert wrong == (
+        "c2",
+        "error",
+        Toolbox(PlanningToolsSection(session=Session()).tools()).call(*calls[1]).message,
+    )
+    assert right == ("c3", "success", "Plan set: S001 to S002. Next: S001 Rent a room")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "status", "message"),
+    [
+        (
+            '{"objective": "Open the shop", "initial_steps": [{"title": "Rent a room"},]}',
+            "tool_calls",
+            "success",
+            "Plan set: S001. Next: S001 Rent a room",
+        ),
+        (
+            '{"objective": "Open',
+            "tool_calls",
+            "error",
+            "Refused, nothing changed. arguments are not JSON at line 1, column 15: "
+            "Unterminated string starting at; send one JSON object",
+        ),
+        (
+            '{"objective": "Open the shop"',
+            "length",
+            "error",
+            "planning_setup_plan was not called: your reply was cut off before the call was complete. "
+            "Send it again.",
+        ),
+    ],
+)
+def test_arguments_that_langchain_cannot_read_are_repaired_or_refused(
+    run: Ways, text: str, reason: str, status: str, message: str
+) -> None:
+    call = {
+        "name": "planning_setup_plan",
+        "args": text,
+        "id": "c1",
+        "error": None,
+        "type": "invalid_tool_call",
+    }
+    other = {"name": "elsewhere", "args": "{", "id": "c2", "error": None, "type": "invalid_tool_call"}
+    broken = AIMessage("", invalid_tool_calls=[call, other], response_metadata={"finish_reason": reason})
+    agent, _ = agent_of([broken, said()], Session())
+
+    result = run(agent, ASKED, thread("A"))
+
+    assert next(each for each in answers(result["messages"]) if each[0] == "c1") == ("c1", status, message)
+    assert isinstance(result["messages"][-1], AIMessage)
+
+
+def test_one_agent_keeps_a_plan_for_each_thread(run: Ways) -> None:
+    sessions = {"A": Session(), "B": Session()}
+
+    def of_thread() -> Session:
+        return sessions[get_config()["configurable"]["thread_id"]]
+
+    script = [
+        turn(SHOP),
+        said(),
+        turn(setup("Close the shop", "Sell shelves")),
+        said(),
+        turn(mark("S001")),
+        said(),
+    ]
+    agent, _ = agent_of(script, of_thread)
+    for name in ("A", "B", "A"):
+        run(agent, ASKED, thread(name))
+
+    assert (
+        text_of(sessions["A"])
+        == "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 pending: Buy shelves"
+    )
+    assert text_of(sessions["B"]) == "Close the shop (active, 0 of 1 done)\nS001 pending: Sell shelves"
+
+
+def test_two_users_at_once_keep_two_plans() -> None:
+    sessions = {name: Session() for name in "ABCDEF"}
+
+    def play(messages: list[BaseMessage]) -> AIMessage:
+        made = sum(isinstance(each, ToolMessage) for each in messages)
+        name = str(messages[1].content)
+        return turn(setup(f"Plan of {name}", "One", "Two"), mark("S001")) if not made else said()
+
+    agent, _ = agent_of(play, lambda: sessions[get_config()["configurable"]["thread_id"]])
+
+    async def main() -> None:
+        given = {name: {"messages": [HumanMessage(name)]} for name in sessions}
+        await asyncio.gather(*(agent.ainvoke(given[name], thread(name)) for name in sessions))
+
+    asyncio.run(main())
+    assert [text_of(each) for each in sessions.values()] == [
+        f"Plan of {name} (active, 1 of 2 done)\nS001 done: One\nS002 pending: Two" for name in sessions
+    ]
+
+
+def test_without_a_session_for_the_call_the_model_reads_so(run: Ways) -> None:
+    agent, model = agent_of([turn(SHOP), said()], lambda: None)
+    result = run(agent, ASKED, thread("A"))
+    assert answers(result["messages"]) == [
+        ("c1", "error", "planning_setup_plan was not called: no session for this call")
+    ]
+    assert model.requests[1][-1].content == "planning_setup_plan was not called: no session for this call"
+
+
+def test_custom_tools_come_through_the_same_entry(run: Ways) -> None:
+    seen: list[tuple[Any, Any]] = []
+
+    @tool
+    def count(word: str, context: ToolContext) -> int:
+        """Count the letters of a word."""
+        seen.append((context.session, context.call_id))
+        return len(word)
+
+    first, second = Session(), Session()
+    given: list[tuple[Session, Any]] = [(first, [count]), (second, Toolbox([count], session=second))]
+    for session, tools in given:
+        agent, _ = agent_of(
+            [turn(("count", {"word": "shop"}), SHOP), said()], session, planning={"tools": tools}
+        )
+        result = run(agent, ASKED, thread("A"))
+        assert answers(result["messages"])[0] == ("c1", "success", "4")
+    assert seen == [(first, "c1"), (second, "c1")]
+
+
+def test_an_agent_in_a_graph_of_its_own_keeps_its_plan(run: Ways) -> None:
+    session = Session()
+    model = ScriptedModel(script=[turn(SHOP), said(), turn(mark("S001")), said()])
+    agent = create_agent(model, middleware=[PlanningMiddleware(session)])
+    builder = StateGraph(PlanningState)
+    builder.add_node("agent", agent)
+    builder.add_edge(START, "agent")
+    graph: Any = builder.compile(checkpointer=InMemorySaver())
+
+    run(graph, ASKED, thread("A"))
+    after_first = graph.get_state(thread("A")).config
+    run(graph, ASKED, thread("A"))
+    assert (
+        text_of(session)
+        == "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 pending: Buy shelves"
+    )
+
+    model.script = [turn(mark("S002")), said()]
+    graph.invoke(ASKED, after_first)
+    assert (
+        text_of(session)
+        == "Open the shop (active, 1 of 2 done)\nS001 pending: Rent a room\nS002 done: Buy shelves"
+    )
+
+
+class TestHumanInTheLoop:
+    """A person decides about calls, beside the plan."""
+
+    @pytest.mark.parametrize("mode", ["batched", "per_call"])
+    @pytest.mark.parametrize("is_first", [True, False])
+    def test_a_planning_call_waits_for_a_person_and_the_others_are_kept(
+        self, mode: Any, is_first: bool
+    ) -> None:
+        session = Session()
+        gate = HumanInTheLoopMiddleware({"planning_clear_plan": True}, interrupt_mode=mode)
+        planning = PlanningMiddleware(session)
+        model = ScriptedModel(script=[turn(SHOP, ("planning_clear_plan", {})), said()])
+        middleware: list[Any] = [planning, gate] if is_first else [gate, planning]
+        agent: Any = create_agent(model, middleware=middleware, checkpointer=InMemorySaver())
+
+        asked = agent.invoke(ASKED, thread("A"), version="v2")
+        if mode == "per_call":
+            assert text_of(session).startswith("Open the shop (active")
+        (question,) = asked.interrupts
+        decision = {"type": "reject", "message": "Keep it."}
+        answer = {question.id: decision} if mode == "per_call" else {"decisions": [decision]}
+        result = agent.invoke(Command(resume=answer), thread("A"), version="v2").value
+
+        kept = {each[0]: each for each in answers(result["messages"])}
+        assert kept["c1"] == ("c1", "success", "Plan set: S001 to S002. Next: S001 Rent a room")
+        reason = "User rejected the tool call for `planning_clear_plan` with reason: Keep it."
+        assert kept["c2"] == ("c2", "error", reason)
+        assert [each.call_id for each in select_all(session, ToolInvoked)] == ["c1"]
+        assert text_of(session).startswith("Open the shop (active, 0 of 2 done)")
+
+    def test_an_edited_call_is_made_as_the_person_wrote_it(self) -> None:
+        session = Session()
+        config: InterruptOnConfig = {"allowed_decisions": ["edit"]}
+        gate = HumanInTheLoopMiddleware({"planning_setup_plan": config}, edit_notice=None)
+        agent, _ = agent_of([turn(SHOP, mark("S001")), said()], session, middleware=[gate])
+        agent.invoke(ASKED, thread("A"))
+        name, arguments = setup("Open the cafe", "Buy cups")
+        edited = {"type": "edit", "edited_action": {"name": name, "args": arguments}}
+        result = agent.invoke(Command(resume={"decisions": [edited]}), thread("A"))
+        assert answers(result["messages"]) == [
+            ("c1", "success", "Plan set: S001. Next: S001 Buy cups"),
+            ("c2", "success", "S001 done. Plan completed."),
+        ]
+
+
+class TestToolsFromLangChain:
+    """LangChain's tools in a toolbox."""
+
+    def test_a_tool_is_called_with_its_schema_checked(self) -> None:
+        @langchain_tool
+        def double(number: int) -> int:
+            """Double a number."""
+            return 2 * number
+
+        toolbox = Toolbox(tools_from([double]), session=Session())
+        assert toolbox.call("double", '{"number": 4}').message == "8"
+        wrong = toolbox.call("double", '{"number": "x"}')
+        assert not wrong.success
+        assert wrong.message == "Refused, nothing changed. number: expected an integer, got a string"
+        assert toolbox.tools["double"].description == "Double a number."

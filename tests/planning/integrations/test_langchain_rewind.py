@@ -1,0 +1,407 @@
+"""The plan of a LangChain agent rewinds with LangGraph's checkpoints."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
+
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.tools import tool as langchain_tool
+from langchain_models import ScriptedModel, mark, said, setup, turn
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from planning import AddStep, Plan, PlanningToolsSection, Toolbox, plan_text, register_plan
+from planning.commands import NewPlanStep
+from planning.integrations.langchain import PlanningMiddleware
+from session import Rewound, RolledBack, Session, VersionError, select_latest
+from session.stores import SqliteStore
+
+A: Any = {"configurable": {"thread_id": "A"}}
+ASKED = {"messages": [HumanMessage("Go")]}
+RUN = [
+    turn(setup("Open the shop", "Rent a room", "Buy shelves"), mark("S001", "in_progress"), prefix="a"),
+    turn(mark("S01x"), prefix="b"),
+    turn(
+        mark("S001"),
+        mark("S002", "in_progress"),
+        ("planning_add_step", {"steps": [{"title": "Paint it"}]}),
+        ("planning_read_plan", {}),
+        mark("S002"),
+        prefix="c",
+    ),
+    said("Nearly done."),
+]
+
+
+def play(messages: list[BaseMessage]) -> AIMessage:
+    """The turn of the run that comes after as many turns as there were."""
+    return RUN[sum(isinstance(each, AIMessage) for each in messages)].model_copy()
+
+
+def agent_of(
+    session: Any, script: Any = play, saver: Any = None, **options: Any
+) -> tuple[Any, ScriptedModel]:
+    model = ScriptedModel(script=script)
+    saver = InMemorySaver() if saver is None else saver
+    return create_agent(model, middleware=[PlanningMiddleware(session)], checkpointer=saver, **options), model
+
+
+def text_of(session: Any) -> str:
+    plan = select_latest(session, Plan)
+    return "" if plan is None else plan_text(plan)
+
+
+def plan_after(messages: list[Any]) -> str:
+    """The plan that the answered calls of a conversation make, in a session of its own."""
+    session = Session()
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    answered = {each.tool_call_id for each in messages if isinstance(each, ToolMessage)}
+    for message in messages:
+        for call in message.tool_calls if isinstance(message, AIMessage) else ():
+            if call["id"] in answered:
+                toolbox.call(call["name"], call["args"])
+    return text_of(session)
+
+
+def rewinds(session: Session) -> int:
+    return sum(
+        isinstance(each, (Rewound, RolledBack)) for change in session.history() for each in change.events
+    )
+
+
+def reminder_in(request: list[BaseMessage]) -> str:
+    return str(request[-1].content) if isinstance(request[-1], HumanMessage) and len(request) > 2 else ""
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Iterator[Callable[..., Session]]:
+    """Opens the session of a file as a process does that starts."""
+    with ExitStack() as stack:
+
+        def opened(folder: Path = tmp_path) -> Session:
+            store = SqliteStore(folder / "plans.db")
+            stack.callback(store.close)
+            session = Session(session_id="shop", store=store)
+            register_plan(session)
+            return session
+
+        yield opened
+
+
+@pytest.fixture(params=["memory", "store"])
+def session(request: pytest.FixtureRequest, stored: Callable[..., Session]) -> Session:
+    """A session in memory, and one in a file."""
+    return Session() if request.param == "memory" else stored()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_at_each_checkpoint_the_plan_is_the_one_of_that_moment(session: Session, is_async: bool) -> None:
+    agent, model = agent_of(session)
+    agent.invoke(ASKED, A)
+    assert rewinds(session) == 0
+    history = list(agent.get_state_history(A))
+    assert len(history) == 13
+
+    for checkpoint in [*history, *reversed(history)]:
+        model.requests.clear()
+        if is_async:
+            asyncio.run(agent.ainvoke(None, checkpoint.config))
+        else:
+            agent.invoke(None, checkpoint.config)
+        for request in model.requests:
+            assert reminder_in(request) == plan_after(request)
+        if checkpoint.next:
+            assert text_of(session) == plan_after(agent.get_state(A).values["messages"])
+
+
+def test_going_on_from_an_old_checkpoint_leaves_both_branches_whole(session: Session) -> None:
+    agent, model = agent_of(session)
+    agent.invoke(ASKED, A)
+    first_head = agent.get_state(A).config
+    plan = text_of(session)
+    first_turn = next(
+        each for each in agent.get_state_history(A) if len(each.values.get("messages", ())) == 4
+    )
+
+    model.script = [turn(mark("S002"), mark("S001"), prefix="x"), said()]
+    agent.invoke({"messages": [HumanMessage("Otherwise")]}, first_turn.config)
+    second_head, other_plan = agent.get_state(A).config, text_of(session)
+    assert (
+        other_plan == "Open the shop (completed, 2 of 2 done)\nS001 done: Rent a room\nS002 done: Buy shelves"
+    )
+
+    for head, expected in [(first_head, plan), (second_head, other_plan), (first_head, plan)]:
+        model.script = [turn(("planning_read_plan", {}), prefix="y"), said()]
+        result = agent.invoke({"messages": [HumanMessage("Read it")]}, head)
+        assert result["messages"][-2].content == expected
+        assert text_of(session) == expected
+
+
+def test_an_edit_of_the_host_between_two_turns_stays(session: Session) -> None:
+    agent, model = agent_of(session, script=[turn(setup("Open the shop", "Rent a room")), said()])
+    agent.invoke(ASKED, A)
+    session.dispatch(AddStep((NewPlanStep("Count the money"),)))
+
+    model.script = [turn(mark("S002"), prefix="d"), said()]
+    agent.invoke(ASKED, A)
+
+    assert (
+        text_of(session)
+        == "Open the shop (active, 1 of 2 done)\nS001 pending: Rent a room\nS002 done: Count the money"
+    )
+    assert rewinds(session) == 0
+
+
+def test_a_rewind_of_the_host_between_two_turns_stays(session: Session) -> None:
+    agent, model = agent_of(session, script=[turn(setup("Open the shop", "Rent a room")), said()])
+    agent.invoke(ASKED, A)
+    version = session.version
+    session.dispatch(AddStep((NewPlanStep("Count the money"),)))
+    model.script = [turn(mark("S002"), prefix="d"), said()]
+    agent.invoke(ASKED, A)
+    session.rewind(version, actor="host")
+
+    model.script = [turn(mark("S001"), prefix="e"), said()]
+    agent.invoke(ASKED, A)
+    assert text_of(session) == "Open the shop (completed, 1 of 1 done)\nS001 done: Rent a room"
+    assert rewinds(session) == 1
+
+
+def test_the_host_goes_back_behind_its_own_edit(session: Session) -> None:
+    agent, model = agent_of(session, script=[turn(setup("Open the shop", "Rent a room")), said()])
+    agent.invoke(ASKED, A)
+    head = agent.get_state(A).config
+    session.dispatch(AddStep((NewPlanStep("Count the money"),)))
+    model.script = [said()]
+    agent.invoke(ASKED, A)
+
+    model.script = [said()]
+    agent.invoke(ASKED, head)
+    assert text_of(session) == "Open the shop (active, 0 of 1 done)\nS001 pending: Rent a room"
+
+
+def test_a_fork_of_the_turn_before_its_calls_replaces_them(session: Session) -> None:
+    agent, _ = agent_of(session, interrupt_after=["tools"])
+    agent.invoke(ASKED, A)
+    before = next(each for each in agent.get_state_history(A) if each.next == ("tools", "tools"))
+    message = before.values["messages"][-1]
+    other = turn(setup("Close the shop", "Sell shelves"), mark("S001"))
+    fork = agent.update_state(before.config, {"messages": [other.model_copy(update={"id": message.id})]})
+
+    agent.invoke(None, fork)
+    assert text_of(session) == "Close the shop (completed, 1 of 1 done)\nS001 done: Sell shelves"
+    assert [each.content for each in agent.get_state(A).values["messages"][-2:]] == [
+        "Plan set: S001. Next: S001 Sell shelves",
+        "S001 done. Plan completed.",
+    ]
+
+
+def test_calls_that_were_made_before_another_tool_failed_are_not_made_again(session: Session) -> None:
+    failures = [RuntimeError("the line is cut")]
+
+    @langchain_tool
+    def phone() -> str:
+        """Phone the landlord."""
+        if failures:
+            raise failures.pop()
+        return "He agrees."
+
+    script = [turn(setup("Open the shop", "Rent a room"), ("phone", {}), mark("S001")), said()]
+    agent, _ = agent_of(session, script, tools=[phone])
+    with pytest.raises(RuntimeError, match=r"^the line is cut\n"):
+        agent.invoke(ASKED, A)
+    result = agent.invoke(None, A)
+
+    assert [each.content for each in result["messages"] if isinstance(each, ToolMessage)] == [
+        "Plan set: S001. Next: S001 Rent a room",
+        "He agrees.",
+        "S001 done. Plan completed.",
+    ]
+    assert text_of(session) == "Open the shop (completed, 1 of 1 done)\nS001 done: Rent a room"
+    assert rewinds(session) == 0
+    assert [change.call_id for change in session.history() if change.changed] == ["c1", "c3"]
+
+
+class TestWithoutASession:
+    """The plan lives in the checkpoints alone."""
+
+    def test_each_thread_has_a_plan_which_another_process_restores(self) -> None:
+        saver = InMemorySaver()
+        agent, _ = agent_of(None, saver=saver)
+        result = agent.invoke(ASKED, A)
+        plan = plan_after(result["messages"])
+        middleware = PlanningMiddleware()
+        session = middleware.session_of(result)
+        assert session is not None and text_of(session) == plan
+
+        script = [turn(("planning_read_plan", {}), prefix="r"), turn(mark("S003"), prefix="s"), said()]
+        again, model = agent_of(None, script, saver)
+        result = again.invoke(ASKED, A)
+        assert [each.content for each in result["messages"][-4:-1:2]] == [plan, "S003 done. Plan completed."]
+        assert (
+            again.invoke(ASKED, {"configurable": {"thread_id": "B"}}) if model.script.append(said()) else True
+        )
+
+    def test_each_checkpoint_has_its_plan_in_another_process(self) -> None:
+        saver = InMemorySaver()
+        agent, _ = agent_of(None, saver=saver)
+        agent.invoke(ASKED, A)
+        for checkpoint in list(agent.get_state_history(A)):
+            again, model = agent_of(None, saver=saver)
+            again.invoke(None, checkpoint.config)
+            for request in model.requests:
+                assert reminder_in(request) == plan_after(request)
+
+    def test_an_agent_without_checkpoints_keeps_its_plan_for_the_run(self) -> None:
+        model = ScriptedModel(script=play)
+        agent: Any = create_agent(model, middleware=[PlanningMiddleware()])
+        result = agent.invoke(ASKED)
+        assert reminder_in(model.requests[-1]) == plan_after(result["messages"])
+        assert [each.content for each in result["messages"] if isinstance(each, ToolMessage)][-1] == (
+            "S002 done. Next: S003 Paint it"
+        )
+
+
+class TestInMemory:
+    """The session is in memory, and the process ends."""
+
+    def test_a_new_session_is_restored_from_the_checkpoint(self) -> None:
+        saver, first = InMemorySaver(), Session(session_id="shop")
+        agent, _ = agent_of(first, saver=saver)
+        agent.invoke(ASKED, A)
+        second = Session(session_id="shop")
+        again, _ = agent_of(second, [turn(mark("S003"), prefix="d"), said()], saver)
+        again.invoke(ASKED, A)
+        assert text_of(second) == (
+            "Open the shop (completed, 3 of 3 done)\nS001 done: Rent a room\n"
+            "S002 done: Buy shelves\nS003 done: Paint it"
+        )
+
+    def test_a_call_that_waited_resumes_beside_those_that_were_made(self) -> None:
+        saver, failures = InMemorySaver(), [RuntimeError("the process ends")]
+
+        @langchain_tool
+        def phone() -> str:
+            """Phone the landlord."""
+            if failures:
+                raise failures.pop()
+            return "He agrees."
+
+        script = [turn(setup("Open the shop", "Rent a room"), ("phone", {})), said()]
+        agent, _ = agent_of(Session(), script, saver, tools=[phone])
+        with pytest.raises(RuntimeError, match=r"^the process ends\n"):
+            agent.invoke(ASKED, A)
+        session = Session()
+        again, _ = agent_of(session, script, saver, tools=[phone])
+        again.invoke(None, A)
+        assert text_of(session) == "Open the shop (active, 0 of 1 done)\nS001 pending: Rent a room"
+
+    def test_a_history_that_is_not_kept_is_restored_from_the_checkpoint(self) -> None:
+        session = Session(history=1)
+        agent, model = agent_of(session)
+        agent.invoke(ASKED, A)
+        start = next(each for each in agent.get_state_history(A) if len(each.values.get("messages", ())) == 4)
+        model.script = [said()]
+        agent.invoke(ASKED, start.config)
+        assert text_of(session) == plan_after(start.values["messages"])
+
+
+def test_a_state_of_a_version_that_the_session_never_had_is_an_error() -> None:
+    session = Session()
+    agent, _ = agent_of(session, [said()])
+    identity: dict[str, Any] = {
+        "session_id": str(session.session_id),
+        "since": session.created_at.isoformat(),
+    }
+    with pytest.raises(VersionError) as caught:
+        agent.invoke({**ASKED, "planning": {**identity, "version": 7, "plan": None}}, A)
+    assert str(caught.value) == (
+        f"the agent's state is of version 7 of session {session.session_id}, which has the versions 0 to 0: "
+        "its store is another one, or has lost changes"
+    )
+
+
+def test_a_thread_with_the_stored_session_of_another_is_an_error() -> None:
+    session = Session(session_id="mine")
+    agent, _ = agent_of(session, [said()])
+    with pytest.raises(VersionError) as caught:
+        agent.invoke({**ASKED, "planning": {"session_id": "other", "since": "", "version": 0}}, A)
+    assert str(caught.value) == (
+        "the agent's state is of session other, and the session of this call is mine: "
+        "let each thread keep its session"
+    )
+
+
+class TestInAStore:
+    """The session is in a file, and the process ends."""
+
+    def test_another_process_goes_on_with_the_plan(
+        self, stored: Callable[..., Session], tmp_path: Path
+    ) -> None:
+        with SqliteSaver.from_conn_string(str(tmp_path / "checkpoints.db")) as saver:
+            agent, _ = agent_of(stored(), saver=saver)
+            result = agent.invoke(ASKED, A)
+        assert set(result["planning"]) == {"session_id", "since", "version", "after"}
+        with SqliteSaver.from_conn_string(str(tmp_path / "checkpoints.db")) as saver:
+            session = stored()
+            agent, _ = agent_of(session, [turn(mark("S003"), prefix="d"), said()], saver)
+            agent.invoke(ASKED, A)
+        assert text_of(session).startswith("Open the shop (completed, 3 of 3 done)")
+        assert rewinds(session) == 0
+
+    def test_checkpoints_that_are_lost_leave_the_plan(self, stored: Callable[..., Session]) -> None:
+        agent, _ = agent_of(stored())
+        plan = plan_after(agent.invoke(ASKED, A)["messages"])
+        session = stored()
+        agent, model = agent_of(session, [said()])
+        agent.invoke(ASKED, A)
+        assert reminder_in([*model.requests[0][:2], *model.requests[0][-1:]]) == plan == text_of(session)
+
+    @pytest.mark.parametrize("is_async", [False, True])
+    def test_a_turn_that_was_cut_short_is_finished(
+        self, stored: Callable[..., Session], is_async: bool
+    ) -> None:
+        failures = [RuntimeError("the process ends")]
+
+        @langchain_tool
+        def phone() -> str:
+            """Phone the landlord."""
+            if failures:
+                raise failures.pop()
+            return "He agrees."
+
+        saver = InMemorySaver()
+        script = [turn(setup("Open the shop", "Rent a room"), mark("S001"), ("phone", {})), said()]
+        agent, _ = agent_of(stored(), script, saver, tools=[phone])
+        with pytest.raises(RuntimeError, match=r"^the process ends\n"):
+            agent.invoke(ASKED, A)
+        session = stored()
+        agent, _ = agent_of(session, script, saver, tools=[phone])
+        if is_async:
+            asyncio.run(agent.ainvoke(None, A))
+        else:
+            agent.invoke(None, A)
+        assert text_of(session) == "Open the shop (completed, 1 of 1 done)\nS001 done: Rent a room"
+        assert rewinds(session) == 0
+
+    def test_another_store_is_an_error(self, stored: Callable[..., Session], tmp_path: Path) -> None:
+        saver = InMemorySaver()
+        agent, _ = agent_of(stored(), saver=saver)
+        agent.invoke(ASKED, A)
+        (tmp_path / "other").mkdir()
+        session = stored(tmp_path / "other")
+        agent, _ = agent_of(session, [said()], saver)
+        with pytest.raises(VersionError) as caught:
+            agent.invoke(ASKED, A)
+        assert str(caught.value) == (
+            "the agent's state is of another session named shop, which began at another time"
+        )

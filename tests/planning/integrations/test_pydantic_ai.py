@@ -1,0 +1,432 @@
+"""The plan of an agent of Pydantic AI, in its own loop, with its own fake models."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pydantic_ai", reason="needs pydantic-ai: pip install 'session-planning[pydantic-ai]'")
+
+from pydantic_ai import Agent, RunContext
+from pydantic_ai.messages import (
+    CachePoint,
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.test import TestModel
+
+from planning import AddStep, Plan, PlanningToolsSection, Toolbox, plan_text, register_plan
+from planning.commands import NewPlanStep
+from planning.integrations.pydantic_ai import Planning
+from planning.tools import ToolContext, tool
+from session import Rewound, RolledBack, Session, ToolInvoked, VersionError, select_all, select_latest
+from session.stores import SqliteStore
+
+Call = tuple[str, Any]
+Turn = str | list[Call]
+SHOP: Call = (
+    "planning_setup_plan",
+    {"objective": "Open the shop", "initial_steps": [{"title": "Rent a room"}, {"title": "Buy shelves"}]},
+)
+READ: Call = ("planning_read_plan", {})
+
+
+def mark(step_id: str, status: str = "done") -> Call:
+    return "planning_mark_step", {"step_id": step_id, "status": status}
+
+
+class Script:
+    """Turns to play, one after the other, and what the model was sent."""
+
+    def __init__(self, *turns: Turn) -> None:
+        self.turns = list(turns)
+        self.requests: list[list[ModelMessage]] = []
+        self.infos: list[AgentInfo] = []
+
+    def play(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        self.requests.append(list(messages))
+        self.infos.append(info)
+        turn = self.turns.pop(0)
+        if isinstance(turn, str):
+            return ModelResponse([TextPart(turn)])
+        number = len(self.requests)
+        return ModelResponse(
+            [ToolCallPart(name, args, f"c{number}.{place}") for place, (name, args) in enumerate(turn, 1)]
+        )
+
+
+def agent_of(planning: Planning, *turns: Turn, **options: Any) -> tuple[Agent[Any, str], Script]:
+    script = Script(*turns)
+    return Agent(FunctionModel(script.play), capabilities=[planning], **options), script
+
+
+def run_sync(agent: Agent[Any, str], prompt: str = "Go", **options: Any) -> list[ModelMessage]:
+    with asyncio.Runner() as runner:  # run_sync leaves the loop open that it makes
+        asyncio.set_event_loop(runner.get_loop())
+        result: Any = agent.run_sync(prompt, **options)
+        messages: list[ModelMessage] = result.all_messages()
+        return messages
+
+
+def run_async(agent: Agent[Any, str], prompt: str = "Go", **options: Any) -> list[ModelMessage]:
+    async def main() -> list[ModelMessage]:
+        result: Any = await agent.run(prompt, **options)
+        messages: list[ModelMessage] = result.all_messages()
+        return messages
+
+    return asyncio.run(main())
+
+
+def run_iter(agent: Agent[Any, str], prompt: str = "Go", **options: Any) -> list[ModelMessage]:
+    async def main() -> list[ModelMessage]:
+        async with agent.iter(prompt, **options) as nodes:
+            async for _ in nodes:
+                pass
+        assert nodes.result is not None
+        return nodes.result.all_messages()
+
+    return asyncio.run(main())
+
+
+Way = Callable[..., list[ModelMessage]]
+
+
+@pytest.fixture(params=[run_sync, run_async, run_iter])
+def run(request: pytest.FixtureRequest) -> Way:
+    way: Way = request.param
+    return way
+
+
+def answers(messages: list[ModelMessage]) -> list[tuple[str, str, Any]]:
+    """What the model read of its calls."""
+    return [
+        (part.tool_call_id, part.outcome, part.content)
+        for message in messages
+        for part in message.parts
+        if isinstance(part, ToolReturnPart)
+    ]
+
+
+def text_of(session: Any) -> str:
+    plan = select_latest(session, Plan)
+    return "" if plan is None else plan_text(plan)
+
+
+def rewinds(session: Session) -> int:
+    return sum(
+        isinstance(each, (Rewound, RolledBack)) for change in session.history() for each in change.events
+    )
+
+
+def test_the_section_is_a_static_instruction_and_the_reminder_is_behind_a_cache_point(run: Way) -> None:
+    session = Session()
+    agent, script = agent_of(Planning(session), [SHOP], "Done.", instructions="You run a shop.")
+
+    messages = run(agent)
+
+    section = PlanningToolsSection(session=session)
+    expected = f"You run a shop.\n\n## Planning\n\n{section.body()}"
+    assert [info.instructions for info in script.infos] == [expected] * 2
+    parts = script.infos[0].model_request_parameters.instruction_parts or []
+    assert [part.dynamic for part in parts] == [False, False]
+    last = script.requests[1][-1].parts
+    assert [type(part) for part in last] == [ToolReturnPart, UserPromptPart]
+    assert last[1].content == [  # type: ignore[union-attr]  # a UserPromptPart
+        CachePoint(),
+        "Open the shop (active, 0 of 2 done)\nS001 pending: Rent a room\nS002 pending: Buy shelves",
+    ]
+    assert len(script.requests[0][-1].parts) == 1
+    kept = [part for message in messages for part in message.parts if isinstance(part, UserPromptPart)]
+    assert [part.content for part in kept] == ["Go"]
+
+
+def test_the_model_is_offered_the_six_tools_with_their_schemas() -> None:
+    session = Session()
+    agent, script = agent_of(Planning(session), "Done.")
+    run_sync(agent)
+    offered = {each.name: each for each in script.infos[0].function_tools}
+    tools = PlanningToolsSection(session=session).tools()
+    assert list(offered) == [each.name for each in tools]
+    for each in tools:
+        assert offered[each.name].description == each.description
+        assert offered[each.name].parameters_json_schema == each.parameters_schema()
+
+
+def test_calls_of_one_turn_are_all_answered_in_order(run: Way) -> None:
+    session = Session()
+    steps = [{"title": f"Step {number}"} for number in range(1, 13)]
+    setup = ("planning_setup_plan", {"objective": "Many", "initial_steps": steps})
+    agent, _ = agent_of(
+        Planning(session), [setup, *(mark(f"S{n:03}") for n in range(1, 12))], "x", name="clerk"
+    )
+
+    messages = run(agent)
+
+    made = [(each.call_id, each.actor) for each in select_all(session, ToolInvoked)]
+    assert made == [(f"c1.{number}", "clerk") for number in range(1, 13)]
+    assert [each[:2] for each in answers(messages)] == [(call_id, "success") for call_id, _ in made]
+    plan = select_latest(session, Plan)
+    assert plan is not None and plan.progress == (11, 12)
+
+
+def test_refusals_are_our_text_and_use_up_no_retries(run: Way) -> None:
+    session = Session()
+    turns: list[Turn] = [[SHOP], *([mark("S07")] for _ in range(5)), [mark("S001")], "Done."]
+    agent, _ = agent_of(Planning(session), *turns, retries=0)
+
+    messages = run(agent)
+
+    refusal = "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002"
+    assert answers(messages) == [
+        ("c1.1", "success", "Plan set: S001 to S002. Next: S001 Rent a room"),
+        *((f"c{number}.1", "failed", refusal) for number in range(2, 7)),
+        ("c7.1", "success", "S001 done. Next: S002 Buy shelves"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "outcome", "message"),
+    [
+        ('{"step_id": "S001", "status": "done",}', "success", "S001 done. Next: S002 Buy shelves"),
+        (
+            '{"step_id": "S001", "sta',
+            "failed",
+            "Refused, nothing changed. arguments are not JSON at line 1, column 21: "
+            "Unterminated string starting at; send one JSON object",
+        ),
+        ("[1]", "failed", "Refused, nothing changed. arguments must be a JSON object, got an array"),
+        ({"step": 1}, "failed", None),
+    ],
+)
+def test_arguments_are_checked_by_the_toolbox_alone(
+    run: Way, arguments: Any, outcome: str, message: str | None
+) -> None:
+    agent, _ = agent_of(Planning(Session()), [SHOP, ("planning_mark_step", arguments)], "Done.", retries=0)
+    expected = message
+    if message is None:
+        session = Session()
+        toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+        toolbox.call(*SHOP)
+        expected = toolbox.call("planning_mark_step", arguments).message
+    assert answers(run(agent))[1] == ("c1.2", outcome, expected)
+
+
+def test_an_unknown_tool_does_not_end_the_run(run: Way) -> None:
+    session = Session()
+    agent, _ = agent_of(Planning(session), [("planning_setup", {}), SHOP], "Done.")
+    unknown, right = answers(run(agent))
+    assert unknown[:2] == ("c1.1", "retried")
+    assert right == ("c1.2", "success", "Plan set: S001 to S002. Next: S001 Rent a room")
+
+
+@dataclass
+class Deps:
+    """What a user's run knows."""
+
+    user: str
+    session: Session
+
+
+def test_two_users_at_once_keep_two_plans_in_the_sessions_of_their_deps() -> None:
+    def play(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        if len(messages) > 1:
+            return ModelResponse([TextPart("Done.")])
+        user = str(messages[0].parts[0].content)  # type: ignore[union-attr]  # the prompt
+        setup = {"objective": f"Plan of {user}", "initial_steps": [{"title": "One"}]}
+        return ModelResponse([ToolCallPart("planning_setup_plan", setup), ToolCallPart(*mark("S001"))])
+
+    def of_deps(ctx: RunContext[Deps]) -> Session:
+        return ctx.deps.session
+
+    agent = Agent(FunctionModel(play), deps_type=Deps, capabilities=[Planning(of_deps)])
+    everyone = [Deps(user, Session()) for user in "ABCDEF"]
+
+    async def main() -> None:
+        await asyncio.gather(*(agent.run(deps.user, deps=deps) for deps in everyone))
+
+    asyncio.run(main())
+    assert [text_of(deps.session) for deps in everyone] == [
+        f"Plan of {deps.user} (completed, 1 of 1 done)\nS001 done: One" for deps in everyone
+    ]
+
+
+def test_a_function_without_arguments_gives_the_session_of_the_call(run: Way) -> None:
+    session = Session()
+    agent, _ = agent_of(Planning(lambda: session), [SHOP], "Done.")
+    run(agent)
+    assert text_of(session).startswith("Open the shop")
+
+
+def test_without_a_session_for_the_call_the_model_reads_so(run: Way) -> None:
+    agent, script = agent_of(Planning(lambda: None), [SHOP], "Done.")
+    assert answers(run(agent)) == [
+        ("c1.1", "failed", "planning_setup_plan was not called: no session for this call")
+    ]
+    assert len(script.requests[1][-1].parts) == 1
+
+
+def test_custom_tools_come_through_the_same_entry(run: Way) -> None:
+    seen: list[tuple[Any, Any]] = []
+
+    @tool
+    def count(word: str, context: ToolContext) -> int:
+        """Count the letters of a word."""
+        seen.append((context.session, context.call_id))
+        return len(word)
+
+    first, second = Session(), Session()
+    given: list[tuple[Session, Any]] = [(first, [count]), (second, Toolbox([count], session=second))]
+    for session, tools in given:
+        agent, _ = agent_of(Planning(session, tools=tools), [("count", {"word": "shop"}), SHOP], "Done.")
+        assert answers(run(agent))[0] == ("c1.1", "success", "4")
+    assert seen == [(first, "c1.1"), (second, "c1.1")]
+
+
+def test_the_test_model_calls_every_tool() -> None:
+    agent = Agent(TestModel(), capabilities=[Planning(Session())], retries=0)
+    called = [call_id for call_id, _, _ in answers(run_sync(agent))]
+    assert len(called) == 6
+
+
+class TestMessageHistory:
+    """A run goes on with the plan of the message history that it is given."""
+
+    TURNS: tuple[Turn, ...] = (
+        [SHOP, mark("S001", "in_progress")],
+        [mark("S01x")],
+        [mark("S001"), ("planning_add_step", {"steps": [{"title": "Paint it"}]}), mark("S002")],
+        "Nearly done.",
+    )
+
+    def plan_after(self, messages: list[ModelMessage]) -> str:
+        """The plan that the answered calls of a history make, in a session of its own."""
+        session = Session()
+        toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+        answered = {call_id for call_id, _, _ in answers(messages)}
+        for message in messages:
+            for part in message.parts:
+                if isinstance(part, ToolCallPart) and part.tool_call_id in answered:
+                    toolbox.call(part.tool_name, part.args)
+        return text_of(session)
+
+    def whole(self, messages: list[ModelMessage]) -> Iterator[list[ModelMessage]]:
+        """Each beginning of a history that ends with a turn's results, or with the model's text."""
+        for end in range(len(messages), 0, -1):
+            calls = isinstance(messages[end - 1], ModelResponse) and messages[end - 1].parts
+            if not any(isinstance(part, ToolCallPart) for part in calls or ()):
+                yield messages[:end]
+
+    @pytest.mark.parametrize("kind", ["history", "memory", "another session", "json"])
+    def test_a_truncated_history_gives_the_plan_of_that_point(self, run: Way, kind: str) -> None:
+        session = None if kind in {"history", "json"} else Session()
+        planning = Planning(session)
+        agent, _ = agent_of(planning, *self.TURNS)
+        messages = run(agent)
+        if kind == "json":
+            planning = Planning()
+            messages = ModelMessagesTypeAdapter.validate_json(ModelMessagesTypeAdapter.dump_json(messages))
+        for history in [*self.whole(messages), *reversed(list(self.whole(messages)))]:
+            planning = Planning(Session()) if kind == "another session" else planning
+            agent, _ = agent_of(planning, [READ], "Done.")
+            result = run(agent, "Go on", message_history=history)
+            expected = self.plan_after(history)
+            refused = "Refused, nothing changed. no plan yet; call planning_setup_plan first"
+            assert answers(result)[-1][2] == (expected or refused)
+            plan = planning.plan_of(history)
+            assert ("" if plan is None else plan_text(plan)) == expected
+
+    def test_going_on_from_an_earlier_point_leaves_both_branches_whole(self, run: Way) -> None:
+        session = Session()
+        planning = Planning(session)
+        agent, script = agent_of(planning, *self.TURNS)
+        first = run(agent)
+        script.turns = [[mark("S002"), mark("S001")], "Done."]
+        second = run(agent, "Otherwise", message_history=first[:3])
+        for history in (first, second, first):
+            script.turns = [[READ], "Done."]
+            assert answers(run(agent, "Read it", message_history=history))[-1][2] == self.plan_after(history)
+            assert text_of(session) == self.plan_after(history)
+
+    def test_an_edit_of_the_host_between_two_runs_stays(self, run: Way) -> None:
+        session = Session()
+        agent, script = agent_of(Planning(session), [SHOP], "Done.")
+        messages = run(agent)
+        session.dispatch(AddStep((NewPlanStep("Count the money"),)))
+        script.turns = ["Hm.", [mark("S003")], "Done."]
+        messages = run(agent, "Go on", message_history=messages)
+        run(agent, "Go on", message_history=messages)
+        assert text_of(session).endswith("S003 done: Count the money")
+        assert rewinds(session) == 0
+
+    def test_an_edit_of_the_host_after_going_back_stays(self, run: Way) -> None:
+        session = Session()
+        agent, script = agent_of(Planning(session), *self.TURNS)
+        messages = run(agent)[:3]
+        script.turns = ["Hm.", [mark("S003")], "Done."]
+        messages = run(agent, "Go on", message_history=messages)
+        session.dispatch(AddStep((NewPlanStep("Count the money"),)))
+        run(agent, "Go on", message_history=messages)
+        assert text_of(session).endswith("S003 done: Count the money")
+        assert rewinds(session) == 1
+
+    def test_a_new_conversation_keeps_the_plan_of_the_session(self, run: Way) -> None:
+        session = Session()
+        agent, _ = agent_of(Planning(session), [SHOP], "Done.", [mark("S001")], "Done.")
+        run(agent)
+        run(agent, "Something else")
+        assert text_of(session).startswith("Open the shop (active, 1 of 2 done)")
+
+
+class TestInAStore:
+    """The session is in a file, and the process ends."""
+
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        return tmp_path / "plans.db"
+
+    def opened(self, path: Path) -> Session:
+        session = Session(session_id="shop", store=SqliteStore(path))
+        register_plan(session)
+        return session
+
+    def test_another_process_goes_on_with_the_plan_of_the_history(self, run: Way, path: Path) -> None:
+        first = self.opened(path)
+        planning = Planning(first)
+        agent, _ = agent_of(planning, *TestMessageHistory.TURNS)
+        messages = run(agent)
+        assert planning.plan_of(messages[:3]) == planning.plan_of(messages[:3], first)
+        assert first.store is not None
+        first.store.close()
+        second = self.opened(path)
+        agent, _ = agent_of(Planning(second), [mark("S003")], "Done.", [mark("S002")], "Done.")
+        run(agent, "Go on", message_history=messages)
+        assert text_of(second).startswith("Open the shop (completed, 3 of 3 done)")
+        run(agent, "Go on", message_history=messages[:3])
+        assert text_of(second).splitlines()[1:] == ["S001 in_progress: Rent a room", "S002 done: Buy shelves"]
+        assert second.store is not None
+        second.store.close()
+
+    def test_the_history_of_another_session_is_an_error(self, run: Way, path: Path) -> None:
+        session = self.opened(path)
+        agent, _ = agent_of(Planning(session), [SHOP], "Done.")
+        messages = run(agent)
+        assert session.store is not None
+        session.store.close()
+        agent, _ = agent_of(Planning(Session(session_id="other")), "Done.")
+        with pytest.raises(VersionError) as caught:
+            run(agent, "Go on", message_history=messages)
+        assert str(caught.value) == (
+            "the agent's state is of session shop, and the session of this call is other: "
+            "let each thread keep its session"
+        )

@@ -23,7 +23,6 @@ from planning.workflow.run.records import (
     written,
 )
 from session import Session
-from session.events import SessionId
 
 __all__ = [
     "MAYBE",
@@ -32,7 +31,6 @@ __all__ = [
     "claim",
     "compared",
     "done_and_lost",
-    "live_runs",
     "lost_by_log",
     "lost_by_status",
 ]
@@ -46,21 +44,9 @@ _WHAT_IT_DID = ("description", "type", "name", "agent", "inputs", "expected_key"
 
 @attrs.frozen
 class _LiveRuns:
-    """The active runs in this process, by session and id; not part of a snapshot."""
+    """The active runs of a session in this process, by id."""
 
-    runs: dict[SessionId, dict[str, WorkflowRun]]
-
-
-def live_runs(session: Session) -> dict[str, WorkflowRun]:
-    """The active runs of a session, by id. The caller that claimed a run removes it when it ends.
-
-    Call this inside a transaction of the session, so that all callers get the same dict.
-    """
-    found = session.select_latest(_LiveRuns)
-    if found is None:
-        found = _LiveRuns({})
-        session.register_view(_LiveRuns, lambda _select: (found,))
-    return found.runs.setdefault(session.session_id, {})
+    runs: dict[str, WorkflowRun] = attrs.field(factory=dict)
 
 
 @attrs.frozen
@@ -96,7 +82,7 @@ def claim(session: Session, new: WorkflowRun, steps: Mapping[str, WorkflowStep],
     Raises:
         WorkflowError: The run is active already, or one of its completed steps was changed.
     """
-    live = live_runs(session)
+    live = session.companion(_LiveRuns).runs
     records = session.select_all(StepRecord)
     for run in tuple(live.values()):
         kinship = _kinship(run, new)

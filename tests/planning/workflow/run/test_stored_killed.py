@@ -1,0 +1,126 @@
+"""Runs in stored sessions whose process is killed, and several processes that run one workflow."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import stored_worker
+from run_cases import MAYBE
+from stored_worker import ONCE, SESSION, lines
+
+from planning.workflow import run_workflow
+from planning.workflow.run.records import StepRecord, WorkflowRun, register_workflow
+from session import Session
+from session.stores import SqliteStore
+
+pytestmark = pytest.mark.slow
+
+OUTPUTS = {
+    step.step_id: f"{'sent' if step.step_id in ONCE else 'did'} {step.step_id} {len(step.inputs.get('used', ()))}"
+    for step in stored_worker.workflow().steps
+}
+KILLS = int(os.environ.get("KILLS", "20"))
+
+
+def start(folder: Path, pause: float = 0.01) -> subprocess.Popen[str]:
+    """A process that runs the workflow."""
+    arguments = [sys.executable, stored_worker.__file__, str(folder / "plans.db"), str(folder), str(pause)]
+    return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
+
+
+def until_begun(folder: Path, process: subprocess.Popen[str]) -> None:
+    """Wait until the process runs a step, or has ended."""
+    while not (folder / "begun").exists() and process.poll() is None:
+        time.sleep(0.001)
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[SqliteStore]:
+    """The store of the processes, in this one."""
+    store = SqliteStore(folder / "plans.db")
+    yield store
+    store.close()
+
+
+def test_a_run_that_is_killed_at_any_moment_goes_on_where_it_was(tmp_path: Path) -> None:
+    chance, kills, rounds = random.Random(KILLS), 0, 0  # noqa: S311 - moments, no secrets
+    while kills < KILLS:
+        rounds += 1
+        folder = tmp_path / str(rounds)
+        folder.mkdir()
+        is_completed = False
+        while not is_completed:
+            (folder / "begun").unlink(missing_ok=True)
+            kept, called = set(lines(folder / "kept")), len(lines(folder / "calls"))
+            process = start(folder)
+            until_begun(folder, process)
+            if kills < KILLS:
+                time.sleep(chance.uniform(0, 0.15))
+                kills += process.poll() is None
+                process.kill()
+            process.communicate(timeout=60)
+            assert not kept & set(lines(folder / "calls")[called:])
+            with opened(folder) as store:
+                assert store.verify(SESSION) > 0
+                session = Session(session_id=SESSION, store=store)
+                register_workflow(session)
+                newest = {each.step_id: each for each in session.select_all(StepRecord)}
+                assert kept <= {step_id for step_id, each in newest.items() if each.status == "completed"}
+                (run,) = session.select_all(WorkflowRun)
+                is_completed = run.status == "completed"
+        assert {step_id: each.output for step_id, each in newest.items() if each.error is None} == {
+            step_id: output for step_id, output in OUTPUTS.items() if newest[step_id].error is None
+        }
+        assert {step_id for step_id, each in newest.items() if each.error is not None} <= set(ONCE)
+        assert [
+            each.error for each in newest.values() if each.error is not None and each.error != MAYBE
+        ] == []
+        assert all(lines(folder / "calls").count(step_id) == 1 for step_id in ONCE)
+
+
+def test_of_several_processes_one_runs_the_workflow_and_the_others_are_refused(tmp_path: Path) -> None:
+    processes = [start(tmp_path, 0.1) for _ in range(3)]
+    said = [process.communicate(timeout=60)[0].strip() for process in processes]
+    refused = [each for each in said if each.startswith("refused: ")]
+    # One that is late finds the run completed, and starts another: then it calls everything again.
+    completed = len(said) - len(refused)
+    assert [each for each in said if each not in refused] == ["completed"] * completed
+    assert completed >= 1
+    pids = {process.pid for process in processes}
+    for each in refused:
+        head, _, tail = each.partition("in process ")
+        pid, _, rest = tail.partition(";")
+        assert head == "refused: this workflow is already running in this session, "
+        assert int(pid) in pids
+        assert rest == " wait until that run has ended, end that process, or use another session"
+    calls = Counter(lines(tmp_path / "calls"))
+    assert set(calls.values()) == {completed}
+
+
+def test_the_run_of_a_process_that_was_killed_is_resumed_in_this_one(tmp_path: Path) -> None:
+    process = start(tmp_path, 0.05)
+    until_begun(tmp_path, process)
+    time.sleep(0.08)
+    process.kill()
+    process.communicate(timeout=60)
+    kept = set(lines(tmp_path / "kept"))
+    called = len(lines(tmp_path / "calls"))
+    with opened(tmp_path) as store:
+        session = Session(session_id=SESSION, store=store)
+        result = run_workflow(
+            stored_worker.workflow(), stored_worker.capabilities(tmp_path, 0), session=session
+        )
+    assert result.status == "completed"
+    wanted = {each: text for each, text in OUTPUTS.items() if each not in result.errors}
+    assert dict(result.outputs) == wanted
+    assert dict(result.errors) == dict.fromkeys(result.errors, MAYBE)
+    assert not kept & set(lines(tmp_path / "calls")[called:])

@@ -1,0 +1,400 @@
+"""Runs in stored sessions: the same as in memory, going on after any end, and stores that refuse."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from drawn_runs import Drawn, drawn_runs, working
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from run_cases import MAYBE, called, cancelled, capable, flow, plain_tool, plan_of, states, thought
+
+from planning import Plan
+from planning.workflow import (
+    Capabilities,
+    WorkflowError,
+    WorkflowResult,
+    arun_workflow,
+    run_workflow,
+)
+from planning.workflow.run.memory import MemoryItem
+from planning.workflow.run.records import RunChanged as RunLog
+from planning.workflow.run.records import StepChanged, StepRecord, WorkflowRun
+from session import Session
+from session.errors import StoreError
+from session.stores import MemoryStore, SqliteStore, Store
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "plans.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore(path, timeout=0.05)
+    yield store
+    store.close()
+
+
+def nightly(store: Store) -> Session:
+    return Session(session_id="nightly", store=store)
+
+
+def elsewhere(store: SqliteStore) -> Session:
+    """The session as another process opens it."""
+    other = nightly(SqliteStore(store._path))
+    run_workflow(flow(), capable(), session=other.fork(session_id="unused"))  # registers what runs need
+    return other
+
+
+def told(session: Session) -> dict[str, Any]:
+    """What a session says of its runs, without ids and times."""
+    return {
+        "records": [
+            (each.step_id, each.status, each.attempt, each.called, each.skipped, each.output, each.error)
+            for each in session.select_all(StepRecord)
+        ],
+        "memory": [
+            (each.type, each.key, each.value, each.step_id) for each in session.select_all(MemoryItem)
+        ],
+        "runs": [(each.status, each.user_prompt, each.inputs) for each in session.select_all(WorkflowRun)],
+        "plan": session.select_latest(Plan),
+    }
+
+
+@settings(deadline=None, max_examples=60)
+@given(drawn_runs(8), st.integers(1, 4))
+def test_a_stored_run_is_the_same_as_one_in_memory(drawn: Drawn, limit: int) -> None:
+    sessions = [Session(), nightly(MemoryStore())]
+    results = [
+        run_workflow(drawn.workflow, working(drawn.failing), session=each, max_parallel=limit)
+        for each in sessions
+    ]
+    first, second = (
+        (
+            each.status,
+            states(each.workflow),
+            dict(each.outputs),
+            dict(each.memory),
+            dict(each.errors),
+            each.warnings,
+        )
+        for each in results
+    )
+    assert first == second
+    ours, theirs = map(told, sessions)
+    if limit > 1:  # which of two steps ends first is left to chance
+        ours, theirs = (
+            {**each, "records": sorted(each["records"], key=repr), "memory": ()} for each in (ours, theirs)
+        )
+    assert ours == theirs
+
+
+@settings(deadline=None, max_examples=40)
+@given(drawn_runs(6), st.lists(st.integers(1, 12), max_size=4), st.integers(1, 4))
+def test_a_stored_run_that_is_cut_off_at_any_commit_goes_on_and_repeats_nothing(
+    drawn: Drawn, cuts: list[int], limit: int
+) -> None:
+    """A fork of the versions up to a commit is what a killed process leaves behind."""
+    session = nightly(MemoryStore())
+    calls: list[str] = []
+    for number, cut in enumerate(cuts):
+        run_workflow(
+            drawn.workflow, working(drawn.failing, calls.append), session=session, max_parallel=limit
+        )
+        session = session.fork(at=min(cut, session.version), session_id=f"cut{number}")
+        newest = {each.step_id: each.status for each in session.select_all(StepRecord)}
+        if [each.status for each in session.select_all(WorkflowRun)] == ["completed"]:
+            return  # it would begin afresh
+        calls.clear()
+        again = run_workflow(
+            drawn.workflow, working(drawn.failing, calls.append), session=session, max_parallel=limit
+        )
+        assert not [each for each in calls if newest.get(each) == "completed"]
+        alone = run_workflow(drawn.workflow, working(drawn.failing))
+        assert (again.status, states(again.workflow)) == (alone.status, states(alone.workflow))
+        assert dict(again.outputs) == dict(alone.outputs)
+
+
+# The store refuses
+
+
+STEPS = flow(called("a"), called("b", "a", tool="hold"), called("c", "b"), called("m", "b", tool="mail"))
+
+
+class Bench:
+    """Tools that count their calls; ``hold`` does something to the store."""
+
+    def __init__(self, disturb: Callable[[], None]) -> None:
+        self.calls: list[str] = []
+        self._disturb = disturb
+
+    def run(self, session: Session) -> WorkflowResult:
+        return run_workflow(STEPS, self.tools(), session=session, max_parallel=1)
+
+    def tools(self) -> Capabilities:
+        def hold() -> str:
+            self.calls.append("hold")
+            self._disturb()
+            return "held"
+
+        def mail() -> str:
+            self.calls.append("mail")
+            return "sent"
+
+        def work() -> str:
+            self.calls.append("work")
+            return "worked"
+
+        return capable(plain_tool("mail", mail, idempotent=False), work=work, hold=hold)
+
+
+def test_a_run_whose_store_is_locked_ends_with_its_error_and_goes_on_later(
+    path: Path, store: SqliteStore
+) -> None:
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    bench = Bench(lambda: None if other.in_transaction else other.execute("BEGIN IMMEDIATE") and None)
+    session = nightly(store)
+    with pytest.raises(StoreError) as refused:
+        bench.run(session)
+    assert str(refused.value) == "another writer has held the store's lock for longer than 0.05 s: try again"
+    assert bench.calls == ["work", "hold"]
+    other.execute("ROLLBACK")
+    bench = Bench(lambda: None)
+    result = bench.run(session)
+    assert (result.status, bench.calls) == ("completed", ["hold", "work", "mail"])
+    assert dict(result.outputs) == {"a": "worked", "b": "held", "c": "worked", "m": "sent"}
+    assert (len(session.select_all(WorkflowRun)), store.verify("nightly")) == (1, session.version)
+
+
+def test_a_run_whose_store_is_full_ends_with_its_error_and_goes_on_later(path: Path) -> None:
+    store = SqliteStore(path)
+    session = nightly(store)
+    long = "x" * 50_000
+
+    def fill() -> None:
+        link = store._writer.connection
+        assert link is not None
+        (pages,) = link.execute("PRAGMA page_count").fetchone()
+        link.execute(f"PRAGMA max_page_count = {pages}")
+
+    calls: list[str] = []
+
+    def work() -> str:
+        calls.append("work")
+        fill()
+        return long
+
+    workflow = flow(called("a"), called("b", "a", tool="echo", inputs={"value": "${a.output}"}))
+    with pytest.raises(StoreError) as refused:
+        run_workflow(workflow, capable(work=work, echo=len), session=session)
+    assert str(refused.value) == (
+        f"the store {path} cannot be used: there is no room left for it: make room and try again"
+    )
+    assert calls == ["work"]
+    store.close()
+    again = SqliteStore(path)
+    result = run_workflow(
+        workflow, capable(work=lambda: long, echo=lambda value: len(value)), session=nightly(again)
+    )
+    assert (result.status, result.outputs["b"]) == ("completed", 50_000)
+    assert again.verify("nightly") == nightly(again).version
+    again.close()
+
+
+def test_a_store_that_refuses_before_the_first_step_leaves_nothing_and_the_session_free(
+    path: Path, store: SqliteStore
+) -> None:
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    bench, session = Bench(lambda: None), nightly(store)
+    with pytest.raises(StoreError):
+        bench.run(session)
+    assert (bench.calls, store.head("nightly")) == ([], None)
+    other.execute("ROLLBACK")
+    assert bench.run(session).status == "completed"
+
+
+def test_the_event_loop_goes_on_while_another_process_holds_the_lock(path: Path) -> None:
+    store = SqliteStore(path, timeout=30)
+    other = sqlite3.connect(path, isolation_level=None)
+    workflow = flow(
+        called("a", expected_key="key"),
+        called("s", done_check="'key' in memory"),
+        called("f", tool="nobody", on_failure="continue"),
+        called("r", tool="broken", on_failure="continue"),
+        called("m", "a", tool="mail"),
+        thought("t", "m"),
+    )
+
+    def broken() -> None:
+        raise ValueError("no")
+
+    async def scene() -> list[str]:
+        turns: list[str] = []
+        capabilities = capable(plain_tool("mail", dict, idempotent=False), work=dict, broken=broken)
+        run = asyncio.create_task(arun_workflow(workflow, capabilities, session=nightly(store)))
+        while not run.done():
+            # Each time that the run waits for the store, the loop turns a hundred times before it may go on.
+            other.execute("BEGIN IMMEDIATE")
+            for _ in range(100):
+                await asyncio.sleep(0.0001)
+            turns.append("turned")
+            other.execute("ROLLBACK")
+            await asyncio.sleep(0.02)
+        assert run.result().status == "completed"
+        return turns
+
+    assert asyncio.run(scene())
+    store.close()
+
+
+def test_what_is_in_the_store_is_never_written_in_the_thread_of_the_event_loop(path: Path) -> None:
+    threads = set[int]()
+
+    class Watched(SqliteStore):
+        def head(self, session_id: Any) -> Any:
+            threads.add(threading.get_ident())
+            return super().head(session_id)
+
+        def append(self, *given: Any, **more: Any) -> None:
+            threads.add(threading.get_ident())
+            super().append(*given, **more)
+
+    async def scene() -> None:
+        session = nightly(Watched(path))
+        threads.clear()
+        bench = Bench(lambda: None)
+        result = await arun_workflow(STEPS, bench.tools(), session=session)
+        assert result.status == "completed"
+        result = await arun_workflow(STEPS, bench.tools(), session=session)
+        assert result.status == "completed"
+
+    asyncio.run(scene())
+    assert threads
+    assert threading.get_ident() not in threads
+
+
+# Cancelled
+
+
+def test_a_stored_run_that_is_cancelled_says_so_in_the_store_and_another_process_resumes_it(
+    path: Path,
+) -> None:
+    store = SqliteStore(path)
+    begun = asyncio.Event()
+
+    async def slow() -> str:
+        begun.set()
+        await asyncio.sleep(60)
+        return "never"
+
+    workflow = flow(called("a"), called("b", "a", tool="slow"))
+
+    async def scene() -> None:
+        task = asyncio.create_task(
+            arun_workflow(workflow, capable(work=dict, slow=slow), session=nightly(store))
+        )
+        await begun.wait()
+        task.cancel()
+        await cancelled(task)
+
+    asyncio.run(scene())
+    store.close()
+    other = nightly(SqliteStore(path))
+    result = run_workflow(workflow, capable(work=lambda: 1 / 0, slow=lambda: "done"), session=other)
+    assert (result.status, dict(result.outputs)) == ("completed", {"a": {}, "b": "done"})
+    newest = [(each.step_id, each.status) for each in other.select_all(StepRecord)]
+    assert newest == [
+        ("a", "in_progress"),
+        ("a", "completed"),
+        ("b", "in_progress"),
+        ("b", "pending"),
+        ("b", "in_progress"),
+        ("b", "completed"),
+    ]
+    assert plan_of(other).status == "completed"
+
+
+# Two at once
+
+
+def test_a_run_that_another_store_of_this_file_takes_over_stops_and_calls_nothing_twice(path: Path) -> None:
+    """As with a process on another machine, of which nobody can say whether it is alive."""
+    calls: list[str] = []
+    results: list[WorkflowResult] = []
+    other = SqliteStore(path)
+
+    def take() -> str:
+        calls.append("take")
+        if len(calls) == 1:
+            results.append(run_workflow(STEPS, tools, session=nightly(other)))
+        return "taken"
+
+    def mail() -> str:
+        calls.append("mail")
+        return "sent"
+
+    tools = capable(plain_tool("mail", mail, idempotent=False), work=dict, hold=take)
+    with pytest.raises(WorkflowError) as stopped:
+        run_workflow(STEPS, tools, session=nightly(SqliteStore(path)))
+    assert str(stopped.value) == (
+        "this run was resumed by another process, or rewound, and has stopped here; the session has what it "
+        "did before that"
+    )
+    assert [each.status for each in results] == ["completed"]
+    assert calls == ["take", "take", "mail"]
+    last = nightly(SqliteStore(path))
+    again = run_workflow(flow(), capable(), session=last)  # registers what runs need
+    assert again.status == "completed"
+    assert [each.status for each in last.select_all(WorkflowRun)] == ["completed", "completed"]
+
+
+# Rewound
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+@pytest.mark.parametrize("is_fork", [False, True])
+@pytest.mark.parametrize("is_before_the_run", [False, True])
+def test_a_run_rewound_behind_a_step_that_must_be_once_asks(
+    is_stored: bool, is_fork: bool, is_before_the_run: bool
+) -> None:
+    session = nightly(MemoryStore()) if is_stored else Session()
+    bench = Bench(lambda: None)
+    versions: list[int] = []
+
+    def note(event: StepChanged) -> None:
+        if (event.record.step_id, event.record.status) == ("b", "completed"):
+            versions.append(session.version)
+
+    session.bus.subscribe(StepChanged, note)
+    first = bench.run(session)
+    assert (first.status, bench.calls) == ("completed", ["work", "hold", "work", "mail"])
+    session = session.fork() if is_fork else session
+    session.rewind(0 if is_before_the_run else versions[0])
+    bench.calls.clear()
+    again = bench.run(session)
+    assert (again.status, dict(again.errors)) == ("failed", {"m": MAYBE})
+    assert bench.calls == (["work", "hold", "work"] if is_before_the_run else ["work"])
+    assert [(run.status, run.run_id) for run in session.select_all(WorkflowRun)] == [
+        ("failed", first.session.select_all(RunLog)[0].run.run_id)
+    ]
+    bench.calls.clear()
+    assert dict(bench.run(session).errors) == {"m": MAYBE}
+    assert bench.calls == []
+
+
+def test_a_fork_from_before_a_step_ran_runs_it(path: Path) -> None:
+    session = nightly(SqliteStore(path))
+    bench = Bench(lambda: None)
+    bench.run(session)
+    fork = session.fork(at=0, session_id="other")
+    bench.calls.clear()
+    assert (bench.run(fork).status, bench.calls) == ("completed", ["work", "hold", "work", "mail"])

@@ -1,0 +1,94 @@
+"""A process that runs a workflow in a stored session, for tests that kill it.
+
+    python stored_worker.py STORE FOLDER [PAUSE]
+
+Each call of a tool is a line in FOLDER/calls, and each completed step that the session has published a line
+in FOLDER/kept; both are on the disk before the process goes on. FOLDER/begun is there when a step runs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from run_cases import called, flow
+
+from planning.tools import Tool
+from planning.workflow import Capabilities, Workflow, WorkflowError, WorkflowStep, run_workflow
+from planning.workflow.run.records import StepChanged
+from session import Session
+from session.stores import SqliteStore
+
+SESSION = "nightly"
+WIDTH = 4
+ONCE = ("m0", "m1", "m2")
+
+
+def append(path: Path, line: str) -> None:
+    """Write a line, and wait until the disk has it."""
+    file = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+    os.write(file, f"{line}\n".encode())
+    os.fsync(file)
+    os.close(file)
+
+
+def lines(path: Path) -> list[str]:
+    """What was appended."""
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def workflow() -> Workflow:
+    """Rows of steps, each of which needs the row before; some must not be called twice."""
+    steps = list[WorkflowStep]()
+    before: tuple[str, ...] = ()
+    for row, once in enumerate(ONCE):
+        ids = tuple(f"s{row}{place}" for place in range(WIDTH))
+        for step_id in ids:
+            inputs = {"step_id": step_id, "used": [f"${{{each}.output}}" for each in before]}
+            steps.append(called(step_id, *before, inputs=inputs))
+        steps.append(called(once, *before, tool="send", inputs={"step_id": once}, on_failure="continue"))
+        before = ids
+    return flow(*steps, goal="Work through the night")
+
+
+def capabilities(folder: Path, pause: float) -> Capabilities:
+    """The tools, which take a while."""
+
+    def noting(text: str) -> Callable[..., str]:
+        def call(step_id: str, used: list[str] | None = None) -> str:
+            append(folder / "calls", step_id)
+            (folder / "begun").touch()
+            time.sleep(pause)
+            return f"{text} {step_id} {len(used or [])}"
+
+        return call
+
+    return Capabilities(
+        tools=[Tool("work", "", noting("did")), Tool("send", "", noting("sent"), idempotent=False)]
+    )
+
+
+def main(store: str, folder: Path, pause: float) -> str:
+    """Run the workflow; returns what to print."""
+    session = Session(session_id=SESSION, store=SqliteStore(store))
+
+    def keep(event: StepChanged) -> None:
+        if event.record.status == "completed":
+            append(folder / "kept", event.record.step_id)
+
+    session.bus.subscribe(StepChanged, keep)
+    tools = capabilities(folder, pause)
+    try:
+        result = run_workflow(workflow(), tools, session=session, max_parallel=WIDTH + 1)
+    except WorkflowError as error:
+        return f"refused: {error}"
+    errors = ",".join(f"{step_id}={error.code}" for step_id, error in result.errors.items())
+    return f"{result.status} {errors}".strip()
+
+
+if __name__ == "__main__":
+    said = main(sys.argv[1], Path(sys.argv[2]), float(sys.argv[3]))
+    sys.stdout.write(said)

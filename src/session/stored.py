@@ -37,7 +37,16 @@ from session.kept import require_version
 from session.records import Records
 from session.routes import Routes, routes_of
 from session.slices import LateLog, Slice, items_of
-from session.stores.base import Checkpoint, Store, StoredChange, StoredSession, chained, damaged, verified
+from session.stores.base import (
+    Checkpoint,
+    Store,
+    StoredChange,
+    StoredSession,
+    chained,
+    damaged,
+    refuse_copy,
+    verified,
+)
 
 __all__ = ["Stored", "StoredSlices"]
 
@@ -167,8 +176,6 @@ class Stored:
         """
         head = self.head
         require_version(version, head.version)
-        if not head.version:
-            return  # there is nothing of it in the store, and the fork begins as every session does
         sources = list[tuple[SessionId, int]]()
         for source, last in (*head.forked_from, (head.session_id, version)):
             sources.append((source, min(last, version)))
@@ -178,7 +185,10 @@ class Stored:
         now = datetime.now(UTC)
         hash_ = at[0].hash if at else b""
         fork = StoredSession(session_id, version, hash_, now, now, tags, tuple(sources))
-        self.store.copy(self._session_id, fork)
+        if head.version:
+            self.store.copy(self._session_id, fork)
+        else:  # there is nothing of it in the store, and the fork begins as every session does
+            refuse_copy(head, fork, self.store.head(session_id))
 
     def calls(self, call_id: str, slices: Slices) -> tuple[ToolInvoked, ...]:
         """The calls with an id on the present branch; see ``Session.calls``."""

@@ -14,6 +14,7 @@ from planning import Plan, PlanningToolsSection, Toolbox
 from planning.commands import AddStep, MarkStep, NewPlanStep, SetupPlan
 from session import Session, SessionEvent
 from session.events import SessionId
+from session.records import Upcasters
 from session.stores import Checkpoint, MemoryStore, SqliteStore, Store, StoredChange, StoredSession
 from session.stores.base import refuse_copy, stale
 
@@ -24,8 +25,8 @@ SETUP = SetupPlan("Fix the login bug", (NewPlanStep("Reproduce it"), NewPlanStep
 class ListStore(Store):
     """A store without a lock, in sixty lines: writers are kept apart by ``expected`` alone."""
 
-    def __init__(self, kept: dict[str, Any]) -> None:
-        super().__init__()
+    def __init__(self, kept: dict[str, Any], upcasters: Upcasters | None = None) -> None:
+        super().__init__(upcasters)
         self.kept = kept
 
     def head(self, session_id: SessionId) -> StoredSession | None:
@@ -68,9 +69,9 @@ class ListStore(Store):
         return [(each.version, each.rewound_to) for each in changes if each.rewound_to is not None]
 
     def claim(self, session_id: SessionId, name: str) -> bool:
-        claims: set[str] = self.kept.setdefault(f"{session_id} claims", set())
-        is_new = name not in claims
-        claims.add(name)
+        claims: dict[str, int] = self.kept.setdefault(f"{session_id} claims", {})
+        head, is_new = self.head(session_id), name not in claims
+        claims.setdefault(name, 0 if head is None else head.version)
         return is_new
 
     def copy(self, source: SessionId, fork: StoredSession) -> None:
@@ -79,11 +80,15 @@ class ListStore(Store):
         checkpoints = [each for each in old["checkpoints"] if each.version <= fork.version]
         changes = old["changes"][: fork.version]
         self.kept[str(fork.session_id)] = {"head": fork, "changes": changes, "checkpoints": checkpoints}
+        claims = self.kept.get(f"{source} claims", {})
+        early = {name: version for name, version in claims.items() if version <= fork.version}
+        self.kept[f"{fork.session_id} claims"] = early
 
     def sessions(self) -> Sequence[StoredSession]:
         return [kept["head"] for kept in self.kept.values() if "head" in kept]
 
     def delete(self, session_id: SessionId) -> bool:
+        self.kept.pop(f"{session_id} claims", None)
         return self.kept.pop(str(session_id), None) is not None
 
 

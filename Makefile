@@ -12,10 +12,12 @@ BIN := $(VENV)/bin
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
-demo: $(VENV)/installed ## set up .venv, replay an agent's transcript, run a workflow and ask a database
+demo: $(VENV)/installed ## set up .venv, replay a transcript, run a workflow, kill and resume a worker, ask a database
 	@$(BIN)/planning replay examples/triage.jsonl
 	@echo
 	@$(BIN)/python examples/filings/answer.py
+	@echo
+	@$(BIN)/python examples/background/orchestrator.py
 	@echo
 	@shop=$$(mktemp -d) && trap 'rm -rf "$$shop"' EXIT && $(BIN)/python examples/shop/data.py "$$shop/shop.db" \
 	    && $(BIN)/planning ask "Which customers spent the most?" --db "$$shop/shop.db" \

@@ -12,10 +12,12 @@ BIN := $(VENV)/bin
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
-demo: $(VENV)/installed ## set up .venv, replay a transcript, run a workflow, ask a database, kill and resume an agent
+demo: $(VENV)/installed ## set up .venv; replay, run, ask, and kill and resume a worker and an agent
 	@$(BIN)/planning replay examples/triage.jsonl
 	@echo
 	@$(BIN)/python examples/filings/answer.py
+	@echo
+	@$(BIN)/python examples/background/orchestrator.py
 	@echo
 	@shop=$$(mktemp -d) && trap 'rm -rf "$$shop"' EXIT && $(BIN)/python examples/shop/data.py "$$shop/shop.db" \
 	    && $(BIN)/planning ask "Which customers spent the most?" --db "$$shop/shop.db" \

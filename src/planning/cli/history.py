@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from planning.cli.sessions import AsJson
-from planning.cli.stores import SessionName, StoreFile, known_session, line_of, opened_store
+from planning.cli.source import AsJson, SessionName, StoreFile
 from planning.cli.terminal import as_json, columns, one_line, painted, wants_color, wrapped
 from planning.cli.usage import EXIT_CODES, Refused
 from planning.errors import printable
@@ -54,6 +53,7 @@ def _timeline(store: str, session: str, after: int | None) -> Iterator[Timeline]
     Raises:
         Refused: It cannot be read.
     """
+    from planning.cli.stores import known_session, opened_store
     from planning.cli.timeline import Timeline
 
     with opened_store(store) as opened:
@@ -78,6 +78,7 @@ def history(
 
     Times are in UTC. What other programs keep in the session is listed by its name.
     """
+    from planning.cli.stores import line_of
     from planning.cli.timeline import fields_of_moment
     from session.stores import StoreError
 
@@ -124,6 +125,7 @@ def watch(store: StoreFile, session: SessionName, *, as_json_: AsJson = False) -
     from planning.cli.drive import ending_when_told
     from planning.cli.faces import face_of
     from planning.cli.progress import Progress
+    from planning.cli.stores import line_of
     from session.stores import StoreError
 
     progress = Progress(time.monotonic)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from planning.cli.stores import SessionName, StoreFile, known_session, line_of, open_session, opened_store
+from planning.cli.source import AsJson, SessionName, StoreFile
 from planning.cli.terminal import as_json, columns, count, one_line, wrapped
 from planning.cli.usage import EXIT_CODES, bad_option
 
@@ -57,7 +57,6 @@ Examples:
 
 {EXIT_CODES}"""
 _ACTOR: Final = "planning rewind"
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")]
 _Version = Annotated[int, typer.Argument(metavar="VERSION", min=0, help="A version of it.")]
 
 
@@ -73,6 +72,7 @@ def sessions(
 
     The session that was changed last is the first. Times are in UTC.
     """
+    from planning.cli.stores import opened_store
     from planning.cli.table import MOST_ROWS, laid_out
 
     with opened_store(store) as opened:
@@ -98,6 +98,7 @@ def sessions(
 
 def _plan_in(store: Store, head: StoredSession) -> tuple[dict[str, Any] | None, str]:
     """The plan of a session, in brief: as JSON has it, and as a text."""
+    from planning.cli.stores import line_of, open_session
     from planning.model import Plan
     from session.stores import StoreError
 
@@ -133,6 +134,7 @@ def diff(
     as_json_: AsJson = False,
 ) -> None:
     """Say what differs between the plans of two versions of a session."""
+    from planning.cli.stores import known_session, open_session, opened_store
     from planning.cli.timeline import diff_fields
     from planning.diff import diff_plans
     from planning.model import Plan
@@ -159,6 +161,7 @@ def rewind(
     That is a new change: nothing in the history is rewritten, and a later version can be restored in the same
     way. The logs of calls stay. A program that has the session open sees it at its next call.
     """
+    from planning.cli.stores import known_session, open_session, opened_store
     from planning.cli.timeline import diff_fields
     from planning.diff import diff_plans
     from planning.model import Plan
@@ -195,6 +198,7 @@ def fork(
     as_json_: AsJson = False,
 ) -> None:
     """Copy the history of a session, up to a version, into a session of its own."""
+    from planning.cli.stores import known_session, open_session, opened_store
     from session import IdentityError
 
     with opened_store(store) as opened:
@@ -214,6 +218,7 @@ def verify(store: StoreFile, session: SessionName, *, as_json_: AsJson = False) 
 
     The exit code is 1 where something is damaged.
     """
+    from planning.cli.stores import known_session, line_of, opened_store
     from session.stores import StoreError
 
     with opened_store(store) as opened:

@@ -11,12 +11,24 @@ import typer
 from planning.cli.usage import Refused, bad_option
 from planning.errors import printable
 
-__all__ = ["Finished", "WorkflowFile", "name_of", "read_bytes", "read_text"]
+__all__ = [
+    "AsJson",
+    "Finished",
+    "SessionName",
+    "StoreFile",
+    "WorkflowFile",
+    "name_of",
+    "read_bytes",
+    "read_text",
+]
 
 WorkflowFile = Annotated[
     str | None,
     typer.Argument(metavar="WORKFLOW", help="A file, or - for standard input.", show_default=False),
 ]
+StoreFile = Annotated[str, typer.Argument(metavar="STORE", help="A SQLite file with sessions.")]
+SessionName = Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session in it.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")]
 Finished = Annotated[
     bool,
     typer.Option(

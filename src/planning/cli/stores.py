@@ -6,9 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Annotated, Final
-
-import typer
+from typing import Final
 
 from planning.cli.kinds import SQLITE, refuse_other
 from planning.cli.source import name_of
@@ -20,17 +18,12 @@ from session.stores import SqliteStore, Store, StoredSession
 
 __all__ = [
     "PastStore",
-    "SessionName",
-    "StoreFile",
     "known_session",
     "line_of",
     "open_session",
     "opened_store",
 ]
 
-
-StoreFile = Annotated[str, typer.Argument(metavar="STORE", help="A SQLite file with sessions.")]
-SessionName = Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session in it.")]
 
 _MOST_BYTES: Final = 100_000_000
 """How much of a file that is not a store is read to say what it is instead."""

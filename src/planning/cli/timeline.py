@@ -11,7 +11,7 @@ import attrs
 
 from planning.cli.stores import PastStore, open_session
 from planning.cli.terminal import one_line
-from planning.commands import MarkSteps, ReadPlan, SetupPlan
+from planning.commands import MarkSteps, SetupPlan
 from planning.diff import PlanDiff
 from planning.events import PlanChanged
 from planning.model import Plan
@@ -23,7 +23,7 @@ from session import Change, Reset, Rewound, RolledBack, ToolFailed, ToolInvoked
 from session.changes import change_of
 from session.codec import type_name
 from session.history import value_of
-from session.records import Records, Unread
+from session.records import Unread
 from session.stores import StoredChange, StoredSession, StoreError
 from session.stores.base import verified
 
@@ -74,8 +74,7 @@ class Timeline:
         self._shown = attrs.evolve(head, version=after, hash=before[0].hash if before else b"")
         store.shown = self._shown
         self._session = open_session(store, self._id)
-        self._records = Records(store.upcasters)
-        self._records.learn((*_PLANNING, ReadPlan, ToolResult, RunChanged, StepChanged, MemoryItem))
+        self._records = store.records(self._id)
         self._changed: dict[int, PlanChanged] = {}
         self._session.bus.subscribe(PlanChanged, self._keep)
         self.is_deleted = False

@@ -143,7 +143,7 @@ def test_a_plan_is_read_from_standard_input(folder: Path) -> None:
     shown = ran("-", *WITH, stdin=f"Here it is:\n```json\n{FAILING}\n```\n")
     assert shown.startswith("exit code 1\n")
     last = (
-        "planning: failed; to retry the failed steps, run with the same plan on standard input:"
+        "planning: failed; to retry the failed steps, run with the same workflow on standard input:"
         " planning run - --tools step_tools:tools --resume stdin.snapshot.json\n"
     )
     assert last in shown

@@ -207,13 +207,18 @@ def test_a_run_that_was_resumed_is_kept_where_it_was_also_when_it_is_completed(f
     assert calls(folder) == ["fail", "fail", "find"]
 
 
-def test_a_file_that_holds_no_run_is_left_alone(folder: Path) -> None:
-    (folder / "failing.snapshot.json").write_text("mine")
-    for _ in range(2):
-        run("run", "failing.json", *WITH)
-    assert (folder / "failing.snapshot.json").read_text() == "mine"
-    (folder / "failing.snapshot.json").unlink()
-    assert kept(folder) == ["failing.snapshot-2.json failed"]
+@pytest.mark.parametrize("is_folder", [False, True], ids=["a file", "a folder"])
+def test_a_run_that_could_not_be_saved_under_its_name_does_not_begin(is_folder: bool, folder: Path) -> None:
+    target = folder / "failing.snapshot.json"
+    target.mkdir() if is_folder else target.write_text("mine")
+    assert told("failing.json", *WITH) == (
+        "'failing.snapshot.json' holds something else, and a run that is stopped or fails is saved under this"
+        " name; name another file with --save, or rename that one"
+    )
+    assert (calls(folder), target.is_dir() or target.read_text() == "mine") == ([], True)
+    run("run", "failing.json", *WITH, "--save", "other.json")
+    assert calls(folder) == ["fail", "find"]
+    assert sorted(path.name for path in folder.glob("*.snapshot*")) == ["failing.snapshot.json"]
 
 
 def test_the_line_to_go_on_with_is_quoted_for_a_shell(folder: Path) -> None:

@@ -74,11 +74,11 @@ def test_standard_input_is_read_as_a_file_is(
 @pytest.mark.parametrize(
     ("command", "name"),
     [
-        ("validate", "PLAN"),
-        ("graph", "PLAN"),
-        ("run", "PLAN"),
+        ("validate", "WORKFLOW"),
+        ("graph", "WORKFLOW"),
+        ("run", "WORKFLOW"),
         ("replay", "TRANSCRIPT"),
-        ("show", "SNAPSHOT"),
+        ("show", "SOURCE"),
     ],
 )
 def test_a_person_who_gives_nothing_is_told_what_to_give(command: str, name: str) -> None:

@@ -1,0 +1,61 @@
+"""Stores to run the command on."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import attrs
+
+from planning import PlanningToolsSection, Toolbox
+from planning.workflow import Capabilities, run_workflow, validate_workflow
+from session import Session, append
+from session.stores import SqliteStore
+
+TIME = re.compile(r"\d{4}-\d\d-\d\d([ T])\d\d:\d\d:\d\d(\.\d+\+00:00)?")
+
+
+@attrs.frozen
+class Mine:
+    """What another program keeps in a session."""
+
+    text: str
+
+
+def timeless(text: str) -> str:
+    """A text with the same moment for every time in it."""
+    return TIME.sub(r"2026-01-02\g<1>03:04:05\g<2>", re.sub(r"\.\d+\+00:00", ".678+00:00", text))
+
+
+def call(toolbox: Toolbox, name: str, call_id: str, **arguments: object) -> None:
+    """One call by the model."""
+    toolbox.call(f"planning_{name}", arguments, context={"call_id": call_id, "actor": "model"})
+
+
+def a_store(path: Path) -> None:
+    """A store with a plan, a fork of it, a workflow run, and a session of a program that is not here."""
+    store = SqliteStore(path)
+    session = Session(session_id="nightly", store=store, tags={"user": "ann"})
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    call(toolbox, "setup_plan", "c1", objective="Fix the login", initial_steps=["Find it", "Mend it"])
+    call(toolbox, "mark_step", "c2", step_id="S001", status="done", note="It was the cookie")
+    call(toolbox, "mark_step", "c3", step_id="S009", status="done")
+    call(toolbox, "read_plan", "c4")
+    session.rewind(1, actor="ann")
+    call(toolbox, "update_step", "c5", step_id="S002", title="Mend the cookie")
+    session.fork(2, session_id="what-if")
+    document = {
+        "schema_version": 2,
+        "goal": "Look into it",
+        "steps": [
+            {"step_id": "find", "description": "Find it", "type": "tool", "name": "find", "inputs": {}},
+            {"step_id": "say", "description": "Say it", "depends_on": ["find"]},
+        ],
+    }
+    capabilities = Capabilities(tools={"find": lambda: "found"})
+    workflow = validate_workflow(document, capabilities).workflow
+    run_workflow(workflow, capabilities, session=Session(session_id="run", store=store))
+    other = Session(session_id="other", store=store)
+    other.register_reducer(Mine, append)
+    other.dispatch(Mine("x"))
+    store.close()

@@ -1,0 +1,288 @@
+"""``planning sessions``, ``show``, ``history``, ``diff``, ``rewind``, ``fork`` and ``verify`` on a store."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_runs import in_terminal, run, written_in_terminal
+from store_files import a_store, timeless
+from syrupy.assertion import SnapshotAssertion
+
+from planning import PlanningToolsSection
+from planning.diff import diff_plans
+from planning.model import Plan
+from session import Session
+from session.stores import SqliteStore
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Run in a folder with a store."""
+    monkeypatch.chdir(tmp_path)
+    a_store(tmp_path / "plans.db")
+    return tmp_path
+
+
+def opened(session_id: str) -> Session:
+    """A session of the store."""
+    session = Session(session_id=session_id, store=SqliteStore("plans.db"))
+    PlanningToolsSection(session=session)
+    return session
+
+
+def printed(*arguments: str) -> Any:
+    """What a command prints as JSON."""
+    head, text = run(*arguments, "--json").split("--- stdout\n")
+    assert head == "exit code 0\n"
+    return json.loads(text)
+
+
+COMMANDS = [
+    "sessions plans.db",
+    "show plans.db nightly",
+    "show plans.db nightly --at 2",
+    "show plans.db nightly --at 0",
+    "show plans.db run",
+    "show plans.db run --at 2",
+    "show plans.db other",
+    "history plans.db nightly",
+    "history plans.db nightly --after 4",
+    "history plans.db nightly --after 6",
+    "history plans.db run",
+    "history plans.db other",
+    "history plans.db what-if",
+    "diff plans.db nightly 0 2",
+    "diff plans.db nightly 2 6",
+    "diff plans.db nightly 2 2",
+    "verify plans.db nightly",
+    "rewind plans.db nightly 2",
+    "fork plans.db nightly --at 2 --as another",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_a_command_shows_of_a_session(command: str, snapshot: SnapshotAssertion) -> None:
+    assert timeless(run(*command.split())) == snapshot
+
+
+@pytest.mark.parametrize(
+    "command", [each for each in COMMANDS if each.split()[0] not in {"show", "rewind", "fork"}]
+)
+def test_what_a_command_prints_as_json(command: str, snapshot: SnapshotAssertion) -> None:
+    shown = timeless(run(*command.split(), "--json"))
+    assert shown == snapshot
+    json.loads(shown.split("--- stdout\n")[1])
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+@pytest.mark.parametrize(
+    "command", ["sessions plans.db", "history plans.db nightly", "diff plans.db nightly 0 6"]
+)
+def test_a_terminal_of_any_width_has_room(command: str, columns: int, snapshot: SnapshotAssertion) -> None:
+    shown = timeless(written_in_terminal(columns, *command.split(), NO_COLOR="1"))
+    assert max(map(len, shown.splitlines())) <= columns
+    assert shown == snapshot
+
+
+def test_reading_changes_nothing_in_the_store() -> None:
+    before = [(head.session_id, head.version) for head in SqliteStore("plans.db").sessions()]
+    for command in COMMANDS[:-2]:
+        run(*command.split())
+    assert [(head.session_id, head.version) for head in SqliteStore("plans.db").sessions()] == before
+
+
+def test_each_version_is_shown_as_the_session_has_it() -> None:
+    session = opened("nightly")
+    for version in range(session.version + 1):
+        shown = printed("show", "plans.db", "nightly", "--at", str(version))
+        plan = session.at(version).select_latest(Plan)
+        expected = None if plan is None else (plan.objective, plan.status, len(plan.steps))
+        found = shown["plan"] and (
+            shown["plan"]["objective"],
+            shown["plan"]["status"],
+            len(shown["plan"]["steps"]),
+        )
+        assert (shown["session_id"], shown["version"], found) == ("nightly", version, expected)
+
+
+def test_the_history_tells_of_each_change_what_it_did_to_the_plan() -> None:
+    session = opened("nightly")
+    plans = [session.at(version).select_latest(Plan) for version in range(session.version + 1)]
+    texts = [str(diff_plans(*pair)) for pair in zip(plans, plans[1:], strict=False)]
+    changes = printed("history", "plans.db", "nightly")
+    assert [each["diff"]["text"] if each["diff"] else "Nothing changed." for each in changes] == texts
+    assert [each["version"] for each in changes] == list(range(1, session.version + 1))
+    assert [(each["actor"], each["call_id"]) for each in changes[:3]] == [
+        ("model", "c1"),
+        ("model", "c2"),
+        ("model", "c3"),
+    ]
+
+
+def test_a_rewind_is_a_new_change_of_the_session() -> None:
+    before = opened("nightly").at(2).select_latest(Plan)
+    shown = printed("rewind", "plans.db", "nightly", "2")
+    session = opened("nightly")
+    assert (shown["session_id"], shown["version"], session.version) == ("nightly", 7, 7)
+    assert (session.select_latest(Plan), session.history(6)[0].actor) == (before, "planning rewind")
+
+
+def test_a_fork_has_a_history_of_its_own() -> None:
+    shown = printed("fork", "plans.db", "nightly", "--as", "mine")
+    assert shown == {"session_id": "mine", "version": 6}
+    assert opened("mine").select_latest(Plan) == opened("nightly").select_latest(Plan)
+    random = printed("fork", "plans.db", "nightly", "--at", "2")
+    assert (len(random["session_id"]), random["version"]) == (36, 2)
+
+
+def test_what_show_prints_as_json_can_be_shown_again(folder: Path) -> None:
+    for name in ("nightly", "run"):
+        (folder / "shown.json").write_text(json.dumps(printed("show", "plans.db", name)))
+        shown = run("show", "plans.db", name).split("--- stdout\n")[1]
+        head, _, rest = shown.partition("\n")
+        again = run("show", "shown.json").split("--- stdout\n")[1]
+        assert name in head
+        assert again.removeprefix("== Final plan ==\n") == rest
+
+
+def test_the_fifty_sessions_that_were_changed_last_are_listed(folder: Path) -> None:
+    store = SqliteStore(folder / "many.db")
+    for number in range(53):
+        Session(session_id=f"s{number:02}", store=store).reset()
+    lines = run("sessions", "many.db").split("--- stdout\n")[1].splitlines()
+    assert (lines[2].split()[0], lines[51].split()[0]) == ("s52", "s03")
+    assert lines[52:] == ["and 3 more; --all lists all"]
+    assert len(run("sessions", "many.db", "--all").splitlines()) == 2 + 2 + 53
+    assert len(printed("sessions", "many.db", "--all")) == 53
+
+
+def test_a_store_without_sessions_says_so(folder: Path) -> None:
+    SqliteStore(folder / "new.db").close()
+    assert run("sessions", "new.db") == "exit code 0\n--- stdout\nNo sessions.\n"
+    assert printed("sessions", "new.db") == []
+
+
+NO_SESSION = "the store holds no session"
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("sessions missing.db", "cannot read 'missing.db': No such file or directory"),
+        ("history missing.db nightly", "cannot read 'missing.db': No such file or directory"),
+        ("sessions .", "cannot read '.': Is a directory"),
+        ("sessions -", "a store cannot be read from standard input; give the path of a SQLite file"),
+        ("sessions empty.db", "'empty.db' is not a store of sessions: it is empty"),
+        ("sessions notes.txt", "'notes.txt' is not a store of sessions: it is not a SQLite file"),
+        ("sessions bare.db", "'bare.db' is not a store of sessions: it is a SQLite file without tables"),
+        (
+            "sessions postgresql://localhost/plans",
+            "stores at postgresql:// are not supported yet; give the path of a SQLite file",
+        ),
+        ("show plans.db nigthly", f"{NO_SESSION} 'nigthly'; did you mean nightly?"),
+        ("history plans.db zebra", f"{NO_SESSION} 'zebra'; list them with 'planning sessions'"),
+        ("watch plans.db zebra", f"{NO_SESSION} 'zebra'; list them with 'planning sessions'"),
+        ("diff plans.db zebra 1 2", f"{NO_SESSION} 'zebra'; list them with 'planning sessions'"),
+        ("rewind plans.db zebra 1", f"{NO_SESSION} 'zebra'; list them with 'planning sessions'"),
+        ("fork plans.db zebra", f"{NO_SESSION} 'zebra'; list them with 'planning sessions'"),
+        ("verify plans.db zebra", f"{NO_SESSION} 'zebra'; list them with 'planning sessions'"),
+        ("show plans.db nightly --at 7", "the session has the versions 0 to 6, got 7"),
+        ("history plans.db nightly --after 7", "the session has the versions 0 to 6, got 7"),
+        ("diff plans.db nightly 1 7", "the session has the versions 0 to 6, got 7"),
+        ("rewind plans.db nightly 7", "the session has the versions 0 to 6, got 7"),
+        ("fork plans.db nightly --at 7", "the session has the versions 0 to 6, got 7"),
+        (
+            "fork plans.db nightly --as run",
+            "the store holds a session 'run' already: give the fork another id",
+        ),
+    ],
+)
+def test_wrong_input_is_refused_in_one_line_and_creates_nothing(
+    command: str, reason: str, folder: Path
+) -> None:
+    (folder / "empty.db").touch()
+    (folder / "notes.txt").write_text("Remember the milk.")
+    with closing(sqlite3.connect(folder / "bare.db")) as bare:
+        bare.executescript("CREATE TABLE t (x); DROP TABLE t; VACUUM")
+    files = {path.name: path.stat().st_size for path in folder.iterdir()}
+    assert run(*command.split()) == f"exit code 2\n--- stderr\nplanning: {reason}\n"
+    assert {path.name: path.stat().st_size for path in folder.iterdir()} == files
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "show run.json --at 3",
+        "show plans.db a/b",
+        "fork plans.db nightly --as a/b",
+        "fork plans.db nightly --as nightly",
+        "rewind plans.db nightly -1",
+        "diff plans.db nightly one 2",
+        "history plans.db",
+    ],
+)
+def test_wrong_use_is_exit_code_two(command: str, snapshot: SnapshotAssertion) -> None:
+    assert run(*command.split()) == snapshot
+
+
+def damage(version: int) -> None:
+    """Change one letter of a change in the file."""
+    with closing(sqlite3.connect("plans.db")) as connection:
+        connection.execute(
+            "UPDATE changes SET text = replace(text, '\"at\"', '\"aT\"') WHERE version = ?", (version,)
+        )
+        connection.commit()
+
+
+def test_of_a_damaged_session_all_before_the_damage_is_shown(snapshot: SnapshotAssertion) -> None:
+    damage(3)
+    shown = [
+        run(*f"{each} --json".split()) for each in ("history plans.db nightly", "verify plans.db nightly")
+    ]
+    shown += [run(*each.split()) for each in ("history plans.db nightly", "verify plans.db nightly")]
+    shown += [run(*each.split()) for each in ("show plans.db nightly", "show plans.db nightly --at 2")]
+    assert timeless("\n".join(shown)) == snapshot
+
+
+def test_a_newer_format_is_refused(folder: Path) -> None:
+    with closing(sqlite3.connect("plans.db")) as connection:
+        connection.execute("PRAGMA user_version = 9")
+        connection.commit()
+    assert run("sessions", "plans.db") == (
+        f"exit code 2\n--- stderr\nplanning: {folder}/plans.db has format 9; this release reads formats up to 1:"
+        " use a newer one\n"
+    )
+
+
+def test_a_file_that_is_cut_is_refused(folder: Path) -> None:
+    data = (folder / "plans.db").read_bytes()
+    (folder / "cut.db").write_bytes(data[: len(data) // 2])
+    code, _, line = run("sessions", "cut.db").splitlines()
+    assert (code, line) == (
+        "exit code 2",
+        f"planning: the store {folder}/cut.db cannot be used: the file is damaged: restore it from a copy",
+    )
+
+
+def test_a_plan_that_a_program_changed_by_its_own_reducer_is_not_made_up(folder: Path) -> None:
+    session = opened("nightly")
+    session.register_reducer(str, lambda _plans, text: (Plan(text, "active"),), Plan)
+    session.dispatch("Mine")
+    reason = (
+        "version 7 changed Plan by a reducer that is not registered here: register it, as"
+        " PlanningToolsSection does for a plan"
+    )
+    assert run("show", "plans.db", "nightly") == f"exit code 2\n--- stderr\nplanning: {reason}\n"
+    history = printed("history", "plans.db", "nightly")
+    assert (len(history), history[-1]["diff"], history[-1]["plan"]) == (7, None, None)
+
+
+def test_hostile_text_cannot_act_on_a_terminal() -> None:
+    session = opened("nightly")
+    session.rewind(6, actor="\x1b[2Jann")
+    assert "<ESC>[2J" not in in_terminal(80, "history", "plans.db", "nightly", NO_COLOR="1")

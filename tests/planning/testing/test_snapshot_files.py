@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -36,7 +37,8 @@ def test_text(snapshot):
 
 def run(folder: Path, *options: str) -> str:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", *options]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    alone = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    done = subprocess.run(command, cwd=folder, env=alone, capture_output=True, text=True, check=False)
     return done.stdout
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from graphlib import CycleError, TopologicalSorter
 from typing import Any, NoReturn
 
 from planning.tools.parameters.words import limits, spell
@@ -219,6 +218,8 @@ def _refuse(name: str, path: tuple[str | int, ...], reason: str) -> NoReturn:
 
 def is_recursive(schema: Mapping[str, Any]) -> bool:
     """Whether a definition in a schema refers to itself, in one step or in several."""
+    from graphlib import CycleError, TopologicalSorter  # noqa: PLC0415 - only strict definitions need it
+
     graph = {place: set(_references(node)) for place, node in _definitions(schema).items()}
     try:
         TopologicalSorter(graph).prepare()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter_ns
@@ -23,6 +23,7 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
+from benchmarks.check import Check
 from planning import PlanningToolsSection, Toolbox, register_plan
 from planning.integrations._rewind import follow, plan_from, position_of
 from planning.integrations.langchain import PlanningMiddleware
@@ -30,10 +31,13 @@ from planning.integrations.pydantic_ai import Planning
 from planning.tools import Tool
 from session import Session
 
-__all__ = ["ADDED", "FrameworkFigures", "measure_frameworks"]
+__all__ = ["ADDED", "FrameworkFigures", "framework_checks", "measure_frameworks"]
 
 STEPS = 20
 RESTORED = 50
+ADDED_MICROSECONDS = 100.0
+RESTORED_MICROSECONDS = 100.0
+SESSION_MICROSECONDS = 300.0
 OTHERS = 6
 """As many further tools as the planning tools are: both agents offer seven."""
 ADDED = ("langchain", "pydantic-ai")
@@ -96,6 +100,32 @@ def measure_frameworks(*, rounds: int, calls: int) -> FrameworkFigures:
         restored,
         restored_session,
     )
+
+
+def framework_checks(figures: FrameworkFigures) -> Iterator[Check]:
+    """The targets of the integrations."""
+    for name in ADDED:
+        own, added = figures.own[name], figures.ours[name] - figures.own[name]
+        yield Check(
+            f"a call in {name}: at most a tenth, or {ADDED_MICROSECONDS:g} microseconds, more with ours",
+            f"{added:.0f} microseconds, {added / own:.1%}",
+            added <= max(ADDED_MICROSECONDS, own / 10),
+        )
+    share = figures.characters["planning"] / figures.characters["todo"]
+    yield Check(
+        "an agent of 20 steps sends fewer characters through the model than with the todo middleware",
+        f"{share:.2f} times",
+        share < 1,
+    )
+    times = figures.agent["planning"] / figures.agent["todo"]
+    yield Check(
+        "an agent of 20 steps takes no longer than with the todo middleware", f"{times:.2f} times", times <= 1
+    )
+    for what, figure, most in (
+        ("a plan of 50 steps restored from the state", figures.restored, RESTORED_MICROSECONDS),
+        ("the same with its session", figures.restored_session, SESSION_MICROSECONDS),
+    ):
+        yield Check(f"{what} under {most:g} microseconds", f"{figure:.0f} microseconds", figure < most)
 
 
 class _Model(BaseChatModel):

@@ -10,7 +10,9 @@ from benchmarks.agent_costs import AWAITED, EMPTY, INVOKED, ROWS, SQL, TABLES, A
 from benchmarks.agent_costs import BARE as BARE_SQL
 from benchmarks.agent_costs import OURS as OUR_LOOP
 from benchmarks.characters import Conversation
+from benchmarks.check import Check
 from benchmarks.door import Takes
+from benchmarks.framework_costs import FrameworkFigures, framework_checks
 from benchmarks.imports import ImportFigure
 from benchmarks.marks import MarkFigure
 from benchmarks.plan_checks import LARGE, REPAIR, SMALL, STRAIGHT, PlanFigures
@@ -66,15 +68,6 @@ TIMES_BARE_SQL = 3.0
 TIMES_EMPTY_NODES = 1.1
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One target beside what was measured."""
-
-    target: str
-    figure: str
-    met: bool
-
-
 @dataclass(slots=True)
 class Figures:
     """What one run measured; a part that was left out is None or empty."""
@@ -91,6 +84,7 @@ class Figures:
     conversations: list[Conversation] = field(default_factory=list)
     agent: AgentFigures | None = None
     workflows: WorkflowFigures | None = None
+    frameworks: FrameworkFigures | None = None
 
     def mark(self, name: str, takes: Takes, steps: int) -> MarkFigure:
         """The figure of one door at one size."""
@@ -143,6 +137,8 @@ class Figures:
             yield from self._agent_checks(self.agent)
         if self.workflows is not None:
             yield from self._workflow_checks(self.workflows)
+        if self.frameworks is not None:
+            yield from framework_checks(self.frameworks)
 
     def _mark_checks(self) -> Iterator[Check]:
         for steps in sorted({figure.steps for figure in self.marks}):

@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks.agent_costs import measure_agent
 from benchmarks.conversations import hold_conversations
 from benchmarks.figures import Figures
+from benchmarks.framework_costs import measure_frameworks
 from benchmarks.imports import measure_import
 from benchmarks.machine import describe_machine
 from benchmarks.marks import measure_marks
@@ -21,7 +22,7 @@ from benchmarks.tool_calls import measure_calls
 from benchmarks.workflow_runs import measure_workflows
 
 RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
-PARTS = ("marks", "calls", "plans", "session", "import", "characters", "agent", "workflows")
+PARTS = ("marks", "calls", "plans", "session", "import", "characters", "agent", "frameworks", "workflows")
 
 
 def main() -> int:
@@ -66,6 +67,9 @@ def main() -> int:
     if "agent" in parts:
         _tell("agent")
         figures.agent = measure_agent(rounds=3 if options.quick else 9, times=30 if options.quick else 100)
+    if "frameworks" in parts:
+        _tell("frameworks")
+        figures.frameworks = measure_frameworks(rounds=3 if options.quick else 9, calls=40)
     if "workflows" in parts:
         # The last part: a peer's threads stay behind.
         _tell("workflows")

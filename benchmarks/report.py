@@ -9,6 +9,7 @@ from benchmarks.agent_costs import BARE as BARE_SQL
 from benchmarks.agent_costs import DESCRIPTIONS as AGENT_DESCRIPTIONS
 from benchmarks.door import Door, Takes
 from benchmarks.figures import OURS, Figures
+from benchmarks.framework_costs import ADDED, FrameworkFigures
 from benchmarks.marks import MarkFigure
 from benchmarks.plan_checks import CYCLE, DOORS, LARGE, SMALL, PlanFigures
 from benchmarks.tool_calls import DESCRIPTIONS, CallFigures
@@ -55,6 +56,12 @@ AGENT_SQL = """\
 Microseconds for a SELECT of 1,000 rows and five columns, no two statements the same. Bare sqlite3 has one
 connection open all the time; ours asks a process of its own, behind the guard:"""
 
+FRAMEWORKS = """\
+Microseconds for a turn of a framework's own agent that calls an empty tool, with a model that is a script:
+with seven tools of its own, and with ours, which brings the six planning tools, the section, the reminder and
+the position in the framework's state. Every round visits all once, after a round that is not counted; a
+figure is the median of the rounds."""
+
 WORKFLOWS = """\
 Microseconds for each step of a run of independent steps that do nothing: the time of the whole run by the
 number of its steps. Every round visits all once, after a run that is not counted; a figure is the median of
@@ -90,6 +97,8 @@ def render(figures: Figures) -> str:
         lines += ["", "## Characters", "", *_characters(figures)]
     if figures.agent is not None:
         lines += _agent(figures.agent)
+    if figures.frameworks is not None:
+        lines += _frameworks(figures.frameworks)
     if figures.workflows is not None:
         lines += _workflows(figures.workflows)
     return "\n".join(lines) + "\n"
@@ -173,6 +182,26 @@ def _calls(calls: CallFigures) -> Iterator[str]:
     yield ""
     yield from _table(
         ["what is done", "microseconds"], [[name, f"{time:.2f}"] for name, time in calls.declared.items()]
+    )
+
+
+def _frameworks(figures: FrameworkFigures) -> Iterator[str]:
+    yield from ("", "## In a framework's agent", "", FRAMEWORKS, "")
+    yield from _table(
+        ["framework", "its own", "with ours"],
+        [[name, f"{figures.own[name]:,.0f}", f"{figures.ours[name]:,.0f}"] for name in ADDED],
+    )
+    yield ""
+    yield "A LangGraph agent that takes a plan of 20 steps to its end:"
+    yield ""
+    yield from _table(
+        ["middleware", "microseconds", "characters through the model"],
+        [[name, f"{time:,.0f}", f"{figures.characters[name]:,}"] for name, time in figures.agent.items()],
+    )
+    yield ""
+    yield (
+        f"A plan of 50 steps is restored from the state in {figures.restored:.0f} microseconds, with its "
+        f"session in {figures.restored_session:.0f}."
     )
 
 

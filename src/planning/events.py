@@ -1,16 +1,18 @@
-"""What the bus says of the plan."""
+"""What the bus says of the plan, and of the frameworks that rewind it."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import cached_property
+from operator import attrgetter
 
 import attrs
 
 from planning.diff import PlanDiff, diff_plans
 from planning.model import Plan
-from session import Commit, Session, SessionId
+from session import Commit, Session, SessionEvent, SessionId, upsert_by
 
-__all__ = ["PlanChanged", "announce_plan"]
+__all__ = ["FrameworkTurn", "PlanChanged", "announce_plan"]
 
 
 @attrs.frozen
@@ -43,9 +45,34 @@ class PlanChanged:
         return diff_plans(self.before, self.after)
 
 
+@attrs.frozen(kw_only=True, slots=False)
+class FrameworkTurn(SessionEvent):
+    """A framework begins to change the session, or went back in it.
+
+    Attributes:
+        place: Where in the framework: its name, the thread and the agent in the thread.
+        turn: Which turn there; calls of one turn share it.
+        base: The version of the position that the turn started from.
+        version: The version of this event itself.
+        start: The version of the session when the place began to use it.
+        began: When that was.
+    """
+
+    place: str
+    turn: str
+    base: int
+    version: int
+    start: int
+    began: datetime
+
+
+_by_place = upsert_by(attrgetter("place"))  # one function: registering it again changes nothing
+
+
 def announce_plan(session: Session) -> None:
-    """Let a session publish ``PlanChanged``; once or more often is the same."""
+    """Let a session publish ``PlanChanged``, and keep turns of frameworks; once or more often is the same."""
     session.announce(Plan, PlanChanged, _changed)
+    session.register_reducer(FrameworkTurn, _by_place)
 
 
 def _changed(commit: Commit[Plan]) -> PlanChanged | None:

@@ -11,23 +11,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from operator import attrgetter
 from typing import Any, get_args
 
-import attrs
-
 from planning.errors import show
+from planning.events import FrameworkTurn
 from planning.model import STEP_STATUSES, Plan, PlanStatus, PlanStep
-from planning.suite import register_plan
-from session import Session, SessionEvent, Snapshot, SnapshotError, VersionError, upsert_by
+from session import Session, Snapshot, SnapshotError, VersionError
 
 __all__ = [
-    "FrameworkTurn",
     "began",
     "calls_made",
     "Position",
     "follow",
-    "identity_of",
+    "is_current",
     "merge",
     "plan_from",
     "position_of",
@@ -36,30 +32,6 @@ __all__ = [
 
 Position = Mapping[str, Any]
 """Plain JSON values, so that every framework can keep them."""
-
-
-@attrs.frozen(kw_only=True, slots=False)
-class FrameworkTurn(SessionEvent):
-    """A framework begins to change the session, or went back in it.
-
-    Attributes:
-        place: Where in the framework: its name, the thread and the agent in the thread.
-        turn: Which turn there; calls of one turn share it.
-        base: The version of the position that the turn started from.
-        version: The version of this event itself.
-        start: The version of the session when the place began to use it.
-        began: When that was.
-    """
-
-    place: str
-    turn: str
-    base: int
-    version: int
-    start: int
-    began: datetime
-
-
-_by_place = upsert_by(attrgetter("place"))  # one function: registering it again changes nothing
 
 
 def follow(
@@ -74,7 +46,7 @@ def follow(
     """Bring the session to where the framework's state is, and note the turn.
 
     Args:
-        session: The session of the run.
+        session: The session of the run, after ``register_plan``.
         position: What the framework's state holds; None when it holds nothing.
         place: See ``FrameworkTurn``.
         turn: See ``FrameworkTurn``; empty when the framework keeps positions with the results of calls alone.
@@ -86,10 +58,8 @@ def follow(
         VersionError: The position is not one of this session.
         SnapshotError: What it holds of the session cannot be restored.
     """
-    if not calls and position is not None and _is_current(session, position, place):
+    if not calls and position is not None and is_current(session, position):
         return
-    session.register_reducer(FrameworkTurn, _by_place)
-    register_plan(session)
     if _is_stored(session) and position is not None and position["version"] > session.version:
         session.refresh()  # another process was further
     actor = place.partition(":")[0]
@@ -121,11 +91,9 @@ def calls_made(session: Session, place: str, turn: str) -> set[str | None]:
         return set()
 
 
-def _is_current(session: Session, position: Position, place: str) -> bool:
-    """Whether a position is the session's last one, and nothing went back since."""
-    last = _last(session, place)
-    is_last = identity_of(position) == identity_of(_position(session))
-    return is_last and last is not None and last.version <= session.version
+def is_current(session: Session, position: Position) -> bool:
+    """Whether a position is the session's last one."""
+    return identity_of(position) == identity_of(_position(session))
 
 
 def _is_of(position: Position, session: Session) -> bool:

@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Lock
 from typing import Any
+from weakref import WeakSet
 
 from planning.integrations._rewind import Position, restored
 from planning.prompt import PlanningToolsSection
+from planning.suite import register_plan
 from planning.tools import Toolbox
 from planning.tools.errors import ContextInvalid
 from session import Session
@@ -70,6 +72,7 @@ class SessionsOfStates:
         self._takes_context = callable(source) and bool(inspect.signature(source).parameters)
         self._source = source
         self._kept: OrderedDict[tuple[str, str, str], Session] = OrderedDict()
+        self._known = WeakSet[Session]()
         self._lock = Lock()
         self._current: ContextVar[Session | None] = ContextVar("session of the call", default=None)
 
@@ -112,6 +115,12 @@ class SessionsOfStates:
             session = source(context) if self._takes_context else source()
         if session is not None and not isinstance(session, Session):
             raise TypeError(f"session must return a Session, got {type(session).__name__}")
+        return None if session is None else self._prepared(session)
+
+    def _prepared(self, session: Session) -> Session:
+        if session not in self._known:
+            register_plan(session)
+            self._known.add(session)
         return session
 
     def _of_state(self, position: Position | None, thread: str) -> Session:
@@ -119,7 +128,7 @@ class SessionsOfStates:
             known = None if position is None else (thread, position["session_id"], position["since"])
             session = None if known is None else self._kept.get(known)
             if session is None:
-                session = Session()
+                session = self._prepared(Session())
                 if position is not None:
                     session.rollback(restored(position))
             own = (thread, str(session.session_id), session.created_at.isoformat())

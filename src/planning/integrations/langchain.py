@@ -11,7 +11,7 @@ from typing import Annotated, Any, NotRequired
 from planning.errors import ToolValidationError
 from planning.integrations._common import Call, acarry_out, carry_out
 from planning.integrations._order import TurnOrder
-from planning.integrations._rewind import Position, began, calls_made, follow, identity_of, merge, position_of
+from planning.integrations._rewind import Position, began, calls_made, follow, is_current, merge, position_of
 from planning.integrations._sessions import SessionsOfStates, SessionSource, source_of
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.tools import Tool, Toolbox, ToolResult
@@ -20,12 +20,17 @@ from planning.tools.decode import read_arguments
 from session import Session
 
 try:
-    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+    from langchain.agents.middleware import (
+        AgentMiddleware,
+        AgentState,
+        ExtendedModelResponse,
+        ModelRequest,
+        ModelResponse,
+    )
     from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
     from langchain_core.tools import BaseTool
     from langgraph.config import get_config
     from langgraph.prebuilt.tool_node import ToolCallRequest
-    from langgraph.runtime import Runtime
     from langgraph.types import Command
 
     from planning.integrations._langchain_tools import tools_from
@@ -37,6 +42,9 @@ except ImportError as error:
 __all__ = ["PlanningMiddleware", "PlanningState", "tools_from"]
 
 _TEXT, _CUT = "__text__", "__cut__"  # the arguments of a call that LangChain could not read
+Place = tuple[str, str, str]
+"""Its name for the session, the thread, and the namespace of the agent in the thread."""
+
 _CUT_OFF = ("length", "max_tokens")
 
 
@@ -111,46 +119,49 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         """
         return self._sessions.find(state.get("planning"), _thread())
 
-    # Before each request to the model
-
-    def before_model(self, state: PlanningState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Bring the session to where the state is, and the state to where the session is."""
-        session, position, place = self.session_of(state), state.get("planning"), _place(runtime)
-        saver = None if session is None or position is not None or not began(session, place[0]) else _saver()
-        restarts = saver is not None and any(map(_has_position, saver.list(_kept(place), limit=10)))
-        return _followed(session, position, place[0], _turn(runtime), restarts=restarts)
-
-    async def abefore_model(self, state: PlanningState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """The same from async code."""
-        session, position, place = self.session_of(state), state.get("planning"), _place(runtime)
-        if session is None:
-            return None
-        saver = None if position is not None or not began(session, place[0]) else _saver()
-        restarts = saver is not None and any(
-            [_has_position(kept) async for kept in saver.alist(_kept(place), limit=10)]
-        )
-        return await session.off_loop(
-            lambda: _followed(session, position, place[0], _turn(runtime), restarts=restarts)
-        )
+    # Requests to the model
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
-    ) -> ModelResponse[Any]:
-        """Add the section to the system message, and the reminder behind the conversation."""
-        session, position = self.session_of(request.state), _position(request.state)
-        _follow(session, position, request.runtime)  # a run that resumes here was in no node before
-        return self._readable(handler(self._prepared(request, session)))
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        """Add the section to the system message, and the reminder behind the conversation.
+
+        Before that the session is brought to where the state is, and with the answer the state to where the
+        session is.
+        """
+        session, position, place = (
+            self.session_of(request.state),
+            _position(request.state),
+            _place(request.runtime),
+        )
+        saver = _saver() if position is None and session is not None and began(session, place[0]) else None
+        restarts = saver is not None and any(map(_has_position, saver.list(_kept(place), limit=10)))
+        found = _followed(session, position, place, request.runtime, restarts=restarts)
+        return _extended(self._readable(handler(self._prepared(request, session))), found)
 
     async def awrap_model_call(
         self,
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
-    ) -> ModelResponse[Any]:
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """The same from async code."""
-        session, position = self.session_of(request.state), _position(request.state)
+        session, position, place = (
+            self.session_of(request.state),
+            _position(request.state),
+            _place(request.runtime),
+        )
+        saver = _saver() if position is None and session is not None and began(session, place[0]) else None
+        found = (
+            []
+            if saver is None
+            else [_has_position(each) async for each in saver.alist(_kept(place), limit=10)]
+        )
+        current = None
         if session is not None:
-            await session.off_loop(lambda: _follow(session, position, request.runtime))
-        return self._readable(await handler(self._prepared(request, session)))
+            current = await session.off_loop(
+                lambda: _followed(session, position, place, request.runtime, restarts=any(found))
+            )
+        return _extended(self._readable(await handler(self._prepared(request, session))), current)
 
     def _prepared(self, request: ModelRequest[Any], session: Session | None) -> ModelRequest[Any]:
         if not self._section.is_enabled():
@@ -197,7 +208,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             return handler(request)
         session, position = self.session_of(request.state), _position(request.state)
         with self._calling(request, session), self._order.turn_of(*self._ordered(request, session)):
-            _follow(session, position, request.runtime, calls=True)
+            _follow_call(session, position, request.runtime)
             return _answered(handler(request), session, position)
 
     async def awrap_tool_call(
@@ -212,7 +223,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         with self._calling(request, session):
             async with self._order.aturn_of(*self._ordered(request, session)):
                 if session is not None:
-                    await session.off_loop(lambda: _follow(session, position, request.runtime, calls=True))
+                    await session.off_loop(lambda: _follow_call(session, position, request.runtime))
                 return _answered(await handler(request), session, position)
 
     @contextmanager
@@ -319,23 +330,31 @@ def _arguments(text: str, *, is_cut: bool) -> dict[str, Any]:
 
 
 def _followed(
-    session: Session | None, position: Position | None, place: str, turn: str, *, restarts: bool
+    session: Session | None, position: Position | None, place: Place, runtime: Any, *, restarts: bool
 ) -> dict[str, Any] | None:
-    """Bring the session to where the state is; the update that brings the state to where the session is."""
+    """Bring the session to where the state is; the position of the session, if the state's is another one."""
     if session is None:
         return None
-    follow(session, position, place, turn, calls=False, restarts=restarts)
-    current = position_of(session, position)
-    is_same = position is not None and identity_of(position) == identity_of(current)
-    return None if is_same else {"planning": current}
+    follow(session, position, place[0], _turn(runtime), calls=False, restarts=restarts)
+    if position is not None and is_current(session, position):
+        return None
+    return position_of(session, position)
 
 
-def _follow(session: Session | None, position: Position | None, runtime: Any, *, calls: bool = False) -> None:
+def _extended(
+    response: ModelResponse[Any], position: dict[str, Any] | None
+) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+    if position is None:
+        return response
+    return ExtendedModelResponse(response, Command(update={"planning": position}))
+
+
+def _follow_call(session: Session | None, position: Position | None, runtime: Any) -> None:
     if session is not None:
-        follow(session, position, _place(runtime)[0], _turn(runtime) if calls else "", calls=calls)
+        follow(session, position, _place(runtime)[0], _turn(runtime), calls=True)
 
 
-def _place(runtime: Any) -> tuple[str, str, str]:
+def _place(runtime: Any) -> Place:
     """Where an agent runs: its name for the session, the thread, and its place in the thread."""
     info = getattr(runtime, "execution_info", None)
     if info is None:
@@ -368,7 +387,7 @@ def _saver() -> Any:
     return get_config().get("configurable", {}).get("__pregel_checkpointer")
 
 
-def _kept(place: tuple[str, str, str]) -> dict[str, Any]:
+def _kept(place: Place) -> dict[str, Any]:
     """Where the checkpoints of a place are."""
     return {"configurable": {"thread_id": place[1], "checkpoint_ns": place[2]}}
 

@@ -90,6 +90,7 @@ class Planning(AbstractCapability[Any]):
         own = [tool for tool in self._section.tools() if tool.name not in given.tools]
         self._boxes = {tool.name: Toolbox(own, session=self._sessions.current) for tool in own}
         self._boxes |= dict.fromkeys(given.tools, given)
+        self._definitions = [_definition(box.tools[name]) for name, box in self._boxes.items()]
         self._actor = actor
         self._position: Position | None = None
 
@@ -194,29 +195,34 @@ class Planning(AbstractCapability[Any]):
         return self._sessions.find(None, "", ctx) if self._sessions.are_given else self._own
 
 
+def _definition(tool: Tool) -> ToolDefinition:
+    return ToolDefinition(
+        name=tool.name,
+        description=tool.description,
+        parameters_json_schema=tool.parameters_schema(),
+        sequential=not (tool.blocking or tool.is_async),  # what changes the session at once, in order
+    )
+
+
 class _PlanningToolset(AbstractToolset[Any]):
     """The tools of a capability, whose toolboxes check the arguments: no validator refuses any before."""
 
     def __init__(self, planning: Planning) -> None:
         self._planning = planning
+        unchecked = _Unchecked()
+        self._tools = {
+            each.name: ToolsetTool(toolset=self, tool_def=each, max_retries=1, args_validator=unchecked)
+            for each in planning._definitions
+        }
 
     @property
     def id(self) -> str | None:
         """The capability's."""
         return self._planning.id
 
-    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:  # noqa: ARG002 - they are the same in each run
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:  # noqa: ARG002 - each run has the same
         """The tools, with the schemas that the model reads."""
-        return {name: self._tool(box.tools[name]) for name, box in self._planning._boxes.items()}
-
-    def _tool(self, tool: Tool) -> ToolsetTool[Any]:
-        definition = ToolDefinition(
-            name=tool.name,
-            description=tool.description,
-            parameters_json_schema=tool.parameters_schema(),
-            sequential=not (tool.blocking or tool.is_async),  # what changes the session at once, in order
-        )
-        return ToolsetTool(toolset=self, tool_def=definition, max_retries=1, args_validator=_Unchecked())
+        return self._tools
 
     async def call_tool(
         self,

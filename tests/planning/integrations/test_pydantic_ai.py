@@ -94,7 +94,9 @@ def run_iter(agent: Agent[Any, str], prompt: str = "Go", **options: Any) -> list
             async for _ in nodes:
                 pass
         assert nodes.result is not None
-        return nodes.result.all_messages()
+        result: Any = nodes.result
+        messages: list[ModelMessage] = result.all_messages()
+        return messages
 
     return asyncio.run(main())
 

@@ -12,6 +12,7 @@ import typer
 from planning.cli.ask import ASK_HELP, ask
 from planning.cli.definitions import Format, definitions
 from planning.cli.graph import GRAPH_HELP, graph
+from planning.cli.mcp_server import MCP_HELP, mcp
 from planning.cli.replay import REPLAY_HELP, replay
 from planning.cli.run import RUN_HELP, run
 from planning.cli.show import SHOW_HELP, show
@@ -137,6 +138,7 @@ for name, function, short, epilog in (
     ("show", show, "Show a saved session: its plan, or its run.", SHOW_HELP),
     ("ask", ask, "Ask a database a question: see the SQL and the rows.", ASK_HELP),
     ("replay", replay, "Replay a transcript: show the plan as it changes.", REPLAY_HELP),
+    ("mcp", mcp, "Serve the planning tools to MCP clients.", MCP_HELP),
     ("schema", print_schema, "Print the JSON Schema of a plan.", SCHEMA_HELP),
     ("prompt", _prompt, "Print the planning section of a prompt.", _PROMPT_HELP),
     ("tools", _tools, "Print the definitions of the planning tools.", _TOOLS_HELP),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Container, Mapping
 from enum import Enum, auto
 from types import MappingProxyType
 from typing import Final
@@ -36,6 +37,7 @@ _MINDSETS: Final[Mapping[PlanningStrategy, str]] = MappingProxyType({
     ),
 })  # fmt: skip
 
+_TOOL: Final = re.compile(r"planning_\w+")
 _WHEN: Final = "Plan work of several steps; answer simple requests directly."
 _STATUSES: Final = ", ".join(f"`{status}`" for status in STEP_STATUSES)
 _GUIDANCE: Final = (
@@ -50,7 +52,20 @@ _GUIDANCE: Final = (
 )
 
 
-def section_body(strategy: PlanningStrategy) -> str:
-    """The section's text below its heading."""
-    guidance = "\n".join(f"{number}. {line}" for number, line in enumerate(_GUIDANCE, start=1))
+def section_body(strategy: PlanningStrategy, tools: Container[str] | None = None) -> str:
+    """The section's text below its heading.
+
+    Args:
+        strategy: The mindset.
+        tools: The planning tools that the agent has, if not all of them: the text names no other.
+    """
+    lines = _GUIDANCE if tools is None else filter(None, (_about(line, tools) for line in _GUIDANCE))
+    guidance = "\n".join(f"{number}. {line}" for number, line in enumerate(lines, start=1))
     return f"{_WHEN}\n\n{_MINDSETS[strategy]}\n\n{guidance}"
+
+
+def _about(line: str, tools: Container[str]) -> str:
+    """A line without its clauses about other tools; empty when none is left."""
+    clauses = [clause for clause in line.split("; ") if all(name in tools for name in _TOOL.findall(clause))]
+    kept = "; ".join(clauses)
+    return kept and kept[0].upper() + kept[1:].removesuffix(".") + "."

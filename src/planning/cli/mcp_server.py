@@ -1,0 +1,224 @@
+"""``planning mcp``: the planning tools as an MCP server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
+from planning.cli.usage import EXIT_CODES, Refused, bad_option
+from planning.errors import nearest, printable, show
+from session import Session
+from session.errors import IdentityError
+
+if TYPE_CHECKING:
+    from planning.workflow.capabilities import Capabilities
+
+__all__ = ["MCP_HELP", "mcp"]
+
+_TOKEN: Final = "PLANNING_MCP_TOKEN"  # noqa: S105 - the name of the variable that holds it
+_SHORTEST_TOKEN: Final = 16
+# \b keeps a paragraph as it is written.
+MCP_HELP: Final = f"""\b
+Examples:
+  planning mcp
+  planning mcp --session nightly --tools mark,read
+  planning mcp --http 127.0.0.1:8000
+  planning mcp --run my_app.tools:registry
+
+\b
+Sessions:
+  Each client has a plan of its own. With --session ID, all have the
+  same one.
+
+\b
+HTTP:
+  The server answers at http://HOST:PORT/mcp; PORT 0 takes any free
+  one, and the URL is printed on standard error. When HOST is reached
+  from other machines, clients need a token: set {_TOKEN}
+  here, of at least {_SHORTEST_TOKEN} characters, and let clients send
+  "Authorization: Bearer TOKEN". All who know it are one tenant. Put a
+  server that speaks TLS in front.
+
+\b
+Running workflows:
+  --run module:object adds a tool that runs workflow documents, whose
+  steps call the tools of the object. The module is imported, which
+  runs its code; name only modules that you trust.
+
+{EXIT_CODES}"""
+
+
+def mcp(
+    *,
+    session: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="One session for all clients.", show_default=False),
+    ] = None,
+    tools: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="The planning tools to offer, such as mark,read; all by default.",
+            show_default=False,
+        ),
+    ] = None,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Serve over HTTP instead of standard input and output.",
+            show_default=False,
+        ),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A name by which the HTTP server may be reached, beside HOST. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    run: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MODULE:OBJECT",
+            help="Offer a tool that runs workflows, which call these tools. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Serve the planning tools to MCP clients, over standard input and output or over HTTP.
+
+    The plan is a resource with notifications of changes, and the strategies are prompts.
+    """
+    try:
+        from planning.integrations.mcp import build_server, serve_http, serve_stdio
+        from planning.integrations.mcp.http import is_loopback
+    except ImportError as error:
+        raise Refused(str(error)) from None
+    names = _plan_tools(tools)
+    address = None if http is None else _address(http)
+    token = os.environ.get(_TOKEN) or None
+    if address is not None:
+        if token is not None and len(token) < _SHORTEST_TOKEN:
+            raise Refused(
+                f"the token in {_TOKEN} has fewer than {_SHORTEST_TOKEN} characters; take a longer one"
+            )
+        if token is None and not is_loopback(address[0]):
+            raise Refused(
+                f"{printable(address[0])} is reached from other machines: set {_TOKEN} to a token, which clients"
+                " send as a bearer token"
+            )
+    elif allow_host:
+        raise bad_option("--allow-host", "it needs --http")
+    server = build_server(session=_session(session), plan_tools=names, workflows=_workflows(run))
+    _log_plainly()
+    if address is None:
+        _serve(serve_stdio(server))
+        return
+    host, port = address
+    try:
+        _serve(
+            serve_http(server, host, port, token=token, allowed_hosts=allow_host or (), started=_say_where)
+        )
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise Refused(f"cannot listen on {printable(str(http))}: {reason}") from None
+
+
+def _plan_tools(given: str | None) -> tuple[str, ...]:
+    """The planning tools by their names, with or without what all of them begin with and end with."""
+    from planning.integrations.mcp.server import PLAN_TOOLS
+
+    if given is None:
+        return PLAN_TOOLS
+    short = {name.split("_")[1]: name for name in PLAN_TOOLS}
+    known = {**{name: name for name in PLAN_TOOLS}, **short}
+    wanted = [word.strip() for word in given.split(",") if word.strip()]
+    for word in wanted:
+        if word not in known:
+            near = nearest(word, known)
+            hint = f"; did you mean {near}?" if near else f"; they are {', '.join(short)}"
+            raise bad_option("--tools", f"{show(word)} is not a planning tool{hint}")
+    if not wanted:
+        raise bad_option("--tools", f"name at least one of {', '.join(short)}")
+    return tuple(name for name in PLAN_TOOLS if name in {known[word] for word in wanted})
+
+
+def _session(given: str | None) -> Session | None:
+    if given is None:
+        return None
+    try:
+        return Session(session_id=given)
+    except IdentityError as error:
+        raise bad_option("--session", error) from None
+
+
+def _workflows(given: list[str] | None) -> Capabilities | None:
+    if not given:
+        return None
+    from planning.cli.capabilities import capabilities_of
+
+    if any(":" not in value for value in given):
+        raise bad_option("--run", "write module:object, such as my_app.tools:registry")
+    return capabilities_of(tools=given)
+
+
+def _address(given: str) -> tuple[str, int]:
+    """The host and the port of ``HOST:PORT``; an IPv6 address is in brackets."""
+    host, _, port = given.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        host = ""
+    if not (host and port.isascii() and port.isdigit() and int(port) < 65_536):
+        raise bad_option("--http", f"{show(given)} is not HOST:PORT; write 127.0.0.1:8000")
+    return host, int(port)
+
+
+def _serve(serving: Coroutine[Any, Any, None]) -> None:
+    """Serve until the client leaves, or a signal ends it."""
+    received: list[signal.Signals] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(serving)
+
+        def stop(number: signal.Signals) -> None:
+            received.append(number)
+            task.cancel()
+
+        for number in SIGNAL_CODES:
+            loop.add_signal_handler(number, stop, number)
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.result()
+
+    asyncio.run(main())
+    if received:
+        raise typer.Exit(SIGNAL_CODES[received[0]])
+
+
+def _say_where(url: str) -> None:
+    typer.echo(f"planning: serving MCP at {url}", err=True)
+
+
+class _OneLine(logging.Formatter):
+    """A record as one line: what a client sends must not fill a terminal with tracebacks."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return f"planning: {printable(record.getMessage())[:500]}"
+
+
+def _log_plainly() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_OneLine())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)

@@ -1,0 +1,162 @@
+"""The tools of MCP servers as tools of ours."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import mcp_types as types
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from planning.errors import ToolError, cut, printable, show
+from planning.integrations.mcp.processes import ServerProcess
+from planning.tools.errors import StorageUnavailable, ToolTimeout
+from planning.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from mcp.client.session import ClientSession
+
+__all__ = ["open_server", "tools_from"]
+
+_TIMEOUT: Final = 60.0
+_MOST_PAGES: Final = 100
+_MOST_TOOLS: Final = 1_000
+_OTHER: Final = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_NAME: Final = 64
+
+
+async def tools_from(
+    client: ClientSession | Client, *, prefix: str = "", timeout: float = _TIMEOUT
+) -> tuple[Tool, ...]:
+    """The tools of an MCP server, for a toolbox, a workflow's capabilities or the engine.
+
+    Arguments are checked against the server's own schema before they are sent. The calls run in the event
+    loop of this coroutine, whichever loop or thread makes them.
+
+    Args:
+        client: A connected client, which must stay open as long as the tools are used.
+        prefix: What the names begin with here, to tell the tools of several servers apart.
+        timeout: The seconds after which a call is given up.
+
+    Raises:
+        ToolError: The server did not list its tools, or one cannot be used; the message says why.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(timeout):
+            listed = await _listed(client)
+    except (TimeoutError, MCPError, ValidationError, OSError) as error:
+        reason = "no answer in time" if isinstance(error, TimeoutError) else _reason(error)
+        raise ToolError(f"the MCP server did not list its tools: {reason}") from None
+    return tuple(_tool(client, each, prefix, timeout, loop) for each in listed)
+
+
+@asynccontextmanager
+async def open_server(command: str, *, timeout: float = _TIMEOUT) -> AsyncIterator[Client]:
+    """Start an MCP server over stdio and connect to it; it ends with the block.
+
+    Args:
+        command: The command with its arguments, as a shell takes it; no shell runs it.
+        timeout: The seconds that it has to answer.
+
+    Raises:
+        ToolError: It cannot be started, or does not speak MCP.
+    """
+    process = ServerProcess(command)
+    client = Client(process, mode="auto", cache=None, read_timeout_seconds=timeout)
+    try:
+        async with asyncio.timeout(timeout):
+            await client.__aenter__()
+    except (TimeoutError, OSError, ValueError, MCPError) as error:
+        reason = process.ended or ("no answer in time" if isinstance(error, TimeoutError) else _reason(error))
+        raise ToolError(f"the MCP server {show(command)} did not start: {reason}") from None
+    try:
+        yield client
+    finally:
+        await client.__aexit__(None, None, None)
+
+
+async def _listed(client: ClientSession | Client) -> list[types.Tool]:
+    """All pages of a server's tools."""
+    tools: list[types.Tool] = []
+    cursor = None
+    for _ in range(_MOST_PAGES):
+        if isinstance(client, Client):
+            page = await client.list_tools(cursor=cursor)
+        else:
+            page = await client.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
+        tools += page.tools
+        cursor = page.next_cursor
+        if cursor is None or len(tools) > _MOST_TOOLS:
+            break
+    if cursor is not None or len(tools) > _MOST_TOOLS:
+        raise ToolError(f"the MCP server lists more than {_MOST_TOOLS:,} tools")
+    return tools
+
+
+def _tool(
+    client: ClientSession | Client,
+    listed: types.Tool,
+    prefix: str,
+    timeout: float,
+    loop: asyncio.AbstractEventLoop,
+) -> Tool:
+    async def there(arguments: dict[str, Any]) -> Any:
+        return _value(listed.name, await _called(client, listed.name, arguments, timeout))
+
+    async def call(arguments: dict[str, Any]) -> Any:
+        if asyncio.get_running_loop() is loop:
+            return await there(arguments)
+        if loop.is_closed():
+            raise StorageUnavailable(f"{listed.name} failed: the connection to its MCP server is closed")
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(there(arguments), loop))
+
+    name = _OTHER.sub("_", prefix + listed.name)[:_LONGEST_NAME]
+    hints = listed.annotations
+    is_safe = hints is not None and bool(hints.read_only_hint or hints.idempotent_hint)
+    try:
+        return Tool(name, listed.description or "", call, parameters=listed.input_schema, idempotent=is_safe)
+    except (TypeError, ValueError) as error:
+        raise ToolError(f"the MCP server's tool {show(listed.name)} cannot be used: {error}") from None
+
+
+async def _called(
+    client: ClientSession | Client, name: str, arguments: dict[str, Any], timeout: float
+) -> types.CallToolResult:
+    try:
+        async with asyncio.timeout(timeout):
+            return await client.call_tool(name, arguments)
+    except TimeoutError:
+        raise ToolTimeout(f"{name} took longer than {timeout:g} s and was given up") from None
+    except MCPError as error:
+        if error.code == types.REQUEST_TIMEOUT:
+            raise ToolTimeout(f"{name} took longer than {timeout:g} s and was given up") from None
+        if error.code == types.CONNECTION_CLOSED:
+            raise StorageUnavailable(f"{name} failed: the connection to its MCP server is closed") from None
+        raise ToolError(f"{name} was refused by its MCP server: {_reason(error)}") from None
+    except (RuntimeError, ValidationError):  # the client's words for a result that breaks its schema
+        raise ToolError(f"{name} failed: its MCP server sent an invalid result") from None
+
+
+def _value(name: str, result: types.CallToolResult) -> Any:
+    """What a tool returned: its structured content, or else its text, or else its blocks."""
+    texts = [block.text for block in result.content if isinstance(block, types.TextContent)]
+    if result.is_error:
+        raise ToolError("\n".join(texts) or f"{name} failed")
+    if result.structured_content is not None:
+        return result.structured_content
+    if len(texts) == len(result.content):
+        return "\n".join(texts)
+    return [block.model_dump(by_alias=True, mode="json", exclude_none=True) for block in result.content]
+
+
+def _reason(error: Exception) -> str:
+    text = getattr(error, "strerror", None) or (
+        str(error) if isinstance(error, MCPError | ValueError) else ""
+    )
+    return cut(printable(" ".join(text.split())), 500) or type(error).__name__

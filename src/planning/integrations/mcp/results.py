@@ -1,0 +1,124 @@
+"""Tools and their results as MCP has them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+import mcp_types as types
+
+from planning.errors import LONGEST_MESSAGE
+from planning.model import STEP_STATUSES, Plan, PlanStatus
+from planning.render import plan_to_dict
+from planning.tools.result import ToolResult, plain
+
+if TYPE_CHECKING:
+    from planning.tools.tool import Tool
+    from session import Session
+
+__all__ = ["called", "definition", "refused"]
+
+_TEXT: Final = {"type": "string"}
+_COUNT: Final = {"type": "integer", "minimum": 0}
+_STEP: Final = {
+    "type": "object",
+    "properties": {
+        "step_id": _TEXT,
+        "title": _TEXT,
+        "details": {"type": ["string", "null"]},
+        "status": {"type": "string", "enum": list(STEP_STATUSES)},
+        "notes": {"type": "array", "items": _TEXT},
+    },
+}
+_PLAN: Final = {
+    "type": ["object", "null"],
+    "description": "The plan as it is now; its steps only when it was read and is not too long.",
+    "properties": {
+        "objective": _TEXT,
+        "status": {"type": "string", "enum": list(get_args(PlanStatus))},
+        "done": _COUNT,
+        "total": _COUNT,
+        "next_step": {"type": ["string", "null"], "description": "The id of the next open step."},
+        "steps": {"type": "array", "items": _STEP},
+    },
+}
+_READ: Final = "planning_read_plan"
+_OWN: Final = "own"
+
+
+def _outputs(name: str, about: Mapping[str, Any]) -> dict[str, Any]:
+    message = {"type": "string", "description": "What the model reads."}
+    return {"type": "object", "properties": {"message": message, name: about}, "required": ["message"]}
+
+
+_OF_PLAN: Final = _outputs("plan", _PLAN)
+_OF_ANY: Final = _outputs("value", {"description": "What the tool returned; absent when it is too long."})
+
+
+def definition(tool: Tool) -> types.Tool:
+    """What a client reads of a tool: its schemas unchanged."""
+    return types.Tool(
+        name=tool.name,
+        description=tool.description,
+        input_schema=tool.parameters_schema(),
+        output_schema=_OF_PLAN if _is_of_plan(tool) else _OF_ANY,
+        annotations=_hints(tool),
+    )
+
+
+def called(tool: Tool | None, result: ToolResult, session: Session | None) -> types.CallToolResult:
+    """The result of a call; one that failed is an error with the message that the model can act on."""
+    if tool is None or not result.success:
+        return refused(result.message)
+    structured: dict[str, Any] = {"message": result.message}
+    if not _is_of_plan(tool):
+        structured |= _if_short("value", plain(result.value))
+    elif session is not None:
+        structured["plan"] = _plan_now(session.select_latest(Plan), with_steps=tool.name == _READ)
+    return types.CallToolResult(content=_text(result.message), structured_content=structured)
+
+
+def refused(message: str) -> types.CallToolResult:
+    """A failed result."""
+    return types.CallToolResult(content=_text(message), is_error=True)
+
+
+def _text(message: str) -> list[types.ContentBlock]:
+    return [types.TextContent(type="text", text=message)]
+
+
+def _is_of_plan(tool: Tool) -> bool:
+    return tool.name.startswith("planning_") and tool.publishes == _OWN
+
+
+def _hints(tool: Tool) -> types.ToolAnnotations | None:
+    """Whether a client may call it without asking its user."""
+    if not _is_of_plan(tool):
+        return None
+    return types.ToolAnnotations(
+        read_only_hint=tool.name == _READ,
+        destructive_hint=tool.name in {"planning_setup_plan", "planning_clear_plan"},
+        open_world_hint=False,
+    )
+
+
+def _plan_now(plan: Plan | None, *, with_steps: bool) -> dict[str, Any] | None:
+    if plan is None:
+        return None
+    done, total = plan.progress
+    following = plan.next_step
+    shown: dict[str, Any] = {
+        "objective": plan.objective,
+        "status": plan.status,
+        "done": done,
+        "total": total,
+        "next_step": None if following is None else following.step_id,
+    }
+    whole = plan_to_dict(plan) if with_steps else None
+    return shown if whole is None else shown | _if_short("steps", whole["steps"])
+
+
+def _if_short(name: str, value: Any) -> dict[str, Any]:
+    """A value under its name, unless it is longer than a message may be."""
+    return {name: value} if len(json.dumps(value)) <= LONGEST_MESSAGE else {}

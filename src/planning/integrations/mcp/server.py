@@ -1,0 +1,363 @@
+"""A toolbox and its plan as an MCP server, whatever carries its messages."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from planning.errors import show
+from planning.integrations.mcp.changes import Changes, watching
+from planning.integrations.mcp.results import called, definition, refused
+from planning.integrations.mcp.workflows import progress_of, workflow_tool
+from planning.prompt.strategies import PlanningStrategy, section_body
+from planning.render import plan_to_dict
+from planning.suite import planning_tools, register_plan
+from planning.tools.declare import Declaration, as_tool
+from planning.tools.toolbox import Toolbox
+from session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+    from mcp.server.session import ServerSession
+
+    from planning.workflow.capabilities import Capabilities
+
+__all__ = ["PLAN_TOOLS", "SessionOf", "build_server"]
+
+SessionOf = Callable[[], Session | None]
+
+PLAN_TOOLS: Final = (
+    "planning_setup_plan",
+    "planning_add_step",
+    "planning_update_step",
+    "planning_mark_step",
+    "planning_clear_plan",
+    "planning_read_plan",
+)
+_PROMPTS: Final = {
+    "react": (PlanningStrategy.REACT, "Keep a plan: reason, act, observe, repeat."),
+    "plan-act-reflect": (PlanningStrategy.PLAN_ACT_REFLECT, "Keep a plan: outline, act, reflect."),
+    "goal-decompose-route-synthesise": (
+        PlanningStrategy.GOAL_DECOMPOSE_ROUTE_SYNTHESISE,
+        "Keep a plan: restate the goal, split it, choose tools, combine the results.",
+    ),
+}
+_CALL_ID: Final = "planning/call_id"
+_LONGEST_ACTOR: Final = 200
+_MOST_CHANGES: Final = 1_000  # that a session keeps in memory when it lives as long as a connection
+_NO_SESSION: Final = (
+    "no session for this call: this connection has none. Connect with the initialize handshake, or start the"
+    " server with one session for all"
+)
+_logger = logging.getLogger("planning.mcp")
+
+
+def build_server(
+    tools: Toolbox | Iterable[Declaration] = (),
+    *,
+    session: Session | SessionOf | None = None,
+    new_session: Callable[[], Session] | None = None,
+    plan_tools: Iterable[str] = PLAN_TOOLS,
+    strategy: PlanningStrategy = PlanningStrategy.REACT,
+    workflows: Capabilities | None = None,
+    name: str = "planning",
+) -> Server[Any]:
+    """Make a server of the planning tools, and of other tools.
+
+    Besides the tools it offers the plan as the resource ``plan://SESSION``, with notifications when it
+    changes, and the strategies as prompts. A refusal is a failed result with our message, so that the
+    model can repair its call.
+
+    Args:
+        tools: Tools beside the planning tools. Or a ``Toolbox``, which is served as it is, with its own
+            session and nothing added.
+        session: The session of all clients, or a callable that returns the session of the current call.
+            When omitted, each MCP connection has its own, which ends with the connection.
+        new_session: Opens the session of a new connection; a session in memory by default.
+        plan_tools: The names of the planning tools to offer.
+        strategy: The strategy whose text is the server's instructions.
+        workflows: What workflow documents may call. With it, the tool ``planning_run_workflow`` runs them.
+        name: The server's name.
+
+    Raises:
+        ValueError: A planning tool is unknown, two tools have the same name, or a session is given beside
+            a toolbox.
+        TypeError: An item of ``tools`` is not a tool.
+    """
+    service = _Service(tools, session, new_session, plan_tools, strategy, workflows)
+    server: Server[Any] = Server(
+        name,
+        version=version("session-planning"),
+        instructions=service.instructions,
+        lifespan=service.lifespan,
+        get_tool_input_schema=service.input_schema,
+        on_list_tools=service.list_tools,
+        on_call_tool=service.call_tool,
+        on_list_resources=service.list_resources,
+        on_read_resource=service.read_resource,
+        on_subscribe_resource=service.subscribe,
+        on_unsubscribe_resource=service.unsubscribe,
+        on_subscriptions_listen=service.listen,
+        on_list_prompts=service.list_prompts,
+        on_get_prompt=service.get_prompt,
+    )
+    discover = server.get_request_handler("server/discover")
+
+    async def discovered(ctx: ServerRequestContext[Any], params: types.RequestParams) -> Any:
+        result = await discover.handler(ctx, params) if discover is not None else None
+        if service.has_no_connection(ctx) and isinstance(result, types.DiscoverResult):
+            # Without a connection there is nothing that a session could belong to: the client falls back
+            # to the handshake, whose connections have an id.
+            return result.model_copy(update={"supported_versions": list(HANDSHAKE_PROTOCOL_VERSIONS)})
+        return result
+
+    server.add_request_handler("server/discover", types.RequestParams, discovered)
+    server.middleware.append(_contain)
+    return server
+
+
+class _StreamSession:
+    """The session of a client that has a stream to itself, such as standard input and output."""
+
+    def __init__(self, new_session: Callable[[], Session]) -> None:
+        self._new_session = new_session
+        self._session: Session | None = None
+
+    def get(self) -> Session:
+        """The session; it is opened when it is first needed."""
+        if self._session is None:
+            self._session = self._new_session()
+        return self._session
+
+    def close(self) -> None:
+        """Close it."""
+        if self._session is not None:
+            self._session.close()
+
+
+class _Service:
+    """Answers the requests of all clients of one server."""
+
+    def __init__(
+        self,
+        tools: Toolbox | Iterable[Declaration],
+        session: Session | SessionOf | None,
+        new_session: Callable[[], Session] | None,
+        plan_tools: Iterable[str],
+        strategy: PlanningStrategy,
+        workflows: Capabilities | None,
+    ) -> None:
+        self._names = tuple(plan_tools)
+        unknown = [each for each in self._names if each not in PLAN_TOOLS]
+        if unknown:
+            raise ValueError(f"{show(unknown[0])} is not a planning tool; they are {', '.join(PLAN_TOOLS)}")
+        self._toolbox = tools if isinstance(tools, Toolbox) else None
+        if self._toolbox is not None and session is not None:
+            raise ValueError("the toolbox has its own session: omit session=")
+        self._given = session if self._toolbox is None else self._toolbox.session
+        self._new_session = new_session or (lambda: Session(history=_MOST_CHANGES))
+        self._more = [] if isinstance(tools, Toolbox) else [as_tool(each) for each in tools]
+        if workflows is not None:
+            self._more.append(workflow_tool(workflows))
+        offered = self._tools_for(Session()).tools if self._toolbox is None else self._toolbox.tools
+        self._definitions = [definition(tool) for tool in offered.values()]
+        self._schemas = {each.name: each.input_schema for each in self._definitions}
+        self._strategy = strategy
+        self._changes = Changes()
+
+    @property
+    def instructions(self) -> str | None:
+        """What a client puts into its system prompt."""
+        return self._copy(self._strategy) if self._copies() else None
+
+    @asynccontextmanager
+    async def lifespan(self, _server: Server[Any]) -> AsyncIterator[_StreamSession]:
+        """The session of a stream, for as long as the stream is open."""
+        stream = _StreamSession(self._new_session)
+        try:
+            yield stream
+        finally:
+            stream.close()
+
+    def has_no_connection(self, ctx: ServerRequestContext[Any]) -> bool:
+        """Whether a session for each connection is asked for, and the request belongs to none."""
+        is_single = ctx.request is not None and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+        return is_single and self._given is None and self._toolbox is None
+
+    def session_of(self, ctx: ServerRequestContext[Any]) -> Session | None:
+        """The session that a request is for."""
+        if self._given is not None or self._toolbox is not None:
+            session = self._given() if callable(self._given) else self._given
+        elif ctx.request is None:
+            session = ctx.lifespan_context.get()
+        elif self.has_no_connection(ctx):
+            session = None
+        else:
+            session = self._of_connection(ctx.session)
+        if session is not None:
+            register_plan(session)
+        return session
+
+    def _of_connection(self, client: ServerSession) -> Session:
+        connection = client._connection  # what lives as long as a connection has no public way to it
+        session: Session | None = connection.state.get("planning")
+        if session is None:
+            session = connection.state["planning"] = self._new_session()
+            connection.exit_stack.callback(session.close)
+        return session
+
+    def _tools_for(self, session: Session) -> Toolbox:
+        own = [tool for tool in planning_tools(session) if tool.name in self._names]
+        return Toolbox([*own, *self._more], session=session)
+
+    # Tools
+
+    def input_schema(self, name: str) -> dict[str, Any] | None:
+        """The schema of a tool's arguments."""
+        return self._schemas.get(name)
+
+    async def list_tools(self, _ctx: ServerRequestContext[Any], _params: object) -> types.ListToolsResult:
+        """All tools."""
+        return types.ListToolsResult(tools=self._definitions)
+
+    async def call_tool(
+        self, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        """Call a tool; a failure is a result, so that the model reads it."""
+        session = self.session_of(ctx)
+        toolbox = self._toolbox
+        if toolbox is None:
+            if session is None:
+                return refused(_NO_SESSION)
+            toolbox = self._tools_for(session)
+        with progress_of(ctx.session):
+            result = await toolbox.acall(params.name, params.arguments or {}, context=_context_of(ctx))
+        return called(toolbox.tools.get(params.name), result, session)
+
+    # The plan as a resource
+
+    async def list_resources(
+        self, ctx: ServerRequestContext[Any], _params: object
+    ) -> types.ListResourcesResult:
+        """The plan of the client's session, and no other."""
+        session = self.session_of(ctx)
+        if session is None:
+            return types.ListResourcesResult(resources=[])
+        plan = types.Resource(
+            name="plan", uri=_uri(session), description="The plan, as JSON.", mime_type="application/json"
+        )
+        return types.ListResourcesResult(resources=[plan])
+
+    async def read_resource(
+        self, ctx: ServerRequestContext[Any], params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        """The plan as JSON; null when there is none."""
+        session = self._own(ctx, params.uri)
+        text = json.dumps(plan_to_dict(session))
+        contents = types.TextResourceContents(uri=params.uri, mime_type="application/json", text=text)
+        return types.ReadResourceResult(contents=[contents])
+
+    async def subscribe(
+        self, ctx: ServerRequestContext[Any], params: types.SubscribeRequestParams
+    ) -> types.EmptyResult:
+        """Notify a client of changes, until it unsubscribes or leaves."""
+        session = self._own(ctx, params.uri)
+        connection = ctx.session._connection  # as in _of_connection
+        if "planning/watch" not in connection.state:
+            stop = connection.state["planning/watch"] = watching(session, params.uri, ctx.session)
+            connection.exit_stack.callback(stop)
+        return types.EmptyResult()
+
+    async def unsubscribe(
+        self, ctx: ServerRequestContext[Any], params: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
+        """Stop that."""
+        self._own(ctx, params.uri)
+        stop = ctx.session._connection.state.pop("planning/watch", None)  # as in _of_connection
+        if stop is not None:
+            stop()
+        return types.EmptyResult()
+
+    async def listen(
+        self, ctx: ServerRequestContext[Any], params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """The same in the newer protocol: a stream of changes, until the client closes it."""
+        session = self.session_of(ctx)
+        return await self._changes.listen(session, None if session is None else _uri(session), ctx, params)
+
+    def _own(self, ctx: ServerRequestContext[Any], uri: str) -> Session:
+        session = self.session_of(ctx)
+        if session is None or uri != _uri(session):
+            raise MCPError(types.INVALID_PARAMS, f"no resource is {show(uri)}; list the resources")
+        return session
+
+    # The strategies as prompts
+
+    def _copies(self) -> bool:
+        return self._toolbox is None and bool(self._names)
+
+    def _copy(self, strategy: PlanningStrategy) -> str:
+        return section_body(strategy, self._names)
+
+    async def list_prompts(self, _ctx: ServerRequestContext[Any], _params: object) -> types.ListPromptsResult:
+        """The strategies, when the planning tools are offered."""
+        prompts = [
+            types.Prompt(name=name, description=description)
+            for name, (_, description) in _PROMPTS.items()
+            if self._copies()
+        ]
+        return types.ListPromptsResult(prompts=prompts)
+
+    async def get_prompt(
+        self, _ctx: ServerRequestContext[Any], params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
+        """A strategy's text."""
+        if params.name not in _PROMPTS or not self._copies():
+            raise MCPError(types.INVALID_PARAMS, f"no prompt is named {show(params.name)}; list the prompts")
+        strategy, description = _PROMPTS[params.name]
+        message = types.PromptMessage(
+            role="user", content=types.TextContent(type="text", text=self._copy(strategy))
+        )
+        return types.GetPromptResult(description=description, messages=[message])
+
+
+async def _contain(ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:
+    """Answer what no handler expects without its text, which may hold anything."""
+    try:
+        return await call_next(ctx)
+    except (MCPError, ValidationError):
+        raise
+    except Exception as error:  # noqa: BLE001 - what comes here is a defect, and may be of any kind
+        _logger.warning("%s failed with %s", ctx.method, type(error).__name__)
+        raise MCPError(types.INTERNAL_ERROR, f"{ctx.method} failed") from None
+
+
+def _context_of(ctx: ServerRequestContext[Any]) -> dict[str, Any]:
+    """What a call is told of its client.
+
+    The id of a JSON-RPC request counts the messages of one connection, so that each connection has the
+    same ones: it does not identify a call. Only an id that the client gives for that purpose is passed on.
+    """
+    client = ctx.session.client_params
+    meta: Any = ctx.meta or {}
+    call_id = meta.get(_CALL_ID)
+    return {
+        "call_id": call_id,
+        "actor": None if client is None else client.client_info.name[:_LONGEST_ACTOR] or None,
+    }
+
+
+def _uri(session: Session) -> str:
+    return f"plan://{session.session_id}"

@@ -1,0 +1,150 @@
+"""The tool that runs a workflow document, and the progress that its client is sent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final
+
+from planning.errors import ToolError, ToolValidationError
+from planning.tools.context import ToolContext
+from planning.tools.result import plain
+from planning.tools.tool import Tool
+from session import Session
+
+if TYPE_CHECKING:
+    from mcp.server.session import ServerSession
+
+    from planning.workflow.capabilities import Capabilities
+    from planning.workflow.model import Workflow
+    from planning.workflow.run.records import StepChanged
+    from planning.workflow.run.result import WorkflowResult
+
+__all__ = ["progress_of", "workflow_tool"]
+
+_CLIENT: ContextVar[ServerSession | None] = ContextVar("planning_mcp_client", default=None)
+_OPEN: Final = ("pending", "in_progress")
+_SCHEMA: Final = {
+    "type": "object",
+    "properties": {
+        "document": {
+            "description": "An object with schema_version, goal and steps, or an array of steps.",
+            "anyOf": [{"type": "object"}, {"type": "array"}, {"type": "string"}],
+        },
+        "prompt": {"type": "string", "description": "The value of ${user_prompt}."},
+    },
+    "required": ["document"],
+    "additionalProperties": False,
+}
+
+
+@contextmanager
+def progress_of(client: ServerSession) -> Iterator[None]:
+    """Send the progress of workflows that run in this block to a client."""
+    token = _CLIENT.set(client)
+    try:
+        yield
+    finally:
+        _CLIENT.reset(token)
+
+
+def workflow_tool(capabilities: Capabilities) -> Tool:
+    """The tool that checks a workflow document and runs it in the session of the call.
+
+    Args:
+        capabilities: What its steps may call.
+    """
+    from planning.workflow.failures import WorkflowError  # noqa: PLC0415 - likewise
+    from planning.workflow.run.engine import arun_workflow  # noqa: PLC0415 - only servers that run workflows
+    from planning.workflow.validate import validate_workflow  # noqa: PLC0415 - likewise
+
+    async def run(arguments: dict[str, Any], context: ToolContext) -> Any:
+        report = await asyncio.to_thread(validate_workflow, arguments["document"], capabilities)
+        workflow = report.workflow
+        if not report.ok or workflow is None:
+            raise ToolValidationError(report.to_prompt())
+        session = context.session or Session()
+        try:
+            async with _reporting(session, workflow):
+                result = await arun_workflow(
+                    workflow, capabilities, session=session, user_prompt=arguments.get("prompt", "")
+                )
+        except WorkflowError as error:
+            raise ToolError(str(error)) from None
+        if result.status != "completed":
+            raise ToolError(_failure(result))
+        return _answer(workflow, result)
+
+    names = ", ".join(capabilities.tools or ()) or "none"
+    description = (
+        "Run a workflow document: steps that call tools, with dependencies. A document that is not valid does"
+        f" not run; all its problems are reported. Its steps may call: {names}."
+    )
+    return Tool("planning_run_workflow", description, run, parameters=_SCHEMA)
+
+
+@asynccontextmanager
+async def _reporting(session: Session, workflow: Workflow) -> AsyncIterator[None]:
+    """Report how many steps have ended to the client of the call, if there is one."""
+    from planning.workflow.run.records import StepChanged  # noqa: PLC0415 - as in workflow_tool
+
+    client = _CLIENT.get()
+    if client is None:
+        yield
+        return
+    ended: set[str] = set()
+    changed = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    reported = 0
+    is_over = False
+
+    def note(event: StepChanged) -> None:
+        if event.session_id == session.session_id and event.record.status not in _OPEN:
+            loop.call_soon_threadsafe(take, event.record.step_id)
+
+    def take(step_id: str) -> None:
+        ended.add(step_id)
+        changed.set()
+
+    async def report() -> None:
+        nonlocal reported
+        if len(ended) > reported:
+            reported = len(ended)
+            await client.report_progress(reported, len(workflow.steps))
+
+    async def follow() -> None:
+        while not is_over:
+            await changed.wait()
+            changed.clear()
+            await report()
+
+    session.bus.subscribe(StepChanged, note)
+    task = asyncio.create_task(follow(), name="planning progress")
+    try:
+        yield
+        await asyncio.sleep(0)  # what the last steps have called soon comes first
+        is_over = True
+        changed.set()
+        await task
+    finally:
+        session.bus.unsubscribe(StepChanged, note)
+        task.cancel()
+
+
+def _answer(workflow: Workflow, result: WorkflowResult) -> dict[str, Any]:
+    """The outputs of the steps that no other step depends on, and the warnings."""
+    needed = {other for step in workflow.steps for other in step.depends_on}
+    last = [step.step_id for step in workflow.steps if step.step_id not in needed]
+    outputs = {step_id: plain(result.outputs[step_id]) for step_id in last if step_id in result.outputs}
+    return {"outputs": outputs, **({"warnings": list(result.warnings)} if result.warnings else {})}
+
+
+def _failure(result: WorkflowResult) -> str:
+    reasons = "; ".join(f"{step_id}: {error.message}" for step_id, error in result.errors.items())
+    completed = len(result.outputs)
+    return (
+        f"The workflow failed after {completed} completed steps. {reasons or 'Not every step could run'}."
+        " Call it again with the same document to retry the failed steps; completed steps do not run again."
+    )

@@ -16,7 +16,7 @@ from planning.cli.usage import Refused
 from planning.errors import printable, show
 from planning.workflow.capabilities import Capabilities
 
-__all__ = ["capabilities_of"]
+__all__ = ["capabilities_of", "with_tools"]
 
 _NONE_KNOWN = Capabilities(tools=None, handlers=None, agents=None)
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -34,6 +34,19 @@ def capabilities_of(**options: Sequence[str] | None) -> Capabilities | None:
     """
     kinds = {kind: _merged(kind, values) for kind, values in options.items() if values}
     return attrs.evolve(_NONE_KNOWN, **kinds) if kinds else None
+
+
+def with_tools(capabilities: Capabilities | None, tools: Mapping[str, Any]) -> Capabilities:
+    """The capabilities with the tools of MCP servers added.
+
+    Raises:
+        Refused: There is a tool of that name already.
+    """
+    known = {} if capabilities is None else capabilities.tools or {}
+    for name in tools:
+        if known.get(name) is not None:
+            raise Refused(f"--mcp: two tools are named {name}")
+    return attrs.evolve(capabilities or _NONE_KNOWN, tools={**known, **tools})
 
 
 def _merged(kind: str, values: Iterable[str]) -> dict[str, Any]:

@@ -114,8 +114,8 @@ def mcp(
             )
         if token is None and not is_loopback(address[0]):
             raise Refused(
-                f"{printable(address[0])} is reached from other machines: set {_TOKEN} to a token, which clients"
-                " send as a bearer token"
+                f"{printable(address[0])} is reached from other machines: set {_TOKEN} to a token, which"
+                " clients send as a bearer token"
             )
     elif allow_host:
         raise bad_option("--allow-host", "it needs --http")

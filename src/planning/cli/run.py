@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
+from planning.cli.mcp_tools import tools_of_servers
 from planning.cli.source import Finished, PlanFile, read_bytes
 from planning.cli.usage import EXIT_CODES, TOOLS_HELP, bad_option
 from planning.errors import show
 
 if TYPE_CHECKING:
+    from planning.tools.tool import Tool
     from planning.workflow.capabilities import Capabilities
     from planning.workflow.model import Workflow
 
@@ -26,6 +28,7 @@ Examples:
   planning run plan.json --tools my_app:tools --var year=2022
   planning run plan.json --tools my_app:tools --executor processes
   planning run plan.json --tools my_app:tools --json > result.json
+  planning run plan.json --mcp "npx some-mcp-server"
   planning run plan.json --tools my_app:tools --resume plan.snapshot.json
 
 {TOOLS_HELP}
@@ -72,6 +75,14 @@ def run(
     agents: Annotated[
         list[str] | None,
         typer.Option(metavar=_OBJECT, help="The agents, in the same way.", show_default=False),
+    ] = None,
+    mcp: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="Start an MCP server with this command, and take its tools. May be repeated.",
+            show_default=False,
+        ),
     ] = None,
     prompt: Annotated[
         str | None,
@@ -141,24 +152,25 @@ def run(
         check_timeout(timeout)
     except ValueError as error:
         raise bad_option("--timeout", error) from None
-    workflow, capabilities = _checked(plan, tools, handlers, agents, is_finished=finished)
-    from planning.cli.running import Running
+    with tools_of_servers(mcp or ()) as served:
+        workflow, capabilities = _checked(plan, tools, handlers, agents, served, is_finished=finished)
+        from planning.cli.running import Running
 
-    code = Running(
-        workflow=workflow,
-        capabilities=capabilities,
-        user_prompt=user_prompt,
-        inputs=inputs,
-        file=plan if plan != "-" else None,
-        executor=opened,
-        max_parallel=max_parallel,
-        timeout=timeout,
-        resume=resume,
-        save=save,
-        is_verbose=verbose,
-        is_json=as_json,
-        line=_command_line(context, plan or "-"),
-    ).run()
+        code = Running(
+            workflow=workflow,
+            capabilities=capabilities,
+            user_prompt=user_prompt,
+            inputs=inputs,
+            file=plan if plan != "-" else None,
+            executor=opened,
+            max_parallel=max_parallel,
+            timeout=timeout,
+            resume=resume,
+            save=save,
+            is_verbose=verbose,
+            is_json=as_json,
+            line=_command_line(context, plan or "-"),
+        ).run()
     if code:
         raise typer.Exit(code)
 
@@ -168,17 +180,20 @@ def _checked(
     tools: list[str] | None,
     handlers: list[str] | None,
     agents: list[str] | None,
+    served: Mapping[str, Tool],
     *,
     is_finished: bool,
 ) -> tuple[Workflow, Capabilities]:
     """The workflow and what it calls; its warnings are printed, and with errors the command ends here."""
     source = read_bytes(plan, "PLAN")
-    from planning.cli.capabilities import capabilities_of
+    from planning.cli.capabilities import capabilities_of, with_tools
     from planning.cli.validate import print_report
     from planning.workflow.capabilities import Capabilities
     from planning.workflow.validate import validate_workflow
 
     capabilities = capabilities_of(tools=tools, handlers=handlers, agents=agents)
+    if served:
+        capabilities = with_tools(capabilities, served)
     report = validate_workflow(source, capabilities, finished=is_finished)
     if report.errors or report.warnings:
         print_report(report, plan, err=True)

@@ -1,1 +1,1 @@
-"""The planning tools and other toolboxes in the frameworks of others: one module each, loaded when it is imported."""
+"""The planning tools, and other toolboxes, in other frameworks: one module for each."""

@@ -51,7 +51,7 @@ async def tools_from(
         async with asyncio.timeout(timeout):
             listed = await _listed(client)
     except (TimeoutError, MCPError, ValidationError, OSError) as error:
-        reason = "no answer in time" if isinstance(error, TimeoutError) else _reason(error)
+        reason = _ended(client) or _reason(error, timeout)
         raise ToolError(f"the MCP server did not list its tools: {reason}") from None
     return tuple(_tool(client, each, prefix, timeout, loop) for each in listed)
 
@@ -67,13 +67,16 @@ async def open_server(command: str, *, timeout: float = _TIMEOUT) -> AsyncIterat
     Raises:
         ToolError: It cannot be started, or does not speak MCP.
     """
-    process = ServerProcess(command)
+    try:
+        process = ServerProcess(command)
+    except ValueError as error:
+        raise ToolError(f"the MCP server {show(command)} did not start: {error}") from None
     client = Client(process, mode="auto", cache=None, read_timeout_seconds=timeout)
     try:
         async with asyncio.timeout(timeout):
             await client.__aenter__()
-    except (TimeoutError, OSError, ValueError, MCPError) as error:
-        reason = process.ended or ("no answer in time" if isinstance(error, TimeoutError) else _reason(error))
+    except Exception as error:  # noqa: BLE001 - a server may fail in any way, and the client wraps it
+        reason = process.ended or _reason(error, timeout)
         raise ToolError(f"the MCP server {show(command)} did not start: {reason}") from None
     try:
         yield client
@@ -113,7 +116,7 @@ def _tool(
         if asyncio.get_running_loop() is loop:
             return await there(arguments)
         if loop.is_closed():
-            raise StorageUnavailable(f"{listed.name} failed: the connection to its MCP server is closed")
+            raise _closed(listed.name, client)
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(there(arguments), loop))
 
     name = _OTHER.sub("_", prefix + listed.name)[:_LONGEST_NAME]
@@ -137,10 +140,16 @@ async def _called(
         if error.code == types.REQUEST_TIMEOUT:
             raise ToolTimeout(f"{name} took longer than {timeout:g} s and was given up") from None
         if error.code == types.CONNECTION_CLOSED:
-            raise StorageUnavailable(f"{name} failed: the connection to its MCP server is closed") from None
-        raise ToolError(f"{name} was refused by its MCP server: {_reason(error)}") from None
+            raise _closed(name, client) from None
+        raise ToolError(f"{name} was refused by its MCP server: {_reason(error, timeout)}") from None
     except (RuntimeError, ValidationError):  # the client's words for a result that breaks its schema
         raise ToolError(f"{name} failed: its MCP server sent an invalid result") from None
+
+
+def _closed(name: str, client: ClientSession | Client) -> StorageUnavailable:
+    why = _ended(client)
+    more = "" if why is None else f": {why}"
+    return StorageUnavailable(f"{name} failed: the connection to its MCP server is closed{more}")
 
 
 def _value(name: str, result: types.CallToolResult) -> Any:
@@ -155,8 +164,19 @@ def _value(name: str, result: types.CallToolResult) -> Any:
     return [block.model_dump(by_alias=True, mode="json", exclude_none=True) for block in result.content]
 
 
-def _reason(error: Exception) -> str:
-    text = getattr(error, "strerror", None) or (
-        str(error) if isinstance(error, MCPError | ValueError) else ""
-    )
+def _reason(error: Exception, timeout: float) -> str:
+    """Why something failed, on one line."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, TimeoutError) or (
+        isinstance(error, MCPError) and error.code == types.REQUEST_TIMEOUT
+    ):
+        return f"no answer within {timeout:g} s"
+    text = getattr(error, "strerror", None) or (str(error) if isinstance(error, MCPError) else "")
     return cut(printable(" ".join(text.split())), 500) or type(error).__name__
+
+
+def _ended(client: ClientSession | Client) -> str | None:
+    """Why the process of a server is gone, where it is one that ``open_server`` has started."""
+    process = client.server if isinstance(client, Client) else None
+    return process.ended if isinstance(process, ServerProcess) else None

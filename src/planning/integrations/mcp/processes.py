@@ -17,12 +17,13 @@ import mcp_types as types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 
-from planning.errors import cut, printable
+from planning.errors import cut, printable, show
 
 __all__ = ["ServerProcess"]
 
 _LONGEST_LINE: Final = 10_000_000
 _LONGEST_REASON: Final = 300
+_MOST_OTHERS: Final = 100
 _GRACE: Final = 2.0  # seconds that it has to end by itself, and then after a signal
 _CHUNK: Final = 65_536
 
@@ -53,6 +54,7 @@ class ServerProcess:
         self._tasks: list[asyncio.Task[None]] = []
         self._process: Process | None = None
         self._close: Callable[[], object] = lambda: None
+        self._is_closing = False
         self.ended: str | None = None
 
     async def __aenter__(self) -> tuple[_Read, _Write]:
@@ -84,6 +86,7 @@ class ServerProcess:
         process = self._process
         if process is None:
             return
+        self._is_closing = True
         ending = asyncio.ensure_future(_end(process))
         try:
             await asyncio.shield(ending)
@@ -102,17 +105,27 @@ class ServerProcess:
     ) -> None:
         """Pass on what the server sends; at its end, say why it ended."""
         reason = None
+        others = 0
         output = process.stdout
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             async with to_client:
                 try:
-                    while output is not None and (line := await output.readline()):
-                        with suppress(ValueError):  # not a message: servers print other things, too
-                            message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+                    while output is not None and reason is None and (line := await output.readline()):
+                        message = _message(line)
+                        if message is not None:
                             await to_client.send(SessionMessage(message))
+                        else:
+                            others += 1
+                            reason = (
+                                f"it sent {show(_shown(line))}, which is not MCP"
+                                if others > _MOST_OTHERS
+                                else None
+                            )
                 except ValueError:
                     reason = f"it sent a message of more than {_LONGEST_LINE:,} bytes"
-                self.ended = reason or await self._last_words(process)
+                reason = reason or await self._last_words(process)
+                if not self._is_closing:
+                    self.ended = reason
 
     async def _last_words(self, process: Process) -> str:
         try:
@@ -143,7 +156,19 @@ class ServerProcess:
             rest = rest[:_CHUNK]
             said = [line for line in (*lines, rest) if line.strip()]
             if said:
-                self._last_line = cut(printable(said[-1].decode(errors="replace").strip()), _LONGEST_REASON)
+                self._last_line = _shown(said[-1])
+
+
+def _message(line: bytes) -> types.JSONRPCMessage | None:
+    """A message; None for a line that is something else: servers print other things, too."""
+    try:
+        return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        return None
+
+
+def _shown(line: bytes) -> str:
+    return cut(printable(line[: _LONGEST_REASON * 4].decode(errors="replace").strip()), _LONGEST_REASON)
 
 
 async def _end(process: Process) -> None:

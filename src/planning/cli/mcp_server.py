@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import os
-import signal
 import sys
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
 from planning.cli.usage import EXIT_CODES, Refused, bad_option
 from planning.errors import nearest, printable, show
 from session import Session
@@ -186,6 +182,11 @@ def _address(given: str) -> tuple[str, int]:
 
 def _serve(serving: Coroutine[Any, Any, None]) -> None:
     """Serve until the client leaves, or a signal ends it."""
+    import asyncio
+    import signal
+
+    from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
+
     received: list[signal.Signals] = []
 
     async def main() -> None:
@@ -211,14 +212,15 @@ def _say_where(url: str) -> None:
     typer.echo(f"planning: serving MCP at {url}", err=True)
 
 
-class _OneLine(logging.Formatter):
-    """A record as one line: what a client sends must not fill a terminal with tracebacks."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return f"planning: {printable(record.getMessage())[:500]}"
-
-
 def _log_plainly() -> None:
+    """Log warnings, each on one line: what a client sends must not fill a terminal with tracebacks."""
+    import logging
+
+    class OneLine(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return f"planning: {printable(record.getMessage())[:500]}"
+
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_OneLine())
+    handler.setFormatter(OneLine())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    logging.getLogger("planning.tools").setLevel(logging.CRITICAL)  # the client reads why a call failed

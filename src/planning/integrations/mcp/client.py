@@ -98,7 +98,8 @@ async def _listed(client: ClientSession | Client) -> list[types.Tool]:
         if cursor is None or len(tools) > _MOST_TOOLS:
             break
     if cursor is not None or len(tools) > _MOST_TOOLS:
-        raise ToolError(f"the MCP server lists more than {_MOST_TOOLS:,} tools")
+        most = f"{_MOST_TOOLS:,} tools on {_MOST_PAGES} pages"
+        raise ToolError(f"the MCP server's list of tools is too long; the limit is {most}")
     return tools
 
 
@@ -131,6 +132,8 @@ def _tool(
 async def _called(
     client: ClientSession | Client, name: str, arguments: dict[str, Any], timeout: float
 ) -> types.CallToolResult:
+    if isinstance(client, Client) and not _is_open(client):
+        raise _closed(name, client)
     try:
         async with asyncio.timeout(timeout):
             return await client.call_tool(name, arguments)
@@ -144,6 +147,13 @@ async def _called(
         raise ToolError(f"{name} was refused by its MCP server: {_reason(error, timeout)}") from None
     except (RuntimeError, ValidationError):  # the client's words for a result that breaks its schema
         raise ToolError(f"{name} failed: its MCP server sent an invalid result") from None
+
+
+def _is_open(client: Client) -> bool:
+    try:
+        return client.session is not None
+    except RuntimeError:
+        return False
 
 
 def _closed(name: str, client: ClientSession | Client) -> StorageUnavailable:

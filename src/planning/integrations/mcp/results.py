@@ -31,18 +31,19 @@ _STEP: Final = {
         "notes": {"type": "array", "items": _TEXT},
     },
 }
-_PLAN: Final = {
+_PLAN: Final[dict[str, Any]] = {
     "type": ["object", "null"],
-    "description": "The plan as it is now; its steps only when it was read and is not too long.",
+    "description": "The plan as it is now.",
     "properties": {
         "objective": _TEXT,
         "status": {"type": "string", "enum": list(get_args(PlanStatus))},
         "done": _COUNT,
         "total": _COUNT,
         "next_step": {"type": ["string", "null"], "description": "The id of the next open step."},
-        "steps": {"type": "array", "items": _STEP},
     },
 }
+_STEPS: Final = {"type": "array", "items": _STEP, "description": "Absent when they are too long."}
+_WHOLE_PLAN: Final = _PLAN | {"properties": {**_PLAN["properties"], "steps": _STEPS}}
 _READ: Final = "planning_read_plan"
 _OWN: Final = "own"
 
@@ -53,6 +54,7 @@ def _outputs(name: str, about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _OF_PLAN: Final = _outputs("plan", _PLAN)
+_OF_READ: Final = _outputs("plan", _WHOLE_PLAN)
 _OF_ANY: Final = _outputs("value", {"description": "What the tool returned; absent when it is too long."})
 
 
@@ -62,7 +64,7 @@ def definition(tool: Tool) -> types.Tool:
         name=tool.name,
         description=tool.description,
         input_schema=tool.parameters_schema(),
-        output_schema=_OF_PLAN if _is_of_plan(tool) else _OF_ANY,
+        output_schema=_output_schema(tool),
         annotations=_hints(tool),
     )
 
@@ -86,6 +88,12 @@ def refused(message: str) -> types.CallToolResult:
 
 def _text(message: str) -> list[types.ContentBlock]:
     return [types.TextContent(type="text", text=message)]
+
+
+def _output_schema(tool: Tool) -> dict[str, Any]:
+    if not _is_of_plan(tool):
+        return _OF_ANY
+    return _OF_READ if tool.name == _READ else _OF_PLAN
 
 
 def _is_of_plan(tool: Tool) -> bool:

@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from planning.errors import show
+from planning.errors import cut, printable, show
 from planning.integrations.mcp.changes import Changes, watching
 from planning.integrations.mcp.results import called, definition, refused
 from planning.integrations.mcp.workflows import progress_of, workflow_tool
@@ -300,7 +300,7 @@ class _Service:
     def _own(self, ctx: ServerRequestContext[Any], uri: str) -> Session:
         session = self.session_of(ctx)
         if session is None or uri != _uri(session):
-            raise MCPError(types.INVALID_PARAMS, f"no resource is {show(uri)}; list the resources")
+            raise MCPError(types.INVALID_PARAMS, f"no resource is {cut(printable(uri), 200)}; list them")
         return session
 
     # The strategies as prompts
@@ -325,7 +325,7 @@ class _Service:
     ) -> types.GetPromptResult:
         """A strategy's text."""
         if params.name not in _PROMPTS or not self._copies():
-            raise MCPError(types.INVALID_PARAMS, f"no prompt is named {show(params.name)}; list the prompts")
+            raise MCPError(types.INVALID_PARAMS, f"no prompt is named {show(params.name)}; list them")
         strategy, description = _PROMPTS[params.name]
         message = types.PromptMessage(
             role="user", content=types.TextContent(type="text", text=self._copy(strategy))

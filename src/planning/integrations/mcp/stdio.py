@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from typing import Any, Final
@@ -137,7 +138,7 @@ class _Input:
 
     def _read(self) -> None:
         line = bytearray()
-        with suppress(RuntimeError):  # the event loop is closed
+        with suppress(RuntimeError, CancelledError):  # the event loop is closed, or about to be
             while chunk := _some(self._number):
                 *ends, rest = chunk.split(b"\n")
                 for end in ends:

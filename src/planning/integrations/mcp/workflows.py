@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
-from planning.errors import ToolError, ToolValidationError
+from planning.errors import ToolError
 from planning.tools.context import ToolContext
 from planning.tools.result import plain
 from planning.tools.tool import Tool
@@ -64,7 +64,7 @@ def workflow_tool(capabilities: Capabilities) -> Tool:
         report = await asyncio.to_thread(validate_workflow, arguments["document"], capabilities)
         workflow = report.workflow
         if not report.ok or workflow is None:
-            raise ToolValidationError(report.to_prompt())
+            raise ToolError(report.to_prompt())
         session = context.session or Session()
         try:
             async with _reporting(session, workflow):
@@ -74,7 +74,7 @@ def workflow_tool(capabilities: Capabilities) -> Tool:
         except WorkflowError as error:
             raise ToolError(str(error)) from None
         if result.status != "completed":
-            raise ToolError(_failure(result))
+            raise ToolError(_failure(workflow, result))
         return _answer(workflow, result)
 
     names = ", ".join(capabilities.tools or ()) or "none"
@@ -141,10 +141,10 @@ def _answer(workflow: Workflow, result: WorkflowResult) -> dict[str, Any]:
     return {"outputs": outputs, **({"warnings": list(result.warnings)} if result.warnings else {})}
 
 
-def _failure(result: WorkflowResult) -> str:
-    reasons = "; ".join(f"{step_id}: {error.message}" for step_id, error in result.errors.items())
-    completed = len(result.outputs)
-    return (
-        f"The workflow failed after {completed} completed steps. {reasons or 'Not every step could run'}."
-        " Call it again with the same document to retry the failed steps; completed steps do not run again."
-    )
+def _failure(workflow: Workflow, result: WorkflowResult) -> str:
+    lines = [
+        f"The workflow failed: {len(result.outputs)} of {len(workflow.steps)} steps completed.",
+        *(f"- {step_id}: {error.message}" for step_id, error in result.errors.items()),
+        "Call this tool again with the same document to retry; completed steps do not run again.",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,234 @@
+"""The tools of MCP servers in a toolbox, a workflow and the engine; servers that die, hang or flood."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import mcp_bad_server
+import pytest
+from mcp import Client
+from mcp_served import in_both_eras, setup, within
+
+from planning import Plan, Toolbox
+from planning.errors import ToolError
+from planning.integrations.mcp import build_server, open_server, tools_from
+from planning.workflow import Capabilities, arun_workflow, validate_workflow
+from session import Session
+
+BAD = f"{shlex.quote(sys.executable)} {shlex.quote(str(Path(mcp_bad_server.__file__)))}"
+PLANS = f"{shlex.quote(sys.executable)} -m planning mcp"
+
+
+def bad(how: str) -> str:
+    """The command of a server that behaves so."""
+    return f"{BAD} {shlex.quote(how)}"
+
+
+@in_both_eras
+def test_the_tools_of_a_server_are_tools_of_a_toolbox(mode: str) -> None:
+    theirs, ours = Session(session_id="theirs"), Session(session_id="ours")
+
+    async def main() -> list[Any]:
+        async with Client(build_server(session=theirs), mode=mode) as client:
+            tools = await tools_from(client)
+            toolbox = Toolbox(tools, session=ours)
+            done = await toolbox.acall("planning_setup_plan", setup("Far away"), context={"call_id": "c1"})
+            refused = await toolbox.acall("planning_mark_step", {"step_id": "S004", "status": "done"})
+            return [[tool.name for tool in tools], done.message, done.value, refused.message]
+
+    names, done, value, refused = within(main())
+    assert names[0] == "planning_setup_plan"
+    assert value["message"] == "Plan set, no steps yet. Add them with planning_add_step."
+    assert done.startswith('{"message":"Plan set, no steps yet.')
+    assert (
+        refused
+        == "Refused, nothing changed. step_id: the plan has no steps yet; add some with planning_add_step"
+    )
+    assert [change.call_id for change in ours.history()] == ["c1", None]
+    assert theirs.select_latest(Plan) is not None
+    assert ours.select_latest(Plan) is None
+
+
+def test_arguments_are_checked_against_the_schema_of_the_server_before_they_are_sent() -> None:
+    async def main() -> list[Any]:
+        async with open_server(bad("die")) as client:
+            (echo,) = await tools_from(client)
+            assert echo.parameters_schema() == mcp_bad_server.SCHEMA
+            return [(await Toolbox([echo]).acall("echo", {"text": "", "count": 10})).message]
+
+    assert within(main()) == [
+        "Refused, nothing changed. 2 problems:\n"
+        "- text: expected at least 1 character, got 0 characters\n"
+        "- count: expected at most 9, got 10"
+    ]
+
+
+def test_all_pages_are_read_and_names_are_made_fit() -> None:
+    async def main() -> list[tuple[str, str]]:
+        async with open_server(bad("pages")) as client:
+            return [(tool.name, tool.description) for tool in await tools_from(client, prefix="far_")]
+
+    assert within(main()) == [("far_one_first_tool", "Do one.first/tool."), ("far_echo", "Do echo.")]
+
+
+@pytest.mark.parametrize(
+    ("how", "value"),
+    [
+        ("", "hihi"),
+        ("banner", "hihi"),
+        ("structured", {"n": 2}),
+        ("image", [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]),
+    ],
+)
+def test_the_value_of_a_call_is_its_structured_content_or_its_text_or_its_blocks(
+    how: str, value: Any
+) -> None:
+    async def main() -> Any:
+        async with open_server(bad(how)) as client:
+            (echo,) = await tools_from(client)
+            return (await Toolbox([echo]).acall("echo", {"text": "hi", "count": 2})).value
+
+    assert within(main()) == value
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("refuse", "echo needs a shorter text"),
+        ("silent", "echo failed"),
+        ("error", "echo was refused by its MCP server: no such \\x1b[31mmethod"),
+        ("strict", "echo failed: its MCP server sent an invalid result"),
+        (
+            "die",
+            "echo failed: the connection to its MCP server is closed: it ended with exit code 3:"
+            " \\x1b[31mout of luck",
+        ),
+        ("hang", "echo took longer than 1.5 s and was given up"),
+        (
+            "flood",
+            "echo failed: the connection to its MCP server is closed: it sent a message of more than"
+            " 10,000,000 bytes",
+        ),
+        (
+            "chatter",
+            "echo failed: the connection to its MCP server is closed: it sent 'hello', which is not MCP",
+        ),
+    ],
+)
+def test_a_server_that_fails_is_a_clear_refusal(how: str, message: str) -> None:
+    async def main() -> list[Any]:
+        async with open_server(bad(how)) as client:
+            (echo,) = await tools_from(client, timeout=1.5 if how == "hang" else 20.0)
+            result = await Toolbox([echo]).acall("echo", {"text": "hi"})
+            again = await Toolbox([echo]).acall("echo", {"text": "hi"}) if how in {"die", "flood"} else result
+            return [result.success, result.message, again.message]
+
+    assert within(main()) == [False, message, message]
+
+
+def test_a_large_result_is_cut_as_any_message_is() -> None:
+    async def main() -> str:
+        async with open_server(bad("large")) as client:
+            return (await Toolbox(await tools_from(client)).acall("echo", {"text": "hi"})).message
+
+    assert within(main()) == "y" * 49_940 + "... (150060 more characters; ask for less)"
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("/no/such/program", "No such file or directory"),
+        ("", "the command is empty"),
+        ("'open", "No closing quotation"),
+        ("sh -c 'echo sorry >&2; exit 7'", "it ended with exit code 7: sorry"),
+        ("sh -c 'kill -9 $$'", "it was ended by SIGKILL"),
+        ("yes", "it sent 'y', which is not MCP"),
+        ("cat /dev/zero", "it sent a message of more than 10,000,000 bytes"),
+        ("sleep 60", "no answer within 0.5 s"),
+    ],
+)
+def test_a_server_that_does_not_start_says_why(command: str, why: str) -> None:
+    async def main() -> None:
+        async with open_server(command, timeout=0.5 if command == "sleep 60" else 20.0):
+            raise AssertionError("it started")
+
+    with pytest.raises(ToolError) as refused:
+        within(main())
+    assert refused.value.message == f"the MCP server {command!r} did not start: {why}"
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ("endless", "the MCP server's list of tools is too long; the limit is 1,000 tools on 100 pages"),
+        (
+            "bad schema",
+            "the MCP server's tool 'x' cannot be used: the parameters are not a valid JSON Schema: "
+            "\"no type\" is not valid under any of the schemas listed in the 'anyOf' keyword",
+        ),
+    ],
+)
+def test_tools_that_cannot_be_used_are_refused(how: str, why: str) -> None:
+    async def main() -> None:
+        async with open_server(bad(how)) as client:
+            await tools_from(client)
+
+    with pytest.raises(ToolError) as refused:
+        within(main())
+    assert refused.value.message == why
+
+
+def test_the_tools_can_be_called_from_other_threads_and_loops() -> None:
+    async def main() -> list[str]:
+        async with open_server(bad("")) as client:
+            toolbox = Toolbox(await tools_from(client))
+            replies = [
+                await asyncio.to_thread(toolbox.call, "echo", {"text": "plain"}),
+                await asyncio.to_thread(lambda: asyncio.run(toolbox.acall("echo", {"text": "another loop"}))),
+                await toolbox.acall("echo", {"text": "here"}),
+            ]
+        late = await toolbox.acall("echo", {"text": "late"})
+        return [each.message for each in (*replies, late)]
+
+    assert within(main()) == [
+        "plain",
+        "another loop",
+        "here",
+        "echo failed: the connection to its MCP server is closed",
+    ]
+
+
+def test_a_workflow_runs_with_the_tools_of_servers() -> None:
+    steps = [
+        {
+            "step_id": step_id,
+            "description": f"Call {name}",
+            "type": "tool",
+            "name": name,
+            "inputs": inputs,
+            "depends_on": after,
+        }
+        for step_id, name, inputs, after in [
+            ("a", "echo", {"text": "ab", "count": 2}, []),
+            ("b", "planning_setup_plan", {"objective": "${a.output}"}, ["a"]),
+        ]
+    ]
+
+    async def main() -> Any:
+        async with open_server(bad("")) as one, open_server(PLANS) as other:
+            tools = [*await tools_from(one), *await tools_from(other)]
+            capabilities = Capabilities(tools=tools)
+            wrong = validate_workflow([{**steps[0], "inputs": {"count": 1}}], capabilities)
+            report = validate_workflow(steps, capabilities)
+            assert report.workflow is not None
+            result = await arun_workflow(report.workflow, capabilities)
+            return [[each.message for each in wrong.errors], dict(result.outputs)]
+
+    errors, outputs = within(main())
+    assert errors == ["input text of echo is missing"]
+    assert outputs["a"] == "abab"
+    assert outputs["b"]["plan"]["objective"] == "abab"

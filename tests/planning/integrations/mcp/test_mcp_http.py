@@ -1,0 +1,379 @@
+"""A server over HTTP: who may speak to it, how much and how often, and clients that leave or flood."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+from mcp_served import in_both_eras, over_http, said, setup, within
+
+from planning import Plan
+from planning.integrations.mcp import build_server, http_app
+from planning.integrations.mcp.http import Limits, is_loopback
+from session import Session
+
+READ = "planning_read_plan"
+JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "raw", "version": "1"},
+    },
+}
+TOKEN = "a token of the tests"  # noqa: S105 - it guards nothing
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - with a token
+
+
+def answers(*requests: dict[str, Any], **options: Any) -> list[tuple[int, str]]:
+    """The status and the text of the answer to each request, of which ``HELLO`` is one that may pass."""
+
+    async def main() -> list[tuple[int, str]]:
+        async with over_http(build_server(), **options) as url, httpx2.AsyncClient() as http:
+            given: list[dict[str, Any]] = [{"headers": {}, "json": HELLO} | request for request in requests]
+            sent = [await http.post(url, **(each | {"headers": JSON | each["headers"]})) for each in given]
+            return [(each.status_code, "" if each.status_code == 200 else each.text) for each in sent]
+
+    found: list[tuple[int, str]] = within(main())
+    return found
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:80",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "127.0.0.2",
+        EVERYWHERE,
+        "",
+        "[::1",
+        "localhost,evil.example",
+    ],
+)
+def test_a_request_for_another_host_is_refused(host: str) -> None:
+    assert answers({"headers": {"Host": host}}) == [(421, "Unknown host")]
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1", "127.0.0.1:8000", "[::1]:8000"])
+def test_the_names_of_this_machine_are_its_own(host: str) -> None:
+    assert answers({"headers": {"Host": host}}) == [(200, "")]
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://evil.example",
+        "https://localhost.evil.example",
+        "http://localhost@evil.example",
+        "null",
+        "file://",
+        "chrome-extension://localhost",
+        "localhost",
+        "http://[::1",
+    ],
+)
+def test_a_page_from_elsewhere_is_refused(origin: str) -> None:
+    assert answers({"headers": {"Origin": origin}}) == [(403, "Unknown origin")]
+
+
+@pytest.mark.parametrize("origin", ["http://localhost:3000", "https://127.0.0.1", "http://[::1]:1"])
+def test_a_page_from_this_machine_may_pass(origin: str) -> None:
+    assert answers({"headers": {"Origin": origin}}) == [(200, "")]
+
+
+def test_a_name_may_be_allowed() -> None:
+    known = {"Host": "plans.example", "Origin": "https://plans.example"}
+    other = {"Host": "plans.example.org"}
+    given = answers({"headers": known}, {"headers": other}, allowed_hosts=["Plans.Example"])
+    assert given == [(200, ""), (421, "Unknown host")]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [None, "Bearer", "Bearer another", f"Bearer {TOKEN}x", f"Basic {TOKEN}", TOKEN, "Bearer \xe9"],
+)
+def test_without_the_token_nothing_is_answered(given: str | None) -> None:
+    headers = {} if given is None else {"Authorization": given.encode("latin-1")}
+    assert answers({"headers": headers}, token=TOKEN) == [(401, "A token is required")]
+
+
+def test_the_token_opens_the_server() -> None:
+    assert answers({"headers": {"Authorization": f"Bearer {TOKEN}"}}, token=TOKEN) == [(200, "")]
+
+
+def test_beyond_this_machine_a_token_is_required() -> None:
+    for host in (EVERYWHERE, "::", "192.0.2.7", "plans.example"):
+        with pytest.raises(ValueError, match=r" is reached from other machines: it needs a token$"):
+            http_app(build_server(), host=host)
+    with pytest.raises(ValueError, match=r"it needs a token$"):
+        http_app(build_server(), token="")
+    assert list(map(is_loopback, ["localhost", "127.0.0.9", "::1", "10.0.0.1"])) == [True, True, True, False]
+
+
+def test_a_server_for_all_addresses_knows_the_one_that_was_called() -> None:
+    allowed = {"Authorization": f"Bearer {TOKEN}"}
+    requests = [
+        {"headers": allowed | extra} for extra in ({}, {"Host": "evil.example"}, {"Host": EVERYWHERE})
+    ]
+
+    async def main() -> list[int]:
+        async with (
+            over_http(build_server(), host=EVERYWHERE, token=TOKEN) as url,
+            httpx2.AsyncClient() as http,
+        ):
+            here = url.replace(EVERYWHERE, "127.0.0.1")
+            return [
+                (await http.post(here, json=HELLO, headers=JSON | each["headers"])).status_code
+                for each in requests
+            ]
+
+    assert within(main()) == [200, 421, 421]
+
+
+@in_both_eras
+def test_the_official_client_sends_a_token(mode: str) -> None:
+    session = Session()
+
+    async def main() -> str:
+        async with (
+            over_http(build_server(session=session), token=TOKEN) as url,
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http,
+            Client(streamable_http_client(url, http_client=http), mode=mode) as client,
+        ):
+            return said(await client.call_tool("planning_setup_plan", setup("Secret")))
+
+    assert within(main()) == "Plan set, no steps yet. Add them with planning_add_step."
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read() -> None:
+    async def main() -> bytes:
+        async with over_http(build_server(), limits=Limits(body=1_000)) as url:
+            reader, writer = await raw(url, head(url, 1_001))
+            answer = await reader.readuntil(b"too large")
+            writer.close()
+            return answer[:12]
+
+    assert within(main()) == b"HTTP/1.1 413"
+
+
+def test_one_that_does_not_say_how_large_it_is_is_read_up_to_the_limit() -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(11):
+            yield b"x" * 100
+
+    large = {"content": chunks(), "json": None}
+    assert answers(large, limits=Limits(body=1_000)) == [(413, "Request body too large")]
+
+
+def test_one_that_asks_too_often_has_to_wait() -> None:
+    statuses = [status for status, _ in answers(*[{}] * 5, limits=Limits(rate=0.001, burst=3))]
+    assert statuses == [200, 200, 200, 429, 429]
+
+
+def test_more_sessions_than_the_limit_are_refused() -> None:
+    statuses = [status for status, _ in answers(*[{}] * 3, limits=Limits(sessions=2))]
+    assert statuses == [200, 200, 503]
+
+
+def test_the_id_of_a_session_is_the_servers_own() -> None:
+    async def main() -> tuple[int, str, set[str]]:
+        async with over_http(build_server()) as url, httpx2.AsyncClient() as http:
+            opened = [await http.post(url, json=HELLO, headers=JSON) for _ in range(3)]
+            ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+            guessed = await http.post(url, json=ping, headers=JSON | {"Mcp-Session-Id": "1"})
+            ids = {each.headers["mcp-session-id"] for each in opened}
+            return guessed.status_code, guessed.json()["error"]["message"], ids
+
+    status, message, ids = within(main())
+    assert (status, message) == (404, "Session not found")
+    assert [len(bytes.fromhex(each)) for each in ids] == [16] * 3
+
+
+# A client of the newer era has no connection
+
+
+def test_a_client_of_the_newer_era_falls_back_where_each_connection_has_its_plan() -> None:
+    async def main() -> list[str]:
+        async with over_http(build_server()) as url, Client(url, mode="auto") as client:
+            return [client.protocol_version, said(await client.call_tool("planning_setup_plan", setup("A")))]
+
+    assert within(main()) == ["2025-11-25", "Plan set, no steps yet. Add them with planning_add_step."]
+
+
+def test_one_that_insists_has_no_plan_and_not_that_of_another() -> None:
+    async def main() -> list[Any]:
+        async with (
+            over_http(build_server()) as url,
+            Client(url, mode="legacy") as other,
+            Client(url, mode="2026-07-28") as client,
+        ):
+            await other.call_tool("planning_setup_plan", setup("Private"))
+            resources = (await client.list_resources()).resources
+            return [said(await client.call_tool(READ)), resources]
+
+    assert within(main()) == [
+        "error: no session for this call: this connection has none. Connect with the initialize handshake, or"
+        " start the server with one session for all",
+        [],
+    ]
+
+
+def test_the_plan_of_a_connection_ends_with_it() -> None:
+    opened: list[Session] = []
+
+    def new_session() -> Session:
+        opened.append(Session(session_id=f"s{len(opened)}"))
+        return opened[-1]
+
+    async def main() -> list[str]:
+        async with over_http(build_server(new_session=new_session)) as url:
+            plans = []
+            for name in "AB":
+                async with Client(url, mode="legacy") as client:
+                    refused = await client.call_tool(READ)
+                    await client.call_tool("planning_setup_plan", setup(name))
+                    plans.append(said(refused).split(";")[0])
+            return plans
+
+    first, second = within(main())
+    assert first == second
+    plans = [session.select_latest(Plan) for session in opened]
+    assert [None if plan is None else plan.objective for plan in plans] == ["A", "B"]
+
+
+# Clients that leave, stall or flood
+
+
+async def raw(url: str, *parts: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection on which these bytes were sent."""
+    where = urlsplit(url)
+    reader, writer = await asyncio.open_connection(where.hostname, where.port)
+    for part in parts:
+        writer.write(part)
+    await writer.drain()
+    return reader, writer
+
+
+def head(url: str, length: int, **headers: str) -> bytes:
+    lines = ["POST /mcp HTTP/1.1", f"Host: {urlsplit(url).netloc}", f"Content-Length: {length}"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in (JSON | headers).items()]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+@in_both_eras
+def test_a_client_that_leaves_in_the_middle_leaves_the_others_alone(mode: str) -> None:
+    started = asyncio.Event()
+    cancelled = asyncio.Event()
+
+    async def slow() -> str:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        return "never"
+
+    async def main() -> str:
+        session = Session() if mode == "auto" else None
+        async with over_http(build_server([slow], session=session)) as url, Client(url, mode=mode) as other:
+            await other.call_tool("planning_setup_plan", setup("Stays"))
+            leaving = Client(url, mode=mode)
+            await leaving.__aenter__()
+            calling = asyncio.create_task(leaving.call_tool("slow"))
+            await started.wait()
+            calling.cancel()
+            await asyncio.wait([calling])
+            await leaving.__aexit__(None, None, None)
+            await cancelled.wait()
+            body = json.dumps(HELLO).encode()
+            for cut in (0, 1, len(body) - 1):  # in the head, in the body
+                _, writer = await raw(url, head(url, len(body))[: -4 if not cut else None], body[:cut])
+                writer.transport.abort()
+            return said(await other.call_tool(READ))
+
+    assert within(main()) == "Stays (active, 0 of 0 done)"
+
+
+def test_one_that_stalls_is_not_waited_for() -> None:
+    async def main() -> bytes:
+        async with over_http(build_server(), limits=Limits(seconds=0.05)) as url:
+            reader, writer = await raw(url, head(url, 100), b"{")
+            answer = await reader.readuntil(b"took too long")
+            writer.close()
+            return answer[:12]
+
+    assert within(main()) == b"HTTP/1.1 408"
+
+
+def test_a_flood_is_refused_and_the_server_goes_on() -> None:
+    async def main() -> tuple[set[int], int]:
+        limits = Limits(connections=20, sessions=30, rate=1_000_000, burst=1_000_000)
+        async with over_http(build_server(), limits=limits) as url:
+            async with httpx2.AsyncClient(limits=httpx2.Limits(max_connections=100), timeout=20) as http:
+
+                async def ask() -> int:
+                    return (await http.post(url, json=HELLO, headers=JSON)).status_code
+
+                statuses = set(await asyncio.gather(*(ask() for _ in range(300))))
+            async with httpx2.AsyncClient() as http:
+                return statuses, (await http.get(url.replace("/mcp", "/"))).status_code
+
+    statuses, after = within(main())
+    assert statuses <= {200, 503}
+    assert 503 in statuses
+    assert after == 404
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"[" * 100_000,
+        b'{"jsonrpc": "2.0"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"planning_read_plan","arguments":"no"}}',
+        b'{"jsonrpc":"2.0","id":' + b"9" * 5_000 + b',"method":"ping"}',
+        b"\xff\xfe",
+    ],
+    ids=range(9),
+)
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28", "1999-01-01", "\xe9"])
+def test_what_is_not_mcp_is_a_client_error(body: bytes, version: str) -> None:
+    header: dict[str, Any] = {"MCP-Protocol-Version": version.encode("latin-1")}
+    (status, _), (after, _) = answers({"content": body, "headers": header, "json": None}, {})
+    assert 400 <= status < 500
+    assert after == 200
+
+
+def test_a_port_that_is_taken_is_an_error() -> None:
+    async def main() -> None:
+        async with over_http(build_server()) as url:
+            with pytest.raises(OSError, match="Address already in use"):
+                async with over_http(build_server(), port=urlsplit(url).port):
+                    pass
+
+    within(main())
+
+
+def test_a_refusal_over_http_is_no_protocol_error() -> None:
+    async def main() -> str:
+        async with over_http(build_server()) as url, Client(url, mode="legacy") as client:
+            with pytest.raises(MCPError):
+                await client.read_resource("plan://another")
+            return said(await client.call_tool("nothing", {}))
+
+    assert within(main()).startswith("error: Refused, nothing changed. no tool is named 'nothing'; ")

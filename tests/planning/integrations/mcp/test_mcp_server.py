@@ -1,0 +1,394 @@
+"""A server of the planning tools, spoken to by the official client in both protocol eras."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from typing import Any
+
+import mcp_types as types
+import pytest
+from mcp import Client, MCPDeprecationWarning, MCPError
+from mcp.client.session import IncomingMessage
+from mcp_served import connecting, in_both_eras, over_everything, over_http, said, setup, within
+from syrupy.assertion import SnapshotAssertion
+
+from planning import MarkStep, Plan, PlanningToolsSection, SetupPlan, Toolbox, register_plan
+from planning.integrations.mcp import build_server
+from planning.integrations.mcp.server import PLAN_TOOLS
+from planning.prompt.strategies import PlanningStrategy, section_body
+from planning.suite import planning_tools
+from planning.tools import Tool, ToolContext
+from session import Session
+
+READ = "planning_read_plan"
+
+
+@over_everything
+@in_both_eras
+def test_the_tools_are_listed_with_their_own_descriptions_and_schemas(way: str, mode: str) -> None:
+    async def main() -> list[types.Tool]:
+        async with connecting(way, mode) as connect, connect() as client:
+            return (await client.list_tools()).tools
+
+    listed = [(tool.name, tool.description, tool.input_schema) for tool in within(main())]
+    tools = planning_tools(Session())
+    assert listed == [(tool.name, tool.description, tool.parameters_schema()) for tool in tools]
+
+
+@in_both_eras
+def test_a_definition_is_stored_whole(mode: str, snapshot: SnapshotAssertion) -> None:
+    async def main() -> types.ListToolsResult:
+        async with Client(build_server(), mode=mode) as client:
+            return await client.list_tools()
+
+    tools = within(main()).tools
+    shown = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in tools[-2:]]
+    assert json.dumps(shown, indent=2) + "\n" == snapshot
+
+
+@over_everything
+@in_both_eras
+def test_a_result_is_the_message_and_the_plan_as_it_is_then(way: str, mode: str) -> None:
+    async def main() -> list[types.CallToolResult]:
+        async with connecting(way, mode) as connect, connect() as client:
+            await client.call_tool("planning_setup_plan", setup("Fix the login", "Reproduce it", "Mend it"))
+            marked = await client.call_tool("planning_mark_step", {"step_id": "S001", "status": "done"})
+            return [marked, await client.call_tool(READ)]
+
+    marked, read = within(main())
+    now = {"objective": "Fix the login", "status": "active", "done": 1, "total": 2, "next_step": "S002"}
+    assert said(marked) == "S001 done. Next: S002 Mend it"
+    assert marked.structured_content == {"message": said(marked), "plan": now}
+    plan = "Fix the login (active, 1 of 2 done)\nS001 done: Reproduce it\nS002 pending: Mend it"
+    steps: list[dict[str, Any]] = [
+        {"step_id": step_id, "title": title, "details": None, "status": status, "notes": []}
+        for step_id, title, status in (("S001", "Reproduce it", "done"), ("S002", "Mend it", "pending"))
+    ]
+    assert read.structured_content == {"message": plan, "plan": now | {"steps": steps}}
+
+
+@over_everything
+@in_both_eras
+def test_a_model_repairs_what_was_refused(way: str, mode: str) -> None:
+    async def main() -> list[str]:
+        async with connecting(way, mode) as connect, connect() as client:
+            await client.call_tool("planning_setup_plan", setup("Fix the login", "Reproduce it"))
+            calls: list[tuple[str, dict[str, Any]]] = [
+                ("planning_mark_step", {"step_id": "S009", "status": "finished"}),
+                ("planning_mark_step", {"step_id": "S001", "status": "done"}),
+                ("planning_reed_plan", {}),
+                ("planning_mark_step", {"step": 1}),
+            ]
+            return [said(await client.call_tool(name, arguments)) for name, arguments in calls]
+
+    assert within(main()) == [
+        "error: Refused, nothing changed. 2 problems:\n"
+        "- step_id: the plan has no step S009; its only step is S001\n"
+        "- status: 'finished' is unknown; did you mean done? send one of pending, in_progress, blocked, done",
+        "S001 done. Plan completed.",
+        "error: Refused, nothing changed. no tool is named 'planning_reed_plan'; did you mean"
+        " planning_read_plan?",
+        "error: Refused, nothing changed. 3 problems:\n"
+        "- step_id: missing; send a string of 1 to 64 characters\n"
+        "- status: missing; send one of pending, in_progress, blocked, done\n"
+        "- step: unknown field; did you mean step_id?",
+    ]
+
+
+@over_everything
+@in_both_eras
+def test_several_calls_of_one_turn_are_all_kept_in_their_order(way: str, mode: str) -> None:
+    async def main() -> tuple[list[str], Any]:
+        async with connecting(way, mode) as connect, connect() as client:
+            await client.call_tool("planning_setup_plan", setup("Count"))
+            calls = [client.call_tool("planning_add_step", {"steps": [f"Step {each}"]}) for each in range(40)]
+            replies = [said(result) for result in await asyncio.gather(*calls)]
+            return replies, (await client.call_tool(READ)).structured_content
+
+    replies, read = within(main())
+    titles = {step["step_id"]: step["title"] for step in read["plan"]["steps"]}
+    assert sorted(titles.values()) == sorted(f"Step {each}" for each in range(40))
+    assert [titles[reply[6:10]] for reply in replies] == [f"Step {each}" for each in range(40)]
+    if way != "http":  # there each call has a connection of its own
+        assert replies == [f"Added S{each:03}." for each in range(1, 41)]
+
+
+@over_everything
+@in_both_eras
+def test_two_clients_at_once_have_two_plans(way: str, mode: str) -> None:
+    async def main() -> list[str]:
+        async with connecting(way, mode) as connect, connect() as one, connect() as other:
+            for number in range(3):
+                await asyncio.gather(
+                    one.call_tool("planning_setup_plan", setup(f"A{number}")),
+                    other.call_tool("planning_setup_plan", setup(f"B{number}")),
+                )
+            return [said(await client.call_tool(READ)) for client in (one, other)]
+
+    assert within(main()) == ["A2 (active, 0 of 0 done)", "B2 (active, 0 of 0 done)"]
+
+
+@pytest.mark.parametrize("way", ["memory", "http"])
+@in_both_eras
+def test_with_a_session_all_clients_share_its_plan(way: str, mode: str) -> None:
+    session = Session(session_id="shared")
+
+    async def main() -> list[str]:
+        async with connecting(way, mode, session=session) as connect, connect() as one, connect() as other:
+            await one.call_tool("planning_setup_plan", setup("Ours"))
+            resources = (await other.list_resources()).resources
+            return [said(await other.call_tool(READ)), *(resource.uri for resource in resources)]
+
+    assert within(main()) == ["Ours (active, 0 of 0 done)", "plan://shared"]
+    plan = session.select_latest(Plan)
+    assert plan is not None
+    assert plan.objective == "Ours"
+
+
+def test_a_callable_gives_the_session_of_each_call() -> None:
+    sessions = {"a": Session(session_id="a"), "b": Session(session_id="b")}
+    current = ["a"]
+    server = build_server(session=lambda: sessions.get(current[0]))
+
+    async def main() -> list[str]:
+        async with Client(server) as client:
+            for name in ("a", "b"):
+                current[0] = name
+                await client.call_tool("planning_setup_plan", setup(f"Of {name}"))
+            current[0] = "nobody"
+            refused = await client.call_tool(READ)
+            current[0] = "a"
+            return [said(refused), said(await client.call_tool(READ))]
+
+    refused, read = within(main())
+    assert refused.startswith("error: ")
+    assert read == "Of a (active, 0 of 0 done)"
+
+
+@in_both_eras
+def test_the_history_names_the_client_and_the_id_that_it_gives_a_call(mode: str) -> None:
+    session = Session()
+
+    async def main() -> None:
+        info = types.Implementation(name="my-agent", version="1")
+        async with Client(build_server(session=session), mode=mode, client_info=info) as client:
+            await client.call_tool("planning_setup_plan", setup("Named"))
+            meta: Any = {"planning/call_id": "call_7"}
+            await client.call_tool("planning_clear_plan", {}, meta=meta)
+
+    within(main())
+    assert [(change.actor, change.call_id) for change in session.history()] == [
+        ("my-agent", None),
+        ("my-agent", "call_7"),
+    ]
+
+
+# The plan as a resource
+
+
+@over_everything
+@in_both_eras
+def test_the_plan_is_a_resource_and_that_of_others_is_not(way: str, mode: str) -> None:
+    async def main() -> list[Any]:
+        async with connecting(way, mode) as connect, connect() as one, connect() as other:
+            (resource,) = (await one.list_resources()).resources
+            before = await one.read_resource(resource.uri)
+            await one.call_tool("planning_setup_plan", setup("Mine"))
+            after = await one.read_resource(resource.uri)
+            with pytest.raises(MCPError) as refused:
+                await other.read_resource(resource.uri)
+            assert resource.uri not in {each.uri for each in (await other.list_resources()).resources}
+            texts = [each.contents[0].text for each in (before, after)]  # type: ignore[union-attr]  # text alone
+            return [resource.uri, *map(json.loads, texts), refused.value.error.message]
+
+    uri, before, after, refused = within(main())
+    assert before is None
+    assert after == {"objective": "Mine", "status": "active", "done": 0, "total": 0, "steps": []}
+    assert refused == f"no resource is {uri}; list them"
+
+
+def test_a_client_that_listens_hears_of_every_change_whoever_makes_it() -> None:
+    session = Session(session_id="watched")
+
+    async def main() -> list[str]:
+        async with Client(build_server(session=session)) as client:
+            async with client.listen(resource_subscriptions=["plan://watched"]) as changes:
+                await client.call_tool("planning_setup_plan", setup("Seen", "One"))
+                heard = [await anext(changes)]
+                await client.call_tool(READ)  # no change
+                mark = MarkStep("S001", "done")
+                thread = threading.Thread(target=session.dispatch, args=(mark,))
+                thread.start()
+                heard.append(await anext(changes))
+                thread.join()
+            return [event.uri for event in heard]  # type: ignore[union-attr]  # it asked for no other
+
+    assert within(main()) == ["plan://watched"] * 2
+
+
+@pytest.mark.parametrize("way", ["memory", "http"])
+def test_a_client_of_the_older_era_subscribes_and_unsubscribes(way: str) -> None:
+    session = Session(session_id="watched")
+    register_plan(session)
+
+    async def main() -> list[str]:
+        heard: asyncio.Queue[str] = asyncio.Queue()
+
+        async def hear(message: IncomingMessage) -> None:
+            if isinstance(message, types.ResourceUpdatedNotification):
+                await heard.put(message.params.uri)
+
+        server = build_server(session=session)
+        async with (
+            over_http(server) as url,
+            Client(server if way == "memory" else url, mode="legacy", message_handler=hear) as client,
+        ):
+            with pytest.warns(MCPDeprecationWarning):
+                await client.subscribe_resource("plan://watched")
+            session.dispatch(SetupPlan("Seen"))
+            uris = [await heard.get()]
+            with pytest.warns(MCPDeprecationWarning):
+                await client.unsubscribe_resource("plan://watched")
+            session.dispatch(SetupPlan("Unseen"))
+            await client.call_tool(READ)
+            return [*uris, str(heard.qsize())]
+
+    assert within(main()) == ["plan://watched", "0"]
+
+
+# The strategies as prompts
+
+
+@in_both_eras
+def test_the_strategies_are_prompts_and_the_first_is_the_instructions(mode: str) -> None:
+    async def main() -> tuple[str | None, dict[str, str]]:
+        async with Client(build_server(), mode=mode) as client:
+            names = [prompt.name for prompt in (await client.list_prompts()).prompts]
+            prompts = [(await client.get_prompt(name)).messages[0].content for name in names]
+            with pytest.raises(MCPError, match=r"^no prompt is named 'other'; list them$"):
+                await client.get_prompt("other")
+            return client.instructions, dict(zip(names, [each.text for each in prompts], strict=True))  # type: ignore[union-attr]  # text alone
+
+    instructions, prompts = within(main())
+    assert instructions == prompts["react"]
+    assert prompts == {
+        "react": section_body(PlanningStrategy.REACT),
+        "plan-act-reflect": section_body(PlanningStrategy.PLAN_ACT_REFLECT),
+        "goal-decompose-route-synthesise": section_body(PlanningStrategy.GOAL_DECOMPOSE_ROUTE_SYNTHESISE),
+    }
+
+
+@pytest.mark.parametrize("names", [("mark", "read"), ("setup", "add", "clear")], ids="-".join)
+def test_the_instructions_name_no_tool_that_is_not_offered(
+    names: tuple[str, ...], snapshot: SnapshotAssertion
+) -> None:
+    tools = [tool for tool in PLAN_TOOLS if tool.split("_")[1] in names]
+
+    async def main() -> tuple[list[str], str | None]:
+        async with Client(build_server(plan_tools=tools)) as client:
+            return [tool.name for tool in (await client.list_tools()).tools], client.instructions
+
+    offered, instructions = within(main())
+    assert offered == tools
+    assert f"{instructions}\n" == snapshot
+
+
+# Other tools
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def long() -> list[str]:
+    """Return much."""
+    return ["x" * 1_000] * 100
+
+
+def leak() -> str:
+    """Fail."""
+    raise OSError("password=hunter2")
+
+
+async def whose(context: ToolContext) -> str:
+    """Say whose session it is."""
+    return "nobody" if context.session is None else str(context.session.session_id)
+
+
+@in_both_eras
+def test_other_tools_are_served_beside_the_planning_tools(mode: str) -> None:
+    session = Session(session_id="mine")
+
+    async def main() -> list[types.CallToolResult]:
+        async with Client(build_server([add, long, leak, whose], session=session), mode=mode) as client:
+            names = [tool.name for tool in (await client.list_tools()).tools]
+            assert names == [*PLAN_TOOLS, "add", "long", "leak", "whose"]
+            calls = [
+                ("add", {"a": 1, "b": 2}),
+                ("add", {"a": "x"}),
+                ("long", {}),
+                ("leak", {}),
+                ("whose", {}),
+            ]
+            return [await client.call_tool(name, arguments) for name, arguments in calls]
+
+    added, refused, much, leaked, own = within(main())
+    assert (said(added), added.structured_content) == ("3", {"message": "3", "value": 3})
+    assert said(refused) == (
+        "error: Refused, nothing changed. 2 problems:\n"
+        "- a: expected an integer, got a string\n"
+        "- b: missing; send an integer"
+    )
+    assert much.structured_content == {"message": said(much)}
+    assert len(said(much)) <= 50_000
+    assert said(leaked) == "error: leak cannot reach its data now. Try again later, or go on without it."
+    assert said(own) == "mine"
+
+
+def test_a_toolbox_is_served_as_it_is() -> None:
+    session = Session(session_id="boxed")
+    toolbox = Toolbox([*PlanningToolsSection(session=session).tools(), add], session=session)
+
+    async def main() -> list[Any]:
+        async with Client(build_server(toolbox)) as client:
+            await client.call_tool("planning_setup_plan", setup("Boxed"))
+            uris = [resource.uri for resource in (await client.list_resources()).resources]
+            return [said(await client.call_tool("add", {"a": 1, "b": 1})), uris, client.instructions]
+
+    assert within(main()) == ["2", ["plan://boxed"], None]
+
+
+def test_a_toolbox_without_a_session_has_no_plan() -> None:
+    async def main() -> list[Any]:
+        async with Client(build_server(Toolbox([add]))) as client:
+            assert (await client.list_resources()).resources == []
+            assert (await client.list_prompts()).prompts == []
+            return [said(await client.call_tool("add", {"a": 1, "b": 1}))]
+
+    assert within(main()) == ["2"]
+
+
+def test_what_cannot_be_served_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match=r"^the toolbox has its own session: omit session=$"):
+        build_server(Toolbox([add]), session=Session())
+    with pytest.raises(ValueError, match=r"^'mark' is not a planning tool; they are planning_setup_plan, "):
+        build_server(plan_tools=["mark"])
+    with pytest.raises(ValueError, match=r"^two tools are named planning_read_plan$"):
+        build_server([Tool(READ, "", add)])
+
+
+@in_both_eras
+def test_a_defect_is_answered_without_its_text(mode: str) -> None:
+    def broken() -> Session:
+        raise OSError("password=hunter2")
+
+    async def main() -> str:
+        async with Client(build_server(session=broken), mode=mode) as client:
+            with pytest.raises(MCPError) as failed:
+                await client.call_tool(READ)
+            return failed.value.error.message
+
+    assert within(main()) == "tools/call failed"

@@ -1,0 +1,227 @@
+"""A server over standard input and output: what is on the pipes, how it ends, and clients that flood."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "planning", "mcp"]
+INITIALIZE = {
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "raw", "version": "1"},
+    },
+}
+TOOLS = '''\
+"""Tools that print."""
+
+import os
+import subprocess
+import sys
+
+from planning.tools import Tool
+
+
+def loud() -> str:
+    print("from print")
+    os.write(1, b"from the descriptor")
+    subprocess.run(["echo", "from a process"], check=True)
+    return repr(sys.stdin.read())
+
+
+tools = [loud]
+'''
+
+
+def lines(*requests: dict[str, Any]) -> bytes:
+    """Requests with ids from 1, one a line, behind the handshake."""
+    numbered = [
+        {"jsonrpc": "2.0", "id": number, **each} for number, each in enumerate([INITIALIZE, *requests])
+    ]
+    initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    return b"".join(json.dumps(each).encode() + b"\n" for each in [numbered[0], initialized, *numbered[1:]])
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    """A request that calls a tool."""
+    return {"method": "tools/call", "params": {"name": name, "arguments": arguments}}
+
+
+def answered(sent: bytes, *arguments: str, cwd: Path | None = None) -> tuple[int, list[Any]]:
+    """The exit code, and the messages on standard output, when this is all that is sent."""
+    done = subprocess.run(
+        [*COMMAND, *arguments], input=sent, capture_output=True, check=False, cwd=cwd, timeout=60
+    )
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def texts(messages: Iterable[Any]) -> list[str]:
+    """What the results say that are among the messages, in the order of their ids."""
+    results = {
+        each["id"]: each["result"]["content"][0]["text"]
+        for each in messages
+        if "content" in each.get("result", {})
+    }
+    return [results[number] for number in sorted(results)]
+
+
+def test_what_was_sent_before_the_end_of_the_input_is_answered() -> None:
+    calls = [call("planning_setup_plan", objective="Last words")]
+    calls += [call("planning_add_step", steps=[f"Step {number}"]) for number in range(20)]
+    code, messages = answered(lines(*calls))
+    assert (code, len(messages)) == (0, 22)
+    assert texts(messages) == [
+        "Plan set, no steps yet. Add them with planning_add_step.",
+        *(f"Added S{number:03}." for number in range(1, 21)),
+    ]
+
+
+def test_nothing_but_the_protocol_is_on_standard_output(tmp_path: Path) -> None:
+    (tmp_path / "loud_tools.py").write_text(TOOLS)
+    document = {
+        "schema_version": 2,
+        "goal": "Be loud",
+        "steps": [
+            {
+                "step_id": "a",
+                "description": "Shout",
+                "type": "tool",
+                "name": "loud",
+                "inputs": {},
+                "depends_on": [],
+            }
+        ],
+    }
+    run = call("planning_run_workflow", document=document)
+    code, messages = answered(lines(run), "--run", "loud_tools:tools", cwd=tmp_path)
+    assert code == 0
+    assert [each["jsonrpc"] for each in messages] == ["2.0"] * len(messages)
+    assert texts(messages) == ['{"outputs":{"a":"\'\'"}}']
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        (b"garbage", -32700, "the line is not a JSON-RPC message"),
+        (b"\xff\xfe", -32700, "the line is not a JSON-RPC message"),
+        (b"[" * 100_000, -32700, "the line is not a JSON-RPC message"),
+        (b'"' + b"x" * 4_000_001 + b'"', -32600, "a message has at most 4,000,000 bytes"),
+        (b"x" * 9_000_000, -32600, "a message has at most 4,000,000 bytes"),
+    ],
+    ids=["garbage", "bytes", "nested", "long", "very long"],
+)
+def test_a_line_that_is_no_message_is_refused_and_the_next_one_is_answered(
+    line: bytes, code: int, message: str
+) -> None:
+    _, messages = answered(line + b"\n\n" + lines(call("planning_setup_plan", objective="After it")))
+    assert messages[0] == {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}
+    assert texts(messages) == ["Plan set, no steps yet. Add them with planning_add_step."]
+
+
+def test_requests_beyond_a_hundred_at_a_time_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "slow_tools.py").write_text(
+        "import asyncio\n\nasync def slow() -> str:\n    await asyncio.sleep(1)\n    return 'done'\n\ntools = [slow]"
+    )
+    document = json.dumps(
+        [{"step_id": "a", "description": "d", "type": "tool", "name": "slow", "inputs": {}, "depends_on": []}]
+    )
+    runs = [call("planning_run_workflow", document=document, prompt=str(number)) for number in range(150)]
+    code, messages = answered(lines(*runs), "--run", "slow_tools:tools", cwd=tmp_path)
+    refused = [each["error"]["message"] for each in messages if "error" in each]
+    assert (code, len(messages)) == (0, 151)
+    assert set(refused) <= {"100 requests are in work; wait for an answer"}
+    assert refused
+
+
+class Server:
+    """A server as a process, in a session of its own."""
+
+    def __init__(self) -> None:
+        def heed_interrupts() -> None:  # where the tests run in the background, a shell has them ignored
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+        self._process = subprocess.Popen(
+            COMMAND,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=heed_interrupts,  # noqa: PLW1509 - no other thread runs in these tests
+        )
+
+    @property
+    def pipes(self) -> tuple[IO[bytes], IO[bytes]]:
+        """Its input and its output."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        return self._process.stdin, self._process.stdout
+
+    def ask(self, sent: bytes) -> Any:
+        """Send something; gives the next message."""
+        into, out = self.pipes
+        into.write(sent)
+        into.flush()
+        return json.loads(out.readline())
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        self._process.send_signal(number)
+
+    def ended(self) -> tuple[int, bytes]:
+        """Wait for its end; gives the exit code and what is on standard error."""
+        assert self._process.stderr is not None
+        try:
+            code = self._process.wait(30)
+            return code, self._process.stderr.read()
+        finally:
+            self._process.kill()
+            self._process.wait()
+            for pipe in (*self.pipes, self._process.stderr):
+                with suppress(OSError):  # what is left to write has no reader
+                    pipe.close()
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
+)
+def test_a_signal_ends_it_without_a_word(number: signal.Signals, code: int) -> None:
+    server = Server()
+    assert server.ask(lines())["id"] == 0
+    server.signal(number)
+    assert server.ended() == (code, b"")
+
+
+def test_a_client_that_does_not_read_is_not_read_from_either() -> None:
+    server = Server()
+    assert server.ask(lines())["id"] == 0
+    into, _ = server.pipes
+    os.set_blocking(into.fileno(), False)
+    request = b'{"jsonrpc":"2.0","id":"%06d","method":"tools/list"}\n'
+    assert len(request % 1) <= select.PIPE_BUF  # it is written whole or not at all
+    sent = 0
+    while sent < 100_000 and select.select([], [into], [], 2)[1]:
+        with suppress(BlockingIOError):
+            os.write(into.fileno(), request % sent)
+            sent += 1
+    assert sent < 100_000
+    server.signal(signal.SIGTERM)
+    assert server.ended() == (143, b"")
+
+
+def test_a_client_that_goes_away_ends_it() -> None:
+    server = Server()
+    assert server.ask(lines())["id"] == 0
+    for pipe in server.pipes:
+        pipe.close()
+    assert server.ended()[0] == 0

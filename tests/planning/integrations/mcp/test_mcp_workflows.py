@@ -1,0 +1,195 @@
+"""The tool that runs a workflow document, and the progress that its client is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp_served import connecting, in_both_eras, said, within
+
+from planning import Plan
+from planning.integrations.mcp import build_server
+from planning.workflow import Capabilities
+from session import Session
+
+RUN = "planning_run_workflow"
+
+
+def step(step_id: str, name: str, *after: str, **inputs: Any) -> dict[str, Any]:
+    return {
+        "step_id": step_id,
+        "description": f"Call {name}",
+        "type": "tool",
+        "name": name,
+        "inputs": inputs,
+        "depends_on": list(after),
+    }
+
+
+def document(*steps: dict[str, Any]) -> dict[str, Any]:
+    return {"schema_version": 2, "goal": "Look into it", "steps": list(steps)}
+
+
+def find(topic: str) -> dict[str, Any]:
+    return {"topic": topic, "pages": 3}
+
+
+async def double(number: int) -> int:
+    return number * 2
+
+
+def fail() -> str:
+    raise ValueError("bad luck")
+
+
+CAPABILITIES = Capabilities(tools=[find, double, fail])
+GOOD = document(
+    step("find", "find", topic="${user_prompt}"),
+    step("twice", "double", "find", number="${find.output.pages}"),
+)
+
+
+@pytest.mark.parametrize("way", ["memory", "http"])
+@in_both_eras
+@pytest.mark.parametrize("form", [GOOD, json.dumps(GOOD), f"```json\n{json.dumps(GOOD)}\n```"], ids=range(3))
+def test_a_document_is_run_and_its_progress_is_reported(way: str, mode: str, form: object) -> None:
+    session = Session()
+
+    async def main() -> list[Any]:
+        reported: list[tuple[float, float | None]] = []
+
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            reported.append((progress, total))
+
+        built = {"session": session, "workflows": CAPABILITIES}
+        async with connecting(way, mode, **built) as connect, connect() as client:
+            arguments = {"document": form, "prompt": "logins"}
+            result = await client.call_tool(RUN, arguments, progress_callback=report)
+            await asyncio.sleep(0)
+            return [said(result), result.structured_content, reported]
+
+    text, structured, reported = within(main())
+    assert text == '{"outputs":{"twice":6}}'
+    assert structured == {"message": text, "value": {"outputs": {"twice": 6}}}
+    assert reported[-1] == (2.0, 2.0)
+    assert reported == sorted(set(reported))
+    plan = session.select_latest(Plan)
+    assert plan is not None
+    assert [(each.title, each.status) for each in plan.steps] == [
+        ("Call find", "done"),
+        ("Call double", "done"),
+    ]
+
+
+@in_both_eras
+def test_a_document_with_problems_is_not_run_and_all_of_them_are_reported(mode: str) -> None:
+    async def main() -> str:
+        async with Client(build_server(workflows=CAPABILITIES), mode=mode) as client:
+            bad = document(step("a", "finds"), step("b", "double", "c"))
+            return said(await client.call_tool(RUN, {"document": bad}))
+
+    assert within(main()) == (
+        "error: The plan was not accepted: 3 errors. Send the whole corrected plan as JSON, without any other"
+        " text.\n"
+        "- step 1 'a', /steps/0/name: no tool is named 'finds'; did you mean find?\n"
+        "- step 2 'b', /steps/1/inputs: input number of double is missing; send an integer\n"
+        "- step 2 'b', /steps/1/depends_on/0: no step has the id 'c'; the step ids are a, b"
+    )
+
+
+def test_a_failed_step_is_named_and_a_second_call_repeats_only_that() -> None:
+    is_mended = False
+    found: list[str] = []
+
+    def find(topic: str) -> str:
+        found.append(topic)
+        return topic
+
+    def flaky() -> str:
+        if not is_mended:
+            raise ValueError("bad luck")
+        return "better"
+
+    async def main() -> list[str]:
+        nonlocal is_mended
+        capabilities = Capabilities(tools=[find, flaky])
+        async with Client(build_server(workflows=capabilities)) as client:
+            given = {"document": document(step("a", "find", topic="x"), step("b", "flaky", "a"))}
+            first = await client.call_tool(RUN, given)
+            is_mended = True
+            return [said(first), said(await client.call_tool(RUN, given))]
+
+    failed = (
+        "error: The workflow failed: 1 of 2 steps completed.\n"
+        "- b: flaky failed. Call it again, or go on without it.\n"
+        "Call this tool again with the same document to retry; completed steps do not run again."
+    )
+    assert within(main()) == [failed, '{"outputs":{"b":"better"}}']
+    assert found == ["x"]
+
+
+def test_a_run_of_the_same_document_at_the_same_time_is_refused() -> None:
+    async def main() -> list[str]:
+        started, go = asyncio.Event(), asyncio.Event()
+
+        async def wait() -> str:
+            started.set()
+            await go.wait()
+            return "waited"
+
+        server = build_server(session=Session(), workflows=Capabilities(tools=[wait]))
+        async with Client(server) as client:
+            given = {"document": document(step("a", "wait"))}
+            first = asyncio.create_task(client.call_tool(RUN, given))
+            await started.wait()
+            second = await client.call_tool(RUN, given)
+            go.set()
+            return [said(await first), said(second)]
+
+    assert within(main()) == [
+        '{"outputs":{"a":"waited"}}',
+        "error: this workflow is already running in this session; wait until that run has ended, or use"
+        " another session",
+    ]
+
+
+def test_a_client_that_cancels_stops_the_run_and_a_later_one_resumes_it() -> None:
+    session = Session()
+    cancelled: list[str] = []
+
+    async def main() -> str:
+        started, go = asyncio.Event(), asyncio.Event()
+
+        async def wait() -> str:
+            started.set()
+            try:
+                await go.wait()
+            except asyncio.CancelledError:
+                cancelled.append("wait")
+                raise
+            return "waited"
+
+        server = build_server(session=session, workflows=Capabilities(tools=[find, wait]))
+        given = {"document": document(step("a", "find", topic="x"), step("b", "wait", "a"))}
+        async with Client(server, mode="legacy") as client:
+            calling = asyncio.create_task(client.call_tool(RUN, given))
+            await started.wait()
+            calling.cancel()
+            await asyncio.wait([calling])
+            while not cancelled:
+                await asyncio.sleep(0)
+            go.set()
+            return said(await client.call_tool(RUN, given))
+
+    assert within(main()) == '{"outputs":{"b":"waited"}}'
+
+
+def test_without_leave_there_is_no_such_tool() -> None:
+    async def main() -> list[str]:
+        async with Client(build_server()) as client:
+            return [tool.name for tool in (await client.list_tools()).tools if tool.name == RUN]
+
+    assert within(main()) == []

@@ -333,7 +333,7 @@ def test_other_tools_are_served_beside_the_planning_tools(mode: str) -> None:
                 ("leak", {}),
                 ("whose", {}),
             ]
-            return [await client.call_tool(name, arguments) for name, arguments in calls]
+            return [await client.call_tool(*each) for each in calls]
 
     added, refused, much, leaked, own = within(main())
     assert (said(added), added.structured_content) == ("3", {"message": "3", "value": 3})

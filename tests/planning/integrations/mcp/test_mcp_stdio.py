@@ -44,6 +44,18 @@ def loud() -> str:
 tools = [loud]
 '''
 
+SLOW = """\
+import asyncio
+
+
+async def slow() -> str:
+    await asyncio.sleep(1)
+    return "done"
+
+
+tools = [slow]
+"""
+
 
 def lines(*requests: dict[str, Any]) -> bytes:
     """Requests with ids from 1, one a line, behind the handshake."""
@@ -131,9 +143,7 @@ def test_a_line_that_is_no_message_is_refused_and_the_next_one_is_answered(
 
 
 def test_requests_beyond_a_hundred_at_a_time_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "slow_tools.py").write_text(
-        "import asyncio\n\nasync def slow() -> str:\n    await asyncio.sleep(1)\n    return 'done'\n\ntools = [slow]"
-    )
+    (tmp_path / "slow_tools.py").write_text(SLOW)
     document = json.dumps(
         [{"step_id": "a", "description": "d", "type": "tool", "name": "slow", "inputs": {}, "depends_on": []}]
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -25,14 +25,16 @@ _SHORTEST_TOKEN: Final = 16
 MCP_HELP: Final = f"""\b
 Examples:
   planning mcp
-  planning mcp --session nightly --tools mark,read
+  planning mcp --store plans.db --session nightly --tools mark,read
   planning mcp --http 127.0.0.1:8000
   planning mcp --run my_app.tools:registry
 
 \b
 Sessions:
   Each client has a plan of its own. With --session ID, all have the
-  same one.
+  same one. With --store FILE, plans are kept in a SQLite database: a
+  server that is started again with the same --store and --session
+  resumes the plan.
 
 \b
 HTTP:
@@ -54,6 +56,10 @@ Running workflows:
 
 def mcp(
     *,
+    store: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Keep the plans in this SQLite database.", show_default=False),
+    ] = None,
     session: Annotated[
         str | None,
         typer.Option(metavar="ID", help="One session for all clients.", show_default=False),
@@ -115,7 +121,10 @@ def mcp(
             )
     elif allow_host:
         raise bad_option("--allow-host", "it needs --http")
-    server = build_server(session=_session(session), plan_tools=names, workflows=_workflows(run))
+    shared, new_session = _sessions(store, session)
+    server = build_server(
+        session=shared, new_session=new_session, plan_tools=names, workflows=_workflows(run)
+    )
     _log_plainly()
     if address is None:
         _serve(serve_stdio(server))
@@ -149,13 +158,19 @@ def _plan_tools(given: str | None) -> tuple[str, ...]:
     return tuple(name for name in PLAN_TOOLS if name in {known[word] for word in wanted})
 
 
-def _session(given: str | None) -> Session | None:
-    if given is None:
-        return None
+def _sessions(file: str | None, given: str | None) -> tuple[Session | None, Callable[[], Session] | None]:
+    """The session of all clients, and what opens one for each: one of them, or none for the defaults."""
+    from session.stores import SqliteStore, StoreError
+
     try:
-        return Session(session_id=given)
+        store = None if file is None else SqliteStore(file)
+        if given is not None:
+            return Session(session_id=given, store=store), None
     except IdentityError as error:
         raise bad_option("--session", error) from None
+    except StoreError as error:
+        raise Refused(printable(str(error))) from None
+    return None, None if store is None else lambda: Session(store=store)
 
 
 def _workflows(given: list[str] | None) -> Capabilities | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +13,7 @@ from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent
 from mcp.shared.exceptions import MCPError
 
 from planning.events import PlanChanged
+from planning.model import Plan
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Changes", "watching"]
 
 _MOST_STREAMS: Final = 256
+_logger = logging.getLogger("planning.mcp")
 
 
 def watching(session: Session, uri: str, client: ServerSession) -> Callable[[], None]:
@@ -99,17 +102,40 @@ class _PlanEvents:
 
 
 def _on_change(session: Session, call: Callable[[], object]) -> Callable[[], None]:
-    """Call something in this event loop after each change of a plan, whichever thread makes it."""
+    """Call something in this event loop when a plan has changed, whichever thread or process changes it."""
     loop = asyncio.get_running_loop()
+    last = session.select_latest(Plan)
+
+    def look() -> None:
+        nonlocal last
+        plan = session.select_latest(Plan)
+        if plan != last:
+            last = plan
+            call()
 
     def changed(event: PlanChanged) -> None:
         if event.session_id == session.session_id:
-            with suppress(RuntimeError):  # the loop is closed: nobody is left to notify
-                loop.call_soon_threadsafe(call)
+            with suppress(RuntimeError):  # the loop is closed: no client is left
+                loop.call_soon_threadsafe(look)
 
     session.bus.subscribe(PlanChanged, changed)
+    following = asyncio.create_task(_follow(session, look), name="planning store")
 
     def stop() -> None:
         session.bus.unsubscribe(PlanChanged, changed)
+        following.cancel()
 
     return stop
+
+
+async def _follow(session: Session, look: Callable[[], None]) -> None:
+    """Take over what other processes write to the session's store."""
+    if session.store is None:
+        return
+    try:
+        async for change in session.store.awatch(session.session_id, session.version):
+            if change.version > session.version:
+                await session.off_loop(session.refresh)
+            look()
+    except Exception as error:  # noqa: BLE001 - a store may fail in any way, and nothing waits for this task
+        _logger.warning("changes by other processes are not announced any more: %s", error)

@@ -25,6 +25,7 @@ from planning.suite import planning_tools, register_plan
 from planning.tools.declare import Declaration, as_tool
 from planning.tools.toolbox import Toolbox
 from session import Session
+from session.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -265,6 +266,8 @@ class _Service:
     ) -> types.ReadResourceResult:
         """The plan as JSON; null when there is none."""
         session = self._own(ctx, params.uri)
+        if session.store is not None:
+            await session.off_loop(session.refresh)  # other processes may have changed it
         text = json.dumps(plan_to_dict(session))
         contents = types.TextResourceContents(uri=params.uri, mime_type="application/json", text=text)
         return types.ReadResourceResult(contents=[contents])
@@ -339,6 +342,8 @@ async def _contain(ctx: ServerRequestContext[Any], call_next: CallNext) -> Handl
         return await call_next(ctx)
     except (MCPError, ValidationError):
         raise
+    except StoreError as error:  # its text is meant for whoever asks
+        raise MCPError(types.INTERNAL_ERROR, str(error)) from None
     except Exception as error:  # noqa: BLE001 - what comes here is a defect, and may be of any kind
         _logger.warning("%s failed with %s", ctx.method, type(error).__name__)
         raise MCPError(types.INTERNAL_ERROR, f"{ctx.method} failed") from None

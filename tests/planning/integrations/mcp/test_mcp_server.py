@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from pathlib import Path
 from typing import Any
 
 import mcp_types as types
@@ -21,6 +22,7 @@ from planning.prompt.strategies import PlanningStrategy, section_body
 from planning.suite import planning_tools
 from planning.tools import Tool, ToolContext
 from session import Session
+from session.stores import SqliteStore, StoreError
 
 READ = "planning_read_plan"
 
@@ -228,6 +230,49 @@ def test_a_client_that_listens_hears_of_every_change_whoever_makes_it() -> None:
     assert within(main()) == ["plan://watched"] * 2
 
 
+def test_a_client_hears_of_the_changes_that_another_process_makes(tmp_path: Path) -> None:
+    def stored() -> Session:
+        session = Session(session_id="watched", store=SqliteStore(tmp_path / "plans.db"))
+        register_plan(session)
+        return session
+
+    elsewhere = stored()  # with a store of its own, as another process has it
+
+    async def main() -> list[Any]:
+        async with Client(build_server(session=stored())) as client:
+            async with client.listen(resource_subscriptions=["plan://watched"]) as changes:
+                await asyncio.to_thread(elsewhere.dispatch, SetupPlan("From elsewhere"))
+                event = await anext(changes)
+            await asyncio.to_thread(elsewhere.dispatch, SetupPlan("Once more"))
+            read = await client.read_resource("plan://watched")
+            return [event.uri, json.loads(read.contents[0].text)["objective"]]  # type: ignore[union-attr]  # as above
+
+    assert within(main()) == ["plan://watched", "Once more"]
+
+
+def test_a_store_that_refuses_is_a_failed_call_and_the_server_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session(session_id="kept", store=SqliteStore(tmp_path / "plans.db"))
+
+    def refuse(*_: object) -> None:
+        raise StoreError("the disk is full: free some space")
+
+    async def main() -> list[Any]:
+        async with Client(build_server(session=session)) as client:
+            await client.call_tool("planning_setup_plan", setup("Kept", "One"))
+            with monkeypatch.context() as patched:
+                for name in ("lock", "head"):
+                    patched.setattr(SqliteStore, name, refuse)
+                refused = await client.call_tool("planning_mark_step", {"step_id": "S001", "status": "done"})
+                with pytest.raises(MCPError) as failed:
+                    await client.read_resource("plan://kept")
+            marked = await client.call_tool("planning_mark_step", {"step_id": "S001", "status": "done"})
+            return [refused.is_error, failed.value.error.message, said(marked)]
+
+    assert within(main()) == [True, "the disk is full: free some space", "S001 done. Plan completed."]
+
+
 @pytest.mark.parametrize("way", ["memory", "http"])
 def test_a_client_of_the_older_era_subscribes_and_unsubscribes(way: str) -> None:
     session = Session(session_id="watched")
@@ -326,13 +371,8 @@ def test_other_tools_are_served_beside_the_planning_tools(mode: str) -> None:
         async with Client(build_server([add, long, leak, whose], session=session), mode=mode) as client:
             names = [tool.name for tool in (await client.list_tools()).tools]
             assert names == [*PLAN_TOOLS, "add", "long", "leak", "whose"]
-            calls = [
-                ("add", {"a": 1, "b": 2}),
-                ("add", {"a": "x"}),
-                ("long", {}),
-                ("leak", {}),
-                ("whose", {}),
-            ]
+            calls: list[tuple[str, dict[str, Any]]] = [("add", {"a": 1, "b": 2}), ("add", {"a": "x"})]
+            calls += [(name, {}) for name in ("long", "leak", "whose")]
             return [await client.call_tool(*each) for each in calls]
 
     added, refused, much, leaked, own = within(main())

@@ -9,11 +9,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import IO, Any
 
 import pytest
+
+from planning import Plan, register_plan
+from session import Session
+from session.stores import SqliteStore
 
 COMMAND = [sys.executable, "-m", "planning", "mcp"]
 INITIALIZE = {
@@ -158,12 +162,12 @@ def test_requests_beyond_a_hundred_at_a_time_are_refused(tmp_path: Path) -> None
 class Server:
     """A server as a process, in a session of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, *arguments: str) -> None:
         def heed_interrupts() -> None:  # where the tests run in the background, a shell has them ignored
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
         self._process = subprocess.Popen(
-            COMMAND,
+            [*COMMAND, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -235,3 +239,31 @@ def test_a_client_that_goes_away_ends_it() -> None:
     for pipe in server.pipes:
         pipe.close()
     assert server.ended()[0] == 0
+
+
+def test_a_plan_in_a_store_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
+    kept = ("--store", str(tmp_path / "plans.db"), "--session", "nightly")
+    server = Server(*kept)
+    assert server.ask(lines())["id"] == 0
+    asked = [call("planning_setup_plan", objective="Survive", initial_steps=["One"])]
+    asked.append(call("planning_mark_step", step_id="S001", status="done"))
+    for number, each in enumerate(asked, start=1):
+        answer = server.ask(json.dumps({"jsonrpc": "2.0", "id": number, **each}).encode() + b"\n")
+        assert answer["result"]["isError"] is False
+    server.signal(signal.SIGKILL)
+    server.ended()
+    _, messages = answered(lines(call("planning_read_plan")), *kept)
+    assert texts(messages) == ["Survive (completed, 1 of 1 done)\nS001 done: One"]
+
+
+def test_in_a_store_each_client_has_its_plan_unless_a_session_is_named(tmp_path: Path) -> None:
+    file = str(tmp_path / "plans.db")
+    for name in "AB":
+        _, messages = answered(lines(call("planning_setup_plan", objective=name)), "--store", file)
+        assert texts(messages) == ["Plan set, no steps yet. Add them with planning_add_step."]
+    with closing(SqliteStore(file)) as store:
+        sessions = [Session(session_id=each.session_id, store=store) for each in store.sessions()]
+        for session in sessions:
+            register_plan(session)
+        plans = [session.select_latest(Plan) for session in sessions]
+    assert sorted(plan.objective for plan in plans if plan is not None) == ["A", "B"]

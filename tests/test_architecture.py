@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGES = ["session", "planning"]
 EXTRAS = ["langgraph", "langchain_core", "sqlglot", "duckdb", "openai", "pydantic", "rich", "typer", "click"]
+EXTRAS += ["mcp", "mcp_types", "anyio", "starlette", "uvicorn"]
 HEAVY = ["pydantic_core", "jsonschema_rs", "asyncio", *EXTRAS]
 
 
@@ -44,6 +45,21 @@ def test_importing_planning_loads_none_of_the_heavy_libraries() -> None:
     program = f"import sys, planning; print([name for name in {HEAVY} if name in sys.modules])"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert shown.stdout == "[]\n"
+
+
+def test_the_help_of_the_command_loads_only_what_the_command_needs() -> None:
+    heavy = [name for name in HEAVY if name not in {"rich", "typer"}]
+    program = f"""
+import sys
+from planning.cli import main
+sys.argv = ["planning", "--help"]
+try:
+    main()
+except SystemExit:
+    sys.exit(repr([name for name in {heavy} if name in sys.modules]))
+"""
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert shown.stderr == "[]\n"
 
 
 def test_the_names_of_the_agent_that_need_no_extra_load_none() -> None:

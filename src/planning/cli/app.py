@@ -46,6 +46,7 @@ Examples:
   planning show plan.snapshot.json
   planning ask --db shop.db --sql-from query.sql
   planning replay examples/triage.jsonl
+  planning mcp --store plans.db --session nightly
   planning prompt --strategy par
   planning tools --format anthropic
 

@@ -135,7 +135,8 @@ def mcp(
             serve_http(server, host, port, token=token, allowed_hosts=allow_host or (), started=_say_where)
         )
     except OSError as error:
-        reason = error.strerror or type(error).__name__
+        known = error.errno is not None and error.errno > 0  # else it is one of looking up a name
+        reason = os.strerror(error.errno) if known else error.strerror or type(error).__name__
         raise Refused(f"cannot listen on {printable(str(http))}: {reason}") from None
 
 
@@ -180,7 +181,10 @@ def _workflows(given: list[str] | None) -> Capabilities | None:
 
     if any(":" not in value for value in given):
         raise bad_option("--run", "write module:object, such as my_app.tools:registry")
-    return capabilities_of(tools=given)
+    try:
+        return capabilities_of(tools=given)
+    except Refused as error:
+        raise Refused(error.message.replace("--tools", "--run", 1)) from None
 
 
 def _address(given: str) -> tuple[str, int]:

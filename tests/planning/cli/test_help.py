@@ -54,7 +54,7 @@ def test_the_version_is_the_distributions() -> None:
     assert run("--version") == f"exit code 0\n--- stdout\nplanning {version('session-planning')}\n"
 
 
-NAMES = ["validate", "graph", "run", "show", "ask", "replay", "schema", "prompt", "tools", "help"]
+NAMES = ["validate", "graph", "run", "show", "ask", "replay", "mcp", "schema", "prompt", "tools", "help"]
 
 
 @pytest.mark.parametrize("command", ["--help", *(f"{name} --help" for name in NAMES)])

@@ -1,0 +1,226 @@
+"""``planning mcp``, and ``planning run --mcp``."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import mcp_bad_server
+import pytest
+from cli_runs import run
+from mcp import Client
+from mcp_served import within
+from syrupy.assertion import SnapshotAssertion
+
+PLANS = f"{shlex.quote(sys.executable)} -m planning mcp"
+BAD = f"{shlex.quote(sys.executable)} {shlex.quote(str(Path(mcp_bad_server.__file__)))}"
+USAGE = (
+    "exit code 2\n--- stderr\nUsage: planning mcp [OPTIONS]\nTry 'planning mcp --help' for help.\n\nError: "
+)
+
+
+@pytest.fixture(autouse=True)
+def no_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave a token of the machine's own out."""
+    monkeypatch.delenv("PLANNING_MCP_TOKEN", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option", "reason"),
+    [
+        ("--tools marc", "--tools", "'marc' is not a planning tool; did you mean mark?"),
+        (
+            "--tools mark,fly",
+            "--tools",
+            "'fly' is not a planning tool; they are setup, add, update, mark, clear, read",
+        ),
+        ("--tools ,", "--tools", "name at least one of setup, add, update, mark, clear, read"),
+        ("--http 8000", "--http", "'8000' is not HOST:PORT; write 127.0.0.1:8000"),
+        ("--http localhost:", "--http", "'localhost:' is not HOST:PORT; write 127.0.0.1:8000"),
+        ("--http ::1:80", "--http", "'::1:80' is not HOST:PORT; write 127.0.0.1:8000"),
+        ("--http localhost:70000", "--http", "'localhost:70000' is not HOST:PORT; write 127.0.0.1:8000"),
+        ("--allow-host a.example", "--allow-host", "it needs --http"),
+        ("--run search", "--run", "write module:object, such as my_app.tools:registry"),
+        (
+            "--session 'no name'",
+            "--session",
+            "a session id must be a UUID or 1 to 128 ASCII letters, digits and the characters . _ - :,"
+            " got 'no name'",
+        ),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused(arguments: str, option: str, reason: str) -> None:
+    assert run("mcp", *shlex.split(arguments)) == f"{USAGE}Invalid value for '{option}': {reason}\n"
+
+
+def refused(reason: str) -> str:
+    return f"exit code 2\n--- stderr\nplanning: {reason}\n"
+
+
+def test_beyond_this_machine_a_token_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
+    everywhere = "0.0.0.0:0"
+    assert run("mcp", "--http", everywhere) == refused(
+        "0.0.0.0 is reached from other machines: set PLANNING_MCP_TOKEN to a token, which clients send as a"
+        " bearer token"
+    )
+    monkeypatch.setenv("PLANNING_MCP_TOKEN", "short")
+    for where in (everywhere, "localhost:0"):
+        assert run("mcp", "--http", where) == refused(
+            "the token in PLANNING_MCP_TOKEN has fewer than 16 characters; take a longer one"
+        )
+
+
+def test_a_place_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        where = f"127.0.0.1:{taken.getsockname()[1]}"
+        assert run("mcp", "--http", where) == refused(f"cannot listen on {where}: Address already in use")
+    (tmp_path / "text.db").write_text("not a database " * 100)
+    shown = run("mcp", "--store", str(tmp_path / "text.db"))
+    assert shown.replace(str(tmp_path), "") == refused("the store /text.db cannot be used: it is not a SQLite file")
+    assert run("mcp", "--run", "no_such_module:tools") == refused(
+        "--run no_such_module:tools: no module is named 'no_such_module', in this folder or installed"
+    )
+
+
+@pytest.mark.parametrize("arguments", [("mcp",), ("run", "--mcp", "x", "-")], ids=["mcp", "run"])
+def test_without_the_extra_it_says_what_to_install(arguments: tuple[str, ...]) -> None:
+    program = "import sys; sys.modules['mcp'] = None; from planning.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False, input="[]"
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "planning: MCP needs the mcp library: pip install 'session-planning[mcp]'\n"
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
+)
+def test_over_http_it_says_where_it_serves_and_a_signal_ends_it(number: signal.Signals, code: int) -> None:
+    def heed_interrupts() -> None:  # where the tests run in the background, a shell has them ignored
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    async def ask(url: str) -> str:
+        async with Client(url) as client:
+            (resource,) = (await client.list_resources()).resources
+            return resource.uri
+
+    command = [sys.executable, "-m", "planning", "mcp", "--http", "localhost:0", "--session", "here"]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,  # noqa: PLW1509 - no other thread runs in these tests
+    ) as serving:
+        assert serving.stdout is not None
+        assert serving.stderr is not None
+        said = serving.stderr.readline()
+        where = re.fullmatch(r"planning: serving MCP at (http://localhost:\d+/mcp)\n", said)
+        assert where is not None, said
+        uri = within(ask(where[1]))
+        serving.send_signal(number)
+        rest = serving.communicate(timeout=30)
+    assert (uri, serving.returncode, rest) == ("plan://here", code, ("", ""))
+
+
+# planning run --mcp
+
+
+def step(step_id: str, name: str, *after: str, **inputs: object) -> dict[str, object]:
+    return {
+        "step_id": step_id,
+        "description": f"Call {name}",
+        "type": "tool",
+        "name": name,
+        "inputs": inputs,
+        "depends_on": list(after),
+    }
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for a plan, which the command runs in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def running(
+    folder: Path, *steps: dict[str, object], servers: tuple[str, ...]
+) -> subprocess.CompletedProcess[str]:
+    """A run of a plan as a process."""
+    (folder / "plan.json").write_text(json.dumps(list(steps)))
+    options = [each for server in servers for each in ("--mcp", server)]
+    command = [sys.executable, "-m", "planning", "run", "plan.json", "--json", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_a_plan_runs_with_the_tools_of_several_servers(folder: Path) -> None:
+    steps = [
+        step("a", "echo", text="ab", count=2),
+        step("b", "planning_setup_plan", "a", objective="${a.output}"),
+    ]
+    done = running(folder, *steps, servers=(BAD, PLANS))
+    outputs = json.loads(done.stdout)["outputs"]
+    assert done.returncode == 0
+    assert (outputs["a"], outputs["b"]["plan"]["objective"]) == ("abab", "abab")
+
+
+def test_inputs_are_checked_against_the_schemas_of_the_servers(
+    folder: Path, snapshot: SnapshotAssertion
+) -> None:
+    done = running(folder, step("a", "ecko", text="x"), step("b", "echo", count=1), servers=(BAD,))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == snapshot
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        (
+            "die",
+            "echo failed: the connection to its MCP server is closed: it ended with exit code 3:"
+            " \\x1b[31mout of luck",
+        ),
+        (
+            "flood",
+            "echo failed: the connection to its MCP server is closed: it sent a message of more than"
+            " 10,000,000 bytes",
+        ),
+        ("refuse", "echo needs a shorter text"),
+    ],
+)
+def test_a_server_that_fails_in_a_run_is_a_failed_step(folder: Path, how: str, reason: str) -> None:
+    done = running(folder, step("a", "echo", text="x"), servers=(f"{BAD} {how}",))
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["errors"]["a"]["message"] == reason
+
+
+@pytest.mark.parametrize(
+    ("servers", "reason"),
+    [
+        (("/no/such/program",), "the MCP server '/no/such/program' did not start: No such file or directory"),
+        ((BAD, BAD), "two tools are named echo"),
+        (("sh -c 'exit 4'",), "the MCP server \"sh -c 'exit 4'\" did not start: it ended with exit code 4"),
+    ],
+    ids=["missing", "twice", "ended"],
+)
+def test_servers_that_cannot_be_used_end_the_command_before_anything_runs(
+    folder: Path, servers: tuple[str, ...], reason: str
+) -> None:
+    done = running(folder, step("a", "echo", text="x"), servers=servers)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"planning: --mcp: {reason}\n")
+
+
+def test_no_server_outlives_the_command(folder: Path) -> None:
+    (folder / "server.sh").write_text(f"echo $$ > pid; exec {BAD}")
+    done = running(folder, step("a", "echo", text="x"), servers=("sh server.sh",))
+    assert done.returncode == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((folder / "pid").read_text()), 0)

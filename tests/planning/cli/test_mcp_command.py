@@ -83,7 +83,8 @@ def test_a_place_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
         assert run("mcp", "--http", where) == refused(f"cannot listen on {where}: Address already in use")
     (tmp_path / "text.db").write_text("not a database " * 100)
     shown = run("mcp", "--store", str(tmp_path / "text.db"))
-    assert shown.replace(str(tmp_path), "") == refused("the store /text.db cannot be used: it is not a SQLite file")
+    reason = "the store /text.db cannot be used: it is not a SQLite file"
+    assert shown.replace(str(tmp_path), "") == refused(reason)
     assert run("mcp", "--run", "no_such_module:tools") == refused(
         "--run no_such_module:tools: no module is named 'no_such_module', in this folder or installed"
     )

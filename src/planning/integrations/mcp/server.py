@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
 import mcp_types as types
 from mcp.server.lowlevel import Server
@@ -58,9 +59,10 @@ _PROMPTS: Final = {
 _CALL_ID: Final = "planning/call_id"
 _LONGEST_ACTOR: Final = 200
 _MOST_CHANGES: Final = 1_000  # that a session keeps in memory when it lives as long as a connection
-_NO_SESSION: Final = (
-    "no session for this call: this connection has none. Connect with the initialize handshake, or start the"
-    " server with one session for all"
+_NO_SESSION: Final = "no session for this call"
+_NO_CONNECTION: Final = (
+    f"{_NO_SESSION}: it belongs to no connection. Connect with the initialize handshake, or start the server"
+    " with one session for all"
 )
 _logger = logging.getLogger("planning.mcp")
 
@@ -177,6 +179,7 @@ class _Service:
         self._schemas = {each.name: each.input_schema for each in self._definitions}
         self._strategy = strategy
         self._changes = Changes()
+        self._prepared: WeakSet[Session] = WeakSet()
 
     @property
     def instructions(self) -> str | None:
@@ -207,8 +210,9 @@ class _Service:
             session = None
         else:
             session = self._of_connection(ctx.session)
-        if session is not None:
+        if session is not None and session not in self._prepared:
             register_plan(session)
+            self._prepared.add(session)
         return session
 
     def _of_connection(self, client: ServerSession) -> Session:
@@ -241,7 +245,7 @@ class _Service:
         toolbox = self._toolbox
         if toolbox is None:
             if session is None:
-                return refused(_NO_SESSION)
+                return refused(_NO_CONNECTION if self.has_no_connection(ctx) else _NO_SESSION)
             toolbox = self._tools_for(session)
         with progress_of(ctx.session):
             result = await toolbox.acall(params.name, params.arguments or {}, context=_context_of(ctx))

@@ -53,6 +53,15 @@ def test_the_tools_of_a_server_are_tools_of_a_toolbox(mode: str) -> None:
     assert ours.select_latest(Plan) is None
 
 
+def test_a_bare_client_session_will_do() -> None:
+    async def main() -> list[str]:
+        async with open_server(bad("")) as client:
+            toolbox = Toolbox(await tools_from(client.session))
+            return [(await toolbox.acall("echo", {"text": "hi"})).message]
+
+    assert within(main()) == ["hi"]
+
+
 def test_arguments_are_checked_against_the_schema_of_the_server_before_they_are_sent() -> None:
     async def main() -> list[Any]:
         async with open_server(bad("die")) as client:

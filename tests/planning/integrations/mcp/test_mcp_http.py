@@ -224,8 +224,8 @@ def test_one_that_insists_has_no_plan_and_not_that_of_another() -> None:
             return [said(await client.call_tool(READ)), resources]
 
     assert within(main()) == [
-        "error: no session for this call: this connection has none. Connect with the initialize handshake, or"
-        " start the server with one session for all",
+        "error: no session for this call: it belongs to no connection. Connect with the initialize handshake,"
+        " or start the server with one session for all",
         [],
     ]
 

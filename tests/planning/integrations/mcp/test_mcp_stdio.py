@@ -50,10 +50,12 @@ tools = [loud]
 
 SLOW = """\
 import asyncio
+from pathlib import Path
 
 
 async def slow() -> str:
-    await asyncio.sleep(1)
+    while not Path("go").exists():
+        await asyncio.sleep(0.01)
     return "done"
 
 
@@ -146,23 +148,10 @@ def test_a_line_that_is_no_message_is_refused_and_the_next_one_is_answered(
     assert texts(messages) == ["Plan set, no steps yet. Add them with planning_add_step."]
 
 
-def test_requests_beyond_a_hundred_at_a_time_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "slow_tools.py").write_text(SLOW)
-    document = json.dumps(
-        [{"step_id": "a", "description": "d", "type": "tool", "name": "slow", "inputs": {}, "depends_on": []}]
-    )
-    runs = [call("planning_run_workflow", document=document, prompt=str(number)) for number in range(150)]
-    code, messages = answered(lines(*runs), "--run", "slow_tools:tools", cwd=tmp_path)
-    refused = [each["error"]["message"] for each in messages if "error" in each]
-    assert (code, len(messages)) == (0, 151)
-    assert set(refused) <= {"100 requests are in work; wait for an answer"}
-    assert refused
-
-
 class Server:
     """A server as a process, in a session of its own."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, cwd: Path | None = None) -> None:
         def heed_interrupts() -> None:  # where the tests run in the background, a shell has them ignored
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
@@ -171,6 +160,7 @@ class Server:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            cwd=cwd,
             preexec_fn=heed_interrupts,  # noqa: PLW1509 - no other thread runs in these tests
         )
 
@@ -204,6 +194,25 @@ class Server:
             for pipe in (*self.pipes, self._process.stderr):
                 with suppress(OSError):  # what is left to write has no reader
                     pipe.close()
+
+
+def test_requests_beyond_a_hundred_at_a_time_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "slow_tools.py").write_text(SLOW)
+    document = json.dumps(
+        [{"step_id": "a", "description": "d", "type": "tool", "name": "slow", "inputs": {}, "depends_on": []}]
+    )
+    runs = [call("planning_run_workflow", document=document, prompt=str(number)) for number in range(150)]
+    server = Server("--run", "slow_tools:tools", cwd=tmp_path)
+    first = server.ask(lines(*runs))
+    refused = [server.ask(b"") for _ in range(50)]
+    (tmp_path / "go").touch()
+    rest = [server.ask(b"") for _ in range(100)]
+    assert first["id"] == 0
+    assert {each["error"]["message"] for each in refused} == {"100 requests are in work; wait for an answer"}
+    assert {each["id"] for each in refused} == set(range(101, 151))
+    assert {each["id"] for each in rest} == set(range(1, 101))
+    server.signal(signal.SIGTERM)
+    assert server.ended() == (143, b"")
 
 
 @pytest.mark.parametrize(

@@ -68,14 +68,14 @@ def test_a_document_is_run_and_its_progress_is_reported(way: str, mode: str, for
         async with connecting(way, mode, **built) as connect, connect() as client:
             arguments = {"document": form, "prompt": "logins"}
             result = await client.call_tool(RUN, arguments, progress_callback=report)
-            await asyncio.sleep(0)
+            while not reported or reported[-1] != (2.0, 2.0):  # it is called in a task of its own
+                await asyncio.sleep(0.01)
             return [said(result), result.structured_content, reported]
 
     text, structured, reported = within(main())
     assert text == '{"outputs":{"twice":6}}'
     assert structured == {"message": text, "value": {"outputs": {"twice": 6}}}
-    assert reported[-1] == (2.0, 2.0)
-    assert reported == sorted(set(reported))
+    assert reported in ([(1.0, 2.0), (2.0, 2.0)], [(2.0, 2.0)])  # what is late is left out
     plan = session.select_latest(Plan)
     assert plan is not None
     assert [(each.title, each.status) for each in plan.steps] == [

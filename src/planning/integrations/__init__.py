@@ -1,1 +1,4 @@
-"""The planning tools, and other toolboxes, in other frameworks: one module for each."""
+"""Frameworks and providers: a module for each, which imports its library at first use.
+
+Import the module that you need: ``from planning.integrations import openai``.
+"""

@@ -21,6 +21,7 @@ __all__ = ["MCP_HELP", "mcp"]
 
 _TOKEN: Final = "PLANNING_MCP_TOKEN"  # noqa: S105 - the name of the variable that holds it
 _SHORTEST_TOKEN: Final = 16
+_MOST_WARNINGS: Final = 100
 # \b keeps a paragraph as it is written.
 MCP_HELP: Final = f"""\b
 Examples:
@@ -219,8 +220,9 @@ def _serve(serving: Coroutine[Any, Any, None]) -> None:
         for number in SIGNAL_CODES:
             loop.add_signal_handler(number, stop, number)
         await asyncio.wait([task])
-        if not task.cancelled():
-            task.result()
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not received:  # what is cut off in the middle may fail, too
+            raise error
 
     asyncio.run(main())
     if received:
@@ -232,14 +234,24 @@ def _say_where(url: str) -> None:
 
 
 def _log_plainly() -> None:
-    """Log warnings, each on one line: what a client sends must not fill a terminal with tracebacks."""
+    """Log warnings, each on one line and once: what clients do must not fill what standard error leads to."""
     import logging
+
+    said: set[str] = set()
 
     class OneLine(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
             return f"planning: {printable(record.getMessage())[:500]}"
 
+    def is_new(record: logging.LogRecord) -> bool:
+        text = record.getMessage()
+        if len(said) >= _MOST_WARNINGS or text in said:
+            return False
+        said.add(text)
+        return True
+
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLine())
+    handler.addFilter(is_new)
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger("planning.tools").setLevel(logging.CRITICAL)  # the client reads why a call failed

@@ -147,6 +147,7 @@ async def serve_http(
         config = uvicorn.Config(
             app,
             log_config=None,
+            log_level="error",  # it warns of every connection beyond the limit
             access_log=False,
             server_header=False,
             ws="none",

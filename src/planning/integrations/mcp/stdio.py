@@ -25,7 +25,8 @@ LONGEST_LINE: Final = 4_000_000
 
 _MOST_REQUESTS: Final = 100
 _CHUNK: Final = 65_536
-_LAST_ANSWERS: Final = 5.0  # seconds that answers have once the input has ended
+_PATIENCE: Final = 0.1  # seconds until one more is refused
+_LAST_ANSWERS: Final = 5.0  # seconds until the next answer once the input has ended
 _STREAM: Final = "subscriptions/listen"
 
 
@@ -72,10 +73,8 @@ class _Pipes:
             async with self._to_server:
                 while (line := await self._source.line()) is not None:
                     await self._take(line)
-                with anyio.move_on_after(_LAST_ANSWERS):
-                    while self._open:
-                        self._settled = anyio.Event()
-                        await self._settled.wait()
+                while self._open and await self._settles(_LAST_ANSWERS):
+                    pass
 
     async def write(self, everything: anyio.CancelScope) -> None:
         """Pass on what the server answers; when nobody reads it any more, end everything."""
@@ -100,7 +99,7 @@ class _Pipes:
             await self._refuse(None, types.PARSE_ERROR, "the line is not a JSON-RPC message")
             return
         if isinstance(message, types.JSONRPCRequest) and message.method != _STREAM:
-            if len(self._open) >= _MOST_REQUESTS:
+            if len(self._open) >= _MOST_REQUESTS and not await self._settles(_PATIENCE):
                 reason = f"{_MOST_REQUESTS} requests are in work; wait for an answer"
                 await self._refuse(message.id, types.INTERNAL_ERROR, reason)
                 return
@@ -108,6 +107,14 @@ class _Pipes:
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
             self._close((message.params or {}).get("requestId"))  # it is not answered
         await self._to_server.send(SessionMessage(message))
+
+    async def _settles(self, seconds: float) -> bool:
+        """Wait until a request is settled; False when none is within the time."""
+        self._settled = anyio.Event()
+        with anyio.move_on_after(seconds):
+            await self._settled.wait()
+            return True
+        return False
 
     async def _refuse(self, request_id: str | int | None, code: int, reason: str) -> None:
         error = types.ErrorData(code=code, message=reason)

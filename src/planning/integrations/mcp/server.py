@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
@@ -23,7 +24,8 @@ from planning.integrations.mcp.workflows import progress_of, workflow_tool
 from planning.prompt.strategies import PlanningStrategy, section_body
 from planning.render import plan_to_dict
 from planning.suite import planning_tools, register_plan
-from planning.tools.declare import Declaration, as_tool
+from planning.tools.declare import Declaration
+from planning.tools.errors import ContextInvalid
 from planning.tools.toolbox import Toolbox
 from session import Session
 from session.errors import StoreError
@@ -166,16 +168,14 @@ class _Service:
         unknown = [each for each in self._names if each not in PLAN_TOOLS]
         if unknown:
             raise ValueError(f"{show(unknown[0])} is not a planning tool; they are {', '.join(PLAN_TOOLS)}")
-        self._toolbox = tools if isinstance(tools, Toolbox) else None
-        if self._toolbox is not None and session is not None:
+        self._is_own = not isinstance(tools, Toolbox)
+        if not self._is_own and session is not None:
             raise ValueError("the toolbox has its own session: omit session=")
-        self._given = session if self._toolbox is None else self._toolbox.session
+        self._given = session
         self._new_session = new_session or (lambda: Session(history=_MOST_CHANGES))
-        self._more = [] if isinstance(tools, Toolbox) else [as_tool(each) for each in tools]
-        if workflows is not None:
-            self._more.append(workflow_tool(workflows))
-        offered = self._tools_for(Session()).tools if self._toolbox is None else self._toolbox.tools
-        self._definitions = [definition(tool) for tool in offered.values()]
+        self._current: ContextVar[Session | None] = ContextVar("planning_mcp_session", default=None)
+        self._toolbox = tools if isinstance(tools, Toolbox) else self._made(tools, workflows)
+        self._definitions = [definition(tool) for tool in self._toolbox.tools.values()]
         self._schemas = {each.name: each.input_schema for each in self._definitions}
         self._strategy = strategy
         self._changes = Changes()
@@ -198,11 +198,13 @@ class _Service:
     def has_no_connection(self, ctx: ServerRequestContext[Any]) -> bool:
         """Whether a session for each connection is asked for, and the request belongs to none."""
         is_single = ctx.request is not None and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-        return is_single and self._given is None and self._toolbox is None
+        return is_single and self._given is None and self._is_own
 
     def session_of(self, ctx: ServerRequestContext[Any]) -> Session | None:
         """The session that a request is for."""
-        if self._given is not None or self._toolbox is not None:
+        if not self._is_own:
+            session = _session_of(self._toolbox)
+        elif self._given is not None:
             session = self._given() if callable(self._given) else self._given
         elif ctx.request is None:
             session = ctx.lifespan_context.get()
@@ -223,9 +225,11 @@ class _Service:
             connection.exit_stack.callback(session.close)
         return session
 
-    def _tools_for(self, session: Session) -> Toolbox:
-        own = [tool for tool in planning_tools(session) if tool.name in self._names]
-        return Toolbox([*own, *self._more], session=session)
+    def _made(self, tools: Iterable[Declaration], workflows: Capabilities | None) -> Toolbox:
+        """The planning tools and others, in the name of the session of each call."""
+        own = [tool for tool in planning_tools(self._current.get) if tool.name in self._names]
+        runs = [] if workflows is None else [workflow_tool(workflows)]
+        return Toolbox([*own, *tools, *runs], session=self._current.get)
 
     # Tools
 
@@ -242,14 +246,16 @@ class _Service:
     ) -> types.CallToolResult:
         """Call a tool; a failure is a result, so that the model reads it."""
         session = self.session_of(ctx)
-        toolbox = self._toolbox
-        if toolbox is None:
-            if session is None:
-                return refused(_NO_CONNECTION if self.has_no_connection(ctx) else _NO_SESSION)
-            toolbox = self._tools_for(session)
-        with progress_of(ctx.session):
-            result = await toolbox.acall(params.name, params.arguments or {}, context=_context_of(ctx))
-        return called(toolbox.tools.get(params.name), result, session)
+        if session is None and self._is_own:
+            return refused(_NO_CONNECTION if self.has_no_connection(ctx) else _NO_SESSION)
+        token = self._current.set(session)
+        try:
+            with progress_of(ctx.session):
+                context = _context_of(ctx)
+                result = await self._toolbox.acall(params.name, params.arguments or {}, context=context)
+        finally:
+            self._current.reset(token)
+        return called(self._toolbox.tools.get(params.name), result, session)
 
     # The plan as a resource
 
@@ -313,7 +319,7 @@ class _Service:
     # The strategies as prompts
 
     def _copies(self) -> bool:
-        return self._toolbox is None and bool(self._names)
+        return self._is_own and bool(self._names)
 
     def _copy(self, strategy: PlanningStrategy) -> str:
         return section_body(strategy, self._names)
@@ -366,6 +372,13 @@ def _context_of(ctx: ServerRequestContext[Any]) -> dict[str, Any]:
         "call_id": call_id,
         "actor": None if client is None else client.client_info.name[:_LONGEST_ACTOR] or None,
     }
+
+
+def _session_of(toolbox: Toolbox) -> Session | None:
+    try:
+        return toolbox.session
+    except ContextInvalid:  # its callable finds none: the call is refused with the reason
+        return None
 
 
 def _uri(session: Session) -> str:

@@ -136,8 +136,8 @@ def mcp(
             serve_http(server, host, port, token=token, allowed_hosts=allow_host or (), started=_say_where)
         )
     except OSError as error:
-        known = error.errno is not None and error.errno > 0  # else it is one of looking up a name
-        reason = os.strerror(error.errno) if known else error.strerror or type(error).__name__
+        number = error.errno or 0
+        reason = os.strerror(number) if number > 0 else error.strerror or type(error).__name__
         raise Refused(f"cannot listen on {printable(str(http))}: {reason}") from None
 
 

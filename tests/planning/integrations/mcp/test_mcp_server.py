@@ -399,6 +399,28 @@ def test_a_toolbox_is_served_as_it_is() -> None:
     assert within(main()) == ["2", ["plan://boxed"], None]
 
 
+def test_a_toolbox_may_ask_for_the_session_of_each_call() -> None:
+    sessions = {"a": Session(session_id="a"), "b": Session(session_id="b")}
+    current = ["a"]
+    toolbox = Toolbox(
+        planning_tools(lambda: sessions.get(current[0])), session=lambda: sessions.get(current[0])
+    )
+
+    async def main() -> list[Any]:
+        async with Client(build_server(toolbox)) as client:
+            for name in ("a", "b"):
+                current[0] = name
+                await client.call_tool("planning_setup_plan", setup(f"Of {name}"))
+            uris = [resource.uri for resource in (await client.list_resources()).resources]
+            current[0] = "nobody"
+            refused = await client.call_tool(READ)
+            return [uris, (await client.list_resources()).resources, refused.is_error]
+
+    assert within(main()) == [["plan://b"], [], True]
+    plans = [session.select_latest(Plan) for session in sessions.values()]
+    assert [None if plan is None else plan.objective for plan in plans] == ["Of a", "Of b"]
+
+
 def test_a_toolbox_without_a_session_has_no_plan() -> None:
     async def main() -> list[Any]:
         async with Client(build_server(Toolbox([add]))) as client:

@@ -44,7 +44,9 @@ def test_the_version_is_the_distributions() -> None:
 
 
 STORES = ["sessions", "history", "watch", "diff", "rewind", "fork", "verify"]
-NAMES = ["validate", "graph", "run", "show", *STORES, "ask", "replay", "mcp", "schema", "prompt", "tools", "help"]
+NAMES = [
+    "validate", "graph", "run", "show", *STORES, "ask", "replay", "mcp", "schema", "prompt", "tools", "help",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("command", ["--help", *(f"{name} --help" for name in NAMES)])

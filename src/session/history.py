@@ -7,7 +7,7 @@ the events again, from the nearest change that kept the slices before it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
@@ -19,6 +19,7 @@ __all__ = [
     "CARRIERS",
     "REPLAYED",
     "Announcement",
+    "Announcer",
     "Base",
     "Change",
     "Commit",
@@ -31,11 +32,13 @@ __all__ = [
     "RolledBack",
     "Slices",
     "View",
+    "announced",
     "called",
     "invoked",
     "is_log",
     "is_present",
     "last_version",
+    "taken_over",
     "value_of",
 ]
 
@@ -204,6 +207,46 @@ class Announcement:
     slice_type: type
     event_type: type
     make: Callable[[Commit[Any]], object | None]
+
+
+def taken_over(version: int) -> Entry:
+    """The last change of a session, of which the store knows the rest."""
+    return Entry(version, [], None, None, True, datetime.now(UTC), None)
+
+
+class Announcer(Protocol):
+    """A session, as far as announcements are concerned."""
+
+    session_id: SessionId
+    hears: Callable[[type], bool]
+
+
+def announced(
+    announcements: Iterable[Announcement],
+    before: Slices,
+    after: Slices,
+    entry: Entry,
+    origin: str,
+    session: Announcer,
+) -> list[object]:
+    """What is to be announced of a commit.
+
+    Args:
+        announcements: What may be.
+        before: The slices before the commit.
+        after: The slices that it made.
+        entry: The change.
+        origin: As in ``Commit``.
+        session: The session.
+    """
+    made = list[object]()
+    for each in announcements:
+        old, new = before.get(each.slice_type, ()), after.get(each.slice_type, ())
+        if old is not new and session.hears(each.event_type):
+            of = (entry.version, entry.actor, entry.call_id, origin, session.session_id)
+            event = each.make(Commit(latest_of(old), latest_of(new), *of))
+            made += [] if event is None else [event]
+    return made
 
 
 class PastState:

@@ -14,14 +14,15 @@ from session.events import SessionEvent, SessionId, ToolInvoked
 from session.history import (
     Announcement,
     Change,
-    Commit,
     Entry,
     Readable,
     Rewound,
     Slices,
     View,
+    announced,
     is_log,
     last_version,
+    taken_over,
 )
 from session.kept import Kept, require_version
 from session.locks import ProcessLock
@@ -30,7 +31,7 @@ from session.slices import Slice, items_of, latest_of
 
 if TYPE_CHECKING:
     from session.stored import Stored
-    from session.stores.base import StoredSession
+    from session.stores.chain import StoredSession
 
 __all__ = ["BUSY", "State"]
 
@@ -88,7 +89,7 @@ class State(ProcessLock):
         self._companions: dict[type, Any] = {}
         self._resolved_for: Routes | None = None
         if self.stored is not None and self.stored.head.version:
-            self.slices = {Entry: (_taken_over(self.stored.head.version),)}
+            self.slices = {Entry: (taken_over(self.stored.head.version),)}
 
     def forget_other_threads(self) -> None:
         """Forget their open transaction and undelivered events; called in a forked child."""
@@ -265,11 +266,6 @@ class State(ProcessLock):
             stored.end()
             raise
 
-    def end(self) -> None:
-        """Let go of the store's lock."""
-        if self.stored is not None:
-            self.stored.end()
-
     def refresh(self) -> None:
         """Take over what other writers committed; see ``Session.refresh``. The caller holds the lock."""
         if self.open is not None:
@@ -293,13 +289,13 @@ class State(ProcessLock):
             after = stored.reduced(before, change, self.registered)
             if len(after) < len(before):
                 self._resolved_for = None  # what cannot be reduced here is read when it is asked for
-            entry = _taken_over(change.version)
+            entry = taken_over(change.version)
             after[Entry] = (entry,)
             self.slices = after
             if change.slices or change.restores:
                 entry.actor, entry.call_id = change.said()
                 known = [each for each in self.announcements if each.slice_type in after]
-                self.taken += self.announced(before, entry, "store", known)
+                self.taken += announced(known, before, after, entry, "store", self)
 
     def commit(
         self, slices: Slices, parts: list[Any], actor: str | None, call_id: str | None, *, changed: bool
@@ -333,21 +329,8 @@ class State(ProcessLock):
         if changed:
             for announcement in self.announcements:
                 if self.hears(announcement.event_type):
-                    return self.announced(before, entry, "session", self.announcements)
+                    return announced(self.announcements, before, slices, entry, "session", self)
         return ()
-
-    def announced(
-        self, before: Slices, entry: Entry, origin: str, announcements: Iterable[Announcement]
-    ) -> list[object]:
-        """What is to be announced of the commit that made the slices what they are."""
-        made = list[object]()
-        for each in announcements:
-            old, new = before.get(each.slice_type, ()), self.slices.get(each.slice_type, ())
-            if old is not new and self.hears(each.event_type):
-                of = (entry.version, entry.actor, entry.call_id, origin, self.session_id)
-                announced = each.make(Commit(latest_of(old), latest_of(new), *of))
-                made += [] if announced is None else [announced]
-        return made
 
     # History
 
@@ -418,8 +401,3 @@ class State(ProcessLock):
         """The types of all slices that are known here."""
         routed = {route.slice_type for routes in self.registered.values() for route in routes}
         return routed | self.slices.keys()
-
-
-def _taken_over(version: int) -> Entry:
-    """The last change of a session, of which the store knows the rest."""
-    return Entry(version, [], None, None, True, datetime.now(UTC), None)

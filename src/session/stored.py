@@ -1,7 +1,4 @@
-"""The history of a session in a store: what is committed there, and the slices that follow from it.
-
-A slice is read when it is asked for: from a checkpoint, by reducing the changes after it again.
-"""
+"""A session in a store: its commits, its checkpoints, its forks."""
 
 from __future__ import annotations
 
@@ -13,58 +10,49 @@ from contextlib import AbstractContextManager
 from contextvars import copy_context
 from datetime import UTC, datetime
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import attrs
 
-from session.changes import ReadChange, read_change, read_items, write_change, write_items
+from session.changes import ReadChange, write_change, write_items
 from session.codec import type_name
 from session.errors import StoreError, shown
 from session.events import SessionId, ToolInvoked
 from session.history import (
-    Change,
     Entry,
     Restored,
     Rewound,
     Slices,
     called,
     invoked,
-    is_log,
     is_present,
     last_version,
 )
 from session.kept import require_version
-from session.records import Records
-from session.routes import Routes, routes_of
-from session.slices import LateLog, Slice, items_of
-from session.stores.base import (
+from session.replay import Replay
+from session.slices import items_of
+from session.stores.base import Store
+from session.stores.chain import (
     Checkpoint,
-    Store,
     StoredChange,
     StoredSession,
     chained,
     damaged,
     refuse_copy,
-    verified,
 )
 
-__all__ = ["Stored", "StoredSlices"]
+__all__ = ["Stored"]
 
 T = TypeVar("T")
 
 CHECKPOINT = 128
 """After how many changes a checkpoint is written at the earliest."""
-_BATCH = 256
-_REMEMBERED = 512  # changes whose text was read
 
 
-class Stored:
+class Stored(Replay):
     """A session in a store; whoever calls a method that changes it holds the session's lock.
 
     Attributes:
-        store: The store.
-        records: What writes and reads the session's values.
-        limit: How many events of each type its logs keep.
         is_unsettled: Whether the answer to a commit was lost: nothing is written until that is settled.
     """
 
@@ -81,15 +69,10 @@ class Stored:
         Raises:
             StoreError: The store cannot be read.
         """
-        self.store = store
-        self.records = Records(store.upcasters)
-        self.limit = limit
-        self.is_unsettled = False
-        self._session_id = session_id
         begun = StoredSession(session_id, 0, b"", created_at, created_at, tags)
-        self.head: StoredSession = store.head(session_id) or begun
+        super().__init__(store, session_id, store.head(session_id) or begun, limit)
+        self.is_unsettled = False
         self._lock: AbstractContextManager[None] | None = None
-        self._remembered: dict[int, ReadChange] = {}
         self._worker: ThreadPoolExecutor | None = None
         self._process = 0  # where the worker is: a forked child has no threads
 
@@ -293,152 +276,6 @@ class Stored:
         text = json.dumps({"slices": slices}, separators=(",", ":"), allow_nan=False)
         return Checkpoint(change.version, text, chained(change.hash, text))
 
-    # Reading
-
-    def changes_after(self, version: int, slices: Slices) -> tuple[Change, ...]:
-        """The changes after a version; see ``Session.history``."""
-        newest = last_version(slices)
-        require_version(version, newest)
-        return tuple(change.change() for change in self._read(version + 1, newest))
-
-    def slices_at(
-        self, version: int, registered: Routes, views: frozenset[type], without_past: Slices
-    ) -> StoredSlices:
-        """The slices of a version; see ``StoredSlices``."""
-        return StoredSlices(self, version, registered, views, without_past)
-
-    def slice_at(self, kind: type, version: int, registered: Routes) -> Slice:
-        """A slice of a version.
-
-        Args:
-            kind: The type of its items.
-            version: The version.
-            registered: The routes to reducers.
-
-        Raises:
-            StoreError: A change is damaged, or cannot be read or reduced here; or reducing gives something
-                else than it gave before.
-        """
-        self.records.learn((kind,))
-        if is_log(kind):
-            return LateLog(_Once(lambda: self._log(kind, version, registered)))
-        name = type_name(kind)
-        start, items, known = self._start(name, version)
-        slice_: Slice = read_items(kind, items, self.records)
-        for change in self._read(start + 1, version):
-            if name in change.slices or change.restores:
-                slice_, is_reduced = self._reduced(kind, slice_, change, registered)
-                if not is_reduced and name in change.slices:
-                    raise StoreError(
-                        f"version {change.version} changed {kind.__qualname__} by a reducer that is not "
-                        "registered here: register it, as PlanningToolsSection does for a plan",
-                        version=change.version,
-                    )
-            if (
-                change.version in known
-                and write_items(items_of(slice_), self.records) != known[change.version]
-            ):
-                raise StoreError(
-                    f"the reducers of {kind.__qualname__} have changed since version {start}: they give "
-                    f"another slice for version {change.version} than was written; use the release that "
-                    "wrote it, or accept the reducers of today with store.drop_checkpoints(session_id)",
-                    version=change.version,
-                )
-        return slice_
-
-    def _start(self, name: str, version: int) -> tuple[int, Any, dict[int, Any]]:
-        """Where to begin reducing a slice, its items there, and what must come out on the way, by version."""
-        found = self._checkpoints(version, 2)
-        newest = [slices.get(name, {"at": taken, "items": []}) for taken, slices in found]
-        if not newest:
-            return 0, [], {}
-        is_checked = len(newest) == 2 and newest[0]["at"] == found[0][0] and not self._is_rewind(found[0][0])
-        if not is_checked:
-            return newest[0]["at"], newest[0]["items"], {}
-        return newest[1]["at"], newest[1]["items"], {found[0][0]: newest[0]["items"]}
-
-    def _is_rewind(self, version: int) -> bool:
-        return any(change.restores for change in self._read(version, version))
-
-    def reduced(self, slices: Slices, change: ReadChange, registered: Routes) -> Slices:
-        """The slices after a change of another writer; without those that cannot be reduced here."""
-        after = dict(slices)
-        for kind, slice_ in slices.items():
-            name = "" if is_log(kind) else type_name(kind)
-            if kind is Entry or not (is_log(kind) or name in change.slices or change.restores):
-                continue
-            try:
-                after[kind], is_reduced = self._reduced(kind, slice_, change, registered)
-            except StoreError:
-                is_reduced = False
-            if not is_reduced and name in change.slices:
-                del after[kind]
-        return after
-
-    def _reduced(
-        self, kind: type, slice_: Slice, change: ReadChange, registered: Routes
-    ) -> tuple[Slice, bool]:
-        """A slice after a change, and whether a reducer or a restored version made it."""
-        is_reduced = False
-        for event_type, read in change.reduced_parts():
-            if issubclass(event_type, Restored):
-                if not is_log(kind):
-                    slice_, is_reduced = self._restored(kind, change, read(), registered), True
-                continue
-            for route in routes_of(event_type, registered, self.limit):
-                if route.slice_type is kind:
-                    slice_, is_reduced = route.apply(slice_, read()), True
-        return slice_, is_reduced
-
-    def _restored(self, kind: type, change: ReadChange, restored: Restored, registered: Routes) -> Slice:
-        if not isinstance(restored, Rewound):
-            return read_items(kind, restored.state.get(type_name(kind), []), self.records)
-        if not 0 <= restored.version < change.version:
-            raise StoreError(damaged(change.version), version=change.version)
-        return self.slice_at(kind, restored.version, registered)
-
-    def _log(self, kind: type, version: int, registered: Routes) -> tuple[Any, ...]:
-        """The entries of an event log up to a version."""
-        log: Slice = ()
-        for change in self._read(1, version, remember=False):
-            log, _ = self._reduced(kind, log, change, registered)
-        return items_of(log)
-
-    def _checkpoints(self, version: int, most: int) -> list[tuple[int, Mapping[str, Any]]]:
-        """The newest checkpoints up to a version: their versions and slices. A damaged one is left out."""
-        found = list[tuple[int, Mapping[str, Any]]]()
-        for checkpoint in self.store.checkpoints(self._session_id, version, most + 1):
-            at = self.store.changes(self._session_id, checkpoint.version, checkpoint.version)
-            if at and checkpoint.check == chained(at[0].hash, checkpoint.text):
-                found.append((checkpoint.version, json.loads(checkpoint.text)["slices"]))
-        return found[:most]
-
-    def _read(self, first: int, last: int, *, remember: bool = True) -> Iterator[ReadChange]:
-        """The changes from a version to another, which are sound."""
-        while first <= last:
-            if first in self._remembered:
-                yield self._remembered[first]
-                first += 1
-                continue
-            end = min(last, first + _BATCH - 1)
-            stored = self.store.changes(self._session_id, max(first - 1, 1), end)
-            before = b""
-            if first > 1:
-                if not stored:
-                    raise StoreError(damaged(first - 1), version=first - 1)
-                before, stored = stored[0].hash, stored[1:]
-            changes = verified(stored, first, end, before)
-            if end == self.head.version and changes[-1].hash != self.head.hash:
-                raise StoreError(damaged(end), version=end)
-            for each in changes:
-                read = read_change(each.text, each.version, self.head.owner(each.version), self.records)
-                if remember:
-                    if len(self._remembered) >= _REMEMBERED:
-                        self._remembered.clear()
-                    self._remembered[each.version] = read
-                yield read
-            first = end + 1
-
 
 @attrs.define
 class _Tail:
@@ -456,46 +293,3 @@ class _Tail:
     size: int = 0
     least: int = 0
     names: set[str] = attrs.field(factory=set)
-
-
-class StoredSlices:
-    """The slices of a version, each read when it is asked for."""
-
-    def __init__(
-        self, stored: Stored, version: int, registered: Routes, views: frozenset[type], without_past: Slices
-    ) -> None:
-        """Take a version of a session.
-
-        Args:
-            stored: The session.
-            version: The version.
-            registered: The routes to reducers.
-            views: What is made of other slices.
-            without_past: The slices that are what they are now.
-        """
-        self._stored = stored
-        self._version = version
-        self._registered = registered
-        self._views = views
-        self._read: Slices = dict(without_past)
-
-    def get(self, kind: type, default: Any = None) -> Any:
-        """A slice; the default for a view."""
-        if kind in self._views:
-            return default
-        if kind not in self._read:
-            self._read[kind] = self._stored.slice_at(kind, self._version, self._registered)
-        return self._read[kind]
-
-
-class _Once:
-    """A function that is called once: its result is kept."""
-
-    def __init__(self, function: Callable[[], tuple[Any, ...]]) -> None:
-        self._function = function
-        self._known: tuple[Any, ...] | None = None
-
-    def __call__(self) -> tuple[Any, ...]:
-        if self._known is None:
-            self._known = self._function()
-        return self._known

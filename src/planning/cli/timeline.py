@@ -25,7 +25,7 @@ from session.codec import type_name
 from session.history import value_of
 from session.records import Unread
 from session.stores import StoredChange, StoredSession, StoreError
-from session.stores.base import verified
+from session.stores.chain import verified
 
 __all__ = ["Moment", "PastStore", "Timeline", "diff_fields", "fields_of_moment", "is_new_plan", "words_of"]
 

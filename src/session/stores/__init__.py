@@ -5,9 +5,11 @@ A store deals in text alone: what the text means is the session's business. A fu
 """
 
 from session.errors import StaleVersion, StoreError
-from session.stores.base import Checkpoint, Store, StoredChange, StoredSession, Watch
+from session.stores.base import Store
+from session.stores.chain import Checkpoint, StoredChange, StoredSession
 from session.stores.memory import MemoryStore
 from session.stores.sqlite import SqliteStore
+from session.stores.watch import Watch
 
 __all__ = [
     "Checkpoint",

@@ -11,10 +11,10 @@ import attrs
 from session.errors import TransactionError
 from session.events import SessionId
 from session.records import Upcasters
-from session.stores.base import (
+from session.stores.base import Store
+from session.stores.chain import (
     NESTED,
     Checkpoint,
-    Store,
     StoredChange,
     StoredSession,
     locked,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,12 +13,11 @@ from typing import Any, Literal, TypeVar
 
 from session.errors import StoreError, TransactionError, shown
 from session.events import SessionId
-from session.locks import ProcessLock
 from session.records import Upcasters
-from session.stores.base import (
+from session.stores.base import Store
+from session.stores.chain import (
     NESTED,
     Checkpoint,
-    Store,
     StoredChange,
     StoredSession,
     locked,
@@ -28,54 +25,11 @@ from session.stores.base import (
     refuse_copy,
     stale,
 )
+from session.stores.sqlite_file import Link, close_links, explained, identity, opened
 
 __all__ = ["SqliteStore"]
 
 T = TypeVar("T")
-
-_APPLICATION = 0x53455353  # "SESS": what is in the file's header
-_FORMAT = 1
-_LONGEST = 100_000_000  # bytes of one text: a file cannot fill the memory
-_TABLES = {
-    "sessions": """CREATE TABLE sessions (
-    key INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
-    version INTEGER NOT NULL,
-    hash BLOB NOT NULL,
-    changed_at TEXT NOT NULL,
-    about TEXT NOT NULL,
-    checked BLOB NOT NULL
-)""",
-    "changes": """CREATE TABLE changes (
-    session INTEGER NOT NULL,
-    version INTEGER NOT NULL,
-    text TEXT NOT NULL,
-    hash BLOB NOT NULL,
-    rewound_to INTEGER,
-    PRIMARY KEY (session, version)
-) WITHOUT ROWID""",
-    "calls": """CREATE TABLE calls (
-    session INTEGER NOT NULL,
-    call_id TEXT NOT NULL,
-    version INTEGER NOT NULL,
-    PRIMARY KEY (session, call_id, version)
-) WITHOUT ROWID""",
-    "changes_rewound_to": """CREATE INDEX changes_rewound_to ON changes (session, version, rewound_to)
-    WHERE rewound_to IS NOT NULL""",
-    "checkpoints": """CREATE TABLE checkpoints (
-    session INTEGER NOT NULL,
-    version INTEGER NOT NULL,
-    text TEXT NOT NULL,
-    checked BLOB NOT NULL,
-    PRIMARY KEY (session, version)
-) WITHOUT ROWID""",
-    "claims": """CREATE TABLE claims (
-    id TEXT NOT NULL,
-    name TEXT NOT NULL,
-    version INTEGER NOT NULL,
-    PRIMARY KEY (id, name)
-) WITHOUT ROWID""",
-}
 
 # Which files this thread writes to, so that it never waits for itself: the lock of a file is not an object's.
 _here = threading.local()
@@ -115,11 +69,11 @@ class SqliteStore(Store):
         self._path = Path(path).absolute()
         self._timeout = float(timeout)
         self._synchronous = synchronous
-        self._writer, self._reader = _Link(), _Link()
-        weakref.finalize(self, _close, self._writer, self._reader)
+        self._writer, self._reader = Link(), Link()
+        weakref.finalize(self, close_links, self._writer, self._reader)
         with self._reader.lock:
             self._connect(self._reader)
-        self._file = _identity(self._path)
+        self._file = identity(self._path)
 
     def __repr__(self) -> str:
         return f"SqliteStore({str(self._path)!r})"
@@ -136,7 +90,7 @@ class SqliteStore(Store):
         if not link.lock.acquire(timeout=self._timeout):
             raise locked(self._timeout)
         try:
-            if _identity(self._path) != self._file:
+            if identity(self._path) != self._file:
                 raise StoreError(f"the file {self._path} is gone, or another is in its place: open it anew")
             connection = self._connect(link)
             with self._explaining():
@@ -198,7 +152,7 @@ class SqliteStore(Store):
         except sqlite3.Error as error:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
-            refusal = self._explained(error)
+            refusal = explained(error, self._path, self._timeout)
             try:
                 found = self._head(connection, head.session_id)
             except (StoreError, sqlite3.Error):
@@ -310,7 +264,7 @@ class SqliteStore(Store):
 
     def close(self) -> None:
         """Close the file; whoever uses the store again opens it again."""
-        _close(self._writer, self._reader)
+        close_links(self._writer, self._reader)
 
     def _head(self, connection: sqlite3.Connection, session_id: SessionId) -> StoredSession | None:
         key = _key(session_id)
@@ -345,30 +299,12 @@ class SqliteStore(Store):
             files = _here.files = set()
         return files
 
-    def _connect(self, link: _Link) -> sqlite3.Connection:
+    def _connect(self, link: Link) -> sqlite3.Connection:
         """The connection of a link, opened where it is not; the caller holds its lock."""
         if link.connection is None:
             with self._explaining():
-                link.connection = self._opened()
+                link.connection = opened(self._path, self._timeout, self._synchronous)
         return link.connection
-
-    def _opened(self) -> sqlite3.Connection:
-        with suppress(FileExistsError):
-            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        connection = sqlite3.connect(
-            self._path, timeout=self._timeout, isolation_level=None, check_same_thread=False
-        )
-        try:
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
-            connection.execute("PRAGMA trusted_schema = OFF")
-            connection.execute(f"PRAGMA synchronous = {self._synchronous}")
-            if not _tables(connection) and not _number(connection, "user_version"):
-                _create(connection, self._timeout)
-            _require_format(connection, self._path)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
@@ -376,53 +312,7 @@ class SqliteStore(Store):
         try:
             yield
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
-            raise self._explained(error) from error
-
-    def _explained(self, error: Exception) -> StoreError:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if isinstance(error, UnicodeDecodeError):
-            code = sqlite3.SQLITE_CORRUPT
-        if isinstance(error, OSError):
-            code = sqlite3.SQLITE_CANTOPEN
-        if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-            return locked(self._timeout)
-        reason = _REASONS.get(code, str(error))
-        return StoreError(f"the store {self._path} cannot be used: {reason}")
-
-
-_REASONS = {
-    sqlite3.SQLITE_FULL: "there is no room left for it: make room and try again",
-    sqlite3.SQLITE_READONLY: "it is read-only: make it writable and try again",
-    sqlite3.SQLITE_CORRUPT: "the file is damaged: restore it from a copy",
-    sqlite3.SQLITE_NOTADB: "it is not a SQLite file",
-    sqlite3.SQLITE_CANTOPEN: "the file cannot be opened: look whether its folder exists and is writable",
-    sqlite3.SQLITE_IOERR: "the disk reports an error: look whether it is full",
-    sqlite3.SQLITE_TOOBIG: f"a text is longer than {_LONGEST:,} bytes",
-}
-
-
-class _Link(ProcessLock):
-    """A connection and the lock of those who use it; a forked child opens one of its own."""
-
-    __slots__ = ("_left", "connection")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.connection: sqlite3.Connection | None = None
-        self._left: list[sqlite3.Connection | None] = []
-
-    def forget_other_threads(self) -> None:
-        """Leave the parent's connection alone: SQLite forbids even to close it here."""
-        self._left.append(self.connection)
-        self.connection = None
-
-
-def _close(*links: _Link) -> None:
-    for link in links:
-        with link.lock:
-            if link.connection is not None:
-                link.connection.close()
-                link.connection = None
+            raise explained(error, self._path, self._timeout) from error
 
 
 def _key(session_id: SessionId) -> int:
@@ -445,60 +335,3 @@ def _session_of(row: tuple[Any, ...]) -> StoredSession:
 
 def _check_of(row: tuple[Any, ...]) -> bytes:
     return blake2b(repr(row).encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    """Which file a path leads to."""
-    try:
-        found = path.stat()
-    except OSError:
-        return (0, 0)
-    return found.st_dev, found.st_ino
-
-
-def _tables(connection: sqlite3.Connection) -> dict[str, str]:
-    """What is in the file, and how it was created."""
-    rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-    return dict(rows)
-
-
-def _number(connection: sqlite3.Connection, name: str) -> int:
-    found: int = connection.execute(f"PRAGMA {name}").fetchone()[0]
-    return found
-
-
-def _create(connection: sqlite3.Connection, timeout: float) -> None:
-    """Create the tables, unless another process does it first."""
-    until = time.monotonic() + timeout
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            break
-        except sqlite3.OperationalError:  # SQLite does not wait here while another process does the same
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.01)
-    connection.execute("BEGIN IMMEDIATE")
-    if not _tables(connection):
-        for statement in _TABLES.values():
-            connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {_FORMAT}")
-    connection.execute("COMMIT")
-
-
-def _require_format(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file that is no store, or one of another format.
-
-    Raises:
-        StoreError: It is.
-    """
-    found, known = _number(connection, "user_version"), _number(connection, "application_id")
-    if known != _APPLICATION:
-        raise StoreError(f"{path} is a SQLite file, but not a store of sessions: name another")
-    if found > _FORMAT:
-        raise StoreError(
-            f"{path} has format {found}; this release reads formats up to {_FORMAT}: use a newer one"
-        )
-    if _tables(connection) != _TABLES:
-        raise StoreError(f"{path} has other tables than a store of sessions: it is damaged, or was changed")

@@ -16,7 +16,7 @@ from session import Session, SessionEvent
 from session.events import SessionId
 from session.records import Upcasters
 from session.stores import Checkpoint, MemoryStore, SqliteStore, Store, StoredChange, StoredSession
-from session.stores.base import refuse_copy, stale
+from session.stores.chain import refuse_copy, stale
 
 Opener = Callable[[], Store]
 SETUP = SetupPlan("Fix the login bug", (NewPlanStep("Reproduce it"), NewPlanStep("Write a test")))

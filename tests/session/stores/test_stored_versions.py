@@ -37,7 +37,7 @@ from session import (
     select_all,
     select_latest,
 )
-from session.stores.base import chained
+from session.stores.chain import chained
 
 pytestmark = every_store
 

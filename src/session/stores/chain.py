@@ -1,0 +1,195 @@
+"""What stores keep: changes in a chain of hashes, checkpoints, and what is said of a session."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from hashlib import blake2b
+from types import MappingProxyType
+
+import attrs
+
+from session.errors import StaleVersion, StoreError, shown
+from session.events import SessionId, session_id_of
+
+__all__ = [
+    "NESTED",
+    "Checkpoint",
+    "StoredChange",
+    "StoredSession",
+    "chained",
+    "damaged",
+    "locked",
+    "no_session",
+    "refuse_copy",
+    "stale",
+    "verified",
+]
+
+NESTED = (
+    "a transaction of another session of this store is open in this thread, and they would wait for each "
+    "other: end it first"
+)
+
+
+def chained(before: bytes, text: str) -> bytes:
+    """The hash of a text and of all that was before it."""
+    return blake2b(before + text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+@attrs.frozen
+class StoredChange:
+    """One change as a store keeps it.
+
+    Attributes:
+        version: Its place in the session's history: 1 for the first.
+        text: What it was, as JSON.
+        hash: ``chained`` of the hash before and the text.
+        call_ids: The ids of the calls in it, to find it by; empty where it was read.
+        rewound_to: The version that it restored, where it is a rewind.
+    """
+
+    version: int
+    text: str = attrs.field(repr=False)
+    hash: bytes
+    call_ids: tuple[str, ...] = ()
+    rewound_to: int | None = None
+
+
+@attrs.frozen
+class Checkpoint:
+    """The slices of a version: what could be replayed, so that it need not be.
+
+    Attributes:
+        version: The version.
+        text: The slices, as JSON.
+        check: ``chained`` of the change's hash and the text.
+    """
+
+    version: int
+    text: str = attrs.field(repr=False)
+    check: bytes
+
+
+def _frozen(tags: Mapping[str, str]) -> Mapping[str, str]:
+    return MappingProxyType(dict(tags))
+
+
+@attrs.frozen
+class StoredSession:
+    """What a store says of a session.
+
+    Attributes:
+        session_id: Its identity.
+        version: How many changes it has.
+        hash: The hash of the last one; empty for none.
+        created_at: When it began.
+        changed_at: When it was changed last, in UTC.
+        tags: Words to find it by.
+        forked_from: For a fork, the sessions that its first versions came from, oldest first: an identity,
+            and the last version that came from there.
+    """
+
+    session_id: SessionId
+    version: int
+    hash: bytes = attrs.field(repr=False)
+    created_at: datetime
+    changed_at: datetime
+    tags: Mapping[str, str] = attrs.field(factory=dict, converter=_frozen)
+    forked_from: tuple[tuple[SessionId, int], ...] = ()
+
+    def owner(self, version: int) -> SessionId:
+        """The session in which a version was made."""
+        return next((source for source, last in self.forked_from if version <= last), self.session_id)
+
+    def about(self) -> str:
+        """What does not change with a commit, as JSON."""
+        return json.dumps(
+            {
+                "created_at": self.created_at.isoformat(),
+                "tags": dict(self.tags),
+                "forked_from": [[str(source), last] for source, last in self.forked_from],
+            },
+            separators=(",", ":"),
+        )
+
+    @classmethod
+    def of(cls, session_id: str, version: int, hash_: bytes, changed_at: str, about: str) -> StoredSession:
+        """Read what a store keeps of a session.
+
+        Raises:
+            StoreError: It cannot be read.
+        """
+        try:
+            said = json.loads(about)
+            return cls(
+                session_id=session_id_of(session_id),
+                version=version,
+                hash=hash_,
+                created_at=datetime.fromisoformat(said["created_at"]),
+                changed_at=datetime.fromisoformat(changed_at),
+                tags={str(key): str(word) for key, word in said["tags"].items()},
+                forked_from=tuple((session_id_of(source), int(last)) for source, last in said["forked_from"]),
+            )
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise StoreError(f"the record of session {shown(session_id)} is damaged") from error
+
+
+def verified(changes: Sequence[StoredChange], first: int, last: int, before: bytes) -> Sequence[StoredChange]:
+    """The changes, when they are those from a version to another and each continues the chain.
+
+    Args:
+        changes: What a store returned.
+        first: The version that the first must have.
+        last: That of the last.
+        before: The hash before the first.
+
+    Raises:
+        StoreError: One is missing or damaged.
+    """
+    for version, change in enumerate(changes, start=first):
+        if change.version != version or change.hash != chained(before, change.text):
+            raise StoreError(damaged(version), version=version)
+        before = change.hash
+    if len(changes) != last - first + 1:
+        missing = first + len(changes)
+        raise StoreError(damaged(missing), version=missing)
+    return changes
+
+
+def damaged(version: int) -> str:
+    """What to say of a version that is missing or is not what was written."""
+    return (
+        f"version {version} is damaged in the store; what is before it can be read with session.at(), and "
+        f"forked with session.fork(at={version - 1})"
+    )
+
+
+def locked(seconds: float) -> StoreError:
+    """What to raise when another writer holds the lock."""
+    return StoreError(f"another writer has held the store's lock for longer than {seconds:g} s: try again")
+
+
+def stale(expected: int, known: int) -> StaleVersion:
+    """What to raise when a change was made for another version than the newest."""
+    return StaleVersion(f"the session has version {known} by now, not {expected}: refresh it and try again")
+
+
+def no_session(session_id: SessionId) -> StoreError:
+    """What to raise when there is no such session."""
+    return StoreError(f"the store holds no session {shown(str(session_id))}")
+
+
+def refuse_copy(source: StoredSession, fork: StoredSession, there: StoredSession | None) -> None:
+    """Refuse a fork of what is not there, or to where something is.
+
+    Raises:
+        StoreError: That is so.
+    """
+    if there is not None:
+        raise StoreError(
+            f"the store holds a session {shown(str(fork.session_id))} already: give the fork another id"
+        )
+    if source.version < fork.version:
+        raise stale(fork.version, source.version)

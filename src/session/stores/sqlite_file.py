@@ -1,0 +1,191 @@
+"""The SQLite file of a store: its tables, how it is opened, and what its errors mean."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from session.errors import StoreError
+from session.locks import ProcessLock
+from session.stores.chain import locked
+
+__all__ = ["Link", "close_links", "explained", "identity", "opened"]
+
+_APPLICATION = 0x53455353  # "SESS": what is in the file's header
+_FORMAT = 1
+_LONGEST = 100_000_000  # bytes of one text: a file cannot fill the memory
+_TABLES = {
+    "sessions": """CREATE TABLE sessions (
+    key INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    changed_at TEXT NOT NULL,
+    about TEXT NOT NULL,
+    checked BLOB NOT NULL
+)""",
+    "changes": """CREATE TABLE changes (
+    session INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    rewound_to INTEGER,
+    PRIMARY KEY (session, version)
+) WITHOUT ROWID""",
+    "calls": """CREATE TABLE calls (
+    session INTEGER NOT NULL,
+    call_id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    PRIMARY KEY (session, call_id, version)
+) WITHOUT ROWID""",
+    "changes_rewound_to": """CREATE INDEX changes_rewound_to ON changes (session, version, rewound_to)
+    WHERE rewound_to IS NOT NULL""",
+    "checkpoints": """CREATE TABLE checkpoints (
+    session INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    checked BLOB NOT NULL,
+    PRIMARY KEY (session, version)
+) WITHOUT ROWID""",
+    "claims": """CREATE TABLE claims (
+    id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    PRIMARY KEY (id, name)
+) WITHOUT ROWID""",
+}
+_REASONS = {
+    sqlite3.SQLITE_FULL: "there is no room left for it: make room and try again",
+    sqlite3.SQLITE_READONLY: "it is read-only: make it writable and try again",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged: restore it from a copy",
+    sqlite3.SQLITE_NOTADB: "it is not a SQLite file",
+    sqlite3.SQLITE_CANTOPEN: "the file cannot be opened: look whether its folder exists and is writable",
+    sqlite3.SQLITE_IOERR: "the disk reports an error: look whether it is full",
+    sqlite3.SQLITE_TOOBIG: f"a text is longer than {_LONGEST:,} bytes",
+}
+
+
+def opened(path: Path, timeout: float, synchronous: str) -> sqlite3.Connection:
+    """Open a file, or begin one.
+
+    Args:
+        path: The file.
+        timeout: How many seconds to wait for another process.
+        synchronous: SQLite's word for when it waits for the disk.
+
+    Raises:
+        StoreError: It holds something else, or has another format.
+        sqlite3.Error: It cannot be opened.
+        OSError: It cannot be made.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    connection = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
+    try:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
+        if not _tables(connection) and not _number(connection, "user_version"):
+            _create(connection, timeout)
+        _require_format(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def explained(error: Exception, path: Path, timeout: float) -> StoreError:
+    """What an error of SQLite or of the system means for a store."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if isinstance(error, UnicodeDecodeError):
+        code = sqlite3.SQLITE_CORRUPT
+    if isinstance(error, OSError):
+        code = sqlite3.SQLITE_CANTOPEN
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return locked(timeout)
+    return StoreError(f"the store {path} cannot be used: {_REASONS.get(code, str(error))}")
+
+
+class Link(ProcessLock):
+    """A connection and the lock of those who use it; a forked child opens one of its own."""
+
+    __slots__ = ("_left", "connection")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.connection: sqlite3.Connection | None = None
+        self._left: list[sqlite3.Connection | None] = []
+
+    def forget_other_threads(self) -> None:
+        """Leave the parent's connection alone: SQLite forbids even to close it here."""
+        self._left.append(self.connection)
+        self.connection = None
+
+
+def close_links(*links: Link) -> None:
+    """Close the connections of links; whoever uses one again opens it again."""
+    for link in links:
+        with link.lock:
+            if link.connection is not None:
+                link.connection.close()
+                link.connection = None
+
+
+def identity(path: Path) -> tuple[int, int]:
+    """Which file a path leads to."""
+    try:
+        found = path.stat()
+    except OSError:
+        return (0, 0)
+    return found.st_dev, found.st_ino
+
+
+def _tables(connection: sqlite3.Connection) -> dict[str, str]:
+    """What is in the file, and how it was created."""
+    rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    return dict(rows)
+
+
+def _number(connection: sqlite3.Connection, name: str) -> int:
+    found: int = connection.execute(f"PRAGMA {name}").fetchone()[0]
+    return found
+
+
+def _create(connection: sqlite3.Connection, timeout: float) -> None:
+    """Create the tables, unless another process does it first."""
+    until = time.monotonic() + timeout
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError:  # SQLite does not wait here while another process does the same
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+    connection.execute("BEGIN IMMEDIATE")
+    if not _tables(connection):
+        for statement in _TABLES.values():
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {_FORMAT}")
+    connection.execute("COMMIT")
+
+
+def _require_format(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file that is no store, or one of another format.
+
+    Raises:
+        StoreError: It is.
+    """
+    found, known = _number(connection, "user_version"), _number(connection, "application_id")
+    if known != _APPLICATION:
+        raise StoreError(f"{path} is a SQLite file, but not a store of sessions: name another")
+    if found > _FORMAT:
+        raise StoreError(
+            f"{path} has format {found}; this release reads formats up to {_FORMAT}: use a newer one"
+        )
+    if _tables(connection) != _TABLES:
+        raise StoreError(f"{path} has other tables than a store of sessions: it is damaged, or was changed")

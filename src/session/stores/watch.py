@@ -1,0 +1,149 @@
+"""Watching a session in a store: its changes, as they are committed by whichever process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from threading import Event
+from typing import Protocol
+
+from session.changes import change_of
+from session.errors import StoreError, shown
+from session.events import SessionId
+from session.history import Change
+from session.records import Records
+from session.stores.chain import StoredChange, StoredSession, damaged, verified
+
+__all__ = ["Watch", "awatched"]
+
+_POLLED = 0.05
+"""How many seconds a watch waits before it looks again."""
+_BATCH = 256
+
+
+class Watched(Protocol):
+    """What a watch needs of a store."""
+
+    def head(self, session_id: SessionId) -> StoredSession | None:
+        """What there is of a session."""
+        ...
+
+    def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
+        """The changes from a version to another."""
+        ...
+
+    def records(self, session_id: SessionId) -> Records:
+        """What reads the records of a session."""
+        ...
+
+
+class Watch:
+    """Iterates over changes from a cursor: nothing is buffered, so a slow reader lags and loses nothing.
+
+    Attributes:
+        version: The version of the last change that was given out.
+    """
+
+    def __init__(
+        self, store: Watched, session_id: SessionId, after: int | None, timeout: float | None
+    ) -> None:
+        """Begin after a version; see ``Store.watch``."""
+        self._store = store
+        self._session_id = session_id
+        self._timeout = timeout
+        self._closed = Event()
+        self._found: list[Change] = []
+        self._hash: bytes | None = None  # of the last change that was read
+        head = store.head(session_id) if after is None else None
+        self.version: int = (0 if head is None else head.version) if after is None else after
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Change]:
+        return self
+
+    def __next__(self) -> Change:
+        """The next change, as soon as there is one.
+
+        Raises:
+            StopIteration: It was closed, or the time is over.
+            StoreError: The store cannot be read, or the session was deleted.
+        """
+        until = None if self._timeout is None else time.monotonic() + self._timeout
+        while not self._closed.is_set():
+            found = self.poll()
+            if found is not None:
+                return found
+            left = _POLLED if until is None else min(_POLLED, until - time.monotonic())
+            if left <= 0:
+                break
+            self._closed.wait(left)
+        raise StopIteration
+
+    @property
+    def timeout(self) -> float | None:
+        """After how many seconds without a change it ends."""
+        return self._timeout
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed.is_set()
+
+    def close(self) -> None:
+        """End the iteration, from whichever thread."""
+        self._closed.set()
+
+    def poll(self) -> Change | None:
+        """The next change, if there is one already."""
+        if not self._found:
+            head = self._store.head(self._session_id)
+            if head is None and self.version:
+                raise StoreError(f"session {shown(str(self._session_id))} was deleted")
+            if head is None or head.version == self.version:
+                return None
+            if head.version < self.version:
+                raise StoreError(damaged(head.version + 1), version=head.version + 1)
+            stored = self._sound(self.version + 1, min(head.version, self.version + _BATCH))
+            records = self._store.records(self._session_id)
+            self._found = [
+                change_of(each.text, each.version, head.owner(each.version), records)
+                for each in reversed(stored)
+            ]
+        found = self._found.pop()
+        self.version = found.version
+        return found
+
+    def _sound(self, first: int, last: int) -> Sequence[StoredChange]:
+        """The changes from a version to another, which continue what was given out."""
+        stored, before = self._store.changes(self._session_id, max(first - 1, 1), last), b""
+        if first > 1:
+            before, stored = (stored[0].hash if stored else b""), stored[1:]
+            if self._hash not in {None, before}:
+                raise StoreError(f"another session is in the place of {shown(str(self._session_id))}")
+        found = verified(stored, first, last, before)
+        self._hash = found[-1].hash
+        return found
+
+
+async def awatched(watch: Watch) -> AsyncIterator[Change]:
+    """The changes of a watch for ``async for``; the store is asked off the event loop."""
+    import asyncio  # noqa: PLC0415 - whoever iterates has it
+
+    until = None if watch.timeout is None else time.monotonic() + watch.timeout
+    try:
+        while not watch.closed:
+            found = await asyncio.to_thread(watch.poll)
+            if found is not None:
+                yield found
+                until = None if watch.timeout is None else time.monotonic() + watch.timeout
+            elif until is not None and time.monotonic() >= until:
+                return
+            else:
+                await asyncio.sleep(_POLLED)
+    finally:
+        watch.close()

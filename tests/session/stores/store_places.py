@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 import pytest
 from session_records import Count, Note, Ping
+from store_cases import ListStore
 
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.tools import ToolResult

@@ -169,7 +169,7 @@ class Writer:
 
 
 def _forget_error(task: asyncio.Task[None]) -> None:
-    """Let asyncio know that the error of a write is known: those who wait for it raise it, if any still do."""
+    """Let asyncio know that the error of a write is known: those who wait for it raise it."""
     if not task.cancelled():
         task.exception()
 

@@ -85,7 +85,8 @@ async def arun_workflow(
     When the session holds an unfinished run of this workflow with the same prompt and inputs, that run is
     resumed: completed steps are not run again, failed and stopped ones are, unless their tool is not
     idempotent and may have been called. The other steps may have been edited, added or removed meanwhile.
-    To resume a run elsewhere, roll a session back to a snapshot and run the workflow in it.
+    To resume a run elsewhere, keep it in a stored session, or roll a session back to a snapshot and run the
+    workflow in it.
 
     Statuses in the workflow are only a view of some run. In a session without that run, all steps run.
 
@@ -96,7 +97,8 @@ async def arun_workflow(
         workflow: What to run, from ``validate_workflow`` or made by hand.
         capabilities: What its steps call. Tools are called with a step's inputs, handlers and agents
             likewise by name, or, where their first parameter is called ``inputs``, with all of them.
-        session: Where the state is kept; a new one if omitted. Its Plan mirrors the run.
+        session: Where the state is kept; a new one if omitted. Its Plan mirrors the run. Its subscribers
+            are called in another thread if it has a store.
         user_prompt: The value of ``${user_prompt}``.
         inputs: Values that the memory holds from the start, by key.
         executor: Where tools run: a ``concurrent.futures.Executor``, ``executors.processes()``,
@@ -110,7 +112,9 @@ async def arun_workflow(
             exist, two steps have the same id, or a step is impossible; an input is too large, or has no form
             in JSON; the same workflow is running in this session; a completed step of the unfinished run was
             changed; or a step whose tool is not idempotent has the status ``completed``, and the session has
-            no such run. Or memory ran out: then the run can be resumed.
+            no such run. Or memory ran out: then the run can be resumed. Or another process has resumed this
+            run.
+        StoreError: The session's store refuses a change; the run can be resumed.
         TypeError: An argument is of another type.
         ValueError: ``max_parallel`` or ``timeout`` is out of range.
         ImportError: A step has retries, and the library for them is not installed.
@@ -152,7 +156,8 @@ def _begin(
     schedule = Schedule(steps)
     register_workflow(session)
     register_plan(session)
-    session.refresh()
+    if session.store is not None:
+        session.refresh()  # also finds out what became of a change whose answer was lost
     known = Known(session, Callables(capabilities))
     is_stored = session.store is not None
     new = WorkflowRun(

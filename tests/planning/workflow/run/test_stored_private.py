@@ -1,4 +1,4 @@
-"""Tools with private data in stored sessions: the file has no byte of what they were given and what they gave."""
+"""Tools with private data in stored sessions: the file has no byte of what they were given or gave."""
 
 from __future__ import annotations
 

@@ -271,24 +271,21 @@ def test_what_is_in_the_store_is_never_written_in_the_thread_of_the_event_loop(o
     threads = set[int]()
 
     class Watched(SqliteStore):
-        def head(self, session_id: Any) -> Any:
+        def _connect(self, link: Any) -> Any:
             threads.add(threading.get_ident())
-            return super().head(session_id)
+            return super()._connect(link)
 
-        def append(self, *given: Any, **more: Any) -> None:
-            threads.add(threading.get_ident())
-            super().append(*given, **more)
-
-    async def scene() -> None:
+    async def scene(*wanted: str) -> None:
         session = nightly(opened(Watched))
         threads.clear()
         bench = Bench(lambda: None)
-        result = await arun_workflow(STEPS, bench.tools(), session=session)
-        assert result.status == "completed"
-        result = await arun_workflow(STEPS, bench.tools(), session=session)
-        assert result.status == "completed"
+        result = await arun_workflow(steps, bench.tools(), session=session, max_parallel=1)
+        assert (result.status, bench.calls) == ("failed", list(wanted))
 
-    asyncio.run(scene())
+    steps = flow(*STEPS.steps, called("k", "a", done_check="x", expected_key="k"), called("n", tool="nobody"))
+    asyncio.run(scene("work", "hold", "work", "work", "mail"))
+    nightly(opened()).rewind(1)
+    asyncio.run(scene("work", "hold", "work", "work"))
     assert threads
     assert threading.get_ident() not in threads
 

@@ -130,7 +130,12 @@ async def arun_workflow(
         _begin, begun, workflow, capabilities, session, user_prompt, kept, executor=executor, timeout=timeout
     )
     try:
-        await to_the_end(session, session.off_loop(begin))
+        try:
+            await to_the_end(session, session.off_loop(begin))
+        except asyncio.CancelledError:
+            if begun:
+                await to_the_end(session, begun[0].stop())
+            raise
         await _Workers(begun[0], max_parallel, session).run()
         return await to_the_end(session, begun[0].end())
     except MemoryError:
@@ -233,14 +238,16 @@ class _Workers:
                 await asyncio.wait([self._over])
             except asyncio.CancelledError as error:
                 self._fail(error)
+        is_written = False
         try:
             await to_the_end(self._session, self._steps.writer.write())
+            is_written = True
             await asyncio.sleep(0)  # a caller that cancels now gets a CancelledError, not a completed run
         except BaseException as error:  # noqa: BLE001 - the session's error, or the cancelling
             self._error = self._error or error
         if self._error is not None:
             ending = self._error.error if isinstance(self._error, Ended) else self._error
-            if not isinstance(ending, StoreError):  # else it is as if the process had ended
+            if is_written or not isinstance(ending, StoreError):  # else it is as if the process had ended
                 await to_the_end(self._session, self._steps.stop())
             raise ending
 

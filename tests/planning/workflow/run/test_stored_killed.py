@@ -55,7 +55,7 @@ def test_a_run_that_is_killed_at_any_moment_goes_on_where_it_was(tmp_path: Path)
         rounds += 1
         folder = tmp_path / str(rounds)
         folder.mkdir()
-        is_completed = False
+        is_completed, newest = False, dict[str, StepRecord]()
         while not is_completed:
             (folder / "begun").unlink(missing_ok=True)
             kept, called = set(lines(folder / "kept")), len(lines(folder / "calls"))

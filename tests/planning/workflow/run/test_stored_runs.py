@@ -171,7 +171,11 @@ def test_a_run_whose_store_is_locked_ends_with_its_error_and_goes_on_later(
     opened: Opened, other: sqlite3.Connection
 ) -> None:
     store = opened(timeout=0.05)
-    bench = Bench(lambda: None if other.in_transaction else other.execute("BEGIN IMMEDIATE") and None)
+
+    def lock() -> None:
+        other.execute("BEGIN IMMEDIATE")
+
+    bench = Bench(lock)
     session = nightly(store)
     with pytest.raises(StoreError) as refused:
         bench.run(session)
@@ -183,6 +187,27 @@ def test_a_run_whose_store_is_locked_ends_with_its_error_and_goes_on_later(
     assert (result.status, bench.calls) == ("completed", ["hold", "work", "mail"])
     assert dict(result.outputs) == {"a": "worked", "b": "held", "c": "worked", "m": "sent"}
     assert (len(session.select_all(WorkflowRun)), store.verify("nightly")) == (1, session.version)
+
+
+def test_a_tool_that_must_be_once_is_not_called_when_the_store_refuses_the_record_of_it(
+    opened: Opened, other: sqlite3.Connection
+) -> None:
+    store = opened(timeout=0.05)
+    session = nightly(store)
+
+    def lock(event: StepChanged) -> None:
+        if event.record.step_id == "m" and not other.in_transaction:
+            other.execute("BEGIN IMMEDIATE")
+
+    session.bus.subscribe(StepChanged, lock)
+    bench = Bench(lambda: None)
+    with pytest.raises(StoreError) as refused:
+        bench.run(session)
+    assert str(refused.value) == "another writer has held the store's lock for longer than 0.05 s: try again"
+    assert bench.calls == ["work", "hold", "work"]
+    other.execute("ROLLBACK")
+    session.bus.unsubscribe(StepChanged, lock)
+    assert (bench.run(session).status, bench.calls[3:]) == ("completed", ["mail"])
 
 
 def test_a_run_whose_store_is_full_ends_with_its_error_and_goes_on_later(path: Path, opened: Opened) -> None:

@@ -86,6 +86,7 @@ class Call:
         called: Whether the function was called, or may have been.
         future: The job on an executor.
         lost: The executor's error when it, or its worker, was lost.
+        refused: The session's error when it did not take the record that the function is called.
         is_trying: Whether an attempt is running; False during the wait before the next one.
         is_stopping: Whether further attempts are ruled out.
     """
@@ -97,6 +98,7 @@ class Call:
     called: bool = False
     future: Future[Any] | None = None
     lost: WorkerLost | None = None
+    refused: BaseException | None = None
     is_trying: bool = False
     is_stopping: bool = False
 
@@ -178,6 +180,8 @@ class Caller:
         except RemoteError as error:
             return _error(failed(call.tool.name, error, started, code=error.kind))
         except BaseException as error:  # noqa: BLE001 - a tool may fail in any way
+            if call.refused is not None:
+                raise Ended(call.refused) from None
             if call.lost is not None:  # the only cause that a tool with private data shows
                 self.is_broken = self.is_broken or isinstance(call.lost, ExecutorLost)
                 return call.lost.error
@@ -281,7 +285,14 @@ class Caller:
         if not call.called:
             call.called = True
             self._begin(call)
-            await self._write()
+            try:
+                await self._write()
+            except asyncio.CancelledError:
+                raise
+            except BaseException as error:
+                call.refused, call.called = error, False
+                self._begin(call)
+                raise
         if self._executor is None or tool.publishes == "own":  # what publishes needs its session
             return await here()
 

@@ -98,7 +98,7 @@ def claim(session: Session, new: WorkflowRun, steps: Mapping[str, WorkflowStep],
     elsewhere = {
         owner.run_id: owner.pid
         for owner in session.select_all(RunOwner)
-        if is_live_elsewhere(owner, session.session_id)
+        if is_live_elsewhere(owner, session.session_id) and _has_not_let_go(owner, session)
     }
     if run.run_id in elsewhere:
         raise WorkflowError(
@@ -134,6 +134,12 @@ def _resumed(
         f"the unfinished run in this session cannot be resumed: {changes[0][1]}; restore that step, or use "
         "another session to start over"
     )
+
+
+def _has_not_let_go(owner: RunOwner, session: Session) -> bool:
+    """Whether the event log, which no rewind takes back, has nothing newer of the owner's run."""
+    newest = [event for event in session.select_all(RunChanged) if event.run.run_id == owner.run_id]
+    return not newest or newest[-1].owner == owner
 
 
 def _rewound(

@@ -85,7 +85,8 @@ async def arun_workflow(
     When the session holds an unfinished run of this workflow with the same prompt and inputs, that run is
     resumed: completed steps are not run again, failed and stopped ones are, unless their tool is not
     idempotent and may have been called. The other steps may have been edited, added or removed meanwhile.
-    To resume a run elsewhere, roll a session back to a snapshot and run the workflow in it.
+    To resume a run elsewhere, keep it in a stored session, or roll a session back to a snapshot and run the
+    workflow in it.
 
     Statuses in the workflow are only a view of some run. In a session without that run, all steps run.
 
@@ -96,7 +97,8 @@ async def arun_workflow(
         workflow: What to run, from ``validate_workflow`` or made by hand.
         capabilities: What its steps call. Tools are called with a step's inputs, handlers and agents
             likewise by name, or, where their first parameter is called ``inputs``, with all of them.
-        session: Where the state is kept; a new one if omitted. Its Plan mirrors the run.
+        session: Where the state is kept; a new one if omitted. Its Plan mirrors the run. Its subscribers
+            are called in another thread if it has a store.
         user_prompt: The value of ``${user_prompt}``.
         inputs: Values that the memory holds from the start, by key.
         executor: Where tools run: a ``concurrent.futures.Executor``, ``executors.processes()``,
@@ -110,7 +112,9 @@ async def arun_workflow(
             exist, two steps have the same id, or a step is impossible; an input is too large, or has no form
             in JSON; the same workflow is running in this session; a completed step of the unfinished run was
             changed; or a step whose tool is not idempotent has the status ``completed``, and the session has
-            no such run. Or memory ran out: then the run can be resumed.
+            no such run. Or memory ran out: then the run can be resumed. Or another process has resumed this
+            run.
+        StoreError: The session's store refuses a change; the run can be resumed.
         TypeError: An argument is of another type.
         ValueError: ``max_parallel`` or ``timeout`` is out of range.
         ImportError: A step has retries, and the library for them is not installed.
@@ -126,7 +130,12 @@ async def arun_workflow(
         _begin, begun, workflow, capabilities, session, user_prompt, kept, executor=executor, timeout=timeout
     )
     try:
-        await to_the_end(session, session.off_loop(begin))
+        try:
+            await to_the_end(session, session.off_loop(begin))
+        except asyncio.CancelledError:
+            if begun:
+                await to_the_end(session, begun[0].stop())
+            raise
         await _Workers(begun[0], max_parallel, session).run()
         return await to_the_end(session, begun[0].end())
     except MemoryError:
@@ -152,7 +161,8 @@ def _begin(
     schedule = Schedule(steps)
     register_workflow(session)
     register_plan(session)
-    session.refresh()
+    if session.store is not None:
+        session.refresh()  # also finds out what became of a change whose answer was lost
     known = Known(session, Callables(capabilities))
     is_stored = session.store is not None
     new = WorkflowRun(
@@ -228,14 +238,16 @@ class _Workers:
                 await asyncio.wait([self._over])
             except asyncio.CancelledError as error:
                 self._fail(error)
+        is_written = False
         try:
             await to_the_end(self._session, self._steps.writer.write())
+            is_written = True
             await asyncio.sleep(0)  # a caller that cancels now gets a CancelledError, not a completed run
         except BaseException as error:  # noqa: BLE001 - the session's error, or the cancelling
             self._error = self._error or error
         if self._error is not None:
             ending = self._error.error if isinstance(self._error, Ended) else self._error
-            if not isinstance(ending, StoreError):  # else it is as if the process had ended
+            if is_written or not isinstance(ending, StoreError):  # else it is as if the process had ended
                 await to_the_end(self._session, self._steps.stop())
             raise ending
 

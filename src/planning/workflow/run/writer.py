@@ -77,6 +77,7 @@ class Writer:
 
     def discard(self) -> None:
         """Forget what waits: the session refused it."""
+        self._written += len(self._waiting)
         self._waiting = []
 
     def put(self) -> None:
@@ -113,22 +114,17 @@ class Writer:
             take(self._session.select_all(MemoryItem), ())
             return
         await self.write()
-        while self._writing is not None:
+        while self._writing is not None and not self._writing.done():
             await asyncio.shield(self._writing)
         self._recall = take
         await asyncio.shield(self._flush())
 
     def _flush(self) -> asyncio.Task[None]:
         """The task that writes; a new one where nothing is being written."""
-        if self._writing is None:
+        if self._writing is None or self._writing.done():
             self._writing = asyncio.ensure_future(self._write_waiting())
-            self._writing.add_done_callback(self._over)
+            self._writing.add_done_callback(_forget_error)
         return self._writing
-
-    def _over(self, task: asyncio.Task[None]) -> None:
-        self._writing = None
-        if not task.cancelled():
-            task.exception()  # whoever waits for it raises it; nobody may
 
     async def _write_waiting(self) -> None:
         self._batch, self._waiting = self._waiting, []
@@ -170,6 +166,12 @@ class Writer:
         owner = self._owner
         if owner is not None and owner not in self._session.select_all(RunOwner):
             raise WorkflowError(_TAKEN)
+
+
+def _forget_error(task: asyncio.Task[None]) -> None:
+    """Let asyncio know that the error of a write is known: those who wait for it raise it."""
+    if not task.cancelled():
+        task.exception()
 
 
 async def to_the_end(session: Session, work: Coroutine[Any, Any, T]) -> T:

@@ -37,21 +37,38 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(path, timeout=0.05)
-    yield store
-    store.close()
+def opened(path: Path) -> Iterator[Callable[..., SqliteStore]]:
+    """Opens the store, as each process does for itself; all are closed at the end."""
+    stores: list[SqliteStore] = []
+
+    def opened(kind: type[SqliteStore] = SqliteStore, **options: Any) -> SqliteStore:
+        stores.append(kind(path, **options))
+        return stores[-1]
+
+    yield opened
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def other(path: Path) -> Iterator[sqlite3.Connection]:
+    """Another program that uses the file."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    yield connection
+    connection.close()
+
+
+Opened = Callable[..., SqliteStore]
 
 
 def nightly(store: Store) -> Session:
     return Session(session_id="nightly", store=store)
 
 
-def elsewhere(store: SqliteStore) -> Session:
-    """The session as another process opens it."""
-    other = nightly(SqliteStore(store._path))
-    run_workflow(flow(), capable(), session=other.fork(session_id="unused"))  # registers what runs need
-    return other
+def outcome(result: WorkflowResult) -> tuple[Any, ...]:
+    """What a run came to."""
+    values = dict(result.outputs), dict(result.memory), dict(result.errors)
+    return result.status, states(result.workflow), *values, result.warnings
 
 
 def told(session: Session) -> dict[str, Any]:
@@ -103,24 +120,18 @@ def test_a_stored_run_that_is_cut_off_at_any_commit_goes_on_and_repeats_nothing(
     drawn: Drawn, cuts: list[int], limit: int
 ) -> None:
     """A fork of the versions up to a commit is what a killed process leaves behind."""
-    session = nightly(MemoryStore())
-    calls: list[str] = []
+    whole = nightly(MemoryStore())
+    alone = run_workflow(drawn.workflow, working(drawn.failing), session=whole, max_parallel=limit)
     for number, cut in enumerate(cuts):
-        run_workflow(
-            drawn.workflow, working(drawn.failing, calls.append), session=session, max_parallel=limit
-        )
-        session = session.fork(at=min(cut, session.version), session_id=f"cut{number}")
+        session = whole.fork(at=min(cut, whole.version - 1), session_id=f"cut{number}")
         newest = {each.step_id: each.status for each in session.select_all(StepRecord)}
-        if [each.status for each in session.select_all(WorkflowRun)] == ["completed"]:
-            return  # it would begin afresh
-        calls.clear()
+        calls: list[str] = []
         again = run_workflow(
             drawn.workflow, working(drawn.failing, calls.append), session=session, max_parallel=limit
         )
         assert not [each for each in calls if newest.get(each) == "completed"]
-        alone = run_workflow(drawn.workflow, working(drawn.failing))
-        assert (again.status, states(again.workflow)) == (alone.status, states(alone.workflow))
-        assert dict(again.outputs) == dict(alone.outputs)
+        assert outcome(again) == outcome(alone)
+        assert len(session.select_all(WorkflowRun)) == 1
 
 
 # The store refuses
@@ -157,10 +168,14 @@ class Bench:
 
 
 def test_a_run_whose_store_is_locked_ends_with_its_error_and_goes_on_later(
-    path: Path, store: SqliteStore
+    opened: Opened, other: sqlite3.Connection
 ) -> None:
-    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    bench = Bench(lambda: None if other.in_transaction else other.execute("BEGIN IMMEDIATE") and None)
+    store = opened(timeout=0.05)
+
+    def lock() -> None:
+        other.execute("BEGIN IMMEDIATE")
+
+    bench = Bench(lock)
     session = nightly(store)
     with pytest.raises(StoreError) as refused:
         bench.run(session)
@@ -174,8 +189,29 @@ def test_a_run_whose_store_is_locked_ends_with_its_error_and_goes_on_later(
     assert (len(session.select_all(WorkflowRun)), store.verify("nightly")) == (1, session.version)
 
 
-def test_a_run_whose_store_is_full_ends_with_its_error_and_goes_on_later(path: Path) -> None:
-    store = SqliteStore(path)
+def test_a_tool_that_must_be_once_is_not_called_when_the_store_refuses_the_record_of_it(
+    opened: Opened, other: sqlite3.Connection
+) -> None:
+    store = opened(timeout=0.05)
+    session = nightly(store)
+
+    def lock(event: StepChanged) -> None:
+        if event.record.step_id == "m" and not other.in_transaction:
+            other.execute("BEGIN IMMEDIATE")
+
+    session.bus.subscribe(StepChanged, lock)
+    bench = Bench(lambda: None)
+    with pytest.raises(StoreError) as refused:
+        bench.run(session)
+    assert str(refused.value) == "another writer has held the store's lock for longer than 0.05 s: try again"
+    assert bench.calls == ["work", "hold", "work"]
+    other.execute("ROLLBACK")
+    session.bus.unsubscribe(StepChanged, lock)
+    assert (bench.run(session).status, bench.calls[3:]) == ("completed", ["mail"])
+
+
+def test_a_run_whose_store_is_full_ends_with_its_error_and_goes_on_later(path: Path, opened: Opened) -> None:
+    store = opened()
     session = nightly(store)
     long = "x" * 50_000
 
@@ -187,6 +223,9 @@ def test_a_run_whose_store_is_full_ends_with_its_error_and_goes_on_later(path: P
 
     calls: list[str] = []
 
+    def measure(value: str) -> int:
+        return len(value)
+
     def work() -> str:
         calls.append("work")
         fill()
@@ -194,25 +233,22 @@ def test_a_run_whose_store_is_full_ends_with_its_error_and_goes_on_later(path: P
 
     workflow = flow(called("a"), called("b", "a", tool="echo", inputs={"value": "${a.output}"}))
     with pytest.raises(StoreError) as refused:
-        run_workflow(workflow, capable(work=work, echo=len), session=session)
+        run_workflow(workflow, capable(work=work, echo=measure), session=session)
     assert str(refused.value) == (
         f"the store {path} cannot be used: there is no room left for it: make room and try again"
     )
     assert calls == ["work"]
     store.close()
-    again = SqliteStore(path)
-    result = run_workflow(
-        workflow, capable(work=lambda: long, echo=lambda value: len(value)), session=nightly(again)
-    )
+    again = opened()
+    result = run_workflow(workflow, capable(work=lambda: long, echo=measure), session=nightly(again))
     assert (result.status, result.outputs["b"]) == ("completed", 50_000)
     assert again.verify("nightly") == nightly(again).version
-    again.close()
 
 
 def test_a_store_that_refuses_before_the_first_step_leaves_nothing_and_the_session_free(
-    path: Path, store: SqliteStore
+    opened: Opened, other: sqlite3.Connection
 ) -> None:
-    other = sqlite3.connect(path, isolation_level=None)
+    store = opened(timeout=0.05)
     other.execute("BEGIN IMMEDIATE")
     bench, session = Bench(lambda: None), nightly(store)
     with pytest.raises(StoreError):
@@ -222,9 +258,10 @@ def test_a_store_that_refuses_before_the_first_step_leaves_nothing_and_the_sessi
     assert bench.run(session).status == "completed"
 
 
-def test_the_event_loop_goes_on_while_another_process_holds_the_lock(path: Path) -> None:
-    store = SqliteStore(path, timeout=30)
-    other = sqlite3.connect(path, isolation_level=None)
+def test_the_event_loop_goes_on_while_another_process_holds_the_lock(
+    opened: Opened, other: sqlite3.Connection
+) -> None:
+    store = opened(timeout=30)
     workflow = flow(
         called("a", expected_key="key"),
         called("s", done_check="'key' in memory"),
@@ -253,31 +290,27 @@ def test_the_event_loop_goes_on_while_another_process_holds_the_lock(path: Path)
         return turns
 
     assert asyncio.run(scene())
-    store.close()
 
 
-def test_what_is_in_the_store_is_never_written_in_the_thread_of_the_event_loop(path: Path) -> None:
+def test_what_is_in_the_store_is_never_written_in_the_thread_of_the_event_loop(opened: Opened) -> None:
     threads = set[int]()
 
     class Watched(SqliteStore):
-        def head(self, session_id: Any) -> Any:
+        def _connect(self, link: Any) -> Any:
             threads.add(threading.get_ident())
-            return super().head(session_id)
+            return super()._connect(link)
 
-        def append(self, *given: Any, **more: Any) -> None:
-            threads.add(threading.get_ident())
-            super().append(*given, **more)
-
-    async def scene() -> None:
-        session = nightly(Watched(path))
+    async def scene(*wanted: str) -> None:
+        session = nightly(opened(Watched))
         threads.clear()
         bench = Bench(lambda: None)
-        result = await arun_workflow(STEPS, bench.tools(), session=session)
-        assert result.status == "completed"
-        result = await arun_workflow(STEPS, bench.tools(), session=session)
-        assert result.status == "completed"
+        result = await arun_workflow(steps, bench.tools(), session=session, max_parallel=1)
+        assert (result.status, bench.calls) == ("failed", list(wanted))
 
-    asyncio.run(scene())
+    steps = flow(*STEPS.steps, called("k", "a", done_check="x", expected_key="k"), called("n", tool="nobody"))
+    asyncio.run(scene("work", "hold", "work", "work", "mail"))
+    nightly(opened()).rewind(1)
+    asyncio.run(scene("work", "hold", "work", "work"))
     assert threads
     assert threading.get_ident() not in threads
 
@@ -285,10 +318,10 @@ def test_what_is_in_the_store_is_never_written_in_the_thread_of_the_event_loop(p
 # Cancelled
 
 
-def test_a_stored_run_that_is_cancelled_says_so_in_the_store_and_another_process_resumes_it(
-    path: Path,
+def test_a_stored_run_that_is_cancelled_says_so_in_the_store_and_is_resumed_elsewhere(
+    opened: Opened,
 ) -> None:
-    store = SqliteStore(path)
+    store = opened()
     begun = asyncio.Event()
 
     async def slow() -> str:
@@ -308,7 +341,7 @@ def test_a_stored_run_that_is_cancelled_says_so_in_the_store_and_another_process
 
     asyncio.run(scene())
     store.close()
-    other = nightly(SqliteStore(path))
+    other = nightly(opened())
     result = run_workflow(workflow, capable(work=lambda: 1 / 0, slow=lambda: "done"), session=other)
     assert (result.status, dict(result.outputs)) == ("completed", {"a": {}, "b": "done"})
     newest = [(each.step_id, each.status) for each in other.select_all(StepRecord)]
@@ -326,11 +359,13 @@ def test_a_stored_run_that_is_cancelled_says_so_in_the_store_and_another_process
 # Two at once
 
 
-def test_a_run_that_another_store_of_this_file_takes_over_stops_and_calls_nothing_twice(path: Path) -> None:
+def test_a_run_that_another_store_of_this_file_takes_over_stops_and_calls_nothing_twice(
+    opened: Opened,
+) -> None:
     """As with a process on another machine, of which nobody can say whether it is alive."""
     calls: list[str] = []
     results: list[WorkflowResult] = []
-    other = SqliteStore(path)
+    other = opened()
 
     def take() -> str:
         calls.append("take")
@@ -344,14 +379,14 @@ def test_a_run_that_another_store_of_this_file_takes_over_stops_and_calls_nothin
 
     tools = capable(plain_tool("mail", mail, idempotent=False), work=dict, hold=take)
     with pytest.raises(WorkflowError) as stopped:
-        run_workflow(STEPS, tools, session=nightly(SqliteStore(path)))
+        run_workflow(STEPS, tools, session=nightly(opened()))
     assert str(stopped.value) == (
         "this run was resumed by another process, or rewound, and has stopped here; the session has what it "
         "did before that"
     )
     assert [each.status for each in results] == ["completed"]
     assert calls == ["take", "take", "mail"]
-    last = nightly(SqliteStore(path))
+    last = nightly(opened())
     again = run_workflow(flow(), capable(), session=last)  # registers what runs need
     assert again.status == "completed"
     assert [each.status for each in last.select_all(WorkflowRun)] == ["completed", "completed"]
@@ -391,8 +426,8 @@ def test_a_run_rewound_behind_a_step_that_must_be_once_asks(
     assert bench.calls == []
 
 
-def test_a_fork_from_before_a_step_ran_runs_it(path: Path) -> None:
-    session = nightly(SqliteStore(path))
+def test_a_fork_from_before_a_step_ran_runs_it(opened: Opened) -> None:
+    session = nightly(opened())
     bench = Bench(lambda: None)
     bench.run(session)
     fork = session.fork(at=0, session_id="other")

@@ -56,7 +56,7 @@ Examples:
   planning validate plan.json --tools search,fetch
   planning graph plan.json
   planning run plan.json --tools my_app:tools
-  planning run plan.json --tools my_app:tools --store plans.db --session nightly
+  planning run plan.json --tools app:tools --store plans.db --session nightly
   planning show plans.db nightly
   planning watch plans.db nightly
   planning ask --db shop.db --sql-from query.sql

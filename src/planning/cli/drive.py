@@ -215,7 +215,8 @@ def ending_when_told() -> Iterator[None]:
 
 
 def _holds_up(thread: threading.Thread) -> bool:
-    return not thread.daemon or thread.name.startswith("tool ")
+    """Whether the interpreter would wait for a thread; what a session's own does, takes no time."""
+    return not (thread.daemon or thread.name.startswith("session ")) or thread.name.startswith("tool ")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 from planning.cli.source import name_of
 from planning.cli.usage import Refused
+from planning.errors import printable
 
 __all__ = ["SQLITE", "Kind", "is_plan", "kind_of", "refuse_other"]
 
@@ -50,7 +51,7 @@ def refuse_other(data: bytes, source: str | None, wanted: str, *kinds: Kind) -> 
         return
     name, remedy = _NAMES[kind]
     file = "-" if source in (None, "-") else shlex.quote(str(source))
-    raise Refused(f"{name_of(source)} is {name}, not {wanted}; {remedy.replace('{}', name_of(file)[1:-1])}")
+    raise Refused(f"{name_of(source)} is {name}, not {wanted}; {remedy.replace('{}', printable(file))}")
 
 
 def kind_of(data: bytes) -> Kind | None:

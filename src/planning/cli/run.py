@@ -33,7 +33,7 @@ Examples:
   planning run plan.json --tools my_app:tools --json > result.json
   planning run plan.json --mcp "npx some-mcp-server"
   planning run plan.json --tools my_app:tools --resume plan.snapshot.json
-  planning run plan.json --tools my_app:tools --store plans.db --session nightly
+  planning run plan.json --tools app:tools --store plans.db --session nightly
 
 {TOOLS_HELP}
 \b

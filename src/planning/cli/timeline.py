@@ -22,6 +22,7 @@ from planning.workflow.run.records import RunChanged, StepChanged
 from session import Change, Reset, Rewound, RolledBack, ToolFailed, ToolInvoked
 from session.changes import change_of
 from session.codec import type_name
+from session.events import SessionEvent
 from session.history import value_of
 from session.records import Unread
 from session.stores import StoredChange, StoredSession, StoreError
@@ -30,6 +31,7 @@ from session.stores.chain import verified
 __all__ = ["Moment", "PastStore", "Timeline", "diff_fields", "fields_of_moment", "is_new_plan", "words_of"]
 
 _BATCH: Final = 256
+_SAID_BESIDE: Final = ("session_id", "_event_id", "created_at", "actor", "call_id")
 _REFUSED: Final = "Refused, nothing changed. "
 _PLANNING: Final = (*REDUCERS, MarkSteps, Plan)
 
@@ -215,4 +217,6 @@ def _fields_of_event(event: object) -> dict[str, Any]:
             fields = {}
         case _:
             fields = plain(event)
+            if isinstance(event, SessionEvent):
+                fields = {name: value for name, value in fields.items() if name not in _SAID_BESIDE}
     return {"type": type_name(type(event)), "fields": fields}

@@ -23,8 +23,10 @@ class Mine:
 
 
 def timeless(text: str) -> str:
-    """A text with the same moment for every time in it."""
-    return TIME.sub(r"2026-01-02\g<1>03:04:05\g<2>", re.sub(r"\.\d+\+00:00", ".678+00:00", text))
+    """A text with the same moment for every time in it, and the same id for every random one."""
+    text = TIME.sub(lambda found: f"2026-01-02{found[1]}03:04:05{'.678+00:00' if found[2] else ''}", text)
+    text = re.sub(r'"elapsed": [-e.\d]+', '"elapsed": 0.1', text)
+    return re.sub(r"\w{8}-\w{4}-\w{4}-\w{4}-\w{12}", "00000000-0000-0000-0000-000000000000", text)
 
 
 def call(toolbox: Toolbox, name: str, call_id: str, **arguments: object) -> None:

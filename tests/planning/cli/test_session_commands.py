@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ def test_each_version_is_shown_as_the_session_has_it() -> None:
 def test_the_history_tells_of_each_change_what_it_did_to_the_plan() -> None:
     session = opened("nightly")
     plans = [session.at(version).select_latest(Plan) for version in range(session.version + 1)]
-    texts = [str(diff_plans(*pair)) for pair in zip(plans, plans[1:], strict=False)]
+    texts = [str(diff_plans(*pair)) for pair in pairwise(plans)]
     changes = printed("history", "plans.db", "nightly")
     assert [each["diff"]["text"] if each["diff"] else "Nothing changed." for each in changes] == texts
     assert [each["version"] for each in changes] == list(range(1, session.version + 1))
@@ -225,6 +226,7 @@ def test_wrong_input_is_refused_in_one_line_and_creates_nothing(
         "diff plans.db nightly one 2",
         "history plans.db",
     ],
+    ids=["at of a file", "show", "a name", "its own name", "negative", "no number", "no session"],
 )
 def test_wrong_use_is_exit_code_two(command: str, snapshot: SnapshotAssertion) -> None:
     assert run(*command.split()) == snapshot
@@ -234,7 +236,7 @@ def damage(version: int) -> None:
     """Change one letter of a change in the file."""
     with closing(sqlite3.connect("plans.db")) as connection:
         connection.execute(
-            "UPDATE changes SET text = replace(text, '\"at\"', '\"aT\"') WHERE version = ?", (version,)
+            "UPDATE changes SET text = replace(text, 'at', 'aT') WHERE version = ?", (version,)
         )
         connection.commit()
 
@@ -254,8 +256,8 @@ def test_a_newer_format_is_refused(folder: Path) -> None:
         connection.execute("PRAGMA user_version = 9")
         connection.commit()
     assert run("sessions", "plans.db") == (
-        f"exit code 2\n--- stderr\nplanning: {folder}/plans.db has format 9; this release reads formats up to 1:"
-        " use a newer one\n"
+        f"exit code 2\n--- stderr\nplanning: {folder}/plans.db has format 9; this release reads formats up to"
+        " 1: use a newer one\n"
     )
 
 

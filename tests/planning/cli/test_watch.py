@@ -1,0 +1,152 @@
+"""``planning watch``: a plan that another process changes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from run_folders import PATIENCE
+
+from planning import PlanningToolsSection, Toolbox
+from session import Session
+from session.stores import SqliteStore
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    """A store with a plan."""
+    store = SqliteStore(tmp_path / "plans.db")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def toolbox(store: SqliteStore) -> Toolbox:
+    """The tools of a session in the store, which has a plan of two steps."""
+    session = Session(session_id="nightly", store=store)
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    toolbox.invoke("planning_setup_plan", {"objective": "Fix it", "initial_steps": ["Find it", "Mend it"]})
+    return toolbox
+
+
+Watch = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> Iterator[Watch]:
+    """Starts to watch the session."""
+    begun: list[subprocess.Popen[str]] = []
+
+    def begin(*options: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "planning", "watch", "plans.db", "nightly", *options],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no other thread
+        )
+        begun.append(process)
+        return process
+
+    yield begin
+    for process in begun:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def next_line(process: subprocess.Popen[str]) -> str:
+    """The next line that is printed."""
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+BEGIN = [
+    "plan     set, 2 steps            Fix it\n",
+    "S001     new                     Find it\n",
+    "S002     new                     Mend it\n",
+]
+
+
+@pytest.mark.usefixtures("toolbox")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_a_watch_that_is_interrupted_ends_without_a_word(
+    number: signal.Signals, code: int, watch: Watch
+) -> None:
+    process = watch()
+    assert [next_line(process) for _ in BEGIN] == BEGIN
+    process.send_signal(number)
+    assert (*process.communicate(timeout=PATIENCE), process.returncode) == ("", "", code)
+
+
+def test_each_change_is_shown_until_the_session_is_deleted(
+    toolbox: Toolbox, store: SqliteStore, watch: Watch
+) -> None:
+    process = watch()
+    assert [next_line(process) for _ in BEGIN] == BEGIN
+    toolbox.invoke("planning_mark_step", {"step_id": "S001", "status": "done", "note": "In the cookie"})
+    toolbox.call("planning_mark_step", {"step_id": "S009", "status": "done"})
+    toolbox.session.rewind(1)
+    toolbox.invoke("planning_setup_plan", {"objective": "Fix more", "initial_steps": ["Look"]})
+    toolbox.session.reset()
+    shown = [next_line(process) for _ in range(7)]
+    store.delete("nightly")
+    out, errors = process.communicate(timeout=PATIENCE)
+    assert "".join([*shown, out]) == (
+        "S001     pending -> done         Find it\n"
+        "S001     note                    In the cookie\n"
+        "refused  planning_mark_step      step_id: the plan has no step S009; its steps are S001 to S002\n"
+        "S001     done -> pending         Find it\n"
+        "plan     set, 1 step             Fix more\n"
+        "S001     new                     Look\n"
+        "plan     removed                 Fix more\n"
+    )
+    assert (errors, process.returncode) == ("planning: session 'nightly' was deleted\n", 0)
+
+
+def test_json_has_one_line_for_each_change(toolbox: Toolbox, store: SqliteStore, watch: Watch) -> None:
+    process, lines = watch("--json"), list[str]()
+    # Nothing is printed before the first change: changes until it is heard.
+
+    reader = threading.Thread(target=lambda: lines.append(next_line(process)))
+    reader.start()
+    while reader.is_alive():
+        toolbox.call("planning_read_plan", {})
+        reader.join(0.05)
+    first = json.loads(lines[0])
+    toolbox.invoke("planning_mark_step", {"step_id": "S002", "status": "in_progress"})
+    store_version = toolbox.session.version
+    found = [first]
+    while found[-1]["version"] < store_version:
+        found.append(json.loads(next_line(process)))
+    assert [each["version"] for each in found] == list(range(first["version"], store_version + 1))
+    assert (found[0]["text"], found[0]["changed"], found[0]["diff"]) == (
+        "Called planning_read_plan.",
+        False,
+        None,
+    )
+    assert (found[-1]["text"], found[-1]["plan"]["steps"][1]["status"]) == (
+        "S002 in_progress.",
+        "in_progress",
+    )
+    store.delete("nightly")
+    assert (process.communicate(timeout=PATIENCE)[0], process.returncode) == ("", 0)
+
+
+@pytest.mark.usefixtures("toolbox")
+def test_a_store_that_is_gone_ends_the_watch(tmp_path: Path, watch: Watch) -> None:
+    process = watch()
+    assert [next_line(process) for _ in BEGIN] == BEGIN
+    (tmp_path / "plans.db").rename(tmp_path / "moved.db")
+    assert (*process.communicate(timeout=PATIENCE), process.returncode) == (
+        "",
+        "planning: the store plans.db is gone\n",
+        1,
+    )

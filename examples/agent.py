@@ -63,13 +63,13 @@ def work(provider: str, url: str, path: str, seconds: int) -> None:
 if __name__ == "__main__":
     with TemporaryDirectory() as folder, ScriptedModel(*SCRIPT) as model:
         path, bus = f"{folder}/plans.db", InProcessEventBus()
-        session = Session(session_id="run-7", store=SqliteStore(path), bus=bus)
+        session = Session(session_id="run-7", store=(store := SqliteStore(path)), bus=bus)
         register_plan(session)
         bus.subscribe(PlanChanged, lambda event: print(f"{event.actor}: {event.diff}"))
         given = (sys.argv[-1], model.anthropic_url, path)
         hanging, working = (get_context("spawn").Process(target=work, args=(*given, s)) for s in (999, 0))
         hanging.start()
-        for change in SqliteStore(path).watch("run-7", after=0, timeout=60):
+        for change in store.watch("run-7", after=0, timeout=60):
             session.refresh()
             if change.version == 2:
                 hanging.kill()

@@ -67,5 +67,8 @@ def test_the_background_agent_is_killed_and_resumed(provider: str) -> None:
     program = str(ROOT / "examples" / "agent.py")
     done = subprocess.run([sys.executable, program, provider], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    # What was committed before the orchestrator looked for the first time is not announced to it.
-    assert done.stdout.splitlines()[-1] == "worker: S002 done. Plan completed."
+    assert done.stdout == (
+        "worker: New plan: Fix the login. Added S001, S002.\n"
+        "worker: S001 done: Fails on an empty name.\n"
+        "worker: S002 done. Plan completed.\n"
+    )

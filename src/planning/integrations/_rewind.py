@@ -134,7 +134,7 @@ def _go_back(
             f"the agent's state is of version {version} of session {session.session_id}, which has the "
             f"versions 0 to {session.version}: its store is another one, or has lost changes"
         )
-    turns = () if last is None else (last,)
+    turns: tuple[FrameworkTurn, ...] = () if last is None else (last,)
     if last is None and not place.endswith(":"):
         turns = session.select_all(FrameworkTurn)  # an agent within others has its position from theirs
     if all(version >= each.version for each in turns):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import cached_property
-from operator import attrgetter
 
 import attrs
 
 from planning.diff import PlanDiff, diff_plans
 from planning.model import Plan
-from session import Commit, Session, SessionEvent, SessionId, upsert_by
+from session import Commit, Session, SessionEvent, SessionId
 
-__all__ = ["FrameworkTurn", "PlanChanged", "announce_plan"]
+__all__ = ["MOST_PLACES", "FrameworkTurn", "PlanChanged", "announce_plan"]
+
+MOST_PLACES = 1_000
+"""The most places in frameworks of which a session keeps the last turn."""
 
 
 @attrs.frozen
@@ -66,13 +68,16 @@ class FrameworkTurn(SessionEvent):
     began: datetime
 
 
-_by_place = upsert_by(attrgetter("place"))  # one function: registering it again changes nothing
+def _last_turns(turns: tuple[FrameworkTurn, ...], turn: FrameworkTurn) -> tuple[FrameworkTurn, ...]:
+    """The last turn of each place, of the places that had one last."""
+    others = tuple(each for each in turns if each.place != turn.place)
+    return (*others[1 - MOST_PLACES :], turn)
 
 
 def announce_plan(session: Session) -> None:
     """Let a session publish ``PlanChanged``, and keep turns of frameworks; once or more often is the same."""
     session.announce(Plan, PlanChanged, _changed)
-    session.register_reducer(FrameworkTurn, _by_place)
+    session.register_reducer(FrameworkTurn, _last_turns)
 
 
 def _changed(commit: Commit[Plan]) -> PlanChanged | None:

@@ -70,7 +70,7 @@ def follow(
         if last is not None and last.turn == turn != "":
             return  # calls of one turn start from one position
         is_there = last is not None and last.turn == "" and last.base == base
-        went_back = not is_there and _go_back(session, position, last, restarts=restarts)
+        went_back = not is_there and _go_back(session, position, place, last, restarts=restarts)
         if calls or went_back or (turn and position is not None and base != session.version):
             version, began = session.version + 1, datetime.now(UTC) if last is None else last.began
             transaction.publish(
@@ -108,11 +108,12 @@ def began(session: Session, place: str) -> datetime | None:
 
 
 def _last(session: Session, place: str) -> FrameworkTurn | None:
-    return next((turn for turn in session.select_all(FrameworkTurn) if turn.place == place), None)
+    turns = reversed(session.select_all(FrameworkTurn))
+    return next((turn for turn in turns if turn.place == place), None)
 
 
 def _go_back(
-    session: Session, position: Position | None, last: FrameworkTurn | None, *, restarts: bool
+    session: Session, position: Position | None, place: str, last: FrameworkTurn | None, *, restarts: bool
 ) -> bool:
     """Rewind or restore the session if the position is an older one. Within a transaction."""
     if position is None:
@@ -133,7 +134,9 @@ def _go_back(
             f"the agent's state is of version {version} of session {session.session_id}, which has the "
             f"versions 0 to {session.version}: its store is another one, or has lost changes"
         )
-    turns = session.select_all(FrameworkTurn) if last is None else (last,)
+    turns: tuple[FrameworkTurn, ...] = () if last is None else (last,)
+    if last is None and not place.endswith(":"):
+        turns = session.select_all(FrameworkTurn)  # an agent within others has its position from theirs
     if all(version >= each.version for each in turns):
         return False
     try:

@@ -96,7 +96,8 @@ class Session:
             state = State(identity, Kept(history))
         else:
             state = _opened(store, identity, began, tags, history)
-            began, tags = state.began()
+        if state.stored is not None:
+            began, tags = state.stored.head.created_at, dict(state.stored.head.tags)
         self._begin(InProcessEventBus() if bus is None else bus, parent, state, began, tags)
 
     def _begin(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -135,11 +135,6 @@ class State(ProcessLock):
         return twin
 
     # Routes
-
-    def began(self) -> tuple[datetime, Mapping[str, str]]:
-        """When a stored session began, and its tags."""
-        assert self.stored is not None  # noqa: S101 - asked of stored sessions alone; for the type checker
-        return self.stored.head.created_at, self.stored.head.tags
 
     def add_route(self, event_type: type, route: Route) -> None:
         """Add a route after those of its event type; adding it again changes nothing.

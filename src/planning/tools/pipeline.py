@@ -5,10 +5,9 @@ The toolbox finds the tool. Whatever is wrong is an exception, and here alone it
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from time import perf_counter
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from planning.errors import Problem, ToolValidationError
@@ -21,6 +20,7 @@ from planning.tools.admission import (
     count,
     with_identifier,
 )
+from planning.tools.attempts import Attempts, Runner, background
 from planning.tools.context import ToolContext
 from planning.tools.contract import ToolContract
 from planning.tools.decode import decode
@@ -38,7 +38,6 @@ from planning.tools.outcome import (
     failed,
     is_cancelling,
     kept,
-    may_pass,
     redacted,
     settled,
     withheld_failure,
@@ -54,19 +53,15 @@ if TYPE_CHECKING:
 
 __all__ = ["CallPipeline", "Runner"]
 
-Runner = Callable[[ToolContract, Any, float | None, Callable[[], Awaitable[Any]]], Awaitable[Any]]
-"""Runs a tool's function somewhere: given the tool, its parameters, the seconds that it has, and how it would
-be run here; returns what the function returns, and raises what it raises."""
-
 _DEBUG, _INFO, _ERROR = 10, 20, 40  # as in logging, which the first call loads
 
 _NO_CONTEXT = ToolContext()
 
 
-class CallPipeline:
+class CallPipeline(Attempts):
     """Makes calls, for one session and within its limits."""
 
-    __slots__ = ("_call_id", "_is_id_reused", "_limiter", "_runner", "_tell", "_timeout", "context")
+    __slots__ = ("_call_id", "_is_id_reused", "_limiter", "_tell")
 
     def __init__(
         self,
@@ -87,12 +82,10 @@ class CallPipeline:
             runner: Where the functions of awaited calls run; in this process if omitted.
             tell: Takes the event of a call that was made, to publish it; published at once if omitted.
         """
-        self.context = context
+        super().__init__(context, timeout, runner)
         self._call_id = context.call_id
         self._is_id_reused = False  # such a call has a pipeline of its own
         self._limiter = DEFAULT_LIMITS if limiter is None else limiter
-        self._timeout = timeout
-        self._runner = runner
         self._tell = tell
 
     def invoke(self, tool: ToolContract, arguments: object) -> ToolResult:
@@ -163,18 +156,6 @@ class CallPipeline:
             if result is None or is_cancelling(error):
                 raise
             return result
-
-    def attempt(self, tool: ToolContract, params: Any) -> Any:
-        """Run a tool's function, its timeout and its tries included, and nothing else of the path.
-
-        For the far end of an executor: everything else is done where the call was made.
-
-        Raises:
-            Exception: Whatever the tool itself raises.
-        """
-        if tool.is_async:
-            return _background().run_coroutine(partial(self._here, tool, params, perf_counter()), tool.name)
-        return self._try(tool, params, perf_counter())
 
     def answer_unfound(self, name: str, error: ToolValidationError) -> ToolResult:
         """The result of a call to a tool that does not exist."""
@@ -283,7 +264,7 @@ class CallPipeline:
             seconds = self._seconds(tool)
             coroutine = tool.run(params, self.context)
             outcome = await (
-                coroutine if seconds is None else _background().await_within(coroutine, tool.name, seconds)
+                coroutine if seconds is None else background().await_within(coroutine, tool.name, seconds)
             )
             result = settled(tool, outcome, started)
         elif tool.breaker is None:
@@ -308,72 +289,6 @@ class CallPipeline:
             return None
         session.require_free()
         return None if tool.returns_private_data else copied(params)
-
-    def _run(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
-        if tool.is_async:
-            coroutine = partial(self._arun, tool, params, started)
-            result: ToolResult = _background().run_coroutine(coroutine, tool.name)
-            return result
-        try:
-            return settled(tool, self._try(tool, params, started), started)
-        except PASSING:
-            raise
-        except BaseException as error:
-            if not tool.returns_private_data:
-                raise
-            failure = withheld_failure(tool, error)
-        raise failure  # outside of the handler: it carries no trace of the other
-
-    async def _arun(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
-        try:
-            return settled(tool, await self._atry(tool, params, started), started)
-        except PASSING:
-            raise
-        except BaseException as error:
-            if not tool.returns_private_data:
-                raise
-            cancelled = is_cancelling(error)
-            failure = _background().cancelling() if cancelled else withheld_failure(tool, error)
-        raise failure  # outside of the handler: it carries no trace of the other
-
-    def _try(self, tool: ToolContract, params: Any, started: float) -> Any:
-        seconds = self._seconds(tool)
-        if seconds is not None:
-            attempts = self._attempts(tool, params)
-            return _background().run_in_thread(attempts, tool.name, seconds, _spent(started))
-        return self._attempts(tool, params)(None)
-
-    async def _atry(self, tool: ToolContract, params: Any, started: float) -> Any:
-        here = partial(self._here, tool, params, started)
-        if self._runner is None:
-            return await here()
-        return await self._runner(tool, params, self._seconds(tool), here)
-
-    async def _here(self, tool: ToolContract, params: Any, started: float) -> Any:
-        seconds = self._seconds(tool)
-        if tool.is_async:
-            call = partial(tool.run, params, self.context)
-            coroutine = (
-                call() if tool.retry is None else tool.retry.arun(call, tool.name, partial(may_pass, tool))
-            )
-            return await _background().await_within(coroutine, tool.name, seconds, _spent(started))
-        if tool.blocking or seconds is not None:
-            attempts = self._attempts(tool, params)
-            return await _background().run_off_loop(attempts, tool.name, seconds, _spent(started))
-        return self._try(tool, params, started)
-
-    def _seconds(self, tool: ToolContract) -> float | None:
-        """How long a call may take. A tool that does not block is not put into a thread to be timed."""
-        if tool.timeout is None and (tool.blocking or tool.is_async):
-            return self._timeout
-        return tool.timeout
-
-    def _attempts(self, tool: ToolContract, params: Any) -> Callable[[Callable[[], bool] | None], Any]:
-        call = partial(tool.run, params, self.context)
-        retry = tool.retry
-        if retry is None:
-            return lambda _stop: call()
-        return lambda stop: retry.run(call, tool.name, stop, partial(may_pass, tool))
 
     def _publish(self, tool: ToolContract, shown: Any, result: ToolResult) -> ToolResult:
         session = self.context.session
@@ -458,10 +373,6 @@ class CallPipeline:
             _logger().log(level, event, extra=extra if trace_id is None else {**extra, "trace_id": trace_id})
 
 
-def _spent(started: float) -> float:
-    return perf_counter() - started
-
-
 @cache
 def _logger() -> Logger:
     """Load logging with the first call, and keep stderr clean if logging is not configured."""
@@ -470,10 +381,3 @@ def _logger() -> Logger:
     logger = logging.getLogger("planning.tools")
     logger.addHandler(logging.NullHandler())
     return logger
-
-
-@cache
-def _background() -> ModuleType:
-    from planning.tools import background  # noqa: PLC0415 - it needs asyncio
-
-    return background

@@ -41,6 +41,7 @@ def describe(name: str, value: object) -> Iterator[str]:
     "module",
     [
         "session",
+        "session.stores",
         "planning",
         "planning.prompt",
         "planning.tools",

@@ -27,9 +27,14 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 
 @pytest.fixture
-def toolbox(store: SqliteStore) -> Toolbox:
-    """The tools of a session in the store, which has a plan of two steps."""
-    session = Session(session_id="nightly", store=store)
+def session(store: SqliteStore) -> Session:
+    """A session in the store."""
+    return Session(session_id="nightly", store=store)
+
+
+@pytest.fixture
+def toolbox(session: Session) -> Toolbox:
+    """The tools of the session, which has a plan of two steps."""
     toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
     toolbox.invoke("planning_setup_plan", {"objective": "Fix it", "initial_steps": ["Find it", "Mend it"]})
     return toolbox
@@ -87,15 +92,15 @@ def test_a_watch_that_is_interrupted_ends_without_a_word(
 
 
 def test_each_change_is_shown_until_the_session_is_deleted(
-    toolbox: Toolbox, store: SqliteStore, watch: Watch
+    toolbox: Toolbox, session: Session, store: SqliteStore, watch: Watch
 ) -> None:
     process = watch()
     assert [next_line(process) for _ in BEGIN] == BEGIN
     toolbox.invoke("planning_mark_step", {"step_id": "S001", "status": "done", "note": "In the cookie"})
     toolbox.call("planning_mark_step", {"step_id": "S009", "status": "done"})
-    toolbox.session.rewind(1)
+    session.rewind(1)
     toolbox.invoke("planning_setup_plan", {"objective": "Fix more", "initial_steps": ["Look"]})
-    toolbox.session.reset()
+    session.reset()
     shown = [next_line(process) for _ in range(7)]
     store.delete("nightly")
     out, errors = process.communicate(timeout=PATIENCE)
@@ -111,7 +116,9 @@ def test_each_change_is_shown_until_the_session_is_deleted(
     assert (errors, process.returncode) == ("planning: session 'nightly' was deleted\n", 0)
 
 
-def test_json_has_one_line_for_each_change(toolbox: Toolbox, store: SqliteStore, watch: Watch) -> None:
+def test_json_has_one_line_for_each_change(
+    toolbox: Toolbox, session: Session, store: SqliteStore, watch: Watch
+) -> None:
     process, lines = watch("--json"), list[str]()
     # Nothing is printed before the first change: changes until it is heard.
 
@@ -122,7 +129,7 @@ def test_json_has_one_line_for_each_change(toolbox: Toolbox, store: SqliteStore,
         reader.join(0.05)
     first = json.loads(lines[0])
     toolbox.invoke("planning_mark_step", {"step_id": "S002", "status": "in_progress"})
-    store_version = toolbox.session.version
+    store_version = session.version
     found = [first]
     while found[-1]["version"] < store_version:
         found.append(json.loads(next_line(process)))

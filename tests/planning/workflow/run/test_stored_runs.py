@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-import threading
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from drawn_runs import Drawn, drawn_runs, working
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from run_cases import MAYBE, called, cancelled, capable, flow, plain_tool, plan_of, states, thought
+from run_cases import MAYBE, called, cancelled, capable, flow, plain_tool, plan_of, states
+from stored_cases import STEPS, Bench, Opened, nightly
 
 from planning import Plan
 from planning.workflow import (
-    Capabilities,
     WorkflowError,
     WorkflowResult,
     arun_workflow,
@@ -27,42 +23,7 @@ from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import RunChanged as RunLog
 from planning.workflow.run.records import StepChanged, StepRecord, WorkflowRun
 from session import Session
-from session.errors import StoreError
-from session.stores import MemoryStore, SqliteStore, Store
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "plans.db"
-
-
-@pytest.fixture
-def opened(path: Path) -> Iterator[Callable[..., SqliteStore]]:
-    """Opens the store, as each process does for itself; all are closed at the end."""
-    stores: list[SqliteStore] = []
-
-    def opened(kind: type[SqliteStore] = SqliteStore, **options: Any) -> SqliteStore:
-        stores.append(kind(path, **options))
-        return stores[-1]
-
-    yield opened
-    for store in stores:
-        store.close()
-
-
-@pytest.fixture
-def other(path: Path) -> Iterator[sqlite3.Connection]:
-    """Another program that uses the file."""
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    yield connection
-    connection.close()
-
-
-Opened = Callable[..., SqliteStore]
-
-
-def nightly(store: Store) -> Session:
-    return Session(session_id="nightly", store=store)
+from session.stores import MemoryStore
 
 
 def outcome(result: WorkflowResult) -> tuple[Any, ...]:
@@ -132,187 +93,6 @@ def test_a_stored_run_that_is_cut_off_at_any_commit_goes_on_and_repeats_nothing(
         assert not [each for each in calls if newest.get(each) == "completed"]
         assert outcome(again) == outcome(alone)
         assert len(session.select_all(WorkflowRun)) == 1
-
-
-# The store refuses
-
-
-STEPS = flow(called("a"), called("b", "a", tool="hold"), called("c", "b"), called("m", "b", tool="mail"))
-
-
-class Bench:
-    """Tools that count their calls; ``hold`` does something to the store."""
-
-    def __init__(self, disturb: Callable[[], None]) -> None:
-        self.calls: list[str] = []
-        self._disturb = disturb
-
-    def run(self, session: Session) -> WorkflowResult:
-        return run_workflow(STEPS, self.tools(), session=session, max_parallel=1)
-
-    def tools(self) -> Capabilities:
-        def hold() -> str:
-            self.calls.append("hold")
-            self._disturb()
-            return "held"
-
-        def mail() -> str:
-            self.calls.append("mail")
-            return "sent"
-
-        def work() -> str:
-            self.calls.append("work")
-            return "worked"
-
-        return capable(plain_tool("mail", mail, idempotent=False), work=work, hold=hold)
-
-
-def test_a_run_whose_store_is_locked_ends_with_its_error_and_goes_on_later(
-    opened: Opened, other: sqlite3.Connection
-) -> None:
-    store = opened(timeout=0.05)
-
-    def lock() -> None:
-        other.execute("BEGIN IMMEDIATE")
-
-    bench = Bench(lock)
-    session = nightly(store)
-    with pytest.raises(StoreError) as refused:
-        bench.run(session)
-    assert str(refused.value) == "another writer has held the store's lock for longer than 0.05 s: try again"
-    assert bench.calls == ["work", "hold"]
-    other.execute("ROLLBACK")
-    bench = Bench(lambda: None)
-    result = bench.run(session)
-    assert (result.status, bench.calls) == ("completed", ["hold", "work", "mail"])
-    assert dict(result.outputs) == {"a": "worked", "b": "held", "c": "worked", "m": "sent"}
-    assert (len(session.select_all(WorkflowRun)), store.verify("nightly")) == (1, session.version)
-
-
-def test_a_tool_that_must_be_once_is_not_called_when_the_store_refuses_the_record_of_it(
-    opened: Opened, other: sqlite3.Connection
-) -> None:
-    store = opened(timeout=0.05)
-    session = nightly(store)
-
-    def lock(event: StepChanged) -> None:
-        if event.record.step_id == "m" and not other.in_transaction:
-            other.execute("BEGIN IMMEDIATE")
-
-    session.bus.subscribe(StepChanged, lock)
-    bench = Bench(lambda: None)
-    with pytest.raises(StoreError) as refused:
-        bench.run(session)
-    assert str(refused.value) == "another writer has held the store's lock for longer than 0.05 s: try again"
-    assert bench.calls == ["work", "hold", "work"]
-    other.execute("ROLLBACK")
-    session.bus.unsubscribe(StepChanged, lock)
-    assert (bench.run(session).status, bench.calls[3:]) == ("completed", ["mail"])
-
-
-def test_a_run_whose_store_is_full_ends_with_its_error_and_goes_on_later(path: Path, opened: Opened) -> None:
-    store = opened()
-    session = nightly(store)
-    long = "x" * 50_000
-
-    def fill() -> None:
-        link = store._writer.connection
-        assert link is not None
-        (pages,) = link.execute("PRAGMA page_count").fetchone()
-        link.execute(f"PRAGMA max_page_count = {pages}")
-
-    calls: list[str] = []
-
-    def measure(value: str) -> int:
-        return len(value)
-
-    def work() -> str:
-        calls.append("work")
-        fill()
-        return long
-
-    workflow = flow(called("a"), called("b", "a", tool="echo", inputs={"value": "${a.output}"}))
-    with pytest.raises(StoreError) as refused:
-        run_workflow(workflow, capable(work=work, echo=measure), session=session)
-    assert str(refused.value) == (
-        f"the store {path} cannot be used: there is no room left for it: make room and try again"
-    )
-    assert calls == ["work"]
-    store.close()
-    again = opened()
-    result = run_workflow(workflow, capable(work=lambda: long, echo=measure), session=nightly(again))
-    assert (result.status, result.outputs["b"]) == ("completed", 50_000)
-    assert again.verify("nightly") == nightly(again).version
-
-
-def test_a_store_that_refuses_before_the_first_step_leaves_nothing_and_the_session_free(
-    opened: Opened, other: sqlite3.Connection
-) -> None:
-    store = opened(timeout=0.05)
-    other.execute("BEGIN IMMEDIATE")
-    bench, session = Bench(lambda: None), nightly(store)
-    with pytest.raises(StoreError):
-        bench.run(session)
-    assert (bench.calls, store.head("nightly")) == ([], None)
-    other.execute("ROLLBACK")
-    assert bench.run(session).status == "completed"
-
-
-def test_the_event_loop_goes_on_while_another_process_holds_the_lock(
-    opened: Opened, other: sqlite3.Connection
-) -> None:
-    store = opened(timeout=30)
-    workflow = flow(
-        called("a", expected_key="key"),
-        called("s", done_check="'key' in memory"),
-        called("f", tool="nobody", on_failure="continue"),
-        called("r", tool="broken", on_failure="continue"),
-        called("m", "a", tool="mail"),
-        thought("t", "m"),
-    )
-
-    def broken() -> None:
-        raise ValueError("no")
-
-    async def scene() -> list[str]:
-        turns: list[str] = []
-        capabilities = capable(plain_tool("mail", dict, idempotent=False), work=dict, broken=broken)
-        run = asyncio.create_task(arun_workflow(workflow, capabilities, session=nightly(store)))
-        while not run.done():
-            # Each time that the run waits for the store, the loop turns a hundred times before it may go on.
-            other.execute("BEGIN IMMEDIATE")
-            for _ in range(100):
-                await asyncio.sleep(0.0001)
-            turns.append("turned")
-            other.execute("ROLLBACK")
-            await asyncio.sleep(0.02)
-        assert run.result().status == "completed"
-        return turns
-
-    assert asyncio.run(scene())
-
-
-def test_what_is_in_the_store_is_never_written_in_the_thread_of_the_event_loop(opened: Opened) -> None:
-    threads = set[int]()
-
-    class Watched(SqliteStore):
-        def _connect(self, link: Any) -> Any:
-            threads.add(threading.get_ident())
-            return super()._connect(link)
-
-    async def scene(*wanted: str) -> None:
-        session = nightly(opened(Watched))
-        threads.clear()
-        bench = Bench(lambda: None)
-        result = await arun_workflow(steps, bench.tools(), session=session, max_parallel=1)
-        assert (result.status, bench.calls) == ("failed", list(wanted))
-
-    steps = flow(*STEPS.steps, called("k", "a", done_check="x", expected_key="k"), called("n", tool="nobody"))
-    asyncio.run(scene("work", "hold", "work", "work", "mail"))
-    nightly(opened()).rewind(1)
-    asyncio.run(scene("work", "hold", "work", "work"))
-    assert threads
-    assert threading.get_ident() not in threads
 
 
 # Cancelled

@@ -13,8 +13,6 @@ pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'se
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware, InterruptOnConfig
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
-from langchain_core.tools import ToolException
-from langchain_core.tools import tool as langchain_tool
 from langchain_models import ScriptedModel, mark, said, setup, turn
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config
@@ -22,7 +20,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from planning import Plan, PlanningStrategy, PlanningToolsSection, Toolbox, plan_text
-from planning.integrations.langchain import PlanningMiddleware, PlanningState, tools_from
+from planning.integrations.langchain import PlanningMiddleware, PlanningState
 from planning.tools import ToolContext, tool
 from session import Session, ToolFailed, ToolInvoked, select_all, select_latest
 
@@ -364,52 +362,3 @@ class TestHumanInTheLoop:
             ("c1", "success", "Plan set: S001. Next: S001 Buy cups"),
             ("c2", "success", "S001 done. Plan completed."),
         ]
-
-
-class TestToolsFromLangChain:
-    """LangChain's tools in a toolbox."""
-
-    def test_a_tool_is_called_with_its_schema_checked(self) -> None:
-        @langchain_tool
-        def double(number: int) -> int:
-            """Double a number."""
-            return 2 * number
-
-        toolbox = Toolbox(tools_from([double]), session=Session())
-        assert toolbox.call("double", '{"number": 4}').message == "8"
-        wrong = toolbox.call("double", '{"number": "x"}')
-        assert not wrong.success
-        assert wrong.message == "Refused, nothing changed. number: expected an integer, got a string"
-        assert toolbox.tools["double"].description == "Double a number."
-
-    def test_an_async_tool_is_awaited_and_its_own_refusals_are_what_the_model_reads(self) -> None:
-        @langchain_tool
-        async def find(word: str) -> str:
-            """Find a word."""
-            if word == "shop":
-                raise ToolException("There is no shop.")
-            if word == "cafe":
-                raise KeyError("secret")
-            return word.upper()
-
-        toolbox = Toolbox(tools_from([find]), session=Session())
-
-        async def ask(word: str) -> str:
-            return (await toolbox.acall("find", {"word": word})).message
-
-        async def main() -> list[str]:
-            return [await ask(word) for word in ("bar", "shop", "cafe")]
-
-        assert asyncio.run(main()) == [
-            "BAR",
-            "There is no shop.",
-            "find failed. Call it again, or go on without it.",
-        ]
-
-    def test_what_is_not_a_langchain_tool_is_refused(self) -> None:
-        with pytest.raises(TypeError) as caught:
-            tools_from([len])  # type: ignore[list-item]  # the mistake that is tested
-        assert (
-            str(caught.value)
-            == "expected a LangChain tool, got builtin_function_or_method: decorate it with @tool"
-        )

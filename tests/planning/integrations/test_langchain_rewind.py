@@ -231,46 +231,6 @@ def test_calls_that_were_made_before_another_tool_failed_are_not_made_again(sess
     assert [change.call_id for change in session.history() if change.changed] == ["c1", "c3"]
 
 
-class TestWithoutASession:
-    """The plan lives in the checkpoints alone."""
-
-    def test_each_thread_has_a_plan_which_another_process_restores(self) -> None:
-        saver = InMemorySaver()
-        agent, _ = agent_of(None, saver=saver)
-        result = agent.invoke(ASKED, A)
-        plan = plan_after(result["messages"])
-        middleware = PlanningMiddleware()
-        session = middleware.session_of(result)
-        assert session is not None and text_of(session) == plan
-
-        script = [turn(("planning_read_plan", {}), prefix="r"), turn(mark("S003"), prefix="s"), said()]
-        again, model = agent_of(None, script, saver)
-        result = again.invoke(ASKED, A)
-        assert [each.content for each in result["messages"][-4:-1:2]] == [plan, "S003 done. Plan completed."]
-        assert (
-            again.invoke(ASKED, {"configurable": {"thread_id": "B"}}) if model.script.append(said()) else True
-        )
-
-    def test_each_checkpoint_has_its_plan_in_another_process(self) -> None:
-        saver = InMemorySaver()
-        agent, _ = agent_of(None, saver=saver)
-        agent.invoke(ASKED, A)
-        for checkpoint in list(agent.get_state_history(A)):
-            again, model = agent_of(None, saver=saver)
-            again.invoke(None, checkpoint.config)
-            for request in model.requests:
-                assert reminder_in(request) == plan_after(request)
-
-    def test_an_agent_without_checkpoints_keeps_its_plan_for_the_run(self) -> None:
-        model = ScriptedModel(script=play)
-        agent: Any = create_agent(model, middleware=[PlanningMiddleware()])
-        result = agent.invoke(ASKED)
-        assert reminder_in(model.requests[-1]) == plan_after(result["messages"])
-        assert [each.content for each in result["messages"] if isinstance(each, ToolMessage)][-1] == (
-            "S002 done. Next: S003 Paint it"
-        )
-
-
 class TestInMemory:
     """The session is in memory, and the process ends."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,12 +25,11 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
-from planning import AddStep, Plan, PlanningToolsSection, Toolbox, plan_text, register_plan
+from planning import AddStep, Plan, PlanningToolsSection, Toolbox, plan_text
 from planning.commands import NewPlanStep
 from planning.integrations.pydantic_ai import Planning
 from planning.tools import ToolContext, tool
-from session import Rewound, RolledBack, Session, ToolInvoked, VersionError, select_all, select_latest
-from session.stores import SqliteStore
+from session import Rewound, RolledBack, Session, ToolInvoked, select_all, select_latest
 
 Call = tuple[str, Any]
 Turn = str | list[Call]
@@ -388,47 +386,3 @@ class TestMessageHistory:
         run(agent)
         run(agent, "Something else")
         assert text_of(session).startswith("Open the shop (active, 1 of 2 done)")
-
-
-class TestInAStore:
-    """The session is in a file, and the process ends."""
-
-    @pytest.fixture
-    def path(self, tmp_path: Path) -> Path:
-        return tmp_path / "plans.db"
-
-    def opened(self, path: Path) -> Session:
-        session = Session(session_id="shop", store=SqliteStore(path))
-        register_plan(session)
-        return session
-
-    def test_another_process_goes_on_with_the_plan_of_the_history(self, run: Way, path: Path) -> None:
-        first = self.opened(path)
-        planning = Planning(first)
-        agent, _ = agent_of(planning, *TestMessageHistory.TURNS)
-        messages = run(agent)
-        assert planning.plan_of(messages[:3]) == planning.plan_of(messages[:3], first)
-        assert first.store is not None
-        first.store.close()
-        second = self.opened(path)
-        agent, _ = agent_of(Planning(second), [mark("S003")], "Done.", [mark("S002")], "Done.")
-        run(agent, "Go on", message_history=messages)
-        assert text_of(second).startswith("Open the shop (completed, 3 of 3 done)")
-        run(agent, "Go on", message_history=messages[:3])
-        assert text_of(second).splitlines()[1:] == ["S001 in_progress: Rent a room", "S002 done: Buy shelves"]
-        assert second.store is not None
-        second.store.close()
-
-    def test_the_history_of_another_session_is_an_error(self, run: Way, path: Path) -> None:
-        session = self.opened(path)
-        agent, _ = agent_of(Planning(session), [SHOP], "Done.")
-        messages = run(agent)
-        assert session.store is not None
-        session.store.close()
-        agent, _ = agent_of(Planning(Session(session_id="other")), "Done.")
-        with pytest.raises(VersionError) as caught:
-            run(agent, "Go on", message_history=messages)
-        assert str(caught.value) == (
-            "the agent's state is of session shop, and the session of this call is other: "
-            "let each thread keep its session"
-        )

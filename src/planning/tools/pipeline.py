@@ -278,7 +278,7 @@ class CallPipeline(Attempts):
         if tool.publishes == "own":
             return result
         stored = self._stored(tool)
-        if stored is None:
+        if stored is None or self._tell is not None:
             return self._publish(tool, shown, result)
         return await stored.off_loop(partial(self._publish, tool, shown, result))
 

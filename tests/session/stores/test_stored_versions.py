@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -41,6 +42,8 @@ from session.stores.chain import chained
 
 pytestmark = every_store
 
+evolve: Any = attrs.evolve  # of whichever class; the fields are those that all of them have
+
 
 def lived(session: Session) -> Session:
     """A session with a change of every kind."""
@@ -63,16 +66,18 @@ def lived(session: Session) -> Session:
     return session
 
 
-def without_chance(change: Change) -> Change:
+def without_chance(change: Change) -> object:
     """A change without its time, and its events without theirs, ids and durations."""
-    return attrs.evolve(change, at=None, events=tuple(timeless(event) for event in change.events))
+    return evolve(change, at=None, events=tuple(timeless(event) for event in change.events))
 
 
 def logs_of(session: Session) -> list[object]:
     """The events of a session; of a result, the store keeps no Python value."""
-    events = [event for kind in (ToolInvoked, ToolFailed, Ping) for event in session.select_all(kind)]
+    events: list[Any] = [
+        event for kind in (ToolInvoked, ToolFailed, Ping) for event in session.select_all(kind)
+    ]
     return [
-        attrs.evolve(event, result=attrs.evolve(event.result, value=None))
+        evolve(event, result=evolve(event.result, value=None))
         if isinstance(getattr(event, "result", None), ToolResult)
         else event
         for event in events
@@ -81,12 +86,12 @@ def logs_of(session: Session) -> list[object]:
 
 def timeless(event: object) -> object:
     if isinstance(event, RolledBack):
-        return attrs.evolve(event, created_at=None)
+        return evolve(event, created_at=None)
     if not isinstance(event, (ToolInvoked, ToolFailed, Ping)):
         return event
-    event = attrs.evolve(event, event_id=None, created_at=None)
+    event = evolve(event, event_id=None, created_at=None)
     result = getattr(event, "result", None)
-    return attrs.evolve(event, result=unmeasured(result)) if isinstance(result, ToolResult) else event
+    return evolve(event, result=unmeasured(result)) if isinstance(result, ToolResult) else event
 
 
 def unmeasured(result: ToolResult) -> object:

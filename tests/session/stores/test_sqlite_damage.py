@@ -1,0 +1,145 @@
+"""A file that was damaged, or that somebody made to do harm."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from pathlib import Path
+
+import pytest
+from store_cases import Note, busy, opened, plans_of
+
+from planning import Plan, PlanningToolsSection, Toolbox
+from planning.commands import MarkStep
+from session import Session, StoreError, append, stored
+from session.stores import SqliteStore
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "plans.db"
+
+
+def on_file(path: Path, session_id: str = "run-7") -> tuple[Session, Toolbox]:
+    session = Session(session_id=session_id, store=SqliteStore(path, timeout=0.2))
+    return session, Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+
+
+def test_what_is_no_store_is_refused_by_name(tmp_path: Path) -> None:
+    text = tmp_path / "a.txt"
+    text.write_text("no database" * 100)
+    with pytest.raises(StoreError, match="it is not a SQLite file"):
+        SqliteStore(text)
+    shop = tmp_path / "shop.db"
+    with sqlite3.connect(shop) as connection:
+        connection.execute("CREATE TABLE orders (id INTEGER)")
+    connection.close()
+    with pytest.raises(StoreError, match="is a SQLite file, but not a store of sessions: name another"):
+        SqliteStore(shop)
+    connection = sqlite3.connect(shop)
+    assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("orders",)]
+    connection.close()
+    with pytest.raises(StoreError, match="look whether its folder exists"):
+        SqliteStore(tmp_path / "nowhere" / "a.db")
+    newer = tmp_path / "newer.db"
+    SqliteStore(newer).close()
+    with sqlite3.connect(newer) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    with pytest.raises(StoreError, match="has format 2; this release reads formats up to 1: use a newer one"):
+        SqliteStore(newer)
+    changed = tmp_path / "changed.db"
+    SqliteStore(changed).close()
+    with sqlite3.connect(changed) as connection:
+        connection.execute("CREATE TRIGGER t AFTER INSERT ON changes BEGIN DELETE FROM changes; END")
+    connection.close()
+    with pytest.raises(StoreError, match="has other tables than a store of sessions"):
+        SqliteStore(changed)
+
+
+def damaged_copies(data: bytes, size: int) -> list[bytes]:
+    """The file with each of its byte ranges overwritten in turn, in three ways."""
+    copies = []
+    noise = random.Random(7).randbytes(size)  # noqa: S311 - any bytes
+    for start in range(0, len(data), size):
+        for block in (bytes(size), b"\xff" * size, noise):
+            copies.append(data[:start] + block[: len(data) - start] + data[start + size :])
+    return copies
+
+
+@pytest.mark.slow
+def test_damage_is_an_error_or_the_right_plan_and_never_a_wrong_one(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "CHECKPOINT", 3)
+    with opened(lambda: SqliteStore(path)) as (session, toolbox):
+        plans = busy(session, toolbox)
+    data = path.read_bytes()
+    found = {"right": 0, "error": 0}
+    for size in (64, 509):
+        for copy in damaged_copies(data, size):
+            path.write_bytes(copy)
+            try:
+                session, _ = on_file(path)
+                seen = [session.select_latest(Plan), *plans_of(session)]
+                assert seen == [plans[-1], *plans]
+                found["right"] += 1
+            except StoreError:
+                found["error"] += 1
+    assert min(found.values()) > 10, found
+
+
+def test_what_is_before_the_damage_stays_readable(path: Path) -> None:
+    with opened(lambda: SqliteStore(path)) as (session, toolbox):
+        plans = busy(session, toolbox)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE changes SET text = replace(text, 'Ship it', 'Skip it')")
+    connection.close()
+    session, _ = on_file(path)
+    assert plans_of_until(session, 4) == plans[:5]
+    with pytest.raises(StoreError) as caught:
+        session.at(5).select_latest(Plan)
+    assert (caught.value.version, str(caught.value)) == (
+        5,
+        "version 5 is damaged in the store; what is before it can be read with session.at(), and forked with "
+        "session.fork(at=4)",
+    )
+    assert session.store is not None
+    with pytest.raises(StoreError):
+        session.store.verify("run-7")
+    fork = session.fork(4, session_id="saved")
+    fork.dispatch(MarkStep("S002", "done"))
+    assert session.store.verify("saved") == 5
+
+
+def plans_of_until(session: Session, version: int) -> list[Plan | None]:
+    return [session.at(each).select_latest(Plan) for each in range(version + 1)]
+
+
+def test_a_lost_tail_is_seen(path: Path) -> None:
+    with opened(lambda: SqliteStore(path)) as (session, toolbox):
+        busy(session, toolbox)
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM changes WHERE version = 10")
+    connection.close()
+    session, _ = on_file(path)
+    assert session.store is not None
+    with pytest.raises(StoreError, match="version 10 is damaged"):
+        session.store.verify("run-7")
+
+
+def test_only_registered_types_are_built(path: Path) -> None:
+    store = SqliteStore(path)
+    session = Session(session_id="a", store=store)
+    session.register_reducer(Note, append)
+    session.dispatch(Note("x"))
+    name = f"{Note.__module__}:Note"
+    again = Session(session_id="a", store=SqliteStore(path))
+    with pytest.raises(StoreError) as caught:
+        again.history()
+    assert str(caught.value) == (
+        f"version 1: '{name}' is not known here: import its module and register a reducer for it, or pass "
+        "the class to session.register_types"
+    )
+    (change,) = store.changes("a", 1, 1)
+    assert name in change.text

@@ -16,6 +16,7 @@ from planning.testing import TextFiles
 from planning.tools import ToolRegistry
 from planning.tools.admission import DEFAULT_LIMITS
 from session import InProcessEventBus, Session
+from session.stores import SqliteStore
 
 SERVER = shutil.which("valkey-server") or shutil.which("redis-server")
 
@@ -57,6 +58,34 @@ def own_default(monkeypatch: pytest.MonkeyPatch) -> ToolRegistry:
     fresh = ToolRegistry(limiter=DEFAULT_LIMITS)
     monkeypatch.setattr("planning.tools.registry._DEFAULT", fresh)
     return fresh
+
+
+@pytest.fixture
+def store_file(tmp_path: Path) -> Path:
+    """Where a store is."""
+    return tmp_path / "plans.db"
+
+
+@pytest.fixture
+def opened(store_file: Path) -> Iterator[Callable[..., SqliteStore]]:
+    """Opens the store, as each process does for itself; all are closed at the end."""
+    stores: list[SqliteStore] = []
+
+    def opened(kind: type[SqliteStore] = SqliteStore, **options: Any) -> SqliteStore:
+        stores.append(kind(store_file, **options))
+        return stores[-1]
+
+    yield opened
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def other(store_file: Path) -> Iterator[sqlite3.Connection]:
+    """Another program that uses the file."""
+    connection = sqlite3.connect(store_file, isolation_level=None, check_same_thread=False)
+    yield connection
+    connection.close()
 
 
 @pytest.fixture(scope="session")

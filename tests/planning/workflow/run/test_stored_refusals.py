@@ -61,7 +61,9 @@ def test_a_tool_that_must_be_once_is_not_called_when_the_store_refuses_the_recor
     assert (bench.run(session).status, bench.calls[3:]) == ("completed", ["mail"])
 
 
-def test_a_run_whose_store_is_full_ends_with_its_error_and_goes_on_later(path: Path, opened: Opened) -> None:
+def test_a_run_whose_store_is_full_ends_with_its_error_and_goes_on_later(
+    store_file: Path, opened: Opened
+) -> None:
     store = opened()
     session = nightly(store)
     long = "x" * 50_000
@@ -86,7 +88,7 @@ def test_a_run_whose_store_is_full_ends_with_its_error_and_goes_on_later(path: P
     with pytest.raises(StoreError) as refused:
         run_workflow(workflow, capable(work=work, echo=measure), session=session)
     assert str(refused.value) == (
-        f"the store {path} cannot be used: there is no room left for it: make room and try again"
+        f"the store {store_file} cannot be used: there is no room left for it: make room and try again"
     )
     assert calls == ["work"]
     store.close()

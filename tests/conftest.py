@@ -6,7 +6,11 @@ import atexit
 import gc
 import os
 import shutil
+import sqlite3
 import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion

@@ -278,7 +278,7 @@ class Records:
             remedy = "use a newer release" if newer else "give the store an upcaster for it"
             raise StoreError(f"{bare} is stored in format {number or 1}; known here is {known}: {remedy}")
         if issubclass(kind, Enum):
-            return _built(bare, kind, data.get("is"))
+            return _built(bare, kind, self.read(data.get("is")))
         values: dict[str, Any] = {}
         for plan in self._plans_of(kind):
             if plan.argument not in data:

@@ -1,0 +1,461 @@
+"""One session for several objects, processes, buses and readers, in every store."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from session_records import Count, Note, Ping, texts
+from store_places import (
+    PLAN,
+    ListPlace,
+    Place,
+    SqlitePlace,
+    call,
+    every_store,
+    mark,
+    numbered,
+    open_session,
+    refused,
+    registered,
+    state_of,
+)
+
+from planning import Plan
+from planning.events import PlanChanged
+from session import InProcessEventBus, Session, TransactionError, append
+from session.records import Unread
+from session.stores import SqliteStore, StaleVersion, StoreError
+
+pytestmark = every_store
+
+
+def listening(bus: InProcessEventBus) -> list[PlanChanged]:
+    """The changes of plans that a bus publishes."""
+    heard: list[PlanChanged] = []
+    bus.subscribe(PlanChanged, heard.append)
+    return heard
+
+
+def test_objects_of_one_store_and_id_share_a_state(place_type: type[Place], tmp_path: Path) -> None:
+    store, bus = place_type(tmp_path).open(), InProcessEventBus()
+    first = open_session(store, bus=bus)
+    second = Session(session_id="run-7", store=store, bus=bus)
+    heard, pings = listening(bus), list[Ping]()
+    bus.subscribe(Ping, pings.append)
+    call(first, *PLAN)
+    mark(second, "S001", actor="two")
+    first.publish(Ping(1))
+    bus.publish(Ping(2, session_id="run-7"))
+    assert first.version == second.version == 4
+    assert first.history() == second.history()
+    assert state_of(first) == state_of(second)
+    assert [ping.number for ping in pings] == numbered(first) == numbered(second) == [1, 2]
+    assert [(each.version, each.actor, each.origin) for each in heard] == [
+        (1, None, "session"),
+        (2, "two", "session"),
+    ]
+    first.close()
+    bus.publish(Ping(3, session_id="run-7"))
+    assert numbered(second) == [1, 2, 3]
+    second.close()
+    bus.publish(Ping(4, session_id="run-7"))
+    assert numbered(second) == [1, 2, 3]
+
+
+def test_objects_on_different_buses_share_a_state_and_each_bus_hears_of_the_plan_once(
+    place_type: type[Place], tmp_path: Path
+) -> None:
+    store = place_type(tmp_path).open()
+    buses = [InProcessEventBus(), InProcessEventBus()]
+    first, second = (open_session(store, bus=bus) for bus in buses)
+    heard = [listening(bus) for bus in buses]
+    call(first, *PLAN)
+    mark(second, "S001")
+    second.rewind(1)
+    buses[0].publish(Ping(1, session_id="run-7"))
+    buses[1].publish(Ping(2, session_id="run-7"))
+    assert numbered(first) == numbered(second) == [1, 2]
+    assert first.version == second.version == 5
+    assert [[(each.version, each.origin) for each in found] for found in heard] == [
+        [(1, "session"), (2, "session"), (3, "session")]
+    ] * 2
+
+
+def test_sessions_of_other_ids_never_share(place_type: type[Place], tmp_path: Path) -> None:
+    store, bus = place_type(tmp_path).open(), InProcessEventBus()
+    first, second = open_session(store, "a", bus=bus), open_session(store, "A", bus=bus)
+    first.dispatch(Note("first"))
+    bus.publish(Ping(1, session_id="A"))
+    assert (texts(second), numbered(first), numbered(second)) == ([], [], [1])
+    assert (first.version, second.version) == (1, 1)
+
+
+def test_a_uuid_and_its_text_are_one_session(place_type: type[Place], tmp_path: Path) -> None:
+    place = place_type(tmp_path)
+    store, text = place.open(), "f47ac10b-58cc-4372-a567-0e02b2c3d479"
+    by_uuid, by_text = open_session(store, UUID(text)), open_session(store, text)
+    by_uuid.dispatch(Note("1"))
+    assert texts(by_text) == ["1"]
+    there = open_session(place.open(), text)
+    assert (there.session_id, texts(there)) == (UUID(text), ["1"])
+    assert [each.session_id for each in store.sessions()] == [UUID(text)]
+    watch = store.watch(UUID(text), after=0, timeout=0)
+    assert [change.version for change in watch] == [1]
+    assert [change.version for change in store.watch(text, after=0, timeout=0)] == [1]
+
+
+def test_refresh_takes_over_what_another_process_did_and_announces_each_commit_once(
+    place_type: type[Place], tmp_path: Path
+) -> None:
+    place, bus = place_type(tmp_path), InProcessEventBus()
+    here, there = open_session(place.open(), bus=bus), open_session(place.open())
+    heard = listening(bus)
+    call(there, *PLAN, actor="scout")
+    mark(there, "S001", actor="scout")
+    mark(there, "S009")
+    call(there, "planning_read_plan", {})
+    there.dispatch(Note("one"))
+    there.rewind(1, actor="host")
+    assert (here.version, state_of(here)) == (0, (None, (), ()))
+    assert here.refresh() == 6
+    assert state_of(here) == state_of(there)
+    assert [(each.version, each.actor, each.origin, str(each.diff)) for each in heard] == [
+        (1, "scout", "store", "New plan: Ship it. Added S001, S002, S003."),
+        (2, "scout", "store", "S001 done."),
+        (6, "host", "store", "S001 pending."),
+    ]
+    assert here.refresh() == 6
+    assert len(heard) == 3
+    mark(here, "S002", actor="here")
+    assert there.refresh() == 7
+    assert state_of(here) == state_of(there)
+    assert [(each.version, each.origin) for each in heard[3:]] == [(7, "session")]
+    before_and_after = [(each.before, each.after) for each in heard]
+    assert [after for _, after in before_and_after[:-1]] == [before for before, _ in before_and_after[1:]]
+
+
+def test_a_transaction_takes_over_what_is_new_before_its_body_runs(
+    place_type: type[Place], tmp_path: Path
+) -> None:
+    place, bus = place_type(tmp_path), InProcessEventBus()
+    here, there = open_session(place.open(), bus=bus), open_session(place.open())
+    heard = listening(bus)
+    call(there, *PLAN)
+    there.dispatch(Note("theirs"))
+    with here.transaction() as transaction:
+        assert (texts(here), here.version) == (["theirs"], 2)
+        transaction.dispatch(Note("mine"))
+    assert (texts(here), here.version) == (["theirs", "mine"], 3)
+    assert [(each.version, each.origin) for each in heard] == [(1, "store")]
+    there.refresh()
+    assert texts(there) == ["theirs", "mine"]
+
+
+def test_a_transaction_that_is_given_up_has_still_taken_over_what_is_new(
+    place_type: type[Place], tmp_path: Path
+) -> None:
+    place, bus = place_type(tmp_path), InProcessEventBus()
+    here, there = open_session(place.open(), bus=bus), open_session(place.open())
+    heard = listening(bus)
+    call(there, *PLAN)
+    with pytest.raises(LookupError), here.transaction() as transaction:
+        transaction.dispatch(Note("mine"))
+        raise LookupError
+    assert (here.version, texts(here)) == (1, [])
+    assert here.select_latest(Plan) == there.select_latest(Plan)
+    assert [(each.version, each.origin) for each in heard] == [(1, "store")]
+
+
+def test_both_processes_go_on_in_turns(place_type: type[Place], tmp_path: Path) -> None:
+    place = place_type(tmp_path)
+    sessions = [open_session(place.open()) for _ in range(3)]
+    for number in range(30):
+        sessions[number % 3].dispatch(Note(str(number)))
+        sessions[(number + 1) % 3].publish(Ping(number))
+    for session in sessions:
+        assert session.refresh() == 60
+        assert texts(session) == [str(number) for number in range(30)]
+        assert numbered(session) == list(range(30))
+        assert [change.version for change in session.history()] == list(range(1, 61))
+    assert sessions[0].history() == sessions[1].history() == sessions[2].history()
+
+
+def test_what_cannot_be_reduced_here_is_no_plan_that_is_gone(place_type: type[Place], tmp_path: Path) -> None:
+    place, bus = place_type(tmp_path), InProcessEventBus()
+    here, there = open_session(place.open(), bus=bus), open_session(place.open())
+    there.register_reducer(Note, lambda slice_, note: (Plan(note.text, "active"),), Plan)
+    heard = listening(bus)
+    call(there, *PLAN)
+    here.refresh()
+    there.dispatch(Note("another plan"))
+    here.refresh()
+    assert [(each.version, each.before is None, each.after is None) for each in heard] == [(1, True, False)]
+
+
+def test_a_later_writer_without_a_lock_is_refused_and_tries_again(
+    place_type: type[Place], tmp_path: Path
+) -> None:
+    place = place_type(tmp_path)
+    here, there = open_session(place.open()), open_session(place.open())
+    if place_type is not ListPlace:
+        pytest.skip("it has a lock")
+    with pytest.raises(StaleVersion) as error, here.transaction() as transaction:
+        transaction.dispatch(Note("mine"))
+        there.dispatch(Note("theirs"))
+    assert str(error.value) == "the session has version 1 by now, not 0: refresh it and try again"
+    assert (here.version, texts(here)) == (0, [])
+    here.dispatch(Note("mine"))
+    assert texts(here) == ["theirs", "mine"]
+
+
+def test_append_refuses_a_version_that_is_not_the_next(place_type: type[Place], tmp_path: Path) -> None:
+    store = place_type(tmp_path).open()
+    session = open_session(store)
+    session.dispatch(Note("1"))
+    head, (change,) = store.head("run-7"), store.changes("run-7", 1, 1)
+    assert head is not None
+    for expected, known in ((0, 1), (2, 1), (9, 1)):
+        with pytest.raises(StaleVersion) as error:
+            store.append(head, change, expected=expected)
+        assert str(error.value) == (
+            f"the session has version {known} by now, not {expected}: refresh it and try again"
+        )
+    assert store.verify("run-7") == 1
+
+
+def test_transactions_of_two_sessions_of_one_place_are_not_nested(
+    place_type: type[Place], tmp_path: Path
+) -> None:
+    if place_type is ListPlace:
+        pytest.skip("it has no lock")
+    place = place_type(tmp_path)
+    store = place.open()
+    outer, inner, elsewhere = (open_session(store, name) for name in ("outer", "inner", "elsewhere"))
+    for session in (inner, elsewhere):
+        session.dispatch(Note("begun"))
+    others = [inner]
+    if place_type is SqlitePlace:
+        others += [open_session(place.open(), "inner"), open_session(place.open(), "outer")]
+        link = tmp_path / "link.db"
+        link.symlink_to(place.path)
+        others += [open_session(SqliteStore(link), "inner")]
+    writes = [lambda: store.claim("x", "y"), lambda: store.delete("elsewhere"), elsewhere.fork]
+    for other in others:
+        with outer.transaction() as transaction:
+            transaction.dispatch(Note("kept"))
+            for write in (partial(other.dispatch, Note("never")), *writes):
+                with pytest.raises(TransactionError) as error:
+                    write()
+                assert str(error.value) == (
+                    "a transaction of another session of this store is open in this thread, and they would "
+                    "wait for each other: end it first"
+                )
+        other.dispatch(Note("after"))
+    assert texts(elsewhere) == ["begun"]
+    for session in (inner, outer):
+        session.refresh()
+        assert set(texts(session)) == ({"begun", "after"} if session is inner else {"kept", *texts(outer)})
+
+
+def test_a_subscriber_may_write_to_another_session_of_the_store(
+    place_type: type[Place], tmp_path: Path
+) -> None:
+    place, bus = place_type(tmp_path), InProcessEventBus()
+    store = place.open()
+    first, second = open_session(store, "first", bus=bus), open_session(store, "second")
+    bus.subscribe(Ping, lambda event: second.dispatch(Note(str(event.number))))
+    for number in range(3):
+        assert first.publish(Ping(number)).ok
+    assert texts(second) == ["0", "1", "2"]
+
+
+def test_reads_in_a_transaction_see_its_own_changes(place_type: type[Place], tmp_path: Path) -> None:
+    place = place_type(tmp_path)
+    open_session(place.open()).dispatch(Note("old"))
+    session = open_session(place.open())
+    with session.transaction() as transaction:
+        transaction.dispatch(Note("new"))
+        assert texts(session) == ["old", "new"]
+        session.rewind(0)
+        assert texts(session) == []
+        transaction.dispatch(Note("last"))
+        session.reset()
+        transaction.dispatch(Note("kept"))
+        assert texts(session) == ["kept"]
+    there = open_session(place.open())
+    assert texts(session) == texts(there) == ["kept"]
+    assert [len(change.events) for change in there.history()] == [1, 5]
+    assert texts(there.at(1)) == ["old"]
+
+
+def test_the_store_lists_its_sessions_with_tags_and_times(place_type: type[Place], tmp_path: Path) -> None:
+    place = place_type(tmp_path)
+    store = place.open()
+    first = open_session(store, "first", tags={"user": "ann", "a b": ""})
+    second = open_session(store, "second")
+    first.dispatch(Note("1"))
+    second.dispatch(Note("1"))
+    second.dispatch(Note("2"))
+    listed = {each.session_id: each for each in place.open().sessions()}
+    assert listed.keys() == {"first", "second"}
+    assert [listed[name].version for name in ("first", "second")] == [1, 2]
+    assert dict(listed["first"].tags) == {"user": "ann", "a b": ""}
+    for session in (first, second):
+        head = listed[session.session_id]
+        assert head.created_at == session.created_at
+        assert head.changed_at == session.history()[-1].at
+    again = Session(session_id="first", store=place.open(), tags={"user": "bob"})
+    assert (again.created_at, again.tags) == (first.created_at, {"user": "ann", "a b": ""})
+
+
+def test_a_session_that_is_deleted_is_gone_and_its_id_is_free(
+    place_type: type[Place], tmp_path: Path
+) -> None:
+    place = place_type(tmp_path)
+    store = place.open()
+    session, there = open_session(store), open_session(place.open())
+    session.dispatch(Note("1"))
+    session.claim("once")
+    there.refresh()
+    assert (store.delete("run-7"), store.delete("run-7")) == (True, False)
+    for each in (session, there):
+        message = "session 'run-7' was deleted from the store"
+        assert refused(lambda each=each: each.dispatch(Note("2"))) == message
+        assert refused(each.refresh) == message
+        assert texts(each) == ["1"]
+    assert refused(lambda: store.verify("run-7")) == "the store holds no session 'run-7'"
+    del session, there, each
+    gc.collect()
+    fresh = open_session(place.open())
+    assert (fresh.version, texts(fresh), fresh.claim("once")) == (0, [], True)
+    fresh.dispatch(Note("anew"))
+    assert store.verify("run-7") == 1
+
+
+def test_a_session_that_was_deleted_and_begun_anew_is_not_taken_for_the_old(
+    place_type: type[Place], tmp_path: Path
+) -> None:
+    place = place_type(tmp_path)
+    store = place.open()
+    for versions in (1, 2, 5):
+        old = open_session(store)
+        old.dispatch(Note("old"))
+        old.dispatch(Note("old"))
+        place.open().delete("run-7")
+        fresh = open_session(place.open())
+        for _ in range(versions):
+            fresh.dispatch(Note("new"))
+        with pytest.raises(StoreError):
+            old.dispatch(Note("never"))
+        with pytest.raises(StoreError):
+            old.refresh()
+        assert texts(old) == ["old", "old"]
+        fresh.dispatch(Note("last"))
+        assert texts(fresh) == ["new"] * versions + ["last"]
+        assert store.verify("run-7") == versions + 1
+        place.open().delete("run-7")
+        del old, fresh
+        gc.collect()
+
+
+def test_a_slow_watcher_loses_nothing_and_sees_what_the_history_has(
+    place_type: type[Place], tmp_path: Path
+) -> None:
+    place = place_type(tmp_path)
+    session = open_session(place.open())
+    store = place.open()
+    watch = store.watch("run-7", after=0, timeout=0)
+    assert list(watch) == []
+    for number in range(600):
+        session.dispatch(Note(str(number)))
+        if number % 100 == 0:
+            assert next(watch).version == number // 100 + 1
+    found = list(watch)
+    assert [change.version for change in found] == list(range(7, 601))
+    assert found[0].events == (Unread("session_records:Note", {"text": "6"}),)
+    assert watch.version == 600
+    reader = registered(Session(session_id="run-7", store=store))
+    assert list(store.watch("run-7", after=0, timeout=0)) == list(reader.history())
+    assert [change.version for change in store.watch("run-7", timeout=0)] == []
+    assert [change.version for change in store.watch("run-7", after=598, timeout=0)] == [599, 600]
+
+
+def test_a_watch_begins_before_the_session_and_ends_by_close_from_another_thread(
+    place_type: type[Place], tmp_path: Path
+) -> None:
+    place = place_type(tmp_path)
+    watch = place.open().watch("run-7")
+    found, done = list[int](), threading.Event()
+
+    def follow() -> None:
+        with watch:
+            found.extend(change.version for change in watch)
+        done.set()
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    session = open_session(place.open())
+    for number in range(3):
+        session.dispatch(Note(str(number)))
+    while watch.version < 3:
+        assert not done.wait(0.01)
+    watch.close()
+    assert done.wait(20)
+    thread.join()
+    assert found == [1, 2, 3]
+    assert list(watch) == []
+
+
+def test_watching_in_async_code_ends_by_time_and_by_leaving(place_type: type[Place], tmp_path: Path) -> None:
+    place = place_type(tmp_path)
+    session, store = open_session(place.open()), place.open()
+    for number in range(300):
+        session.dispatch(Note(str(number)))
+
+    async def some(after: int, most: int) -> list[int]:
+        found = list[int]()
+        async for change in store.awatch("run-7", after=after, timeout=0.1):
+            found.append(change.version)
+            if len(found) == most:
+                break
+        return found
+
+    assert asyncio.run(some(0, 1000)) == list(range(1, 301))
+    assert asyncio.run(some(290, 2)) == [291, 292]
+
+
+def test_a_watched_session_that_is_deleted_is_an_error(place_type: type[Place], tmp_path: Path) -> None:
+    store = place_type(tmp_path).open()
+    session = open_session(store)
+    session.dispatch(Note("1"))
+    watch = store.watch("run-7", timeout=20)
+    store.delete("run-7")
+    assert refused(lambda: next(watch)) == "session 'run-7' was deleted"
+
+
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_the_order_of_registering_and_opening_does_not_matter(
+    place_type: type[Place], tmp_path: Path, order: str
+) -> None:
+    place = place_type(tmp_path)
+    here = open_session(place.open())
+    call(here, *PLAN)
+    here.dispatch(Note("1"))
+    there = Session(session_id="run-7", store=place.open())
+    steps: list[Callable[[], object]] = [lambda: registered(there), lambda: there.dispatch(Count(1))]
+    for step in steps if order == "before" else reversed(steps):
+        step()
+    if order == "after":
+        assert there.version == 2  # nothing kept it
+    assert texts(there) == ["1"]
+    there.register_reducer(Note, append)
+    there.dispatch(Note("2"))
+    assert texts(there) == ["1", "2"]
+    assert there.select_latest(Plan) == here.select_latest(Plan)

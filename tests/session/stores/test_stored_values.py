@@ -1,0 +1,486 @@
+"""Values of every kind in every store: what comes back is equal, or it is refused by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum, IntEnum
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import attrs
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from session_records import Count, Note, Ping, texts
+from store_places import (
+    ListPlace,
+    Place,
+    call,
+    every_store,
+    mark,
+    open_session,
+    refused,
+    state_of,
+)
+
+from planning import Plan
+from session import Session, SessionEvent, SnapshotError, append, replace_latest, stored
+from session.stores import StoreError
+
+
+class Colour(Enum):
+    """A choice."""
+
+    RED = "red"
+    BLUE = ("b", 2)
+
+
+class Level(IntEnum):
+    """A choice that is a number."""
+
+    LOW = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """A part of a record."""
+
+    name: str
+    when: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Thing:
+    """A record whose field takes any value."""
+
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A record whose hints say what its fields are."""
+
+    tags: frozenset[str] = frozenset()
+    parts: tuple[Inner, ...] = ()
+    pairs: tuple[tuple[str, int], ...] = ()
+    by_name: Mapping[str, Inner] = field(default_factory=dict)
+    colour: Colour = Colour.RED
+    level: Level | None = None
+    day: date | None = None
+    clock: time | None = None
+    lasting: timedelta | None = None
+    price: Decimal | None = None
+    identity: UUID | None = None
+    path: Path | None = None
+    either: int | str | None = None
+    nested: Typed | None = None
+
+
+ZONES = st.sampled_from([UTC, timezone(timedelta(hours=-3, minutes=-30))])
+LEAVES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(10**30, 10**40),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(),
+    st.sampled_from(["!", "tuple", "same", "\x00", "\ud800", "\u2028", "é", "e\u0301"]),
+    st.datetimes(timezones=st.none() | ZONES).map(lambda when: when.replace(fold=0)),
+    st.dates(),
+    st.times().map(lambda when: when.replace(fold=0)),
+    st.uuids(),
+    st.sampled_from(Colour),
+    st.just(Level.LOW),
+    st.builds(Inner, st.text(), st.none() | st.datetimes(timezones=ZONES)),
+)
+KEYS = st.one_of(
+    st.text(), st.sampled_from(["!", "items", "is"]), st.integers(), st.none(), st.tuples(st.text())
+)
+HASHABLE = st.one_of(st.text(), st.integers(), st.tuples(st.integers(), st.text()), st.sampled_from(Colour))
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4),
+        st.lists(inner, max_size=4).map(tuple),
+        st.dictionaries(KEYS, inner, max_size=4),
+        st.sets(HASHABLE, max_size=4),
+        st.frozensets(HASHABLE, max_size=4),
+        st.builds(Thing, inner),
+    ),
+    max_leaves=12,
+)
+TYPED = st.builds(
+    Typed,
+    tags=st.frozensets(st.text()),
+    parts=st.lists(st.builds(Inner, st.text()), max_size=3).map(tuple),
+    pairs=st.lists(st.tuples(st.text(), st.integers()), max_size=3).map(tuple),
+    by_name=st.dictionaries(st.text() | st.just("!"), st.builds(Inner, st.text()), max_size=3),
+    colour=st.sampled_from(Colour),
+    level=st.none() | st.just(Level.LOW),
+    day=st.none() | st.dates(),
+    clock=st.none() | st.times(),
+    either=st.none() | st.integers() | st.text(),
+    nested=st.none() | st.builds(Typed, tags=st.frozensets(st.text(), max_size=2)),
+)
+
+
+@attrs.frozen
+class Said(SessionEvent):
+    """An event with any value."""
+
+    what: Any = None
+
+
+def of_values(place: Place) -> Session:
+    session = Session(session_id="values", store=place.open())
+    for kind in (Thing, Typed):
+        session.register_reducer(kind, append)
+    session.register_types(Inner, Colour, Level, Said)
+    return session
+
+
+def strict(value: object) -> str:
+    """A text that is the same for values of the same types alone."""
+    if isinstance(value, (set, frozenset)):
+        return f"{type(value).__name__}({sorted(map(strict, value))})"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{strict(key)}: {strict(item)}' for key, item in value.items())}}}"
+    if isinstance(value, (list, tuple)):
+        return f"{type(value).__name__}({[strict(item) for item in value]})"
+    if isinstance(value, Thing):
+        return f"Thing({strict(value.value)})"
+    return f"{type(value).__name__} {value!r}"
+
+
+@pytest.mark.parametrize("place_type", [ListPlace])
+@given(values=st.lists(VALUES, min_size=1, max_size=5))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+def test_what_has_a_json_form_reads_back_as_it_was(
+    place_type: type[Place], values: list[Any], tmp_path: Path
+) -> None:
+    place = place_type(tmp_path)
+    session, kept = of_values(place), list[Any]()
+    for value in values:
+        try:
+            session.dispatch(Thing(value))
+            kept.append(value)
+        except StoreError as error:
+            assert error.outcome == "refused"
+            assert strict(value).count("datetime") or "nested" in str(error)
+    session.publish(Said(values))
+    there = of_values(place)
+    found = [thing.value for thing in there.select_all(Thing)]
+    assert [strict(each) for each in found] == [strict(each) for each in kept]
+    assert found == kept
+    said = there.select_all(Said)[0].what
+    assert strict(said) == strict(values)
+    assert there.version == len(kept) + 1
+    assert [change.events for change in there.history()] == [
+        *((Thing(value),) for value in kept),
+        there.select_all(Said),
+    ]
+
+
+@pytest.mark.parametrize("place_type", [ListPlace])
+@given(values=st.lists(TYPED, min_size=1, max_size=5))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+def test_records_whose_hints_say_what_they_hold_read_back_as_they_were(
+    place_type: type[Place], values: list[Typed], tmp_path: Path
+) -> None:
+    place = place_type(tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stored, "CHECKPOINT", 2)
+        session = of_values(place)
+        for value in values:
+            session.dispatch(value)
+        there = of_values(place)
+        assert there.select_all(Typed) == tuple(values)
+        session.rewind(len(values))
+        session.dispatch(values[0])
+        assert of_values(place).select_all(Typed) == (*values, values[0])
+
+
+@every_store
+@pytest.mark.parametrize(
+    "value",
+    [
+        "\ud800 alone",
+        "\x00",
+        "\u2028\u2029\ufeff",
+        10**4000,
+        -(10**400),
+        {"!": "tuple", "items": []},
+        {"!": "planning.model:Plan"},
+        {1: "one", "1": "text", None: 0, (1, 2): [3], True if False else 2.5: {}},
+        [[[[[[[]]]]]]],
+        {"a" * 10_000: "b" * 100_000},
+        (1, [2, {3, 4}, frozenset({(5, 6)})]),
+        1e308,
+        5e-324,
+        -0.0,
+        Colour.BLUE,
+        Level.LOW,
+        datetime(2026, 3, 29, 2, 30, tzinfo=UTC),
+        datetime(2026, 3, 29, 2, 30),
+    ],
+    ids=str,
+)
+def test_odd_values_read_back_as_they_were(place_type: type[Place], tmp_path: Path, value: object) -> None:
+    place = place_type(tmp_path)
+    session = of_values(place)
+    session.dispatch(Thing(value))
+    session.publish(Said(value))
+    there = of_values(place)
+    assert strict(there.select_latest(Thing)) == strict(Thing(value))
+    said = there.select_latest(Said)
+    assert said is not None
+    assert strict(said.what) == strict(value)
+    assert place.open().verify("values") == 2
+
+
+def nested(depth: int) -> object:
+    value: object = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@every_store
+@pytest.mark.parametrize("depth", [50, 150, 300, 900, 5_000, 100_000])
+def test_what_can_be_written_can_be_read_however_deep_it_is(
+    place_type: type[Place], tmp_path: Path, depth: int
+) -> None:
+    place = place_type(tmp_path)
+    session = of_values(place)
+    try:
+        session.dispatch(Thing(nested(depth)))
+    except StoreError:
+        assert (session.version, session.select_all(Thing)) == (0, ())
+        return
+    assert place.open().verify("values") == 1
+    found = of_values(place).select_latest(Thing)
+    assert found is not None
+    assert strict_depth(found.value) == depth
+
+
+def strict_depth(value: object) -> int:
+    depth = 0
+    while isinstance(value, list):
+        (value,) = value
+        depth += 1
+    return depth
+
+
+@every_store
+def test_what_has_no_json_form_is_refused_by_name_and_changes_nothing(
+    place_type: type[Place], tmp_path: Path
+) -> None:
+    place = place_type(tmp_path)
+    session = open_session(place.open())
+    session.register_reducer(Thing, append)
+    session.dispatch(Note("before"))
+    loop: list[object] = []
+    loop.append(loop)
+    cases: list[tuple[object, str]] = [
+        (
+            object(),
+            "a builtins:object has no JSON form and cannot be stored: use text, numbers, lists or records",
+        ),
+        (b"x", "a builtins:bytes has no JSON form and cannot be stored: use text, numbers, lists or records"),
+        (float("nan"), "nan has no JSON form and cannot be stored: use text, numbers, lists or records"),
+        (float("-inf"), "-inf has no JSON form and cannot be stored: use text, numbers, lists or records"),
+        (
+            {"a": [1j]},
+            "a builtins:complex has no JSON form and cannot be stored: use text, numbers, lists or records",
+        ),
+        (
+            print,
+            "a builtins:builtin_function_or_method has no JSON form and cannot be stored: use text, numbers, "
+            "lists or records",
+        ),
+        (
+            Inner("x"),
+            "a test_stored_values:Inner cannot be stored: register a reducer for it or pass the class to "
+            "session.register_types",
+        ),
+    ]
+    for value, message in cases:
+        assert refused(lambda value=value: session.dispatch(Thing(value))) == message
+        with pytest.raises(StoreError) as error, session.transaction() as transaction:
+            transaction.dispatch(Note("lost"))
+            transaction.dispatch(Thing([value]))
+        assert (str(error.value), error.value.outcome) == (message, "refused")
+    with pytest.raises(StoreError):
+        session.dispatch(Thing(loop))
+    assert (session.version, texts(session), session.select_all(Thing)) == (1, ["before"], ())
+    session.dispatch(Note("after"))
+    assert (place.open().verify("run-7"), texts(open_session(place.open()))) == (2, ["before", "after"])
+
+
+@every_store
+def test_a_slice_that_nobody_knows_here_is_carried_through_checkpoints_unharmed(
+    place_type: type[Place], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "CHECKPOINT", 3)
+    place = place_type(tmp_path)
+    whole = open_session(place.open())
+    for number in range(8):
+        whole.dispatch(Note(str(number)))
+        whole.dispatch(Count(number + 1))
+    partial = Session(session_id="run-7", store=place.open())
+    partial.register_reducer(Thing, append)
+    for number in range(20):
+        partial.dispatch(Thing(number))
+        if number % 7 == 3:
+            partial.rewind(partial.version - 1)
+    assert partial.version == 16 + 20 + 3
+    assert refused(partial.snapshot) == (
+        "the session has a slice that is not known here, session_records:Count: import its module and "
+        "register its reducers first"
+    )
+    there = open_session(place.open())
+    assert texts(there) == [str(number) for number in range(8)]
+    assert there.select_all(Count) == (Count(36),)
+    assert [texts(there.at(version)) for version in (0, 1, 15, 20, 39)] == [
+        [],
+        ["0"],
+        [str(number) for number in range(8)],
+        [str(number) for number in range(8)],
+        [str(number) for number in range(8)],
+    ]
+    partial.reset()
+    assert (texts(open_session(place.open())), place.open().verify("run-7")) == ([], 40)
+    partial.rewind(16)
+    assert texts(open_session(place.open())) == [str(number) for number in range(8)]
+
+
+@every_store
+def test_a_slice_without_its_reducers_is_an_error_only_when_it_is_selected(
+    place_type: type[Place], tmp_path: Path
+) -> None:
+    place = place_type(tmp_path)
+    open_session(place.open()).dispatch(Note("1"))
+    session = Session(session_id="run-7", store=place.open())
+    assert session.version == 1
+    session.register_reducer(Ping, lambda slice_, ping: (Thing(ping.number),), Thing)
+    session.publish(Ping(3))
+    assert session.select_all(Thing) == (Thing(3),)
+    message = (
+        "version 1 changed Note by a reducer that is not registered here: register it, as "
+        "PlanningToolsSection does for a plan"
+    )
+    for select in (lambda: session.select_all(Note), lambda: session.at(2).select_latest(Note)):
+        assert refused(select) == message
+    assert session.at(0).select_all(Note) == ()
+    assert refused(session.clone).startswith("the session has a slice that is not known here")
+    session.register_reducer(Note, append)
+    assert texts(session) == ["1"]
+
+
+@every_store
+def test_reducers_that_changed_are_an_error_and_never_rebuild_in_silence(
+    place_type: type[Place], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "CHECKPOINT", 3)
+    place = place_type(tmp_path)
+    session = Session(session_id="run-7", store=place.open())
+    session.register_reducer(Note, append)
+    for number in range(12):
+        session.dispatch(Note(f"{number}" * 30))
+    there = Session(session_id="run-7", store=place.open())
+    there.register_reducer(Note, replace_latest)
+    message = refused(lambda: there.select_all(Note))
+    assert message.startswith("the reducers of Note have changed since version ")
+    assert message.endswith(
+        "use the release that wrote it, or accept the reducers of today with "
+        "store.drop_checkpoints(session_id)"
+    )
+    assert refused(lambda: there.at(12).select_all(Note)) == message
+    before = place.open().head("run-7")
+    with pytest.raises(StoreError):
+        there.dispatch(Note("never"))
+    assert place.open().head("run-7") == before
+    assert texts(session) == [f"{number}" * 30 for number in range(12)]
+    assert there.store is not None
+    there.store.drop_checkpoints("run-7")
+    assert there.select_all(Note) == (Note("11" * 30),)
+
+
+@every_store
+def test_formats_are_taken_up_step_by_step_and_newer_ones_refused(
+    place_type: type[Place], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "CHECKPOINT", 2)
+    place = place_type(tmp_path)
+    name = "session_records:Note"
+    for number in range(5):
+        open_session(place.open()).dispatch(Note(f"old {number}"))
+    kept = state_of(open_session(place.open()))[1]
+    monkeypatch.setattr(Note, "RECORD_FORMAT", 3, raising=False)
+    steps = {
+        f"{name}@1": lambda fields: {"words": fields["text"].split()},
+        f"{name}@2": lambda fields: {"text": "-".join(fields["words"])},
+    }
+    expected = [f"old-{number}" for number in range(5)]
+    session = open_session(place.open(steps))
+    assert texts(session) == expected
+    session.dispatch(Note("new"))
+    assert texts(open_session(place.open(steps))) == [*expected, "new"]
+    lacking = open_session(place.open())
+    assert refused(lambda: lacking.select_all(Note)).endswith(
+        f"{name} is stored in format 1; known here is 3: give the store an upcaster for it"
+    )
+    assert [each.text for each in kept] == [f"old {number}" for number in range(5)]
+    monkeypatch.setattr(Note, "RECORD_FORMAT", 1)
+    older = open_session(place.open())
+    assert refused(lambda: older.select_all(Note)).endswith(
+        f"{name} is stored in format 3; known here is 1: use a newer release"
+    )
+    assert older.select_latest(Plan) is None
+
+
+@every_store
+def test_a_renamed_class_is_read_by_an_upcaster(place_type: type[Place], tmp_path: Path) -> None:
+    place = place_type(tmp_path)
+    open_session(place.open()).dispatch(Note("1"))
+    name = "test_stored_values:Inner"
+    upcasters = {"session_records:Note@1": lambda fields: {"!": name, "name": fields["text"]}}
+    session = Session(session_id="run-7", store=place.open(upcasters))
+    session.register_reducer(Inner, append)
+    (change,) = session.history()
+    assert change.events == (Inner("1"),)
+
+
+@every_store
+def test_the_values_of_one_change_are_those_that_were_reduced(
+    place_type: type[Place], tmp_path: Path
+) -> None:
+    place = place_type(tmp_path)
+    session = of_values(place)
+    held = {"a": [1]}
+    session.dispatch(Thing(held))
+    held["a"].append(2)
+    session.dispatch(Thing("next"))
+    there = of_values(place)
+    assert there.at(1).select_latest(Thing) == Thing({"a": [1]})
+    assert json.dumps([thing.value for thing in there.select_all(Thing)]) == '[{"a": [1]}, "next"]'
+
+
+@every_store
+def test_texts_of_other_languages_are_kept(place_type: type[Place], tmp_path: Path) -> None:
+    place = place_type(tmp_path)
+    session = open_session(place.open(), tags={"name": "Zoë \u6f22 \U0001f600 \ud800"})
+    session.dispatch(Note("Zoë \u6f22 \U0001f600"))
+    mark(session, "S001")
+    assert call(session, "planning_read_plan", {}, actor="Zoë").success is False
+    there = open_session(place.open())
+    assert dict(there.tags) == {"name": "Zoë \u6f22 \U0001f600 \ud800"}
+    assert texts(there) == ["Zoë \u6f22 \U0001f600"]
+    assert there.history()[-1].actor == "Zoë"
+    with pytest.raises(SnapshotError):
+        there.rollback(None)  # type: ignore[arg-type]  # on purpose

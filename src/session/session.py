@@ -206,7 +206,7 @@ class Session:
     def at(self, version: int) -> PastState:
         """The slices of a version, which the selectors take: ``select_latest(session.at(3), Plan)``.
 
-        In memory, at most 32 changes are reduced again for it; in a store, those after a checkpoint before it.
+        In memory, at most 32 changes are reduced again for it; in a store, those after a checkpoint.
 
         Raises:
             VersionError: There is no such version, or it is not kept any more.

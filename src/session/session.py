@@ -206,10 +206,10 @@ class Session:
     def at(self, version: int) -> PastState:
         """The slices of a version, which the selectors take: ``select_latest(session.at(3), Plan)``.
 
-                        In memory, at most 32 changes are reduced again for it; in a store, those after a checkpoint.
-        
-                Raises:
-                    VersionError: There is no such version, or it is not kept any more.
+        In memory, at most 32 changes are reduced again for it; in a store, those after a checkpoint.
+
+        Raises:
+            VersionError: There is no such version, or it is not kept any more.
         """
         return PastState(self._state.session_id, version, self._state.slices_at(version), self._state.views)
 

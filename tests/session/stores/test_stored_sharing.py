@@ -246,11 +246,16 @@ def test_transactions_of_two_sessions_of_one_place_are_not_nested(
         link = tmp_path / "link.db"
         link.symlink_to(place.path)
         others += [open_session(SqliteStore(link), "inner")]
-    writes = [lambda: store.claim("x", "y"), lambda: store.delete("elsewhere"), elsewhere.fork]
+    writes: list[Callable[[], object]] = [
+        lambda: store.claim("x", "y"),
+        lambda: store.delete("elsewhere"),
+        elsewhere.fork,
+    ]
     for other in others:
         with outer.transaction() as transaction:
             transaction.dispatch(Note("kept"))
-            for write in (partial(other.dispatch, Note("never")), *writes):
+            refused: list[Callable[[], object]] = [partial(other.dispatch, Note("never")), *writes]
+            for write in refused:
                 with pytest.raises(TransactionError) as error:
                     write()
                 assert str(error.value) == (

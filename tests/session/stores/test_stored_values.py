@@ -216,7 +216,7 @@ def test_records_whose_hints_say_what_they_hold_read_back_as_they_were(
         -(10**400),
         {"!": "tuple", "items": []},
         {"!": "planning.model:Plan"},
-        {1: "one", "1": "text", None: 0, (1, 2): [3], True if False else 2.5: {}},
+        {1: "one", "1": "text", None: 0, (1, 2): [3], 2.5: {}},
         [[[[[[[]]]]]]],
         {"a" * 10_000: "b" * 100_000},
         (1, [2, {3, 4}, frozenset({(5, 6)})]),
@@ -420,7 +420,7 @@ def test_formats_are_taken_up_step_by_step_and_newer_ones_refused(
     name = "session_records:Note"
     for number in range(5):
         open_session(place.open()).dispatch(Note(f"old {number}"))
-    kept = state_of(open_session(place.open()))[1]
+    kept: Any = state_of(open_session(place.open()))[1]
     monkeypatch.setattr(Note, "RECORD_FORMAT", 3, raising=False)
     steps = {
         f"{name}@1": lambda fields: {"words": fields["text"].split()},

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -126,19 +127,21 @@ def mcp(
     server = build_server(
         session=shared, new_session=new_session, plan_tools=names, workflows=_workflows(run)
     )
-    _log_plainly()
-    if address is None:
-        _serve(serve_stdio(server))
-        return
-    host, port = address
-    try:
-        _serve(
-            serve_http(server, host, port, token=token, allowed_hosts=allow_host or (), started=_say_where)
-        )
-    except OSError as error:
-        number = error.errno or 0
-        reason = os.strerror(number) if number > 0 else error.strerror or type(error).__name__
-        raise Refused(f"cannot listen on {printable(str(http))}: {reason}") from None
+    with _logging_plainly():
+        if address is None:
+            _serve(serve_stdio(server))
+            return
+        host, port = address
+        try:
+            _serve(
+                serve_http(
+                    server, host, port, token=token, allowed_hosts=allow_host or (), started=_say_where
+                )
+            )
+        except OSError as error:
+            number = error.errno or 0
+            reason = os.strerror(number) if number > 0 else error.strerror or type(error).__name__
+            raise Refused(f"cannot listen on {printable(str(http))}: {reason}") from None
 
 
 def _plan_tools(given: str | None) -> tuple[str, ...]:
@@ -233,7 +236,8 @@ def _say_where(url: str) -> None:
     typer.echo(f"planning: serving MCP at {url}", err=True)
 
 
-def _log_plainly() -> None:
+@contextmanager
+def _logging_plainly() -> Iterator[None]:
     """Log warnings, each on one line and once: what clients do must not fill what standard error leads to."""
     import logging
 
@@ -253,5 +257,14 @@ def _log_plainly() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLine())
     handler.addFilter(is_new)
-    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
-    logging.getLogger("planning.tools").setLevel(logging.CRITICAL)  # the client reads why a call failed
+    root, tools = logging.getLogger(), logging.getLogger("planning.tools")
+    before = root.handlers[:], root.level, tools.level
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    tools.setLevel(logging.CRITICAL)  # the client reads why a call failed
+    try:
+        yield
+    finally:
+        root.handlers[:], level, tools_level = before
+        root.setLevel(level)
+        tools.setLevel(tools_level)

@@ -159,6 +159,8 @@ class ReadChange:
             return Rewound({}, version=int(part["version"]))
         if kind == _ROLLED_BACK:
             source, taken = session_id_of(part["session_id"]), datetime.fromisoformat(part["created_at"])
+            if not isinstance(part["slices"], dict):
+                raise TypeError("the slices of a rollback are not an object")
             return RolledBack(part["slices"], session_id=source, created_at=taken)
         if kind == _RESET:
             return Reset({})
@@ -199,7 +201,7 @@ def read_change(text: str, version: int, owner: SessionId, records: Records) -> 
     try:
         said = json.loads(text)
         if said.get("format", FORMAT) == FORMAT:
-            parts = [dict(part) for part in said["parts"]]
+            parts = [_named(part) for part in said["parts"]]
             at, slices = datetime.fromisoformat(said["at"]), frozenset(said.get("slices", ()))
             return ReadChange(version, at, slices, parts, len(text), said, owner, records)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -209,6 +211,17 @@ def read_change(text: str, version: int, owner: SessionId, records: Records) -> 
         "newer one",
         version=version,
     )
+
+
+def _named(part: Any) -> dict[str, Any]:
+    """A part of a change.
+
+    Raises:
+        TypeError: It is not one: its type has no name, or one that is not text.
+    """
+    if not isinstance(part, dict) or not isinstance(part.get("!", ""), str):
+        raise TypeError("not a part of a change")
+    return part
 
 
 def change_of(text: str, version: int, owner: SessionId, records: Records) -> Change:

@@ -114,6 +114,8 @@ class Records:
         if not isinstance(data, dict):
             return type(data)
         name = data.get(_KIND)
+        if not isinstance(name, str):
+            return dict if name is None else None
         if name == "plain":
             return type(self.read(data.get("is")))
         if f"{name}@1" in self.upcasters or name in self.upcasters:
@@ -121,7 +123,7 @@ class Records:
                 return type(self.read(dict(data)))
             except StoreError:
                 return None
-        return dict if name is None else self._known.get(str(name).partition("@")[0])
+        return self._known.get(name.partition("@")[0])
 
     # Writing
 

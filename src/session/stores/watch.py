@@ -52,7 +52,7 @@ class Watch:
         self._session_id = session_id
         self._timeout = timeout
         self._closed = Event()
-        self._found: list[Change] = []
+        self._found: list[StoredChange] = []  # newest first; each is read when it is given out
         self._hash: bytes | None = None  # of the last change that was read
         head = store.head(session_id) if after is None else None
         self.version: int = (0 if head is None else head.version) if after is None else after
@@ -108,17 +108,15 @@ class Watch:
                 return None
             if head.version < self.version:
                 raise StoreError(damaged(head.version + 1), version=head.version + 1)
-            stored = self._sound(self.version + 1, min(head.version, self.version + _BATCH))
-            records = self._store.records(self._session_id)
-            self._found = [
-                change_of(each.text, each.version, head.owner(each.version), records)
-                for each in reversed(stored)
-            ]
-        found = self._found.pop()
+            self._found = self._sound(self.version + 1, min(head.version, self.version + _BATCH))[::-1]
+            self._owner = head.owner
+        stored, records = self._found[-1], self._store.records(self._session_id)
+        found = change_of(stored.text, stored.version, self._owner(stored.version), records)
+        self._found.pop()
         self.version = found.version
         return found
 
-    def _sound(self, first: int, last: int) -> Sequence[StoredChange]:
+    def _sound(self, first: int, last: int) -> list[StoredChange]:
         """The changes from a version to another, which continue what was given out."""
         stored, before = self._store.changes(self._session_id, max(first - 1, 1), last), b""
         if first > 1:
@@ -127,7 +125,7 @@ class Watch:
                 raise StoreError(f"another session is in the place of {shown(str(self._session_id))}")
         found = verified(stored, first, last, before)
         self._hash = found[-1].hash
-        return found
+        return list(found)
 
 
 async def awatched(watch: Watch) -> AsyncIterator[Change]:

@@ -1,0 +1,319 @@
+"""Stores in trouble: damaged or hostile files, full disks, lost answers, files that go away."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from session_records import Count, Note, Ping, texts
+from store_places import PLAN, call, mark, numbered, open_session, refused, registered, state_of, states_of
+
+from planning import Plan
+from session import InProcessEventBus, Session, SessionEvent, ToolInvoked, stored
+from session.stores import SqliteStore, StoreError
+
+
+def lived(path: Path) -> Session:
+    session = open_session(SqliteStore(path))
+    call(session, *PLAN, call_id="c1")
+    for number in range(4):
+        session.dispatch(Note(f"note {number}"))
+    mark(session, "S001", call_id="c2")
+    session.dispatch(Count(5))
+    session.rewind(3)
+    session.publish(Ping(7))
+    session.claim("once")
+    session.fork(6, session_id="fork")
+    return session
+
+
+READS: dict[str, Callable[[Session], object]] = {
+    "states": states_of,
+    "now": state_of,
+    "history": lambda session: session.history(),
+    "pings": numbered,
+    "calls": lambda session: (session.calls("c1"), session.calls("c2"), session.calls("c3")),
+    "log": lambda session: session.select_all(ToolInvoked),
+    "snapshot": lambda session: dict(session.snapshot().slices),
+    "head": lambda session: store_of(session).head("run-7"),
+    "verify": lambda session: store_of(session).verify("run-7"),
+    "fork": lambda session: store_of(session).verify("fork"),
+    "watch": lambda session: list(store_of(session).watch("run-7", after=0, timeout=0)),
+    "sessions": lambda session: [(each.session_id, each.version) for each in store_of(session).sessions()],
+}
+
+
+def store_of(session: Session) -> SqliteStore:
+    assert isinstance(session.store, SqliteStore)
+    return session.store
+
+
+def seen(path: Path) -> dict[str, object]:
+    """What each read gives, or that it is refused."""
+    try:
+        session = open_session(SqliteStore(path))
+    except StoreError:
+        return {}
+    found: dict[str, object] = {}
+    for name, read in READS.items():
+        try:
+            found[name] = read(session)
+        except StoreError as error:
+            assert str(error)
+    store_of(session).close()
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [96, 1021, 4096])
+def test_whatever_is_read_of_a_damaged_file_is_right_or_refused(
+    tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "CHECKPOINT", 3)
+    path = tmp_path / "plans.db"
+    store_of(lived(path)).close()
+    data, right = path.read_bytes(), seen(path)
+    assert right.keys() == READS.keys()
+    noise, refusals = random.Random(size), 0  # noqa: S311 - any bytes
+    starts = [start for start in range(0, len(data), size) if any(data[start : start + size])]
+    for start in starts[:: max(1, len(starts) // 60)]:
+        for block in (bytes(size), b"\xff" * size, noise.randbytes(size)):
+            for name in ("plans.db-wal", "plans.db-shm"):
+                (tmp_path / name).unlink(missing_ok=True)
+            path.write_bytes((data[:start] + block + data[start + size :])[: len(data)])
+            found = seen(path)
+            refusals += len(found) < len(right)
+            wrong = [name for name in found if found[name] != right[name]]
+            # What finds calls by their ids has no checksum.
+            assert set(wrong) <= {"calls"}, (start, block[:4])
+    assert refusals
+
+
+def changed(path: Path, statement: str, values: Sequence[object] = ()) -> None:
+    """Carry out a statement on a file, as an attacker would."""
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute(statement, values)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"!":"subprocess:Popen","args":"touch ran"}',
+        '{"!":"os:system"}',
+        '{"!":["session_records:Note"],"text":"x"}',
+        '{"!":{"a":1}}',
+        '{"!":"session_records:Note","text":"x","more":1}',
+        '{"!":"session_records:Note"}',
+        '{"!":"session_records:Note@99999999999999999999","text":"x"}',
+        '{"!":"session_records:Note@x","text":"x"}',
+        '{"!":"dict","items":[[[],1]]}',
+        '{"!":"dict","items":[1]}',
+        '{"!":"set","items":[[]]}',
+        '{"!":"tuple","items":"abc"}',
+        '{"!":"Decimal","is":"1e999999999"}',
+        '{"!":"UUID","is":"x"}',
+        '{"!":"datetime","is":"9999-99-99"}',
+        '{"!":"rewound","version":99}',
+        '{"!":"rewound","version":-1}',
+        '{"!":"rewound","version":1.5}',
+        '{"!":"rewound"}',
+        '{"!":"rolled back","session_id":"x","created_at":"2026-01-01T00:00:00+00:00","slices":[]}',
+        '{"!":"rolled back","session_id":"../x","created_at":"2026-01-01T00:00:00+00:00","slices":{}}',
+        '{"!":"plain"}',
+        "[]",
+        "1",
+        "null",
+        "[" * 50_000 + "]" * 50_000,
+        '{"a":' * 3_000 + "1" + "}" * 3_000,
+    ],
+    ids=lambda text: text[:40],
+)
+def test_a_hostile_record_runs_no_code_and_is_a_clear_error(
+    tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from session.stores.chain import chained
+
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "plans.db"
+    session = open_session(SqliteStore(path))
+    session.dispatch(Note("1"))
+    session.dispatch(Note("2"))
+    store, head = store_of(session), store_of(session).head("run-7")
+    assert head is not None
+    at = head.changed_at.isoformat()
+    written = f'{{"id":"x","at":"{at}","slices":["session_records:Note"],"parts":[{text}]}}'
+    hashed = chained(store.changes("run-7", 1, 1)[0].hash, written)
+    store.close()
+    changed(path, "UPDATE changes SET text = ?, hash = ? WHERE version = 2", (written, hashed))
+    row = (*(str(head.session_id), 2, hashed, at, head.about()),)
+    from session.stores.sqlite import _check_of
+
+    changed(path, "UPDATE sessions SET hash = ?, checked = ?", (hashed, _check_of(row)))
+    there = open_session(SqliteStore(path))
+    assert store_of(there).verify("run-7") == 2
+    for read in (there.history, lambda: there.select_all(Note), lambda: there.select_all(Ping)):
+        try:
+            read()
+        except StoreError as error:
+            assert len(str(error)) <= 2_003
+    assert texts(there.at(1)) == ["1"]
+    assert not (tmp_path / "ran").exists()
+    watch = store_of(there).watch("run-7", after=0, timeout=0)
+    assert next(watch).version == 1
+    try:
+        next(watch)
+    except StoreError as error:
+        assert len(str(error)) <= 2_003
+
+
+FULL = """
+import resource, sys
+sys.path[:0] = sys.argv[2:]
+from session_records import Note, texts
+from store_places import open_session
+from session.stores import SqliteStore, StoreError
+session = open_session(SqliteStore(sys.argv[1]))
+session.dispatch(Note("first"))
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
+kept = 1
+try:
+    while kept < 5_000:
+        session.dispatch(Note("x" * 2_000))
+        kept += 1
+except StoreError as error:
+    print(type(error).__name__, error.outcome, len(texts(session)) == session.version == kept)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+session.refresh()
+session.dispatch(Note("last"))
+print(session.version == kept + 1, session.store.verify("run-7") == kept + 1, texts(session)[-1])
+"""
+
+
+def test_a_full_disk_refuses_and_the_session_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    here = Path(__file__).parent
+    ran = subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path / "plans.db"), str(here), str(here.parent)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (ran.stdout, ran.stderr) == ("StoreError refused True\nTrue True last\n", "")
+
+
+class LostCommit:
+    """A connection whose COMMIT fails: before it is done, or after; and then reads fail too, or not."""
+
+    def __init__(self, inner: sqlite3.Connection, *, is_done: bool, is_gone: bool) -> None:
+        self.inner, self.is_done, self.is_gone = inner, is_done, is_gone
+        self.failed = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def execute(self, statement: str, *values: Any) -> Any:
+        if statement == "COMMIT" and not self.failed:
+            self.failed = True
+            if self.is_done:
+                self.inner.execute(statement)
+            raise sqlite3.OperationalError("disk I/O error")
+        if self.failed and self.is_gone:
+            raise sqlite3.OperationalError("disk I/O error")
+        return self.inner.execute(statement, *values)
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_commit_whose_answer_is_lost_is_looked_for(tmp_path: Path, is_done: bool, is_gone: bool) -> None:
+    session = open_session(SqliteStore(tmp_path / "plans.db"))
+    call(session, *PLAN)
+    store = store_of(session)
+    inner = store._connect(store._writer)
+    store._writer.connection = LostCommit(inner, is_done=is_done, is_gone=is_gone)  # type: ignore[assignment]
+    result = mark(session, "S001", call_id="c1")
+    assert result.success is (is_done and not is_gone)
+    if is_gone:
+        assert result.message == (
+            "It is not known whether planning_mark_step took effect. Check before you call it again."
+        )
+        store._writer.connection = inner
+        with pytest.raises(StoreError) as error:
+            session.dispatch(Note("waits"))
+        assert (error.value.outcome, session.version) == ("unknown", 1)
+        assert inner.in_transaction is False or inner.execute("ROLLBACK") is not None
+        assert session.refresh() == 1 + is_done
+    store._writer.connection = inner
+    again = mark(session, "S001", call_id="c1")
+    assert again.success
+    # Where it was certain that nothing was written, the refusal is a version of its own.
+    expected = 3 if not is_done and not is_gone else 2
+    assert session.version == expected
+    session.dispatch(Note("after"))
+    assert store.verify("run-7") == expected + 1
+    there = open_session(SqliteStore(tmp_path / "plans.db"))
+    assert state_of(there) == state_of(session)
+    plan = there.select_latest(Plan)
+    assert plan is not None
+    assert [step.status for step in plan.steps] == ["done", "pending", "pending"]
+
+
+def test_a_file_in_the_place_of_another_is_never_written_to(tmp_path: Path) -> None:
+    path, other = tmp_path / "plans.db", tmp_path / "other.db"
+    session = open_session(SqliteStore(path))
+    session.dispatch(Note("mine"))
+    theirs = open_session(SqliteStore(other))
+    theirs.dispatch(Note("theirs"))
+    store_of(theirs).close()
+    other.replace(path)
+    message = f"the file {path} is gone, or another is in its place: open it anew"
+    for write in (lambda: session.dispatch(Note("lost")), lambda: session.claim("x"), session.fork):
+        assert refused(write) == message
+    assert (session.version, texts(session)) == (1, ["mine"])
+    result = mark(session, "S001")
+    assert result.success is False
+    store_of(session).close()
+    connection = sqlite3.connect(path)
+    assert connection.execute("SELECT version FROM sessions").fetchall() == [(1,)]
+    connection.close()
+
+
+def test_a_call_costs_the_same_among_a_thousand_sessions_on_a_bus(tmp_path: Path) -> None:
+    bus, store = InProcessEventBus(), SqliteStore(tmp_path / "plans.db")
+    sessions = [Session(session_id=f"s{number}", bus=bus, store=store) for number in range(1_000)]
+    heard = list[SessionEvent]()
+    bus.subscribe(Ping, heard.append)
+    session = registered(sessions[500])
+    result = session.publish(Ping(1))
+    assert len(result.handlers) <= 2
+    assert numbered(session) == [1]
+    assert [each.session_id for each in heard] == ["s500"]
+    assert store.sessions()[0].session_id == "s500"
+
+
+def test_opening_a_session_asks_the_same_of_a_file_of_any_size(tmp_path: Path) -> None:
+    asked = []
+    for count in (3, 300):
+        store = SqliteStore(tmp_path / f"{count}.db")
+        for number in range(count):
+            open_session(store, f"s{number}").dispatch(Note("x"))
+        statements = list[str]()
+        for link in (store._reader, store._writer):
+            store._connect(link).set_trace_callback(statements.append)
+        assert texts(open_session(store, "s2")) == ["x"]
+        asked.append(len(statements))
+        plans = [
+            row[3]
+            for statement in set(statements)
+            if statement.startswith("SELECT")
+            for row in store._connect(store._reader).execute(f"EXPLAIN QUERY PLAN {statement}")
+        ]
+        assert [plan for plan in plans if plan.startswith("SCAN")] == []
+    assert asked[0] == asked[1] <= 12

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -33,7 +34,7 @@ process. Every round visits all once. A mark is a call with its arguments as JSO
 The peer's store opens the file for each statement and waits for the disk as SQLite does by itself: with a
 rollback journal and synchronous full; it reads the item and writes it, and keeps no history. The worst
 version and the slowest change are the worst of their round; a change of another process counts from the
-beginning of its mark."""
+beginning of its mark, without the writer's first, which loads what is loaded lazily."""
 
 CHANGES = 10_000
 MANY = 10_000
@@ -224,6 +225,7 @@ async def _peer_marks(folder: Path, marks: int) -> Round:
         words = (TaskStatus.completed, TaskStatus.in_progress)
         await store.update_item(f"{0:08x}", status=words[0])
         clock, processor = perf_counter_ns(), process_time_ns()
+        step, word = 0, words[0]
         for number in range(1, marks + 1):
             step, word = number % (STEPS - 1), words[number // (STEPS - 1) % 2]
             await store.update_item(f"{step:08x}", status=word)
@@ -246,9 +248,14 @@ def _past(path: Path) -> Round:
     for version in chosen:
         store = SqliteStore(path)
         session, _ = open_stored(store, "long")
-        worst.append(_timed(lambda session=session, version=version: session.at(version).select_latest(Plan)))
+        worst.append(_timed(partial(_plan_at, session, version)))
         store.close()
     return max(clock for clock, _ in worst), max(processor for _, processor in worst)
+
+
+def _plan_at(session: Session, version: int) -> None:
+    if session.at(version).select_latest(Plan) is None:
+        raise RuntimeError(f"version {version} has no plan")
 
 
 def _watch(folder: Path) -> Round:
@@ -258,17 +265,18 @@ def _watch(folder: Path) -> Round:
         store = SqliteStore(path)
         session, toolbox = open_stored(store, "watched")
         set_up(toolbox)
-        command = [sys.executable, "-m", "benchmarks.store_writer", str(path), "watched", str(WATCHED)]
+        command = [sys.executable, "-m", "benchmarks.store_writer", str(path), "watched", str(WATCHED + 1)]
         processor = process_time_ns()
         with (
             subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer,
             store.watch("watched", after=session.version, timeout=60) as watch,
         ):
-            seen = [monotonic_ns() for _, _ in zip(range(WATCHED), watch, strict=False)]
+            seen = [monotonic_ns() for _, _ in zip(range(WATCHED + 1), watch, strict=False)]
             told, _ = writer.communicate(timeout=60)
         store.close()
     late = [there - begun for there, begun in zip(seen, json.loads(told), strict=True)]
-    return max(late) / 1e6, (process_time_ns() - processor) / WATCHED / 1e6
+    # The writer's first mark loads what is loaded lazily before it writes anything: that is not the watch.
+    return max(late[1:]) / 1e6, (process_time_ns() - processor) / WATCHED / 1e6
 
 
 def _calls(sessions: int, calls: int) -> Round:

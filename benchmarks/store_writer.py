@@ -1,6 +1,6 @@
 """The other process of the watch: ``python -m benchmarks.store_writer FILE SESSION MARKS`` marks a plan.
 
-It prints, as JSON, when each mark began: of the clock that all processes of a machine share.
+It prints, as JSON, when each mark began: by the clock that all processes of a machine share.
 """
 
 from __future__ import annotations

@@ -265,3 +265,21 @@ def test_a_private_result_is_repeated_here_and_refused_after_a_restart(tmp_path:
         "it with a new id",
     )
     assert b"Zq4711" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
+
+
+def nested(value: int) -> dict[str, Any]:
+    """Arguments that differ behind the depth to which they are written."""
+    found: Any = value
+    for _ in range(150):
+        found = [found]
+    return {"value": found}
+
+
+def test_arguments_that_differ_deep_inside_are_not_the_same() -> None:
+    made: list[int] = []
+    schema = {"type": "object", "properties": {"value": {}}}
+    show = Tool("show", "Show.", lambda _: (made.append(1), str(len(made)))[1], parameters=schema)
+    toolbox = Toolbox([show], session=Session())
+    given = [nested(1), nested(2), nested(1), {"value": "..."}, {"value": "..."}]
+    shown = [toolbox.call("show", each, context=by("1")).message for each in given]
+    assert shown == ["1", "2", "1", "3", "3"]

@@ -278,8 +278,12 @@ def nested(value: int) -> dict[str, Any]:
 def test_arguments_that_differ_deep_inside_are_not_the_same() -> None:
     made: list[int] = []
     schema = {"type": "object", "properties": {"value": {}}}
-    show = Tool("show", "Show.", lambda _: (made.append(1), str(len(made)))[1], parameters=schema)
-    toolbox = Toolbox([show], session=Session())
+
+    def show(_arguments: dict[str, Any]) -> str:
+        made.append(1)
+        return str(len(made))
+
+    toolbox = Toolbox([Tool("show", "Show.", show, parameters=schema)], session=Session())
     given = [nested(1), nested(2), nested(1), {"value": "..."}, {"value": "..."}]
     shown = [toolbox.call("show", each, context=by("1")).message for each in given]
     assert shown == ["1", "2", "1", "3", "3"]

@@ -260,16 +260,39 @@ class Session:
         state.copy_to(fork._state)
         return fork
 
-    def calls(self, call_id: str) -> tuple[ToolInvoked, ...]:
+    def calls(self, call_id: str, *, fingerprint: str | None = None) -> tuple[ToolInvoked, ...]:
         """The accepted calls with an id on the present branch, oldest first.
 
         A rewind takes the versions after the one that it restores off the branch. Where ``history`` bounds
-        what is kept in memory, calls before that are forgotten.
+        what is kept in memory, calls before that are forgotten. Calls that other processes have made in a
+        stored session are among them, and so are those of the transaction that this code is in.
+
+        Args:
+            call_id: The id.
+            fingerprint: Only the calls with this fingerprint, if given: however many have the same id, these
+                are found at once.
 
         Raises:
             StoreError: The store cannot be read.
         """
-        return self._state.calls(call_id)
+        self._catch_up()
+        return self._state.calls(call_id, fingerprint)
+
+    def has_call(self, call_id: str) -> bool:
+        """Whether there is an accepted call with an id on the present branch; see ``calls``.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        self._catch_up()
+        return self._state.has_call(call_id)
+
+    def _catch_up(self) -> None:
+        """Take over what other processes have committed, as an open transaction did when it began."""
+        if self._state.stored is not None:
+            with self._state.lock:
+                self._state.catch_up()
+                Transaction(self._state, self._delivery).deliver((), ())
 
     def claim(self, name: str) -> bool:
         """Record a fact about the world, which no rewind takes back, durably in a stored session.

@@ -20,6 +20,8 @@ from session.history import (
     Slices,
     View,
     announced,
+    called,
+    invoked,
     is_log,
     last_version,
     taken_over,
@@ -270,6 +272,11 @@ class State(ProcessLock):
             self._take_over(stored, stored.newest(self.slices))
             stored.is_unsettled = False
 
+    def catch_up(self) -> None:
+        """Take over what other writers committed, unless a transaction is open. The caller holds the lock."""
+        if self.open is None and self.stored is not None:
+            self._take_over(self.stored, self.stored.newest(self.slices))
+
     def _take_over(self, stored: Stored, head: StoredSession) -> None:
         version = last_version(self.slices)
         if head.version == version:
@@ -334,10 +341,21 @@ class State(ProcessLock):
         with self.lock:
             return self.past.changes_after(version, self.slices)
 
-    def calls(self, call_id: str) -> tuple[ToolInvoked, ...]:
+    def calls(self, call_id: str, fingerprint: str | None) -> tuple[ToolInvoked, ...]:
         """The calls with an id on the present branch; see ``Session.calls``."""
         with self.lock:
-            return self.past.calls(call_id, self.slices)
+            made = self.past.calls(call_id, fingerprint, self.slices)
+            return (*made, *invoked(self._uncommitted(), call_id, fingerprint))
+
+    def has_call(self, call_id: str) -> bool:
+        """Whether there is a call with an id on the present branch; see ``Session.has_call``."""
+        with self.lock:
+            return call_id in called(self._uncommitted()) or self.past.has_call(call_id, self.slices)
+
+    def _uncommitted(self) -> list[Any]:
+        """What the running code has dispatched and published in its own open transaction."""
+        opened = self.open
+        return [] if opened is None or not opened.is_held() else opened.all_parts()
 
     def claim(self, name: str) -> bool:
         """Record a name; see ``Session.claim``."""

@@ -113,9 +113,7 @@ class Repeats(ProcessLock):
         with self._inside(key, around):
             yield
 
-    def _begin(
-        self, key: tuple[str, str], around: frozenset[_Call], blocked: int | None
-    ) -> _Call | None:
+    def _begin(self, key: tuple[str, str], around: frozenset[_Call], blocked: int | None) -> _Call | None:
         """The running call to wait for; None if this one runs from now on.
 
         Args:
@@ -152,7 +150,7 @@ class Repeats(ProcessLock):
         finally:
             self._running.pop(key, None)  # a forked child has forgotten it
             call.done.set_result(None)
-            with suppress(ValueError):  # a task that was never awaited to its end is closed in another context
+            with suppress(ValueError):  # a task that is never awaited is closed in another context
                 _around.reset(token)
 
     def find(self, session: Session, tool: ToolContract, params: Any, call_id: str) -> ToolResult | NewCall:

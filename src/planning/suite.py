@@ -143,16 +143,16 @@ def _session_of(found: SessionOfCall, name: str, context: ToolContext) -> Sessio
         ContextInvalid: The call has no session.
     """
     session = context.session
-    if session is None:
+    if found.fixed is None or session is None:
         try:
-            return found.find()
+            if session is None:
+                return found.find()
+            found.prepare_for_call(session)
         except ContextInvalid as error:
             raise ContextInvalid(f"{name} was not called: {error.message}") from None
-    if found.fixed is not None and session is not found.fixed:
+    elif session is not found.fixed:
         remedy = "use the tools of this session's PlanningToolsSection"
         raise ToolValidationError(Problem(f"{name} belongs to another session; {remedy}"))
-    if found.fixed is None:
-        found.prepare(session)
     return session
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from session.errors import SessionBusyError, TransactionError
-from session.events import SessionEvent, SessionId, ToolInvoked
+from session.events import SessionEvent, SessionId
 from session.history import (
     Announcement,
     Change,
@@ -20,8 +20,6 @@ from session.history import (
     Slices,
     View,
     announced,
-    called,
-    invoked,
     is_log,
     last_version,
     taken_over,
@@ -273,8 +271,8 @@ class State(ProcessLock):
             stored.is_unsettled = False
 
     def catch_up(self) -> None:
-        """Take over what other writers committed, unless a transaction is open. The caller holds the lock."""
-        if self.open is None and self.stored is not None:
+        """Take over what other writers committed, outside of transactions. The caller holds the lock."""
+        if self.stored is not None:
             self._take_over(self.stored, self.stored.newest(self.slices))
 
     def _take_over(self, stored: Stored, head: StoredSession) -> None:
@@ -340,22 +338,6 @@ class State(ProcessLock):
         """The changes after a version; see ``Session.history``."""
         with self.lock:
             return self.past.changes_after(version, self.slices)
-
-    def calls(self, call_id: str, fingerprint: str | None) -> tuple[ToolInvoked, ...]:
-        """The calls with an id on the present branch; see ``Session.calls``."""
-        with self.lock:
-            made = self.past.calls(call_id, fingerprint, self.slices)
-            return (*made, *invoked(self._uncommitted(), call_id, fingerprint))
-
-    def has_call(self, call_id: str) -> bool:
-        """Whether there is a call with an id on the present branch; see ``Session.has_call``."""
-        with self.lock:
-            return call_id in called(self._uncommitted()) or self.past.has_call(call_id, self.slices)
-
-    def _uncommitted(self) -> list[Any]:
-        """What the running code has dispatched and published in its own open transaction."""
-        opened = self.open
-        return [] if opened is None or not opened.is_held() else opened.all_parts()
 
     def claim(self, name: str) -> bool:
         """Record a name; see ``Session.claim``."""

@@ -121,13 +121,21 @@ class SessionOfCall:
             raise ContextInvalid("no session for this call")
         if not isinstance(found, Session):
             raise ContextInvalid(f"the session of this call must be a Session, got {type(found).__name__}")
+        self.prepare_for_call(found)
+        return found
+
+    def prepare_for_call(self, session: Session) -> None:
+        """Prepare the session of the current call, unless that is done.
+
+        Raises:
+            ContextInvalid: It has an open transaction here.
+        """
         try:
-            self.prepare(found)
+            self.prepare(session)
         except TransactionError:
             raise ContextInvalid(
                 "the session of this call has an open transaction; make its first call outside of one"
             ) from None
-        return found
 
     def prepare(self, session: Session) -> None:
         """Prepare a session, unless that is done.

@@ -104,7 +104,7 @@ class Store(ABC):
 
     @abstractmethod
     def calls(self, session_id: SessionId, key: str, most: int | None) -> Sequence[int]:
-        """The versions that have a key among their ``call_ids``, newest first: so many at most, if not None."""
+        """The versions that have a key among their ``call_ids``, newest first; so many at most."""
 
     @abstractmethod
     def rewinds(self, session_id: SessionId) -> Sequence[tuple[int, int]]:

@@ -251,7 +251,7 @@ def _fingerprint(name: str, params: Any) -> str | None:
     have others.
     """
     try:
-        text = json.dumps([name, params], sort_keys=True, default=_form)
+        text = _as_text([name, params])
     except Exception:  # noqa: BLE001 - any object may be among the arguments, and reading it may do anything
         return None
     return sha256(text.encode()).hexdigest()[:32]
@@ -259,15 +259,18 @@ def _fingerprint(name: str, params: Any) -> str | None:
 
 def _form(value: Any) -> Any:
     """One level of a value that JSON lacks, for comparing."""
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, (set, frozenset)):
-        return sorted(json.dumps(item, sort_keys=True, default=_form) for item in value)
     if hasattr(type(value), "model_dump"):  # a pydantic model
         return dict(value)
     names = field_names(value)
     if names is not None:
         return {name: getattr(value, name) for name in names}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(_as_text, value))
     return [type_name(value), plain(value, strict=True)]
+
+
+_as_text = json.JSONEncoder(sort_keys=True, default=_form).encode

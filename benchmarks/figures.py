@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from benchmarks.agent_costs import AWAITED, EMPTY, INVOKED, ROWS, SQL, TABLES, AgentFigures
@@ -18,6 +18,7 @@ from benchmarks.marks import MarkFigure
 from benchmarks.plan_checks import LARGE, REPAIR, SMALL, STRAIGHT, PlanFigures
 from benchmarks.plan_checks import OURS as OUR_CHECK
 from benchmarks.session_costs import EventFigure, MemoryFigure
+from benchmarks.store_costs import StoreFigures, store_checks
 from benchmarks.tool_calls import (
     ADAPTER,
     BARE,
@@ -85,6 +86,7 @@ class Figures:
     agent: AgentFigures | None = None
     workflows: WorkflowFigures | None = None
     frameworks: FrameworkFigures | None = None
+    stores: StoreFigures | None = None
 
     def mark(self, name: str, takes: Takes, steps: int) -> MarkFigure:
         """The figure of one door at one size."""
@@ -139,6 +141,8 @@ class Figures:
             yield from self._workflow_checks(self.workflows)
         if self.frameworks is not None:
             yield from framework_checks(self.frameworks)
+        if self.stores is not None:
+            yield from store_checks(self.stores)
 
     def _mark_checks(self) -> Iterator[Check]:
         for steps in sorted({figure.steps for figure in self.marks}):
@@ -378,6 +382,7 @@ class Figures:
                 "schema_again_milliseconds": self.agent.schema_again,
                 "validate_microseconds": self.agent.validate,
             },
+            "stores": None if self.stores is None else asdict(self.stores),
             "workflows": None
             if self.workflows is None
             else {

@@ -18,11 +18,23 @@ from benchmarks.peers import ALL_DOORS
 from benchmarks.plan_checks import measure_plans
 from benchmarks.report import render
 from benchmarks.session_costs import measure_events, measure_memory, measure_select_latest
+from benchmarks.store_costs import measure_stores
 from benchmarks.tool_calls import measure_calls
 from benchmarks.workflow_runs import measure_workflows
 
 RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
-PARTS = ("marks", "calls", "plans", "session", "import", "characters", "agent", "frameworks", "workflows")
+PARTS = (
+    "marks",
+    "calls",
+    "plans",
+    "session",
+    "stores",
+    "import",
+    "characters",
+    "agent",
+    "frameworks",
+    "workflows",
+)
 
 
 def main() -> int:
@@ -58,6 +70,11 @@ def main() -> int:
         figures.events = measure_events(sessions=1 if options.quick else 5)
         figures.select_latest = measure_select_latest(repeats=3 if options.quick else 9)
         figures.memory = measure_memory()
+    if "stores" in parts:
+        _tell("stores")
+        figures.stores = measure_stores(
+            rounds=3 if options.quick else 9, marks=100 if options.quick else 1_000
+        )
     if "import" in parts:
         _tell("import")
         figures.imports = measure_import(runs=5 if options.quick else 21)

@@ -12,6 +12,7 @@ from benchmarks.figures import OURS, Figures
 from benchmarks.framework_costs import ADDED, FrameworkFigures
 from benchmarks.marks import MarkFigure
 from benchmarks.plan_checks import CYCLE, DOORS, LARGE, SMALL, PlanFigures
+from benchmarks.store_costs import STORES, StoreFigures
 from benchmarks.tool_calls import DESCRIPTIONS, CallFigures
 from benchmarks.workflow_runs import BARE, ENGINE, FEW, MANY, PREFECT, SHAPES, WorkflowFigures
 from benchmarks.workflow_runs import DESCRIPTIONS as RUN_DESCRIPTIONS
@@ -91,6 +92,8 @@ def render(figures: Figures) -> str:
         lines += _plans(figures.plans)
     if figures.events or figures.memory or figures.select_latest is not None:
         lines += ["", "## Session", "", *_session(figures)]
+    if figures.stores is not None:
+        lines += _stores(figures.stores)
     if figures.imports is not None:
         lines += ["", "## Import", "", *_import(figures)]
     if figures.conversations:
@@ -252,6 +255,11 @@ def _session(figures: Figures) -> Iterator[str]:
             f"{memory.plans_bytes / 1e6:.2f} MB alone, {memory.session_bytes / 1e6:.2f} MB together with the "
             "session and its event log."
         )
+
+
+def _stores(figures: StoreFigures) -> Iterator[str]:
+    yield from ("", "## Stores", "", STORES, "")
+    yield from _table(["what", "least", "median", "processor"], figures.rows())
 
 
 def _import(figures: Figures) -> Iterator[str]:

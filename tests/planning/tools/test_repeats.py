@@ -232,3 +232,23 @@ def test_calls_that_all_have_one_id_are_told_apart(opened: Callable[[], Session]
     session.rewind(0)
     toolbox.call("send", {"to": "0"}, context=by("call_0"))
     assert [line.is_id_reused for line in session.select_all(ToolCall)] == [False, *[True] * 49, False]
+
+
+def test_arguments_that_differ_deep_inside_are_not_the_same() -> None:
+    made: list[int] = []
+    schema = {"type": "object", "properties": {"value": {}}}
+
+    def show(_arguments: dict[str, object]) -> str:
+        made.append(1)
+        return str(len(made))
+
+    toolbox = Toolbox([Tool("show", "Show.", show, parameters=schema)], session=Session())
+    given = [
+        {"value": _nested(1)},
+        {"value": _nested(2)},
+        {"value": _nested(1)},
+        {"value": "..."},
+        {"value": "..."},
+    ]
+    shown = [toolbox.call("show", each, context=by("1")).message for each in given]
+    assert shown == ["1", "2", "1", "3", "3"]

@@ -28,7 +28,7 @@ from planning.render import reply
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.contract import ToolExample
 from planning.tools.errors import ContextInvalid
-from planning.tools.repeats import repeated
+from planning.tools.repeats import find_repeat
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
 from session import Session, ToolInvoked, replace_latest
@@ -143,16 +143,16 @@ def _session_of(found: SessionOfCall, name: str, context: ToolContext) -> Sessio
         ContextInvalid: The call has no session.
     """
     session = context.session
-    if session is None:
+    if found.fixed is None or session is None:
         try:
-            return found.find()
+            if session is None:
+                return found.find()
+            found.prepare_for_call(session)
         except ContextInvalid as error:
             raise ContextInvalid(f"{name} was not called: {error.message}") from None
-    if found.fixed is not None and session is not found.fixed:
+    elif session is not found.fixed:
         remedy = "use the tools of this session's PlanningToolsSection"
         raise ToolValidationError(Problem(f"{name} belongs to another session; {remedy}"))
-    if found.fixed is None:
-        found.prepare(session)
     return session
 
 
@@ -212,18 +212,18 @@ def _in_transaction(
             session = _session_of(found, name, context)
         started = perf_counter()
         with session.transaction() as transaction:
-            is_id_reused = False
+            ids: dict[str, Any] = {"call_id": context.call_id, "actor": context.actor}
             if context.call_id is not None:
-                again, is_id_reused = repeated(session, name, params, context.call_id)
-                if again is not None:
-                    return again
+                found_call = find_repeat(session, name, params, context.call_id)
+                if isinstance(found_call, ToolResult):
+                    return found_call
+                ids |= found_call.of_events()
             before = transaction.latest(Plan)
             command, plan = carry_out(transaction, name, handler, params, before)
             value = plan if reads else command
             message = reply(command, plan, before)
             result = ToolResult(True, message, value, None, None, perf_counter() - started)
-            ids: dict[str, Any] = {"call_id": context.call_id, "actor": context.actor}
-            ids |= {"session_id": session.session_id, "is_id_reused": is_id_reused}
+            ids["session_id"] = session.session_id
             transaction.publish(ToolInvoked(name, params, result, command, **ids))
         return result
 

@@ -130,6 +130,8 @@ class ToolInvoked(SessionEvent):
         value: What the session reduces beside the event itself: for a command tool the normalised
             command. None when there is nothing to reduce.
         is_id_reused: Whether an earlier call with the same ``call_id`` was another.
+        fingerprint: A digest of the tool's name and the arguments, by which the session finds this call among
+            those with the same ``call_id``; None when there is none.
     """
 
     name: str
@@ -137,6 +139,7 @@ class ToolInvoked(SessionEvent):
     result: Any = attrs.field(converter=_own)
     value: Any = None
     is_id_reused: bool = attrs.field(default=False, kw_only=True, repr=False)
+    fingerprint: str | None = attrs.field(default=None, kw_only=True, repr=False)
 
 
 @attrs.frozen(slots=False)

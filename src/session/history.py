@@ -33,6 +33,7 @@ __all__ = [
     "Slices",
     "View",
     "announced",
+    "call_key",
     "called",
     "invoked",
     "is_log",
@@ -317,15 +318,30 @@ def is_present(version: int, newest: int, rewinds: Sequence[tuple[int, int]]) ->
     return version <= newest
 
 
+def call_key(call_id: str, fingerprint: str | None) -> str:
+    """What calls are looked up by: their id, or their id and their fingerprint."""
+    return call_id if fingerprint is None else f"{call_id} {fingerprint}"
+
+
 def called(parts: Iterable[Any]) -> set[str]:
-    """The ids of the calls among what was dispatched and published."""
-    ids = {part.call_id for part in parts if isinstance(part, ToolInvoked)}
-    return {call_id for call_id in ids if call_id is not None}
+    """The keys of the calls among what was dispatched and published; see ``call_key``."""
+    return {
+        key
+        for part in parts
+        if isinstance(part, ToolInvoked) and part.call_id is not None
+        for key in (part.call_id, call_key(part.call_id, part.fingerprint))
+    }
 
 
-def invoked(parts: Iterable[Any], call_id: str) -> list[ToolInvoked]:
-    """The calls with an id among what was dispatched and published."""
-    return [part for part in parts if isinstance(part, ToolInvoked) and part.call_id == call_id]
+def invoked(parts: Iterable[Any], call_id: str, fingerprint: str | None) -> list[ToolInvoked]:
+    """The calls with an id, and with a fingerprint unless that is None, among what was published."""
+    return [
+        part
+        for part in parts
+        if isinstance(part, ToolInvoked)
+        and part.call_id == call_id
+        and fingerprint in {None, part.fingerprint}
+    ]
 
 
 def last_version(slices: Slices) -> int:

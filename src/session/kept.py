@@ -14,6 +14,7 @@ from session.history import (
     Restored,
     Rewound,
     Slices,
+    call_key,
     called,
     invoked,
     is_log,
@@ -78,16 +79,22 @@ class Kept:
                 if isinstance(part, Rewound):
                     self._rewinds.append((entry.version, part.version))
 
-    def calls(self, call_id: str, slices: Slices) -> tuple[ToolInvoked, ...]:
+    def calls(self, call_id: str, fingerprint: str | None, slices: Slices) -> tuple[ToolInvoked, ...]:
         """The calls with an id on the present branch; see ``Session.calls``."""
         first = self._entries[0].version if self._entries else 1
         newest = last_version(slices)
         return tuple(
             event
-            for version in self._calls.get(call_id, ())
+            for version in self._calls.get(call_key(call_id, fingerprint), ())
             if first <= version and is_present(version, newest, self._rewinds)
-            for event in invoked(self._entries[version - first].parts, call_id)
+            for event in invoked(self._entries[version - first].parts, call_id, fingerprint)
         )
+
+    def has_call(self, call_id: str, slices: Slices) -> bool:
+        """Whether there is a call with an id on the present branch; see ``Session.has_call``."""
+        newest = last_version(slices)
+        versions = reversed(self._calls.get(call_id, ()))
+        return any(is_present(version, newest, self._rewinds) for version in versions)
 
     def claim(self, name: str, version: int) -> bool:
         """Record a name; see ``Session.claim``."""

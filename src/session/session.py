@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,6 +22,8 @@ from session.history import (
     Rewound,
     RolledBack,
     View,
+    called,
+    invoked,
     is_log,
     last_version,
 )
@@ -260,16 +263,50 @@ class Session:
         state.copy_to(fork._state)
         return fork
 
-    def calls(self, call_id: str) -> tuple[ToolInvoked, ...]:
+    def calls(self, call_id: str, *, fingerprint: str | None = None) -> tuple[ToolInvoked, ...]:
         """The accepted calls with an id on the present branch, oldest first.
 
         A rewind takes the versions after the one that it restores off the branch. Where ``history`` bounds
-        what is kept in memory, calls before that are forgotten.
+        what is kept in memory, calls before that are forgotten. Calls that other processes have made in a
+        stored session are among them, and so are those of the transaction that this code is in.
+
+        Args:
+            call_id: The id.
+            fingerprint: Only the calls with this fingerprint, if given: however many have the same id, these
+                are found at once.
 
         Raises:
             StoreError: The store cannot be read.
         """
-        return self._state.calls(call_id)
+        state = self._state
+        with self._caught_up() as uncommitted:
+            made = state.past.calls(call_id, fingerprint, state.slices)
+            return (*made, *invoked(uncommitted, call_id, fingerprint))
+
+    def has_call(self, call_id: str) -> bool:
+        """Whether there is an accepted call with an id on the present branch; see ``calls``.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        state = self._state
+        with self._caught_up() as uncommitted:
+            return call_id in called(uncommitted) or state.past.has_call(call_id, state.slices)
+
+    @contextmanager
+    def _caught_up(self) -> Iterator[list[Any]]:
+        """Hold the lock, with what other processes have committed taken over.
+
+        Yields:
+            What this code has dispatched and published in a transaction of its own that is open.
+        """
+        state = self._state
+        with state.lock:
+            if state.stored is not None and state.open is None:
+                state.catch_up()
+                Transaction(state, self._delivery).deliver((), ())
+            opened = state.open
+            yield [] if opened is None or not opened.is_held() else opened.all_parts()
 
     def claim(self, name: str) -> bool:
         """Record a fact about the world, which no rewind takes back, durably in a stored session.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from session.errors import SessionBusyError, TransactionError
-from session.events import SessionEvent, SessionId, ToolInvoked
+from session.events import SessionEvent, SessionId
 from session.history import (
     Announcement,
     Change,
@@ -270,6 +270,11 @@ class State(ProcessLock):
             self._take_over(stored, stored.newest(self.slices))
             stored.is_unsettled = False
 
+    def catch_up(self) -> None:
+        """Take over what other writers committed, outside of transactions. The caller holds the lock."""
+        if self.stored is not None:
+            self._take_over(self.stored, self.stored.newest(self.slices))
+
     def _take_over(self, stored: Stored, head: StoredSession) -> None:
         version = last_version(self.slices)
         if head.version == version:
@@ -333,11 +338,6 @@ class State(ProcessLock):
         """The changes after a version; see ``Session.history``."""
         with self.lock:
             return self.past.changes_after(version, self.slices)
-
-    def calls(self, call_id: str) -> tuple[ToolInvoked, ...]:
-        """The calls with an id on the present branch; see ``Session.calls``."""
-        with self.lock:
-            return self.past.calls(call_id, self.slices)
 
     def claim(self, name: str) -> bool:
         """Record a name; see ``Session.claim``."""

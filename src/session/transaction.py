@@ -171,6 +171,10 @@ class Transaction:
         """
         return self._thread == get_ident() and (self._task is None or self._task is _running_task())
 
+    def all_parts(self) -> list[Any]:
+        """What was dispatched and published in it, and in those around it."""
+        return self._parts if self._outer is None else [*self._outer.all_parts(), *self._parts]
+
     def is_of(self, thread: int | None) -> bool:
         """Whether this thread opened it."""
         return self._thread == thread

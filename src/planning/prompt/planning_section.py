@@ -45,7 +45,7 @@ class PlanningToolsSection(Section[None]):
         self.strategy = strategy
         self._found = SessionOfCall(session, register_plan)
         if self._found.fixed is not None:
-            register_plan(self._found.fixed)
+            self._found.prepare(self._found.fixed)
         self._tools = planning_tools(session)
 
     @property
@@ -74,5 +74,9 @@ class PlanningToolsSection(Section[None]):
         Raises:
             ContextInvalid: The section finds no session.
         """
-        plan = (self.session if session is None else session).select_latest(Plan)
+        if session is None:
+            session = self.session
+        elif session.store is not None:  # what a store has of a plan is read by the plan's reducers
+            self._found.prepare(session)
+        plan = session.select_latest(Plan)
         return plan_text(plan) if plan is not None and plan.status == "active" else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import iscoroutinefunction
 from types import MappingProxyType
 from typing import Any
 from weakref import WeakSet
@@ -10,7 +11,7 @@ from weakref import WeakSet
 import attrs
 
 from planning.tools.errors import ContextInvalid
-from session import Session
+from session import Session, TransactionError
 
 __all__ = ["LONGEST_ID", "SessionOfCall", "SessionSource", "ToolContext", "context_values"]
 
@@ -94,8 +95,8 @@ class SessionOfCall:
         Raises:
             TypeError: It is neither.
         """
-        if not isinstance(source, Session) and not callable(source):
-            raise TypeError(f"session must be a Session or return one, got {type(source).__name__}")
+        if not isinstance(source, Session):
+            _require_finder(source)
         self.fixed = source if isinstance(source, Session) else None
         self._source = source
         self._prepare = prepare
@@ -120,14 +121,48 @@ class SessionOfCall:
             raise ContextInvalid("no session for this call")
         if not isinstance(found, Session):
             raise ContextInvalid(f"the session of this call must be a Session, got {type(found).__name__}")
-        self.prepare(found)
+        self.prepare_for_call(found)
         return found
 
+    def prepare_for_call(self, session: Session) -> None:
+        """Prepare the session of the current call, unless that is done.
+
+        Raises:
+            ContextInvalid: It has an open transaction here.
+        """
+        try:
+            self.prepare(session)
+        except TransactionError:
+            raise ContextInvalid(
+                "the session of this call has an open transaction; make its first call outside of one"
+            ) from None
+
     def prepare(self, session: Session) -> None:
-        """Prepare a session, unless that is done."""
+        """Prepare a session, unless that is done.
+
+        Raises:
+            TransactionError: It has an open transaction here.
+        """
         if session not in self._prepared:
             self._prepare(session)
             self._prepared.add(session)
+
+
+def _require_finder(source: object) -> None:
+    """Refuse what does not return the session of the current call.
+
+    Raises:
+        TypeError: It is such a thing.
+    """
+    if isinstance(source, type):
+        reason = f"the class {source.__name__}, which would make another object for each call"
+    elif not callable(source):
+        reason = type(source).__name__
+    elif iscoroutinefunction(source) or iscoroutinefunction(type(source).__call__):
+        reason = "a coroutine function, which would never be awaited"
+    else:
+        return
+    raise TypeError(f"session must be a Session or return one, got {reason}")
 
 
 def _is_id(value: object) -> bool:

@@ -114,8 +114,8 @@ class ToolContract:
         idempotent: Whether a call may be repeated when the outcome of the first is unknown, as
             after a worker died. A tool with effects that must not happen twice says False.
         is_async: Whether the function is a coroutine function.
-        is_guarded: Whether something is between a call and the function: a limit, retries, a breaker, or
-            private data to keep.
+        is_guarded: Whether something is between a call and the function: a limit, retries, a breaker,
+            private data to keep, or that it must not be called twice.
         model: What arguments are checked against.
         run: The function as it is called with parameters and context, whatever it takes itself.
 
@@ -151,7 +151,8 @@ class ToolContract:
 
     @is_guarded.default
     def _is_guarded(self) -> bool:
-        return any((self.rate_limit_key, self.retry, self.breaker, self.returns_private_data))
+        guards = (self.rate_limit_key, self.retry, self.breaker, self.returns_private_data)
+        return any(guards) or not self.idempotent
 
     def __attrs_post_init__(self) -> None:
         if self.requires_identifier and not self.identifiers:

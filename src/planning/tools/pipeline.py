@@ -42,7 +42,7 @@ from planning.tools.outcome import (
     settled,
     withheld_failure,
 )
-from planning.tools.repeats import Repeats
+from planning.tools.repeats import NewCall, Repeats, claim
 from planning.tools.result import ToolResult, copied
 from session import Session, StoreError, ToolFailed, ToolInvoked
 
@@ -61,7 +61,7 @@ _NO_CONTEXT = ToolContext()
 class CallPipeline(Attempts):
     """Makes calls, for one session and within its limits."""
 
-    __slots__ = ("_call_id", "_is_id_reused", "_limiter", "_tell")
+    __slots__ = ("_call_id", "_limiter", "_new", "_tell")
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class CallPipeline(Attempts):
         """
         super().__init__(context, timeout, runner)
         self._call_id = context.call_id
-        self._is_id_reused = False  # such a call has a pipeline of its own
+        self._new: NewCall | None = None  # a call with an id has a pipeline of its own
         self._limiter = DEFAULT_LIMITS if limiter is None else limiter
         self._tell = tell
 
@@ -216,9 +216,10 @@ class CallPipeline(Attempts):
             return self._walk(tool, params, started)
         repeats = session.companion(Repeats)
         with repeats.alone(tool.name, call_id):
-            found, self._is_id_reused = repeats.find(session, tool, params, call_id)
-            if found is not None:
+            found = repeats.find(session, tool, params, call_id)
+            if isinstance(found, ToolResult):
                 return found
+            self._new = found
             result = self._walk(tool, params, started)
             if tool.returns_private_data:
                 repeats.keep_private(session, tool.name, params, call_id, result)
@@ -231,10 +232,10 @@ class CallPipeline(Attempts):
             return await self._awalk(tool, params, started)
         repeats = session.companion(Repeats)
         async with repeats.aalone(tool.name, call_id):
-            find = partial(repeats.find, session, tool, params, call_id)
-            found, self._is_id_reused = await session.off_loop(find)
-            if found is not None:
+            found = await session.off_loop(partial(repeats.find, session, tool, params, call_id))
+            if isinstance(found, ToolResult):
                 return found
+            self._new = found
             result = await self._awalk(tool, params, started)
             if tool.returns_private_data:
                 keep = partial(repeats.keep_private, session, tool.name, params, call_id, result)
@@ -249,11 +250,11 @@ class CallPipeline(Attempts):
                 return outcome
             result = settled(tool, outcome, started)
         elif tool.breaker is None:
-            count(tool, self._limiter, self._seconds(tool), started)
+            self._admit(tool, started)
             result = self._run(tool, params, started)
         else:
             with Admission(tool.breaker, tool.name) as admission:
-                count(tool, self._limiter, self._seconds(tool), started)
+                self._admit(tool, started)
                 admission.is_running = True
                 result = admission.result = self._run(tool, params, started)
         return result if tool.publishes == "own" else self._publish(tool, shown, result)
@@ -268,11 +269,11 @@ class CallPipeline(Attempts):
             )
             result = settled(tool, outcome, started)
         elif tool.breaker is None:
-            await acount(tool, self._limiter, self._seconds(tool), started)
+            await self._aadmit(tool, started)
             result = await self._arun(tool, params, started)
         else:
             with Admission(tool.breaker, tool.name) as admission:
-                await acount(tool, self._limiter, self._seconds(tool), started)
+                await self._aadmit(tool, started)
                 admission.is_running = True
                 result = admission.result = await self._arun(tool, params, started)
         if tool.publishes == "own":
@@ -281,6 +282,28 @@ class CallPipeline(Attempts):
         if stored is None or self._tell is not None:
             return self._publish(tool, shown, result)
         return await stored.off_loop(partial(self._publish, tool, shown, result))
+
+    def _admit(self, tool: ToolContract, started: float) -> None:
+        """The last checks: from here on the tool may have taken effect."""
+        count(tool, self._limiter, self._seconds(tool), started)
+        begun = self._claim(tool)
+        if begun is not None:
+            begun()
+
+    async def _aadmit(self, tool: ToolContract, started: float) -> None:
+        await acount(tool, self._limiter, self._seconds(tool), started)
+        begun, session = self._claim(tool), self.context.session
+        if begun is not None and session is not None:
+            await session.off_loop(begun)
+
+    def _claim(self, tool: ToolContract) -> Callable[[], None] | None:
+        """What records that a call begins which must not be made twice; None where that is not needed."""
+        session, call_id = self.context.session, self._call_id
+        if tool.idempotent or self._new is None or call_id is None:
+            return None
+        if session is None or session.store is None:
+            return None
+        return partial(claim, session, tool, call_id, self._new)
 
     def _begin(self, tool: ToolContract, params: Any) -> Any:
         """Refuse a call that could not be recorded; returns the arguments for its event, copied now."""
@@ -295,14 +318,8 @@ class CallPipeline(Attempts):
         if session is not None:
             published = redacted(tool.name, result) if result.is_private else kept(result)
             value = published.value if tool.publishes == "value" and result.success else None
-            event = ToolInvoked(
-                tool.name,
-                shown,
-                published,
-                value,
-                is_id_reused=self._is_id_reused,
-                **self.context.of_events(),
-            )
+            new = {} if self._new is None else self._new.of_events()
+            event = ToolInvoked(tool.name, shown, published, value, **new, **self.context.of_events())
             try:
                 self._tell_of(event, session)
             except StoreError as error:

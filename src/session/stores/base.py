@@ -103,8 +103,8 @@ class Store(ABC):
         """Forget the checkpoints of a session: it is replayed by the reducers of today from its beginning."""
 
     @abstractmethod
-    def calls(self, session_id: SessionId, call_id: str) -> Sequence[int]:
-        """The versions in which there is a call with an id, in order."""
+    def calls(self, session_id: SessionId, key: str, most: int | None) -> Sequence[int]:
+        """The versions that have a key among their ``call_ids``, newest first; so many at most."""
 
     @abstractmethod
     def rewinds(self, session_id: SessionId) -> Sequence[tuple[int, int]]:

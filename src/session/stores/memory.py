@@ -33,6 +33,13 @@ class _Kept:
     head: StoredSession
     changes: list[StoredChange] = attrs.field(factory=list)
     checkpoints: list[Checkpoint] = attrs.field(factory=list)
+    calls: dict[str, list[int]] = attrs.field(factory=dict)
+
+    def add(self, change: StoredChange) -> None:
+        """Add a change, and where its calls are."""
+        self.changes.append(change)
+        for key in change.call_ids:
+            self.calls.setdefault(key, []).append(change.version)
 
 
 class MemoryStore(Store):
@@ -89,7 +96,7 @@ class MemoryStore(Store):
             if kept is None:
                 kept = self._kept[str(head.session_id)] = _Kept(head)
             if change is not None:
-                kept.changes.append(change)
+                kept.add(change)
             if checkpoint is not None:
                 kept.checkpoints.append(checkpoint)
             kept.head = head
@@ -110,9 +117,10 @@ class MemoryStore(Store):
         if kept is not None:
             kept.checkpoints.clear()
 
-    def calls(self, session_id: SessionId, call_id: str) -> Sequence[int]:
+    def calls(self, session_id: SessionId, key: str, most: int | None) -> Sequence[int]:
         """The versions that a call made; see ``Store.calls``."""
-        return [each.version for each in self._changes(session_id) if call_id in each.call_ids]
+        kept = self._kept.get(str(session_id))
+        return [] if kept is None else kept.calls.get(key, [])[::-1][:most]
 
     def rewinds(self, session_id: SessionId) -> Sequence[tuple[int, int]]:
         """The rewinds of a session; see ``Store.rewinds``."""
@@ -135,9 +143,10 @@ class MemoryStore(Store):
             if kept is None:
                 raise no_session(source)
             refuse_copy(kept.head, fork, self.head(fork.session_id))
-            changes = kept.changes[: fork.version]
             checkpoints = [each for each in kept.checkpoints if each.version <= fork.version]
-            self._kept[str(fork.session_id)] = _Kept(fork, changes, checkpoints)
+            copy = self._kept[str(fork.session_id)] = _Kept(fork, checkpoints=checkpoints)
+            for change in kept.changes[: fork.version]:
+                copy.add(change)
             claims = self._claims.get(str(source), {})
             self._claims[str(fork.session_id)] = {
                 name: version for name, version in claims.items() if version <= fork.version

@@ -239,11 +239,11 @@ class SqliteStore(Store):
         )
         return [Checkpoint(*row) for row in rows]
 
-    def calls(self, session_id: SessionId, call_id: str) -> Sequence[int]:
+    def calls(self, session_id: SessionId, key: str, most: int | None) -> Sequence[int]:
         """The versions that a call made; see ``Store.calls``."""
         rows = self._select(
-            "SELECT version FROM calls WHERE session = ? AND call_id = ? ORDER BY version",
-            (_key(session_id), call_id),
+            "SELECT version FROM calls WHERE session = ? AND call_id = ? ORDER BY version DESC LIMIT ?",
+            (_key(session_id), key, -1 if most is None else most),
         )
         return [version for (version,) in rows]
 

@@ -2,47 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from repeat_calls import SCHEMA, by, counting, openers
 
 from planning import Plan, PlanningToolsSection, Toolbox
-from planning.tools import Tool, ToolContext, ToolResult
+from planning.tools import Tool, ToolResult
 from planning.tools.ledger import ToolCall
 from session import Session, ToolFailed, ToolInvoked
-from session.stores import MemoryStore, SqliteStore, Store
+from session.stores import SqliteStore, Store
 
 SETUP = {"objective": "Fix the login bug", "initial_steps": [{"title": "Reproduce it"}]}
 MARK = {"step_id": "S001", "status": "done"}
-SCHEMA = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
 
 
 @pytest.fixture(params=["memory", "a memory store", "a file"])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Session]:
-    """Opens the session; each time another session in memory, and the same one in a store."""
-    if request.param == "memory":
-        return Session
-    path = tmp_path / "plans.db"
-    store: Store = MemoryStore() if request.param == "a memory store" else SqliteStore(path)
-    return lambda: Session(session_id="run-7", store=store)
-
-
-def counting(**options: Any) -> tuple[Tool, list[str]]:
-    made: list[str] = []
-
-    def send(arguments: dict[str, str]) -> str:
-        made.append(arguments["to"])
-        return f"Sent {len(made)} to {arguments['to']}"
-
-    return Tool("send", "Send a mail.", send, parameters=SCHEMA, **options), made
-
-
-def by(call_id: str) -> dict[str, Any]:
-    return {"call_id": call_id, "actor": "agent"}
+    return openers(tmp_path)[request.param]
 
 
 def test_a_repeat_returns_what_the_model_got_and_changes_nothing(opened: Callable[[], Session]) -> None:
@@ -152,98 +130,6 @@ def test_where_the_history_is_bounded_old_ids_are_forgotten() -> None:
     assert len(made) == 101
 
 
-@pytest.mark.parametrize("tasks", [False, True])
-def test_two_at_once_are_one(opened: Callable[[], Session], tasks: bool) -> None:
-    session, begun, go, made = opened(), threading.Event(), threading.Event(), []
-
-    def send(arguments: dict[str, str]) -> str:
-        made.append(arguments["to"])
-        begun.set()
-        assert go.wait(20)
-        return f"Sent {len(made)}"
-
-    toolbox = Toolbox([Tool("send", "Send.", send, parameters=SCHEMA)], session=session)
-
-    async def in_tasks() -> list[str]:
-        calls = [toolbox.acall("send", {"to": "Ann"}, context=by("1")) for _ in range(5)]
-        running = [asyncio.ensure_future(call) for call in calls]
-        await asyncio.to_thread(begun.wait, 20)
-        running[-1].cancel()
-        go.set()
-        return [each.message for each in await asyncio.gather(*running[:-1])]
-
-    def in_threads() -> list[str]:
-        found: list[str] = []
-        call = lambda: found.append(toolbox.call("send", {"to": "Ann"}, context=by("1")).message)  # noqa: E731
-        threads = [threading.Thread(target=call) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        begun.wait(20)
-        go.set()
-        for thread in threads:
-            thread.join(20)
-        return found
-
-    assert (asyncio.run(in_tasks()) if tasks else in_threads()) == ["Sent 1"] * 4
-    assert made == ["Ann"]
-
-
-def test_a_call_that_would_wait_for_itself_is_refused() -> None:
-    session, said = Session(), list[str]()
-
-    def send(arguments: dict[str, str], context: ToolContext) -> str:
-        said.append(toolbox.call("send", arguments, context=context.values).message)
-        return "Sent"
-
-    async def asend(arguments: dict[str, str], context: ToolContext) -> str:
-        said.append((await toolbox.acall("asend", arguments, context=context.values)).message)
-        said.append(toolbox.call("asend", arguments, context=context.values).message)
-        return "Sent"
-
-    tools = [Tool(each.__name__, "Send.", each, parameters=SCHEMA) for each in (send, asend)]
-    toolbox = Toolbox(tools, session=session)
-    assert toolbox.call("send", {"to": "Ann"}, context=by("7")).message == "Sent"
-    assert asyncio.run(toolbox.acall("asend", {"to": "Ann"}, context=by("7"))).message == "Sent"
-    refusal = (
-        "{} was not called: a call of it with the id 7 is being made by the code that makes this one; give "
-        "it another id"
-    )
-    assert said == [refusal.format("send"), refusal.format("asend"), refusal.format("asend")]
-
-
-def killed(store: Store, **options: Any) -> Iterator[Toolbox]:
-    """The toolbox of a process that is killed while it sends, and that of the next one."""
-    session = Session(session_id="run-7", store=store)
-
-    def send(_arguments: dict[str, str]) -> str:
-        raise KeyboardInterrupt
-
-    yield Toolbox([Tool("send", "Send.", send, parameters=SCHEMA, **options)], session=session)
-    tool, _ = counting(**options)
-    yield Toolbox([tool], session=Session(session_id="run-7", store=store))
-
-
-def test_a_call_whose_result_was_lost_is_made_again(tmp_path: Path) -> None:
-    first, second = killed(SqliteStore(tmp_path / "plans.db"))
-    with pytest.raises(KeyboardInterrupt):
-        first.call("send", {"to": "Ann"}, context=by("1"))
-    assert second.call("send", {"to": "Ann"}, context=by("1")).message == "Sent 1 to Ann"
-
-
-@pytest.mark.parametrize("private", [False, True])
-def test_but_not_where_it_must_not_be_made_twice(tmp_path: Path, private: bool) -> None:
-    options = {"idempotent": False, "returns_private_data": private}
-    first, second = killed(SqliteStore(tmp_path / "plans.db"), **options)
-    with pytest.raises(KeyboardInterrupt):
-        first.call("send", {"to": "Ann"}, context=by("1"))
-    again = second.call("send", {"to": "Ann"}, context=by("1"))
-    assert (again.success, again.message) == (
-        False,
-        "send may have taken effect: a call with this id was begun before, and it must not be made twice. "
-        "Check what it did, and call it with a new id if that is needed.",
-    )
-
-
 def test_a_private_result_is_repeated_here_and_refused_after_a_restart(tmp_path: Path) -> None:
     path = tmp_path / "plans.db"
 
@@ -267,23 +153,102 @@ def test_a_private_result_is_repeated_here_and_refused_after_a_restart(tmp_path:
     assert b"Zq4711" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
 
 
-def nested(value: int) -> dict[str, Any]:
-    """Arguments that differ behind the depth to which they are written."""
-    found: Any = value
+def test_a_repeat_within_one_transaction_is_found() -> None:
+    session = Session()
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    toolbox.call("planning_setup_plan", SETUP)
+    with session.transaction():
+        for _ in range(2):
+            toolbox.call("planning_add_step", {"steps": [{"title": "Write a test"}]}, context=by("1"))
+    plan = session.select_latest(Plan)
+    assert plan is not None
+    assert [step.title for step in plan.steps] == ["Reproduce it", "Write a test"]
+
+
+def test_a_repeat_is_found_that_another_process_made_first(tmp_path: Path) -> None:
+    tool, made = counting()
+    sessions = [Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db")) for _ in range(2)]
+    here, there = (Toolbox([tool], session=session) for session in sessions)
+    here.call("send", {"to": "Ann"}, context=by("1"))
+    there.call("send", {"to": "Bob"}, context=by("2"))
+    assert here.call("send", {"to": "Bob"}, context=by("2")).message == "Sent 2 to Bob"
+    assert (made, sessions[0].version) == (["Ann", "Bob"], 2)
+
+
+class _Unreadable:
+    def __str__(self) -> str:
+        raise ValueError
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError
+
+    __hash__ = object.__hash__
+
+
+def _nested(value: object) -> object:
     for _ in range(150):
-        found = [found]
-    return {"value": found}
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "pair", [(_Unreadable(), _Unreadable()), (_nested(1), _nested(2)), ({"a": [1]}, {"a": [True]})]
+)
+def test_arguments_that_cannot_be_seen_to_be_the_same_are_not(pair: tuple[object, object]) -> None:
+    made: list[object] = []
+    tool = Tool("send", "Send.", lambda given: made.append(given["to"]), parameters={"type": "object"})
+    toolbox = Toolbox([tool], session=Session())
+    for each in pair:
+        toolbox.invoke("send", {"to": each}, context=by("1"))
+    assert len(made) == 2
+
+
+def test_the_order_of_names_and_of_a_set_makes_no_difference() -> None:
+    made: list[object] = []
+
+    def send(to: frozenset[str], how: dict[str, int]) -> None:
+        made.append((to, how))
+
+    toolbox = Toolbox([Tool("send", "Send.", send)], session=Session())
+    first = {"to": ["a", "b"], "how": {"x": 1, "y": 2}}
+    again = {"how": {"y": 2, "x": 1}, "to": ["b", "a"]}
+    for each in (first, again):
+        assert toolbox.call("send", each, context=by("1")).success
+    assert len(made) == 1
+
+
+def test_calls_that_all_have_one_id_are_told_apart(opened: Callable[[], Session]) -> None:
+    session = opened()
+    tool, made = counting()
+    toolbox = Toolbox([tool], session=session)
+    for _ in range(2):
+        answers = [
+            toolbox.call("send", {"to": str(each)}, context=by("call_0")).message for each in range(50)
+        ]
+        assert answers == [f"Sent {each + 1} to {each}" for each in range(50)]
+    assert (len(made), session.version) == (50, 50)
+    session.rewind(0)
+    toolbox.call("send", {"to": "0"}, context=by("call_0"))
+    assert [line.is_id_reused for line in session.select_all(ToolCall)] == [False, *[True] * 49, False]
 
 
 def test_arguments_that_differ_deep_inside_are_not_the_same() -> None:
     made: list[int] = []
     schema = {"type": "object", "properties": {"value": {}}}
 
-    def show(_arguments: dict[str, Any]) -> str:
+    def show(_arguments: dict[str, object]) -> str:
         made.append(1)
         return str(len(made))
 
     toolbox = Toolbox([Tool("show", "Show.", show, parameters=schema)], session=Session())
-    given = [nested(1), nested(2), nested(1), {"value": "..."}, {"value": "..."}]
+    given = [
+        {"value": _nested(1)},
+        {"value": _nested(2)},
+        {"value": _nested(1)},
+        {"value": "..."},
+        {"value": "..."},
+    ]
     shown = [toolbox.call("show", each, context=by("1")).message for each in given]
     assert shown == ["1", "2", "1", "3", "3"]

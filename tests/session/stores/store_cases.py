@@ -61,8 +61,9 @@ class ListStore(Store):
     def drop_checkpoints(self, session_id: SessionId) -> None:
         self.kept[str(session_id)]["checkpoints"].clear()
 
-    def calls(self, session_id: SessionId, call_id: str) -> Sequence[int]:
-        return [each.version for each in self.changes(session_id, 1, 10**9) if call_id in each.call_ids]
+    def calls(self, session_id: SessionId, key: str, most: int | None) -> Sequence[int]:
+        changes = reversed(self.changes(session_id, 1, 10**9))
+        return [each.version for each in changes if key in each.call_ids][:most]
 
     def rewinds(self, session_id: SessionId) -> Sequence[tuple[int, int]]:
         changes = self.changes(session_id, 1, 10**9)

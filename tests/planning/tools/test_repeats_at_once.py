@@ -1,0 +1,175 @@
+"""Calls with one id at the same time: the second waits for the first."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from repeat_calls import SCHEMA, by, openers
+
+from planning import Toolbox
+from planning.tools import Tool, ToolContext
+from session import Session
+
+
+@pytest.fixture(params=["memory", "a memory store", "a file"])
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Session]:
+    return openers(tmp_path)[request.param]
+
+
+@pytest.mark.parametrize("tasks", [False, True])
+def test_two_at_once_are_one(opened: Callable[[], Session], tasks: bool) -> None:
+    session, begun, go, made = opened(), threading.Event(), threading.Event(), []
+
+    def send(arguments: dict[str, str]) -> str:
+        made.append(arguments["to"])
+        begun.set()
+        assert go.wait(20)
+        return f"Sent {len(made)}"
+
+    toolbox = Toolbox([Tool("send", "Send.", send, parameters=SCHEMA)], session=session)
+
+    async def in_tasks() -> list[str]:
+        calls = [toolbox.acall("send", {"to": "Ann"}, context=by("1")) for _ in range(5)]
+        running = [asyncio.ensure_future(call) for call in calls]
+        await asyncio.to_thread(begun.wait, 20)
+        running[-1].cancel()
+        go.set()
+        return [each.message for each in await asyncio.gather(*running[:-1])]
+
+    def in_threads() -> list[str]:
+        found: list[str] = []
+        call = lambda: found.append(toolbox.call("send", {"to": "Ann"}, context=by("1")).message)  # noqa: E731
+        threads = [threading.Thread(target=call) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        begun.wait(20)
+        go.set()
+        for thread in threads:
+            thread.join(20)
+        return found
+
+    assert (asyncio.run(in_tasks()) if tasks else in_threads()) == ["Sent 1"] * 4
+    assert made == ["Ann"]
+
+
+def test_threads_and_tasks_with_one_id_make_one_call() -> None:
+    session, begun, go = Session(), threading.Event(), threading.Event()
+    made: list[str] = []
+
+    def send(arguments: dict[str, str]) -> str:
+        made.append(arguments["to"])
+        begun.set()
+        assert go.wait(20)
+        return "Sent"
+
+    toolbox = Toolbox([Tool("send", "Send.", send, parameters=SCHEMA)], session=session)
+    said: list[str] = []
+    call = lambda: said.append(toolbox.call("send", {"to": "Ann"}, context=by("1")).message)  # noqa: E731
+    thread = threading.Thread(target=call)
+
+    async def tasks() -> None:
+        running = [asyncio.ensure_future(toolbox.acall("send", {"to": "Ann"}, context=by("1"))) for _ in "ab"]
+        await asyncio.to_thread(begun.wait, 20)
+        thread.start()
+        await asyncio.sleep(0)
+        go.set()  # by a task, while the others wait: the loop is free
+        said.extend(each.message for each in await asyncio.gather(*running))
+
+    asyncio.run(tasks())
+    thread.join(20)
+    assert (said, made) == (["Sent"] * 3, ["Ann"])
+
+
+def test_a_call_that_would_wait_for_itself_is_refused() -> None:
+    session, said = Session(), list[str]()
+
+    def send(arguments: dict[str, str], context: ToolContext) -> str:
+        said.append(toolbox.call("send", arguments, context=context.values).message)
+        return "Sent"
+
+    async def asend(arguments: dict[str, str], context: ToolContext) -> str:
+        said.append((await toolbox.acall("asend", arguments, context=context.values)).message)
+        said.append(toolbox.call("asend", arguments, context=context.values).message)
+        return "Sent"
+
+    tools = [Tool(each.__name__, "Send.", each, parameters=SCHEMA) for each in (send, asend)]
+    toolbox = Toolbox(tools, session=session)
+    assert toolbox.call("send", {"to": "Ann"}, context=by("7")).message == "Sent"
+    assert asyncio.run(toolbox.acall("asend", {"to": "Ann"}, context=by("7"))).message == "Sent"
+    refusal = (
+        "{} was not called: a call of it with the id 7 is being made by the code that makes this one; give "
+        "it another id"
+    )
+    assert said == [refusal.format("send"), refusal.format("asend"), refusal.format("asend")]
+
+
+def test_calls_that_wait_for_each_other_are_refused_and_not_stuck() -> None:
+    both, said = threading.Barrier(2), list[str]()
+    others = {"1": "2", "2": "1"}
+
+    def send(arguments: dict[str, str], context: ToolContext) -> str:
+        both.wait(20)
+        inner = by(others[str(context.call_id)])
+        said.append(toolbox.call("send", arguments, context=inner).message)
+        return "Sent"
+
+    toolbox = Toolbox([Tool("send", "Send.", send, parameters=SCHEMA)], session=Session())
+    threads = [
+        threading.Thread(target=lambda each=each: toolbox.call("send", {"to": "Ann"}, context=by(each)))
+        for each in others
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    refused = [each for each in said if each != "Sent"]
+    assert (len(said), len(refused)) == (2, 1)
+    assert refused[0] in {
+        f"send was not called: a call of it with the id {each} is being made by the code that makes this "
+        "one; give it another id"
+        for each in others
+    }
+
+
+def test_the_same_id_in_a_child_session_is_another_call() -> None:
+    parent = Session()
+    child = Session(parent=parent)
+
+    def delegate(arguments: dict[str, str], context: ToolContext) -> str:
+        if context.session is parent:
+            return f"Child: {below.call('delegate', arguments, context=context.values).message}"
+        return "Done"
+
+    tool = Tool("delegate", "Delegate.", delegate, parameters=SCHEMA)
+    above, below = Toolbox([tool], session=parent), Toolbox([tool], session=child)
+    assert above.call("delegate", {"to": "Ann"}, context=by("1")).message == "Child: Done"
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_child_does_not_wait_for_the_calls_of_its_parent() -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def send(_arguments: dict[str, str]) -> str:
+        begun.set()
+        assert go.wait(20)
+        return "Sent"
+
+    toolbox = Toolbox([Tool("send", "Send.", send, parameters=SCHEMA, blocking=False)], session=Session())
+    thread = threading.Thread(target=lambda: toolbox.call("send", {"to": "Ann"}, context=by("1")))
+    thread.start()
+    begun.wait(20)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        go.set()
+        os._exit(0 if toolbox.call("send", {"to": "Ann"}, context=by("1")).message == "Sent" else 1)
+    status = os.waitpid(child, 0)[1]
+    go.set()
+    thread.join(20)
+    assert status == 0

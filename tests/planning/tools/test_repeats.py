@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from repeat_calls import SCHEMA, by, counting, openers
@@ -187,7 +188,7 @@ class _Unreadable:
     __hash__ = object.__hash__
 
 
-def _nested(value: object) -> object:
+def _nested(value: Any) -> Any:
     for _ in range(150):
         value = [value]
     return value
@@ -238,7 +239,7 @@ def test_arguments_that_differ_deep_inside_are_not_the_same() -> None:
     made: list[int] = []
     schema = {"type": "object", "properties": {"value": {}}}
 
-    def show(_arguments: dict[str, object]) -> str:
+    def show(_arguments: dict[str, Any]) -> str:
         made.append(1)
         return str(len(made))
 

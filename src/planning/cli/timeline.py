@@ -31,7 +31,7 @@ from session.stores.chain import verified
 __all__ = ["Moment", "PastStore", "Timeline", "diff_fields", "fields_of_moment", "is_new_plan", "words_of"]
 
 _BATCH: Final = 256
-_SAID_BESIDE: Final = ("session_id", "_event_id", "created_at", "actor", "call_id")
+_LEFT_OUT: Final = ("session_id", "_event_id", "created_at", "actor", "call_id", "fingerprint")
 _REFUSED: Final = "Refused, nothing changed. "
 _PLANNING: Final = (*REDUCERS, MarkSteps, Plan)
 
@@ -218,5 +218,5 @@ def _fields_of_event(event: object) -> dict[str, Any]:
         case _:
             fields = plain(event)
             if isinstance(event, SessionEvent):
-                fields = {name: value for name, value in fields.items() if name not in _SAID_BESIDE}
+                fields = {name: value for name, value in fields.items() if name not in _LEFT_OUT}
     return {"type": type_name(type(event)), "fields": fields}

@@ -82,7 +82,10 @@ def test_a_run_that_is_killed_at_any_moment_goes_on_where_it_was(tmp_path: Path)
         assert [
             each.error for each in newest.values() if each.error is not None and each.error != MAYBE
         ] == []
-        assert all(lines(folder / "calls").count(step_id) == 1 for step_id in ONCE)
+        calls = Counter(lines(folder / "calls"))
+        # None where the process was killed after the claim and before the call.
+        assert [calls[each] for each in ONCE if calls[each] != 1 and newest[each].error is None] == []
+        assert max(calls[each] for each in ONCE) <= 1
 
 
 def test_of_several_processes_one_runs_the_workflow_and_the_others_are_refused(tmp_path: Path) -> None:

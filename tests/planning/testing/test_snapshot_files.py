@@ -36,8 +36,9 @@ def test_text(snapshot):
 
 
 def run(folder: Path, *options: str) -> str:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", *options]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "syrupy", *options]
     alone = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    alone["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     done = subprocess.run(command, cwd=folder, env=alone, capture_output=True, text=True, check=False)
     return done.stdout
 

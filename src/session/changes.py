@@ -14,15 +14,26 @@ import attrs
 
 from session.codec import type_name
 from session.errors import StoreError, shown
-from session.events import SessionEvent, SessionId, addressed, session_id_of
-from session.history import CARRIERS, Change, Entry, Reset, Restored, Rewound, RolledBack, value_of
+from session.events import SessionEvent, SessionId, ToolInvoked, addressed, session_id_of
+from session.history import (
+    CARRIERS,
+    Change,
+    Entry,
+    Reset,
+    Restored,
+    Rewound,
+    RolledBack,
+    call_key,
+    value_of,
+)
 from session.records import Records
 
-__all__ = ["ReadChange", "change_of", "read_change", "read_items", "write_change", "write_items"]
+__all__ = ["ReadChange", "change_of", "found_by", "read_change", "read_items", "write_change", "write_items"]
 
 FORMAT = 1
 _REWOUND, _ROLLED_BACK, _RESET, _PLAIN = "rewound", "rolled back", "reset", "plain"
 _RESTORED: Final[Mapping[str, type]] = {_REWOUND: Rewound, _ROLLED_BACK: RolledBack, _RESET: Reset}
+_CALLED: Final = type_name(ToolInvoked)
 _SAME = {"!": "same"}  # the params of a ToolInvoked are its value
 
 
@@ -227,6 +238,22 @@ def _named(part: Any) -> dict[str, Any]:
 def change_of(text: str, version: int, owner: SessionId, records: Records) -> Change:
     """The change of a text; values of types that are not registered are ``Unread``."""
     return read_change(text, version, owner, records).change(is_lenient=True)
+
+
+def found_by(text: str, version: int) -> tuple[set[str], int | None]:
+    """By what the calls of a change are found, and the version that it restored, if it did.
+
+    Raises:
+        StoreError: It cannot be read.
+    """
+    keys, restored = set[str](), None
+    for part in read_change(text, version, "", Records()).parts:
+        if part.get("!") == _CALLED and part.get("call_id") is not None:
+            call_id = str(part["call_id"])
+            keys |= {call_id, call_key(call_id, part.get("fingerprint"))}
+        elif part.get("!") == _REWOUND:
+            restored = part.get("version")
+    return keys, restored
 
 
 def _write_part(part: Any, owner: SessionId, records: Records) -> dict[str, Any]:

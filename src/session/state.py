@@ -342,6 +342,8 @@ class State(ProcessLock):
     def claim(self, name: str) -> bool:
         """Record a name; see ``Session.claim``."""
         with self.lock:
+            if self.open is not None:
+                raise TransactionError("claim outside of transactions: a claim stays when one is taken back")
             return self.past.claim(name, last_version(self.slices))
 
     def companion(self, kind: type[T]) -> T:

@@ -7,6 +7,7 @@ what the model got the first time, changes nothing and publishes nothing.
 from __future__ import annotations
 
 import json
+from base64 import urlsafe_b64encode
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -254,7 +255,7 @@ def _fingerprint(name: str, params: Any) -> str | None:
         text = _as_text([name, params])
     except Exception:  # noqa: BLE001 - any object may be among the arguments, and reading it may do anything
         return None
-    return sha256(text.encode()).hexdigest()[:32]
+    return urlsafe_b64encode(sha256(text.encode()).digest()[:12]).decode()
 
 
 def _form(value: Any) -> Any:

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from weakref import WeakValueDictionary
 
+from session.changes import found_by
 from session.errors import StoreError
 from session.events import SessionId, session_id_of
 from session.history import Change
@@ -27,6 +28,7 @@ from session.stores.watch import Watch, awatched
 __all__ = ["Store"]
 
 _BATCH = 256
+_RESTORE = "fork the session, or restore the store from a copy"
 
 
 class Store(ABC):
@@ -134,7 +136,7 @@ class Store(ABC):
         """Let go of what the store holds open."""
 
     def verify(self, session_id: SessionId) -> int:
-        """Check every hash of a session: of its changes, its head and its checkpoints.
+        """Check all that is kept of a session: every hash, and by what calls and rewinds are found.
 
         Returns:
             How many versions it has.
@@ -146,12 +148,29 @@ class Store(ABC):
         if head is None:
             raise no_session(session_id)
         hashes, before = {0: b""}, b""
+        calls, rewinds, unread = dict[str, list[int]](), list[tuple[int, int]](), set[int]()
         for first in range(1, head.version + 1, _BATCH):
             last = min(first + _BATCH - 1, head.version)
             for change in verified(self.changes(session_id, first, last), first, last, before):
                 before = hashes[change.version] = change.hash
+                try:
+                    keys, restored = found_by(change.text, change.version)
+                except StoreError:  # a newer release wrote it: only its hash can be checked
+                    unread.add(change.version)
+                    continue
+                for key in keys:
+                    calls.setdefault(key, []).append(change.version)
+                if restored is not None:
+                    rewinds.append((change.version, restored))
         if before != head.hash:
             raise StoreError(damaged(head.version), version=head.version)
+        if [tuple(each) for each in self.rewinds(session_id) if each[0] not in unread] != rewinds:
+            raise StoreError(f"by what the rewinds of the session are found is damaged: {_RESTORE}")
+        for key, versions in calls.items():
+            lost = set(versions).difference(self.calls(session_id, key, None))
+            if lost:
+                message = f"by what a call of version {min(lost)} is found is damaged: {_RESTORE}"
+                raise StoreError(message, version=min(lost))
         for checkpoint in self.checkpoints(session_id, head.version, head.version + 1):
             if checkpoint.check != chained(hashes.get(checkpoint.version, b""), checkpoint.text):
                 message = f"the checkpoint of version {checkpoint.version} is damaged: drop the checkpoints"
@@ -165,6 +184,10 @@ class Store(ABC):
             session_id: The session, which may begin later.
             after: The version to begin after; None for the one of now.
             timeout: End after so many seconds without a change; None to wait for ever.
+
+        Raises:
+            VersionError: The session has no such version.
+            StoreError: The store cannot be read.
         """
         return Watch(self, session_id_of(session_id), after, timeout)
 

@@ -23,6 +23,7 @@ __all__ = [
     "locked",
     "no_session",
     "refuse_copy",
+    "sound",
     "stale",
     "verified",
 ]
@@ -148,14 +149,22 @@ def verified(changes: Sequence[StoredChange], first: int, last: int, before: byt
     Raises:
         StoreError: One is missing or damaged.
     """
-    for version, change in enumerate(changes, start=first):
-        if change.version != version or change.hash != chained(before, change.text):
-            raise StoreError(damaged(version), version=version)
+    found, damage = sound(changes, first, last, before)
+    if damage is not None:
+        raise damage
+    return found
+
+
+def sound(
+    changes: Sequence[StoredChange], first: int, last: int, before: bytes
+) -> tuple[Sequence[StoredChange], StoreError | None]:
+    """The same as far as the changes are sound, and what is wrong with the one after them."""
+    for place, version in enumerate(range(first, last + 1)):
+        change = changes[place] if place < len(changes) else None
+        if change is None or change.version != version or change.hash != chained(before, change.text):
+            return changes[:place], StoreError(damaged(version), version=version)
         before = change.hash
-    if len(changes) != last - first + 1:
-        missing = first + len(changes)
-        raise StoreError(damaged(missing), version=missing)
-    return changes
+    return changes, None
 
 
 def damaged(version: int) -> str:

@@ -135,8 +135,10 @@ class SqliteStore(Store):
                     "INSERT INTO changes VALUES (?, ?, ?, ?, ?)",
                     (key, change.version, change.text, change.hash, change.rewound_to),
                 )
-                for call_id in change.call_ids:
-                    connection.execute("INSERT INTO calls VALUES (?, ?, ?)", (key, call_id, change.version))
+                connection.executemany(
+                    "INSERT INTO calls VALUES (?, ?, ?)",
+                    [(key, _key(each), change.version) for each in change.call_ids],
+                )
             if checkpoint is not None:
                 connection.execute(
                     "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)",
@@ -169,7 +171,18 @@ class SqliteStore(Store):
         """Record a name, durably; see ``Store.claim``."""
         head = self.head(session_id)
         row = (str(session_id), name, 0 if head is None else head.version)
-        return self._change("INSERT OR IGNORE INTO claims VALUES (?, ?, ?)", row) == 1
+        return self._change("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)", (*row, _check_of(row))) == 1
+
+    def verify(self, session_id: SessionId) -> int:
+        """Check all that is kept of a session, its claims too; see ``Store.verify``."""
+        versions = super().verify(session_id)
+        rows = self._select("SELECT id, name, version, checked FROM claims WHERE id = ?", (str(session_id),))
+        for *values, checked in rows:
+            if checked != _check_of(tuple(values)):
+                raise StoreError(
+                    f"the claim {shown(values[1])} of the session is damaged: restore the file from a copy"
+                )
+        return versions
 
     def copy(self, source: SessionId, fork: StoredSession) -> None:
         """Begin a session with the changes of another; see ``Store.copy``."""
@@ -183,14 +196,17 @@ class SqliteStore(Store):
             connection.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", (new, *_row_of(fork)))
             for table, columns in (
                 ("changes", "version, text, hash, rewound_to"),
-                ("calls", "call_id, version"),
+                ("calls", "key, version"),
                 ("checkpoints", "version, text, checked"),
             ):
                 copied = f"SELECT ?, {columns} FROM {table} WHERE session = ? AND version <= ?"  # noqa: S608 - constants
                 connection.execute(f"INSERT INTO {table} {copied}", (new, old, fork.version))
-            connection.execute(
-                "INSERT INTO claims SELECT ?, name, version FROM claims WHERE id = ? AND version <= ?",
-                (str(fork.session_id), str(source), fork.version),
+            claims = connection.execute(
+                "SELECT name, version FROM claims WHERE id = ? AND version <= ?", (str(source), fork.version)
+            ).fetchall()
+            rows = [(str(fork.session_id), *claim) for claim in claims]
+            connection.executemany(
+                "INSERT INTO claims VALUES (?, ?, ?, ?)", [(*row, _check_of(row)) for row in rows]
             )
             connection.execute("COMMIT")
 
@@ -242,8 +258,8 @@ class SqliteStore(Store):
     def calls(self, session_id: SessionId, key: str, most: int | None) -> Sequence[int]:
         """The versions that a call made; see ``Store.calls``."""
         rows = self._select(
-            "SELECT version FROM calls WHERE session = ? AND call_id = ? ORDER BY version DESC LIMIT ?",
-            (_key(session_id), key, -1 if most is None else most),
+            "SELECT version FROM calls WHERE session = ? AND key = ? ORDER BY version DESC LIMIT ?",
+            (_key(session_id), _key(key), -1 if most is None else most),
         )
         return [version for (version,) in rows]
 
@@ -315,9 +331,9 @@ class SqliteStore(Store):
             raise explained(error, self._path, self._timeout) from error
 
 
-def _key(session_id: SessionId) -> int:
-    """The key of a session's rows: made of its id, so that its changes are found when its record is lost."""
-    digest = blake2b(str(session_id).encode(), digest_size=8).digest()
+def _key(name: SessionId) -> int:
+    """The key of a session's rows, or of a call's: made of the name, so that a lost record hides no rows."""
+    digest = blake2b(str(name).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 

@@ -37,9 +37,9 @@ _TABLES = {
 ) WITHOUT ROWID""",
     "calls": """CREATE TABLE calls (
     session INTEGER NOT NULL,
-    call_id TEXT NOT NULL,
+    key INTEGER NOT NULL,
     version INTEGER NOT NULL,
-    PRIMARY KEY (session, call_id, version)
+    PRIMARY KEY (session, key, version)
 ) WITHOUT ROWID""",
     "changes_rewound_to": """CREATE INDEX changes_rewound_to ON changes (session, version, rewound_to)
     WHERE rewound_to IS NOT NULL""",
@@ -54,6 +54,7 @@ _TABLES = {
     id TEXT NOT NULL,
     name TEXT NOT NULL,
     version INTEGER NOT NULL,
+    checked BLOB NOT NULL,
     PRIMARY KEY (id, name)
 ) WITHOUT ROWID""",
 }

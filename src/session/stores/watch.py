@@ -11,8 +11,9 @@ from session.changes import change_of
 from session.errors import StoreError, shown
 from session.events import SessionId
 from session.history import Change
+from session.kept import require_version
 from session.records import Records
-from session.stores.chain import StoredChange, StoredSession, damaged, verified
+from session.stores.chain import StoredChange, StoredSession, damaged, sound
 
 __all__ = ["Watch", "awatched"]
 
@@ -47,15 +48,24 @@ class Watch:
     def __init__(
         self, store: Watched, session_id: SessionId, after: int | None, timeout: float | None
     ) -> None:
-        """Begin after a version; see ``Store.watch``."""
+        """Begin after a version; see ``Store.watch``.
+
+        Raises:
+            VersionError: The session has no such version.
+            StoreError: The store cannot be read.
+        """
         self._store = store
         self._session_id = session_id
         self._timeout = timeout
         self._closed = Event()
         self._found: list[StoredChange] = []  # newest first; each is read when it is given out
+        self._damage: StoreError | None = None  # what is wrong with the change after those
         self._hash: bytes | None = None  # of the last change that was read
-        head = store.head(session_id) if after is None else None
-        self.version: int = (0 if head is None else head.version) if after is None else after
+        head = store.head(session_id)
+        newest = 0 if head is None else head.version
+        if after is not None:
+            require_version(after, newest)
+        self.version: int = newest if after is None else after
 
     def __enter__(self) -> Watch:
         return self
@@ -101,6 +111,8 @@ class Watch:
     def poll(self) -> Change | None:
         """The next change, if there is one already."""
         if not self._found:
+            if self._damage is not None:
+                raise self._damage
             head = self._store.head(self._session_id)
             if head is None and self.version:
                 raise StoreError(f"session {shown(str(self._session_id))} was deleted")
@@ -108,24 +120,25 @@ class Watch:
                 return None
             if head.version < self.version:
                 raise StoreError(damaged(head.version + 1), version=head.version + 1)
-            self._found = self._sound(self.version + 1, min(head.version, self.version + _BATCH))[::-1]
+            self._look(self.version + 1, min(head.version, self.version + _BATCH))
             self._owner = head.owner
+            return self.poll()
         stored, records = self._found[-1], self._store.records(self._session_id)
         found = change_of(stored.text, stored.version, self._owner(stored.version), records)
         self._found.pop()
         self.version = found.version
         return found
 
-    def _sound(self, first: int, last: int) -> list[StoredChange]:
-        """The changes from a version to another, which continue what was given out."""
+    def _look(self, first: int, last: int) -> None:
+        """Read the changes from a version to another, which continue what was given out."""
         stored, before = self._store.changes(self._session_id, max(first - 1, 1), last), b""
         if first > 1:
             before, stored = (stored[0].hash if stored else b""), stored[1:]
             if self._hash not in {None, before}:
                 raise StoreError(f"another session is in the place of {shown(str(self._session_id))}")
-        found = verified(stored, first, last, before)
-        self._hash = found[-1].hash
-        return list(found)
+        found, self._damage = sound(stored, first, last, before)
+        self._hash = found[-1].hash if found else before
+        self._found = list(found)[::-1]
 
 
 async def awatched(watch: Watch) -> AsyncIterator[Change]:

@@ -128,6 +128,35 @@ def test_a_lost_tail_is_seen(path: Path) -> None:
         session.store.verify("run-7")
 
 
+@pytest.mark.parametrize(
+    ("damage", "found"),
+    [
+        ("DELETE FROM calls WHERE version = 2", (2, "by what a call of version 2 is found is damaged")),
+        ("UPDATE changes SET rewound_to = 2 WHERE version = 4", (None, "by what the rewinds of the session")),
+        ("UPDATE changes SET rewound_to = NULL", (None, "by what the rewinds of the session are found")),
+        ("UPDATE claims SET name = 'send a mall'", (None, "the claim 'send a mall' of the session is")),
+    ],
+)
+def test_by_what_calls_rewinds_and_claims_are_found_is_verified(
+    path: Path, damage: str, found: tuple[int | None, str]
+) -> None:
+    session, toolbox = on_file(path)
+    for number in range(3):
+        setup = {"objective": "Ship it", "initial_steps": ["Build it"]}
+        toolbox.call("planning_setup_plan", setup, context={"call_id": f"call_{number}"})
+    session.rewind(1)
+    session.claim("send a mail")
+    store = SqliteStore(path)
+    assert store.verify("run-7") == 4
+    with sqlite3.connect(path) as connection:
+        connection.execute(damage)
+    connection.close()
+    with pytest.raises(StoreError) as caught:
+        store.verify("run-7")
+    version, beginning = found
+    assert (caught.value.version, str(caught.value)[: len(beginning)]) == (version, beginning)
+
+
 def test_only_registered_types_are_built(path: Path) -> None:
     store = SqliteStore(path)
     session = Session(session_id="a", store=store)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
-import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -30,7 +28,6 @@ from store_places import (
 from planning import Plan
 from planning.events import PlanChanged
 from session import InProcessEventBus, Session, TransactionError, append
-from session.records import Unread
 from session.stores import SqliteStore, StaleVersion, StoreError
 
 pytestmark = every_store
@@ -368,81 +365,6 @@ def test_a_session_that_was_deleted_and_begun_anew_is_not_taken_for_the_old(
         place.open().delete("run-7")
         del old, fresh
         gc.collect()
-
-
-def test_a_slow_watcher_loses_nothing_and_sees_what_the_history_has(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
-    session = open_session(place.open())
-    store = place.open()
-    watch = store.watch("run-7", after=0, timeout=0)
-    assert list(watch) == []
-    for number in range(600):
-        session.dispatch(Note(str(number)))
-        if number % 100 == 0:
-            assert next(watch).version == number // 100 + 1
-    found = list(watch)
-    assert [change.version for change in found] == list(range(7, 601))
-    assert found[0].events == (Unread("session_records:Note", {"text": "6"}),)
-    assert watch.version == 600
-    reader = registered(Session(session_id="run-7", store=store))
-    assert list(store.watch("run-7", after=0, timeout=0)) == list(reader.history())
-    assert [change.version for change in store.watch("run-7", timeout=0)] == []
-    assert [change.version for change in store.watch("run-7", after=598, timeout=0)] == [599, 600]
-
-
-def test_a_watch_begins_before_the_session_and_ends_by_close_from_another_thread(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
-    watch = place.open().watch("run-7")
-    found, done = list[int](), threading.Event()
-
-    def follow() -> None:
-        with watch:
-            found.extend(change.version for change in watch)
-        done.set()
-
-    thread = threading.Thread(target=follow)
-    thread.start()
-    session = open_session(place.open())
-    for number in range(3):
-        session.dispatch(Note(str(number)))
-    while watch.version < 3:
-        assert not done.wait(0.01)
-    watch.close()
-    assert done.wait(20)
-    thread.join()
-    assert found == [1, 2, 3]
-    assert list(watch) == []
-
-
-def test_watching_in_async_code_ends_by_time_and_by_leaving(place_type: type[Place], tmp_path: Path) -> None:
-    place = place_type(tmp_path)
-    session, store = open_session(place.open()), place.open()
-    for number in range(300):
-        session.dispatch(Note(str(number)))
-
-    async def some(after: int, most: int) -> list[int]:
-        found = list[int]()
-        async for change in store.awatch("run-7", after=after, timeout=0.1):
-            found.append(change.version)
-            if len(found) == most:
-                break
-        return found
-
-    assert asyncio.run(some(0, 1000)) == list(range(1, 301))
-    assert asyncio.run(some(290, 2)) == [291, 292]
-
-
-def test_a_watched_session_that_is_deleted_is_an_error(place_type: type[Place], tmp_path: Path) -> None:
-    store = place_type(tmp_path).open()
-    session = open_session(store)
-    session.dispatch(Note("1"))
-    watch = store.watch("run-7", timeout=20)
-    store.delete("run-7")
-    assert refused(lambda: next(watch)) == "session 'run-7' was deleted"
 
 
 @pytest.mark.parametrize("order", ["before", "after"])

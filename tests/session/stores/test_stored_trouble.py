@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sqlite3
 import subprocess
@@ -152,11 +153,13 @@ def test_a_hostile_record_runs_no_code_and_is_a_clear_error(
     written = f'{{"id":"x","at":"{at}","slices":["session_records:Note"],"parts":[{text}]}}'
     hashed = chained(store.changes("run-7", 1, 1)[0].hash, written)
     store.close()
-    changed(path, "UPDATE changes SET text = ?, hash = ? WHERE version = 2", (written, hashed))
-    row = (*(str(head.session_id), 2, hashed, at, head.about()),)
+    restored = json.loads(text).get("version") if text.startswith('{"!":"rewound"') else None
+    row = (written, hashed, restored)
+    changed(path, "UPDATE changes SET text = ?, hash = ?, rewound_to = ? WHERE version = 2", row)
     from session.stores.sqlite import _check_of
 
-    changed(path, "UPDATE sessions SET hash = ?, checked = ?", (hashed, _check_of(row)))
+    check = _check_of((str(head.session_id), 2, hashed, at, head.about()))
+    changed(path, "UPDATE sessions SET hash = ?, checked = ?", (hashed, check))
     there = open_session(SqliteStore(path))
     assert store_of(there).verify("run-7") == 2
     for read in (there.history, lambda: there.select_all(Note), lambda: there.select_all(Ping)):

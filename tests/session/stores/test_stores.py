@@ -214,6 +214,16 @@ def test_claims_are_for_ever(opener: Opener) -> None:
         assert [session.claim("a"), session.claim("c")] == [False, True]
 
 
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_claim_inside_a_transaction_is_refused(opener: Opener, is_stored: bool) -> None:
+    session = Session(session_id="run-7", store=opener()) if is_stored else Session()
+    for _ in range(2):
+        with session.transaction(), pytest.raises(TransactionError) as caught:
+            session.claim("send a mail")
+        assert str(caught.value) == "claim outside of transactions: a claim stays when one is taken back"
+    assert session.claim("send a mail")
+
+
 def test_watching_gives_every_change_to_a_slow_reader(opener: Opener) -> None:
     with opened(opener) as (session, toolbox):
         assert session.store is not None

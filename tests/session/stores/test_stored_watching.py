@@ -1,0 +1,125 @@
+"""Watching a session in every store: each change once, in order, from whichever process."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+from session_records import Note
+from store_places import Place, SqlitePlace, every_store, open_session, refused, registered
+
+from session import Session, VersionError
+from session.records import Unread
+from session.stores import StoreError
+
+pytestmark = every_store
+
+
+def test_a_slow_watcher_loses_nothing_and_sees_what_the_history_has(
+    place_type: type[Place], tmp_path: Path
+) -> None:
+    place = place_type(tmp_path)
+    session = open_session(place.open())
+    store = place.open()
+    watch = store.watch("run-7", after=0, timeout=0)
+    assert list(watch) == []
+    for number in range(600):
+        session.dispatch(Note(str(number)))
+        if number % 100 == 0:
+            assert next(watch).version == number // 100 + 1
+    found = list(watch)
+    assert [change.version for change in found] == list(range(7, 601))
+    assert found[0].events == (Unread("session_records:Note", {"text": "6"}),)
+    assert watch.version == 600
+    reader = registered(Session(session_id="run-7", store=store))
+    assert list(store.watch("run-7", after=0, timeout=0)) == list(reader.history())
+    assert [change.version for change in store.watch("run-7", timeout=0)] == []
+    assert [change.version for change in store.watch("run-7", after=598, timeout=0)] == [599, 600]
+
+
+def test_a_watch_begins_before_the_session_and_ends_by_close_from_another_thread(
+    place_type: type[Place], tmp_path: Path
+) -> None:
+    place = place_type(tmp_path)
+    watch = place.open().watch("run-7")
+    found, done = list[int](), threading.Event()
+
+    def follow() -> None:
+        with watch:
+            found.extend(change.version for change in watch)
+        done.set()
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    session = open_session(place.open())
+    for number in range(3):
+        session.dispatch(Note(str(number)))
+    while watch.version < 3:
+        assert not done.wait(0.01)
+    watch.close()
+    assert done.wait(20)
+    thread.join()
+    assert found == [1, 2, 3]
+    assert list(watch) == []
+
+
+def test_watching_in_async_code_ends_by_time_and_by_leaving(place_type: type[Place], tmp_path: Path) -> None:
+    place = place_type(tmp_path)
+    session, store = open_session(place.open()), place.open()
+    for number in range(300):
+        session.dispatch(Note(str(number)))
+
+    async def some(after: int, most: int) -> list[int]:
+        found = list[int]()
+        async for change in store.awatch("run-7", after=after, timeout=0.1):
+            found.append(change.version)
+            if len(found) == most:
+                break
+        return found
+
+    assert asyncio.run(some(0, 1000)) == list(range(1, 301))
+    assert asyncio.run(some(290, 2)) == [291, 292]
+
+
+def test_a_watched_session_that_is_deleted_is_an_error(place_type: type[Place], tmp_path: Path) -> None:
+    store = place_type(tmp_path).open()
+    session = open_session(store)
+    session.dispatch(Note("1"))
+    watch = store.watch("run-7", timeout=20)
+    store.delete("run-7")
+    assert refused(lambda: next(watch)) == "session 'run-7' was deleted"
+
+
+def test_a_version_that_the_session_does_not_have_is_refused(place_type: type[Place], tmp_path: Path) -> None:
+    store = place_type(tmp_path).open()
+    session = open_session(store)
+    session.dispatch(Note("1"))
+    for after in (2, -1, "1", True):
+        for watch in (store.watch, store.awatch):
+            with pytest.raises(VersionError) as caught:
+                watch("run-7", after=after)  # type: ignore[arg-type]  # what a caller without types may pass
+            assert str(caught.value) == f"the session has the versions 0 to 1, got {after!r}"
+    with pytest.raises(VersionError) as caught:
+        store.watch("run-8", after=1)
+    assert str(caught.value) == "the session has the versions 0 to 0, got 1"
+
+
+def test_what_is_before_a_damaged_change_is_given_out_first(tmp_path: Path, place_type: type[Place]) -> None:
+    place = place_type(tmp_path)
+    if not isinstance(place, SqlitePlace):
+        pytest.skip("only a file can be damaged")
+    session = open_session(place.open())
+    for number in range(9):
+        session.dispatch(Note(str(number)))
+    with sqlite3.connect(place.path) as connection:
+        connection.execute("UPDATE changes SET text = replace(text, '6', '7') WHERE version = 7")
+    connection.close()
+    watch = place.open().watch("run-7", after=0, timeout=0)
+    assert [next(watch).version for _ in range(6)] == [1, 2, 3, 4, 5, 6]
+    for _ in range(2):
+        with pytest.raises(StoreError) as caught:
+            next(watch)
+        assert caught.value.version == 7

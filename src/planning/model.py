@@ -75,26 +75,25 @@ class Plan:
         if len(plans) > 1:
             raise ValueError(f"a session has one plan, got {len(plans)}")
         for plan in plans:
-            _require("objective", plan.objective, OBJECTIVE)
+            _require(plan.objective, OBJECTIVE, "objective")
             known: set[str] = set()
             for index, step in enumerate(plan.steps):
-                place = f"steps[{index}]"
-                _require(f"{place}.step_id", step.step_id, STEP_ID)
+                _require(step.step_id, STEP_ID, "steps[{}].step_id", index)
                 if step.step_id in known:
-                    raise ValueError(f"{place}.step_id: {step.step_id} is there twice")
+                    raise ValueError(f"steps[{index}].step_id: {step.step_id} is there twice")
                 known.add(step.step_id)
-                _require(f"{place}.title", step.title, TITLE)
+                _require(step.title, TITLE, "steps[{}].title", index)
                 if step.details is not None:
-                    _require(f"{place}.details", step.details, DETAILS)
+                    _require(step.details, DETAILS, "steps[{}].details", index)
                 for number, note in enumerate(step.notes):
-                    _require(f"{place}.notes[{number}]", note, NOTE)
+                    _require(note, NOTE, "steps[{}].notes[{}]", index, number)
 
 
-def _require(place: str, text: str, rule: TextRule) -> None:
+def _require(text: str, rule: TextRule, place: str, *indexes: int) -> None:
     """Refuse text that the handlers would have refused or changed."""
     if not rule.keeps(text) and (rule.problems(text) or rule.clean(text) != text):
         problem = next(iter(rule.problems(text)), "blank, or with blanks around it")
-        raise ValueError(f"{place}: {problem}")
+        raise ValueError(f"{place.format(*indexes)}: {problem}")
 
 
 def index_of(steps: Sequence[PlanStep], step_id: str) -> int | None:

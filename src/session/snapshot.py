@@ -136,7 +136,8 @@ class Snapshot:
 
     @classmethod
     def _from_document(cls, document: dict[str, Any], types: Iterable[type]) -> Snapshot:
-        from session.codec import Reader, type_name  # noqa: PLC0415 - for JSON alone
+        from session.codec import type_name  # noqa: PLC0415 - for JSON alone
+        from session.reader import Reader  # noqa: PLC0415 - for JSON alone
 
         reader = Reader(types)
         slices: dict[type, Slice] = {}

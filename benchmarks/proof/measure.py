@@ -1,0 +1,66 @@
+"""All counts of the proof."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.conversations import hold_conversations
+from benchmarks.machine import describe_machine
+from benchmarks.proof.crashes import CrashFigures, measure_crashes
+from benchmarks.proof.repairs import RepairFigures, measure_repairs
+from benchmarks.proof.rewinds import RewindFigures, measure_rewinds
+
+__all__ = ["ProofFigures", "measure_proof"]
+
+PACKAGES = (
+    "bfcl-eval",
+    "jsonschema",
+    "langchain",
+    "pydantic-ai-harness",
+    "session-planning",
+    "weakincentives",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProofFigures:
+    """Everything that was counted.
+
+    Attributes:
+        measured: The date, the interpreter, the versions, and the commit.
+        repairs: Broken calls, refused.
+        characters: By tools, the characters through a model for a plan of 20 steps taken to its end.
+        rewinds: Earlier plans, restored.
+        crashes: Acknowledged changes, kept.
+    """
+
+    measured: dict[str, str]
+    repairs: RepairFigures
+    characters: dict[str, int]
+    rewinds: RewindFigures
+    crashes: CrashFigures
+
+
+def measure_proof() -> ProofFigures:
+    """Count everything."""
+    return ProofFigures(
+        {**describe_machine(PACKAGES), "commit": _commit()},
+        measure_repairs(),
+        {talk.name: talk.total for talk in hold_conversations()},
+        measure_rewinds(),
+        measure_crashes(),
+    )
+
+
+def _commit() -> str:
+    """The commit that is checked out."""
+    run = subprocess.run(
+        ["git", "rev-parse", "--short=9", "HEAD"],  # noqa: S607 - the git of whoever measures
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return run.stdout.strip() or "unknown"

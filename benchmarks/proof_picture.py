@@ -19,7 +19,7 @@ FOLDER = Path(__file__).resolve().parent
 OURS = "session-planning"
 WIDTH, MARGIN, GUTTER = 840, 24, 32
 COLUMN = (WIDTH - 2 * MARGIN - GUTTER) / 2
-NAME, VALUE = 138, 78
+NAME, VALUE = 138, 98
 """The room for a bar's name, left of it, and for its figure at the longest, right of it."""
 BAR, ROW, HEAD, PANEL = 14, 24, 50, 142
 STYLE = """\
@@ -134,9 +134,12 @@ def _panels(figures: Mapping[str, Any]) -> Iterator[Panel]:
         tuple(_share(name, each["kept"], each["acknowledged"]) for name, each in _kept(figures, "killed")),
     )
     yield Panel(
-        "Kept of two changes of one step at the same time",
-        "acknowledged changes of two processes",
-        tuple(_share(name, each["kept"], each["acknowledged"]) for name, each in _kept(figures, "edited")),
+        "Kept when two change the same steps",
+        "one process the titles, one the statuses, at once",
+        tuple(
+            _share(name, each["kept"], each["acknowledged"] + each["failed"])
+            for name, each in _kept(figures, "edited")
+        ),
     )
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.proof.files import KINDS
 
-__all__ = ["EDITED", "KILLS", "WRITERS", "CrashFigures", "Kept", "measure_crashes"]
+__all__ = ["EDITED", "KILLS", "ROUNDS", "WRITERS", "CrashFigures", "Kept", "measure_crashes"]
 
 KILLS = 100
 BEFORE = 200
@@ -28,6 +28,8 @@ BEFORE = 200
 MOST_CHANGES = 12
 PAUSE = 0.003
 """Seconds after the last awaited change within which the process is killed."""
+ROUNDS = 5
+"""Plans that several processes write to, of each kind."""
 WRITERS = 4
 ADDED = 25
 EDITED = 50
@@ -137,30 +139,36 @@ def _add_forever(kind: str, path: Path, told: Connection) -> None:
 
 
 def _added(context: ForkServerContext, folder: Path, kind: str) -> Kept:
-    path = _begun(folder, kind, "added", 1)
-    barrier = context.Barrier(WRITERS)
-    told, failed = _together(context, [(_add_some, kind, path, barrier, n) for n in range(WRITERS)])
-    return _compared(kind, path, told, failed)
+    kept = Kept()
+    for number in range(ROUNDS):
+        path = _begun(folder, kind, f"added-{number}", 1)
+        barrier = context.Barrier(WRITERS)
+        runs = [(_add_some, kind, path, barrier, writer) for writer in range(WRITERS)]
+        _compare(kept, kind, path, *_together(context, runs))
+    return kept
 
 
 def _edited(context: ForkServerContext, folder: Path, kind: str) -> Kept:
-    path = _begun(folder, kind, "edited", EDITED + 1)  # the last step stays open, and so does the plan
-    barrier = context.Barrier(2)
-    told, failed = _together(context, [(_edit, kind, path, barrier, n) for n in range(2)])
-    return _compared(kind, path, told, failed)
+    kept = Kept()
+    for number in range(ROUNDS):
+        path = _begun(folder, kind, f"edited-{number}", EDITED + 1)  # one stays open, and so does the plan
+        barrier = context.Barrier(2)
+        runs = [(_edit, kind, path, barrier, writer) for writer in range(2)]
+        _compare(kept, kind, path, *_together(context, runs))
+    return kept
 
 
-def _compared(kind: str, path: Path, told: list[str], failed: int) -> Kept:
+def _compare(kept: Kept, kind: str, path: Path, told: list[str], failed: int) -> None:
     """What was acknowledged beside what the file says now: titles, and the places of finished steps."""
-    kept = Kept(len(told), failed=failed)
+    kept.acknowledged += len(told)
+    kept.failed += failed
     try:
         steps = KINDS[kind](path).steps()
     except BROKEN:
         kept.unreadable += 1
-        return kept
+        return
     there = {title for title, _ in steps} | {f"{place} done" for place, (_, done) in enumerate(steps) if done}
-    kept.kept = sum(change in there for change in told)
-    return kept
+    kept.kept += sum(change in there for change in told)
 
 
 def _together(context: ForkServerContext, runs: list[tuple[Any, ...]]) -> tuple[list[str], int]:

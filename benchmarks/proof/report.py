@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from benchmarks.proof.crashes import ADDED, BEFORE, EDITED, KILLS, WRITERS, Kept
+from benchmarks.proof.crashes import ADDED, BEFORE, EDITED, KILLS, ROUNDS, WRITERS, Kept
 from benchmarks.proof.measure import ProofFigures
 from benchmarks.proof.repairs import RepairFigures
 from benchmarks.proof.rewinds import CHANGES, PLANS
@@ -38,12 +38,12 @@ KILLED = f"""\
 at a random moment:"""
 
 ADDING = f"""\
-{WRITERS} processes that add {ADDED} steps each to the same plan at the same time. A change that raised
-an error is not acknowledged:"""
+{WRITERS} processes that add {ADDED} steps each to the same plan at the same time, {ROUNDS} plans.
+A change that raised an error is not acknowledged:"""
 
 EDITING = f"""\
-Two processes that change the same {EDITED} steps at the same time, one the title and the other the
-status:"""
+Two processes that change the same {EDITED} steps at the same time, one the title and the other the status,
+{ROUNDS} plans:"""
 
 PLAIN = (
     "The JSON file is read, changed and written again with `write_text`, as a program without a library does."

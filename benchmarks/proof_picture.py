@@ -21,7 +21,7 @@ WIDTH, MARGIN, GUTTER = 840, 24, 32
 COLUMN = (WIDTH - 2 * MARGIN - GUTTER) / 2
 NAME, VALUE = 138, 98
 """The room for a bar's name, left of it, and for its figure at the longest, right of it."""
-BAR, ROW, HEAD, PANEL = 14, 24, 50, 142
+BAR, ROW, HEAD, GAP = 14, 24, 50, 20
 STYLE = """\
 :root { color-scheme: light dark }
 text { font: 13px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill: #1f2328 }
@@ -76,7 +76,8 @@ class Panel:
 def draw_proof(figures: Mapping[str, Any]) -> str:
     """Draw the stored figures as SVG."""
     panels = list(_panels(figures))
-    height = MARGIN + (len(panels) + 1) // 2 * PANEL + 24
+    tall = HEAD + ROW * max(len(panel.bars) for panel in panels) + GAP
+    height = MARGIN + (len(panels) + 1) // 2 * tall + 24
     measured = figures["measured"]
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}"'
@@ -87,7 +88,7 @@ def draw_proof(figures: Mapping[str, Any]) -> str:
     ]
     for place, panel in enumerate(panels):
         left = MARGIN + place % 2 * (COLUMN + GUTTER)
-        lines += _panel(panel, left, MARGIN + place // 2 * PANEL)
+        lines += _panel(panel, left, MARGIN + place // 2 * tall)
     foot = f"Counted {measured['date']} at commit {measured['commit']}: benchmarks/RESULTS.md"
     lines += [f'<text class="foot" x="{MARGIN}" y="{height - 16}">{escape(foot)}</text>', "</svg>"]
     return "\n".join(lines) + "\n"

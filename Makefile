@@ -63,7 +63,7 @@ $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "make: no Python 3.11 or newer found; name one: make PYTHON=/path/to/python" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/installed: $(VENV)/bin/python pyproject.toml $(SOURCES)
+$(VENV)/installed: $(VENV)/bin/python pyproject.toml hatch_build.py $(SOURCES)
 	@$(BIN)/python -m pip install --quiet '.[cli,workflow,agent,openai,anthropic]'
 	@$(BIN)/python -m pip install --quiet --force-reinstall --no-deps .
 	@touch $@

@@ -89,7 +89,7 @@ def draw_proof(figures: Mapping[str, Any]) -> str:
     for place, panel in enumerate(panels):
         left = MARGIN + place % 2 * (COLUMN + GUTTER)
         lines += _panel(panel, left, MARGIN + place // 2 * tall)
-    foot = f"Counted {measured['date']} at commit {measured['commit']}: benchmarks/RESULTS.md"
+    foot = f"Counted {measured['date']} of the source at commit {measured['commit']}: benchmarks/RESULTS.md"
     lines += [f'<text class="foot" x="{MARGIN}" y="{height - 16}">{escape(foot)}</text>', "</svg>"]
     return "\n".join(lines) + "\n"
 

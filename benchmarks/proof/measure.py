@@ -29,7 +29,7 @@ class ProofFigures:
     """Everything that was counted.
 
     Attributes:
-        measured: The date, the interpreter, the versions, and the commit.
+        measured: The date, the interpreter, the versions, and the commit of the source.
         repairs: Broken calls, refused.
         characters: By tools, the characters through a model for a plan of 20 steps taken to its end.
         rewinds: Earlier plans, restored.
@@ -55,10 +55,10 @@ def measure_proof() -> ProofFigures:
 
 
 def _commit() -> str:
-    """The commit that is checked out."""
+    """The last commit that changed what is measured."""
     run = subprocess.run(
-        ["git", "rev-parse", "--short=9", "HEAD"],  # noqa: S607 - the git of whoever measures
-        cwd=Path(__file__).parent,
+        ["git", "log", "-1", "--format=%h", "--abbrev=9", "--", "src"],  # noqa: S607 - the git on the path
+        cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         check=False,

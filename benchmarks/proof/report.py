@@ -43,7 +43,7 @@ A change that raised an error is not acknowledged:"""
 
 EDITING = f"""\
 Two processes that change the same {EDITED} steps at the same time, one the title and the other the status,
-{ROUNDS} plans:"""
+{ROUNDS} plans. How many of the others' changes are lost differs from run to run:"""
 
 PLAIN = (
     "The JSON file is read, changed and written again with `write_text`, as a program without a library does."
@@ -55,8 +55,8 @@ def proof_section(figures: ProofFigures) -> Iterator[str]:
     measured, crashes = figures.measured, figures.crashes
     yield from (HEADING, "")
     yield (
-        f"Counted {measured['date']} with {measured['python']} at commit {measured['commit']}, without a "
-        "model. Repeat it with `python benchmarks/run.py --only proof --write`."
+        f"Counted {measured['date']} with {measured['python']} of the source at commit {measured['commit']}, "
+        "without a model. Repeat it with `python benchmarks/run.py --only proof --write`."
     )
     yield f"Versions: {measured['versions']}."
     yield ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import runpy
 from pathlib import Path
 
@@ -37,3 +38,28 @@ def test_the_moving_picture_is_small_and_holds_no_script() -> None:
         False,
         False,
     )
+
+
+def test_the_figures_of_the_readme_are_the_stored_ones() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    figures = json.loads((ROOT / "benchmarks" / "proof.json").read_text(encoding="utf-8"))
+    characters, restored = figures["characters"], figures["rewinds"]["restored"]
+    killed, edited = figures["crashes"]["killed"], figures["crashes"]["edited"]
+    ours, peer, langchain = "session-planning", "pydantic-ai-harness", "langchain, whole list at each step"
+
+    def kept(of: dict[str, dict[str, int]], name: str) -> str:
+        return f"{of[name]['kept']:,} of {of[name]['acknowledged'] + of[name]['failed']:,}"
+
+    talks = (f"{ours}, done only", langchain, f"{peer}, done only", "weakincentives, done only")
+    totals = [f"{characters[name]:,}" for name in talks]
+    plans = [f"{exact:,} of {asked:,}" for asked, exact in restored.values()]
+    rows = [
+        ["characters of a plan of 20 steps, to its end", *totals[:3], "not counted", totals[3]],
+        ["changes kept, two processes at the same steps", kept(edited, ours), "no file", kept(edited, peer)],
+        ["acknowledged changes kept after `kill -9`", kept(killed, ours), "not counted", kept(killed, peer)],
+        ["earlier plans, exactly restored", *plans[:2], "none kept", "none kept", plans[2]],
+    ]
+    lines = [f"| {' | '.join([*row, *['no file'] * (6 - len(row))])} |" for row in rows]
+    commits = re.findall(r"of the source at commit (\w+):", readme)
+    table = readme.splitlines()[readme.splitlines().index("|---|---|---|---|---|---|") + 1 :]
+    assert (commits, table[:4]) == ([figures["measured"]["commit"]], lines)

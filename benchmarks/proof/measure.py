@@ -11,6 +11,7 @@ from benchmarks.machine import describe_machine
 from benchmarks.proof.crashes import CrashFigures, measure_crashes
 from benchmarks.proof.repairs import RepairFigures, measure_repairs
 from benchmarks.proof.rewinds import RewindFigures, measure_rewinds
+from benchmarks.proof.threads import Threaded, measure_threads
 
 __all__ = ["ProofFigures", "measure_proof"]
 
@@ -34,6 +35,7 @@ class ProofFigures:
         characters: By tools, the characters through a model for a plan of 20 steps taken to its end.
         rewinds: Earlier plans, restored.
         crashes: Acknowledged changes, kept.
+        threads: The same of four threads, in memory.
     """
 
     measured: dict[str, str]
@@ -41,6 +43,7 @@ class ProofFigures:
     characters: dict[str, int]
     rewinds: RewindFigures
     crashes: CrashFigures
+    threads: dict[str, Threaded]
 
 
 def measure_proof() -> ProofFigures:
@@ -51,6 +54,7 @@ def measure_proof() -> ProofFigures:
         {talk.name: talk.total for talk in hold_conversations()},
         measure_rewinds(),
         measure_crashes(),
+        measure_threads(),
     )
 
 

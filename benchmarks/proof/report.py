@@ -8,6 +8,7 @@ from benchmarks.proof.crashes import ADDED, BEFORE, EDITED, KILLS, ROUNDS, WRITE
 from benchmarks.proof.measure import ProofFigures
 from benchmarks.proof.repairs import RepairFigures
 from benchmarks.proof.rewinds import CHANGES, PLANS
+from benchmarks.proof.threads import ADDS, THREADS
 from benchmarks.tables import table
 
 __all__ = ["HEADING", "proof_section"]
@@ -45,6 +46,10 @@ EDITING = f"""\
 Two processes that change the same {EDITED} steps at the same time, one the title and the other the status,
 {ROUNDS} plans. How many of the others' changes are lost differs from run to run:"""
 
+THREADED = f"""\
+{THREADS} threads of one process that add {ADDS} steps each to the same plan in memory, with the interpreter
+switching threads often:"""
+
 PLAIN = (
     "The JSON file is read, changed and written again with `write_text`, as a program without a library does."
 )
@@ -62,7 +67,7 @@ def proof_section(figures: ProofFigures) -> Iterator[str]:
     yield ""
     yield from _repairs(figures.repairs)
     yield from ("", "### Characters", "")
-    yield "Characters through a model for a plan of 20 steps taken to its end, as above under Characters."
+    yield "Characters through a model for a plan of 20 steps taken to its end, counted as above under Characters."
     yield ""
     yield from table(
         ["tools", "characters"], [[name, f"{total:,}"] for name, total in figures.characters.items()]
@@ -79,6 +84,14 @@ def proof_section(figures: ProofFigures) -> Iterator[str]:
     yield from _kept(crashes.added)
     yield from ("", EDITING, "")
     yield from _kept(crashes.edited)
+    yield from ("", THREADED, "")
+    yield from table(
+        ["plan in memory", "acknowledged", "kept", "ids given out again"],
+        [
+            [name, f"{found.acknowledged:,}", f"{found.kept:,}", f"{found.repeated}"]
+            for name, found in figures.threads.items()
+        ],
+    )
 
 
 def _repairs(repairs: RepairFigures) -> Iterator[str]:

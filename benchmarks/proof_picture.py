@@ -1,11 +1,13 @@
-"""The picture of the proof: ``python -m benchmarks.proof_picture`` draws proof.svg from proof.json.
+"""What the README shows of the proof: ``python -m benchmarks.proof_picture`` writes it from proof.json.
 
-Every bar begins at zero, and the bars of a panel have one scale. It needs the standard library alone.
+That is proof.svg, and the first rows of the README's table. Every bar begins at zero, and the bars of a panel
+have one scale. It needs the standard library alone.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +15,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-__all__ = ["draw_proof"]
+__all__ = ["draw_proof", "quote_proof", "write_shown"]
 
 FOLDER = Path(__file__).resolve().parent
 OURS = "session-planning"
@@ -180,10 +182,56 @@ def _panel(panel: Panel, left: float, top: float) -> Iterator[str]:
         yield (f'<text x="{left + COLUMN:g}" y="{y + 11:g}" text-anchor="end">{escape(bar.shown)}</text>')
 
 
-def main() -> int:
-    """Draw the stored figures anew."""
-    figures = json.loads((FOLDER / "proof.json").read_text(encoding="utf-8"))
+def quote_proof(readme: str, figures: Mapping[str, Any]) -> str:
+    """Write the stored figures into the README's text: the first rows of its table, and their commit."""
+    characters, restored = figures["characters"], figures["rewinds"]["restored"]
+    peer, langchain = "pydantic-ai-harness", "langchain, whole list at each step"
+    talks = (f"{OURS}, done only", langchain, f"{peer}, done only", "weakincentives, done only")
+    totals = [f"{characters[name]:,}" for name in talks]
+    plans = [f"{exact:,} of {asked:,}" for asked, exact in restored.values()]
+    killed, edited = dict(_kept(figures, "killed")), dict(_kept(figures, "edited"))
+    none = "no file"
+    rows = (
+        ("characters of a plan of 20 steps, to its end", *totals[:3], "not counted", totals[3]),
+        (
+            "changes kept, two processes at the same steps",
+            _of(edited[OURS]),
+            none,
+            _of(edited[peer]),
+            none,
+            none,
+        ),
+        (
+            "acknowledged changes kept after `kill -9`",
+            _of(killed[OURS]),
+            "not counted",
+            _of(killed[peer]),
+            none,
+            none,
+        ),
+        ("earlier plans, exactly restored", *plans[:2], "none kept", "none kept", plans[2]),
+    )
+    for row in rows:
+        line = f"| {' | '.join(row)} |"
+        readme = re.sub(rf"^\| {re.escape(row[0])} \|.*$", line, readme, flags=re.MULTILINE)
+    commit = figures["measured"]["commit"]
+    return re.sub(r"(?<=of the source at commit )\w+", commit, readme)
+
+
+def _of(kept: Mapping[str, int]) -> str:
+    return f"{kept['kept']:,} of {kept['acknowledged'] + kept['failed']:,}"
+
+
+def write_shown(figures: Mapping[str, Any]) -> None:
+    """Write the picture, and the README's rows."""
     (FOLDER / "proof.svg").write_text(draw_proof(figures), encoding="utf-8")
+    readme = FOLDER.parent / "README.md"
+    readme.write_text(quote_proof(readme.read_text(encoding="utf-8"), figures), encoding="utf-8")
+
+
+def main() -> int:
+    """Write what the README shows of the stored figures."""
+    write_shown(json.loads((FOLDER / "proof.json").read_text(encoding="utf-8")))
     return 0
 
 

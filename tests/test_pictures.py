@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import runpy
 from pathlib import Path
 
@@ -41,25 +40,26 @@ def test_the_moving_picture_is_small_and_holds_no_script() -> None:
 
 
 def test_the_figures_of_the_readme_are_the_stored_ones() -> None:
+    quote_proof = runpy.run_path(str(ROOT / "benchmarks" / "proof_picture.py"))["quote_proof"]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     figures = json.loads((ROOT / "benchmarks" / "proof.json").read_text(encoding="utf-8"))
-    characters, restored = figures["characters"], figures["rewinds"]["restored"]
-    killed, edited = figures["crashes"]["killed"], figures["crashes"]["edited"]
-    ours, peer, langchain = "session-planning", "pydantic-ai-harness", "langchain, whole list at each step"
+    assert quote_proof(readme, figures) == readme
 
-    def kept(of: dict[str, dict[str, int]], name: str) -> str:
-        return f"{of[name]['kept']:,} of {of[name]['acknowledged'] + of[name]['failed']:,}"
 
-    talks = (f"{ours}, done only", langchain, f"{peer}, done only", "weakincentives, done only")
-    totals = [f"{characters[name]:,}" for name in talks]
-    plans = [f"{exact:,} of {asked:,}" for asked, exact in restored.values()]
-    rows = [
-        ["characters of a plan of 20 steps, to its end", *totals[:3], "not counted", totals[3]],
-        ["changes kept, two processes at the same steps", kept(edited, ours), "no file", kept(edited, peer)],
-        ["acknowledged changes kept after `kill -9`", kept(killed, ours), "not counted", kept(killed, peer)],
-        ["earlier plans, exactly restored", *plans[:2], "none kept", "none kept", plans[2]],
-    ]
-    lines = [f"| {' | '.join([*row, *['no file'] * (6 - len(row))])} |" for row in rows]
-    commits = re.findall(r"of the source at commit (\w+):", readme)
-    table = readme.splitlines()[readme.splitlines().index("|---|---|---|---|---|---|") + 1 :]
-    assert (commits, table[:4]) == ([figures["measured"]["commit"]], lines)
+def test_figures_that_are_counted_again_are_written_into_the_readme() -> None:
+    quote_proof = runpy.run_path(str(ROOT / "benchmarks" / "proof_picture.py"))["quote_proof"]
+    figures = json.loads((ROOT / "benchmarks" / "proof.json").read_text(encoding="utf-8"))
+    figures["measured"]["commit"] = "0123abcde"
+    figures["crashes"]["edited"]["session-planning"] = {"acknowledged": 400, "kept": 399, "failed": 100}
+    figures["crashes"]["edited"]["pydantic-ai-harness"] = {"acknowledged": 500, "kept": 1, "failed": 0}
+    before = (
+        "Counted of the source at commit 45a83cbfe: version 1.\n"
+        "| changes kept, two processes at the same steps | 1 of 1 | no file | 1 of 1 | no file | no file |\n"
+        "| changes by step id | yes |\n"
+    )
+    assert quote_proof(before, figures) == (
+        "Counted of the source at commit 0123abcde: version 1.\n"
+        "| changes kept, two processes at the same steps | 399 of 500 | no file | 1 of 500 | no file "
+        "| no file |\n"
+        "| changes by step id | yes |\n"
+    )

@@ -45,7 +45,6 @@ def test_the_package_page_has_no_link_to_a_file() -> None:
 def test_the_links_of_the_package_page_are_made_from_the_address_of_the_repository(
     tmp_path: Path, repository: str, expected: str
 ) -> None:
-    pytest.importorskip("hatchling")
     (tmp_path / "README.md").write_text(
         "![P](p.svg)\nSee [A](specs/A.md) and [B](https://example.org).\n", encoding="utf-8"
     )

@@ -67,7 +67,7 @@ def proof_section(figures: ProofFigures) -> Iterator[str]:
     yield ""
     yield from _repairs(figures.repairs)
     yield from ("", "### Characters", "")
-    yield "Characters through a model for a plan of 20 steps taken to its end, counted as above under Characters."
+    yield "Characters through a model for a plan of 20 steps, taken to its end, counted as under Characters."
     yield ""
     yield from table(
         ["tools", "characters"], [[name, f"{total:,}"] for name, total in figures.characters.items()]

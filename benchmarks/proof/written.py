@@ -1,4 +1,4 @@
-"""The stored figures of the proof: as data, as a section of the results, and as a picture."""
+"""The stored figures of the proof: as data, as a section of the results, and in the README."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.proof.measure import ProofFigures
 from benchmarks.proof.report import HEADING, proof_section
-from benchmarks.proof_picture import draw_proof
+from benchmarks.proof_picture import write_shown
 
 __all__ = ["write_proof"]
 
@@ -16,10 +16,10 @@ FOLDER = Path(__file__).resolve().parent.parent
 
 
 def write_proof(figures: ProofFigures) -> None:
-    """Write the figures, their section in place of the one before, and their picture."""
+    """Write the figures, their section in place of the one before, and what the README shows of them."""
     data = asdict(figures)
     (FOLDER / "proof.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    (FOLDER / "proof.svg").write_text(draw_proof(data), encoding="utf-8")
+    write_shown(data)
     results = FOLDER / "RESULTS.md"
     before, _, rest = results.read_text(encoding="utf-8").partition(f"{HEADING}\n")
     behind = rest.partition("\n## ")

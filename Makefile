@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench mutants fuzz soak snapshots clean
+.PHONY: help demo test check format bench pictures mutants fuzz soak snapshots clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -24,6 +24,13 @@ demo: $(VENV)/installed ## set up .venv; replay, run, ask, and kill and resume a
 	        --sql-from examples/shop/spent_most.sql
 	@echo
 	@$(BIN)/python examples/agent.py
+	@echo
+	@echo "Next, try:"
+	@echo "  $(BIN)/planning view examples/triage.jsonl                  the same replay as a page in the browser"
+	@echo "  $(BIN)/planning export examples/triage.jsonl -o triage.html the page as one file, to send"
+	@echo "  $(BIN)/planning graph examples/filings/plan.json            the workflow that ran, drawn"
+	@echo "  $(BIN)/planning mcp --help                                  the planning tools for any MCP client"
+	@echo "  $(BIN)/planning help                                        every command"
 
 test: ## run the tests against the built wheel, the slow ones with CI=true; PYTEST_ARGS="..." goes to pytest
 	@scripts/test-wheel "$(PYTHON)" $(PYTEST_ARGS)
@@ -44,6 +51,11 @@ snapshots: ## write the stored texts anew; then read the diff
 bench: $(VENV)/installed ## measure beside the peers and rewrite benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/run.py --write
 
+pictures: $(VENV)/installed ## draw the pictures of the README again
+	$(BIN)/python scripts/draw_replay.py > examples/triage.svg.new
+	mv examples/triage.svg.new examples/triage.svg
+	$(BIN)/python -m benchmarks.proof_picture
+
 mutants: ## change the code in MUTANTS (200) places of each area, and report what no test notices; AREAS="core tools"
 	@scripts/mutants "$(PYTHON)" $(AREAS)
 
@@ -63,8 +75,8 @@ $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "make: no Python 3.11 or newer found; name one: make PYTHON=/path/to/python" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/installed: $(VENV)/bin/python pyproject.toml $(SOURCES)
-	@$(BIN)/python -m pip install --quiet '.[cli,workflow,agent,openai,anthropic]'
+$(VENV)/installed: $(VENV)/bin/python pyproject.toml hatch_build.py $(SOURCES)
+	@$(BIN)/python -m pip install --quiet '.[cli,view,workflow,agent,openai,anthropic]'
 	@$(BIN)/python -m pip install --quiet --force-reinstall --no-deps .
 	@touch $@
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -33,25 +33,28 @@ pytest_collect_file = SybilCollection([
     Sybil(parsers=[PythonCodeBlockParser()], patterns=["specs/*.md"]),
 ]).pytest()  # fmt: skip
 
-CALLS = (
-    ("planning_setup_plan", {"objective": "Fix the login", "initial_steps": ["Reproduce the bug", "Fix it"]}),
-    ("planning_mark_step", {"step_id": "S001", "status": "done"}),
+SCRIPT: tuple[Any, ...] = (
+    [
+        (
+            "planning_setup_plan",
+            {"objective": "Fix the login", "initial_steps": ["Reproduce the bug", "Fix it"]},
+        )
+    ],
+    [("planning_mark_step", {"step_id": "S001", "status": "done"})],
+    "The bug is reproduced.",
+    "The login works again.",
 )
 
 
 @pytest.fixture
 def readme_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The model that the README asks: a server on this machine with recorded answers."""
-    from chat_server import ChatServer, says, without_environment  # noqa: PLC0415 - no other test needs it
+    """The models that the README asks: a server on this machine that plays a script."""
+    from planning.testing import ScriptedModel  # noqa: PLC0415 - no other test needs it
 
-    replies = [says(None, tool_calls=[called(*call)]) for call in CALLS]
-    without_environment(monkeypatch)
-    with ChatServer(*replies, says("The bug is reproduced.")) as server:
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with ScriptedModel(*SCRIPT) as model:
+        for name, url in (("OPENAI", model.openai_url), ("ANTHROPIC", model.anthropic_url)):
+            monkeypatch.setenv(f"{name}_API_KEY", "sk-test")
+            monkeypatch.setenv(f"{name}_BASE_URL", url)
         yield
-
-
-def called(name: str, arguments: dict[str, object]) -> dict[str, object]:
-    """A tool call in a model's message."""
-    return {"id": name, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}

@@ -15,6 +15,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
+from benchmarks.check import Check
 from planning.agent import AgentState, SqlDatabase, build_text_to_sql_graph
 from planning.tools import Tool
 from session import Session
@@ -34,6 +35,7 @@ __all__ = [
     "WITH_SESSION",
     "WRITING",
     "AgentFigures",
+    "agent_checks",
     "measure_agent",
 ]
 
@@ -56,6 +58,11 @@ SELECT = (
     "SELECT id, name, city, amount, pieces FROM sales WHERE amount > 10 AND id <> {} ORDER BY id LIMIT 1000"
 )
 BARE, SQL = "sqlite3", "SqlDatabase.execute"
+
+SCHEMA_MILLISECONDS = 100.0
+VALIDATE_MICROSECONDS = 1_000.0
+TIMES_BARE_SQL = 3.0
+TIMES_EMPTY_NODES = 1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,33 @@ def measure_agent(*, rounds: int, times: int) -> AgentFigures:
         rows = _measure_rows(Path(folder) / "rows.db", rounds, times)
         first, again = _measure_schema(Path(folder) / "tables.db", rounds)
     return AgentFigures(_measure_turns(rounds), rows, first, again, _measure_validate(rounds, times))
+
+
+def agent_checks(agent: AgentFigures) -> Iterator[Check]:
+    """The targets of the agent."""
+    yield Check(
+        f"get_schema of {TABLES} tables under {SCHEMA_MILLISECONDS:g} ms",
+        f"{agent.schema:.1f} ms",
+        agent.schema < SCHEMA_MILLISECONDS,
+    )
+    yield Check(
+        f"validate_results of {ROWS:,} rows under {VALIDATE_MICROSECONDS / 1e3:g} ms",
+        f"{agent.validate / 1e3:.3f} ms",
+        agent.validate < VALIDATE_MICROSECONDS,
+    )
+    times = agent.rows[SQL] / agent.rows[BARE]
+    yield Check(
+        f"a SELECT of {ROWS:,} rows, guarded, within {TIMES_BARE_SQL:g} times of bare sqlite3",
+        f"{times:.2f} times",
+        times <= TIMES_BARE_SQL,
+    )
+    for way in (INVOKED, AWAITED):
+        times = agent.turn[OURS, way] / agent.turn[EMPTY, way]
+        yield Check(
+            f"a turn of the agent's loop, {way}: at most {TIMES_EMPTY_NODES:g} times empty nodes",
+            f"{times:.2f} times",
+            times <= TIMES_EMPTY_NODES,
+        )
 
 
 @contextmanager

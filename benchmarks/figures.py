@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from benchmarks.agent_costs import AWAITED, EMPTY, INVOKED, ROWS, SQL, TABLES, AgentFigures
-from benchmarks.agent_costs import BARE as BARE_SQL
-from benchmarks.agent_costs import OURS as OUR_LOOP
+from benchmarks.agent_costs import AgentFigures, agent_checks
 from benchmarks.characters import Conversation
 from benchmarks.check import Check
 from benchmarks.door import Takes
@@ -17,6 +15,7 @@ from benchmarks.imports import ImportFigure
 from benchmarks.marks import MarkFigure
 from benchmarks.plan_checks import LARGE, REPAIR, SMALL, STRAIGHT, PlanFigures
 from benchmarks.plan_checks import OURS as OUR_CHECK
+from benchmarks.proof.measure import ProofFigures
 from benchmarks.session_costs import EventFigure, MemoryFigure
 from benchmarks.store_costs import StoreFigures, store_checks
 from benchmarks.tool_calls import (
@@ -63,10 +62,6 @@ TIMES_LANGGRAPH = 5.0
 TIMES_PREFECT = 20.0
 MANY_SECONDS = 2.0
 TIMES_TWO_PROCESSES = 1.7
-SCHEMA_MILLISECONDS = 100.0
-VALIDATE_MICROSECONDS = 1_000.0
-TIMES_BARE_SQL = 3.0
-TIMES_EMPTY_NODES = 1.1
 
 
 @dataclass(slots=True)
@@ -87,6 +82,7 @@ class Figures:
     workflows: WorkflowFigures | None = None
     frameworks: FrameworkFigures | None = None
     stores: StoreFigures | None = None
+    proof: ProofFigures | None = None
 
     def mark(self, name: str, takes: Takes, steps: int) -> MarkFigure:
         """The figure of one door at one size."""
@@ -136,7 +132,7 @@ class Figures:
         if self.conversations:
             yield from self._character_checks()
         if self.agent is not None:
-            yield from self._agent_checks(self.agent)
+            yield from agent_checks(self.agent)
         if self.workflows is not None:
             yield from self._workflow_checks(self.workflows)
         if self.frameworks is not None:
@@ -240,31 +236,6 @@ class Figures:
                     f"{share:.3f}",
                     share <= SHARE_OF_LANGCHAIN,
                 )
-
-    def _agent_checks(self, agent: AgentFigures) -> Iterator[Check]:
-        yield Check(
-            f"get_schema of {TABLES} tables under {SCHEMA_MILLISECONDS:g} ms",
-            f"{agent.schema:.1f} ms",
-            agent.schema < SCHEMA_MILLISECONDS,
-        )
-        yield Check(
-            f"validate_results of {ROWS:,} rows under {VALIDATE_MICROSECONDS / 1e3:g} ms",
-            f"{agent.validate / 1e3:.3f} ms",
-            agent.validate < VALIDATE_MICROSECONDS,
-        )
-        times = agent.rows[SQL] / agent.rows[BARE_SQL]
-        yield Check(
-            f"a SELECT of {ROWS:,} rows, guarded, within {TIMES_BARE_SQL:g} times of bare sqlite3",
-            f"{times:.2f} times",
-            times <= TIMES_BARE_SQL,
-        )
-        for way in (INVOKED, AWAITED):
-            times = agent.turn[OUR_LOOP, way] / agent.turn[EMPTY, way]
-            yield Check(
-                f"a turn of the agent's loop, {way}: at most {TIMES_EMPTY_NODES:g} times empty nodes",
-                f"{times:.2f} times",
-                times <= TIMES_EMPTY_NODES,
-            )
 
     def _workflow_checks(self, workflows: WorkflowFigures) -> Iterator[Check]:
         ours = workflows.step[OUR_RUN]
@@ -383,6 +354,7 @@ class Figures:
                 "validate_microseconds": self.agent.validate,
             },
             "stores": None if self.stores is None else asdict(self.stores),
+            "proof": None if self.proof is None else asdict(self.proof),
             "workflows": None
             if self.workflows is None
             else {

@@ -12,7 +12,9 @@ from benchmarks.figures import OURS, Figures
 from benchmarks.framework_costs import ADDED, FrameworkFigures
 from benchmarks.marks import MarkFigure
 from benchmarks.plan_checks import CYCLE, DOORS, LARGE, SMALL, PlanFigures
+from benchmarks.proof.report import proof_section
 from benchmarks.store_costs import STORES, StoreFigures
+from benchmarks.tables import table
 from benchmarks.tool_calls import DESCRIPTIONS, CallFigures
 from benchmarks.workflow_runs import BARE, ENGINE, FEW, MANY, PREFECT, SHAPES, WorkflowFigures
 from benchmarks.workflow_runs import DESCRIPTIONS as RUN_DESCRIPTIONS
@@ -104,6 +106,8 @@ def render(figures: Figures) -> str:
         lines += _frameworks(figures.frameworks)
     if figures.workflows is not None:
         lines += _workflows(figures.workflows)
+    if figures.proof is not None:
+        lines += ["", *proof_section(figures.proof)]
     return "\n".join(lines) + "\n"
 
 
@@ -124,7 +128,7 @@ def _machine(figures: Figures) -> Iterator[str]:
 
 def _targets(figures: Figures) -> Iterator[str]:
     rows = [[check.target, check.figure, "ok" if check.met else "SHORT"] for check in figures.checks()]
-    yield from _table(["target", "measured", ""], rows)
+    yield from table(["target", "measured", ""], rows)
 
 
 def _marks(figures: Figures) -> Iterator[str]:
@@ -136,7 +140,7 @@ def _marks(figures: Figures) -> Iterator[str]:
         shown = [*inside, *floor] if takes is Takes.TYPED else inside
         ours = {figure.steps: figure for figure in inside if figure.door.name == OURS}
         yield from ("", f"With {takes.value}:", "")
-        yield from _table(
+        yield from table(
             ["door", *(f"{steps:,} steps" for steps in sizes)],
             [
                 [name, *(_cell(_at(shown, name, steps), ours[steps]) for steps in sizes)]
@@ -167,7 +171,7 @@ def _cell(figure: MarkFigure, ours: MarkFigure) -> str:
 def _calls(calls: CallFigures) -> Iterator[str]:
     yield from ("", "## One tool call", "", CALLS, "")
     ours = calls.one[OURS]
-    yield from _table(
+    yield from table(
         ["door", "microseconds", "times ours"],
         [[name, f"{time:.2f}", f"{time / ours:.2f}"] for name, time in calls.one.items()],
     )
@@ -177,27 +181,27 @@ def _calls(calls: CallFigures) -> Iterator[str]:
     yield ""
     yield "Microseconds to check ten parameters, each valid:"
     yield ""
-    yield from _table(
+    yield from table(
         ["check", "microseconds"], [[name, f"{time:.2f}"] for name, time in calls.checks.items()]
     )
     yield ""
     yield "Microseconds for a function of three parameters as a tool:"
     yield ""
-    yield from _table(
+    yield from table(
         ["what is done", "microseconds"], [[name, f"{time:.2f}"] for name, time in calls.declared.items()]
     )
 
 
 def _frameworks(figures: FrameworkFigures) -> Iterator[str]:
     yield from ("", "## In a framework's agent", "", FRAMEWORKS, "")
-    yield from _table(
+    yield from table(
         ["framework", "its own", "with ours"],
         [[name, f"{figures.own[name]:,.0f}", f"{figures.ours[name]:,.0f}"] for name in ADDED],
     )
     yield ""
     yield "A LangGraph agent that takes a plan of 20 steps to its end:"
     yield ""
-    yield from _table(
+    yield from table(
         ["middleware", "microseconds", "characters through the model"],
         [[name, f"{time:,.0f}", f"{figures.characters[name]:,}"] for name, time in figures.agent.items()],
     )
@@ -218,7 +222,7 @@ def _plans(plans: PlanFigures) -> Iterator[str]:
         ]
         for name in DOORS
     ]
-    yield from _table(
+    yield from table(
         ["door", f"{SMALL} steps, valid", f"{LARGE:,} steps, valid", f"{SMALL} steps, broken"], rows
     )
     yield ""
@@ -227,7 +231,7 @@ def _plans(plans: PlanFigures) -> Iterator[str]:
     yield ""
     yield "Hostile input, once each:"
     yield ""
-    yield from _table(
+    yield from table(
         ["input", "milliseconds"], [[what, _milliseconds(time)] for what, time in plans.hostile.items()]
     )
 
@@ -244,7 +248,7 @@ def _session(figures: Figures) -> Iterator[str]:
     if rows:
         yield "Microseconds of a single event in one session, median of 200 around each place:"
         yield ""
-        yield from _table(["event", "the 100th", "the 100,000th", "ratio"], rows)
+        yield from table(["event", "the 100th", "the 100,000th", "ratio"], rows)
         yield ""
     if figures.select_latest is not None:
         yield f"- `select_latest` of a plan of 1,000 steps: {figures.select_latest:.3f} microseconds."
@@ -259,7 +263,7 @@ def _session(figures: Figures) -> Iterator[str]:
 
 def _stores(figures: StoreFigures) -> Iterator[str]:
     yield from ("", "## Stores", "", STORES, "")
-    yield from _table(["what", "least", "median", "processor"], figures.rows())
+    yield from table(["what", "least", "median", "processor"], figures.rows())
 
 
 def _import(figures: Figures) -> Iterator[str]:
@@ -276,7 +280,7 @@ def _characters(figures: Figures) -> Iterator[str]:
     yield CHARACTERS
     yield ""
     langchain = next(talk.total for talk in figures.conversations if talk.package == "langchain")
-    yield from _table(
+    yield from table(
         ["tools", "prompt", "schemas", "calls", "results", "total", "of langchain", "input of all requests"],
         [
             [
@@ -299,7 +303,7 @@ def _characters(figures: Figures) -> Iterator[str]:
 def _agent(agent: AgentFigures) -> Iterator[str]:
     yield from ("", "## The agent", "", AGENT, "")
     ways = (INVOKED, AWAITED)
-    yield from _table(
+    yield from table(
         ["contestant", *ways],
         [
             [
@@ -318,7 +322,7 @@ def _agent(agent: AgentFigures) -> Iterator[str]:
     yield ""
     yield AGENT_SQL
     yield ""
-    yield from _table(
+    yield from table(
         ["run by", "microseconds", "times bare"],
         [[name, f"{time:,.0f}", f"{time / agent.rows[BARE_SQL]:.2f}"] for name, time in agent.rows.items()],
     )
@@ -334,7 +338,7 @@ def _agent(agent: AgentFigures) -> Iterator[str]:
 def _workflows(workflows: WorkflowFigures) -> Iterator[str]:
     yield from ("", "## One workflow", "", WORKFLOWS, "")
     ours = workflows.step[OUR_RUN]
-    yield from _table(
+    yield from table(
         ["contestant", "steps", "microseconds a step", "times ours"],
         [
             [
@@ -351,7 +355,7 @@ def _workflows(workflows: WorkflowFigures) -> Iterator[str]:
     yield from ("", SETTLING, "")
     yield "Seconds of a run of ours that does nothing, and in parentheses the microseconds of a step:"
     yield ""
-    yield from _table(
+    yield from table(
         ["shape", *(f"{size:,} steps" for size in (FEW, MANY))],
         [
             [
@@ -369,26 +373,10 @@ def _workflows(workflows: WorkflowFigures) -> Iterator[str]:
     yield WORK
     yield ""
     work = workflows.work
-    yield from _table(
+    yield from table(
         ["handed out by", "one process", "two processes", "times faster"],
         [
             [what, f"{work[what, 1]:.2f}", f"{work[what, 2]:.2f}", f"{work[what, 1] / work[what, 2]:.2f}"]
             for what in (ENGINE, BARE)
         ],
     )
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """A Markdown table, padded so that it also reads as plain text; numbers stand on the right."""
-    widths = [max(len(cell) for cell in column) for column in zip(head, *rows, strict=True)]
-
-    def line(cells: Sequence[str]) -> str:
-        first, *others = (
-            cell.rjust(width) if index else cell.ljust(width)
-            for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
-        )
-        return f"| {' | '.join([first, *others])} |"
-
-    yield line(head)
-    yield f"|{'|'.join('-' * (width + 1) + (':' if index else '-') for index, width in enumerate(widths))}|"
-    yield from (line(row) for row in rows)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIREMENTS = ROOT / "benchmarks" / "requirements.txt"
+DATA = ROOT / "benchmarks" / "data.txt"
 ENVIRONMENT = ROOT / ".venvs" / "bench"
 STAMP = ENVIRONMENT / "requirements.sha256"
 VERSION = (3, 13)
@@ -56,10 +57,11 @@ def main() -> int:
 def _install(python: Path) -> None:
     """Install the peers when their pins changed, and the project every time: it is what changes."""
     pip = [str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
-    pins = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
+    pins = hashlib.sha256(REQUIREMENTS.read_bytes() + DATA.read_bytes()).hexdigest()
     if not STAMP.is_file() or STAMP.read_text(encoding="ascii").strip() != pins:
         print("Installing the peers ...", file=sys.stderr)
         subprocess.run([*pip, "--requirement", str(REQUIREMENTS)], check=True)
+        subprocess.run([*pip, "--no-deps", "--requirement", str(DATA)], check=True)
         STAMP.write_text(pins, encoding="ascii")
     # Not editable: what is measured is the package as it is shipped. The build backend is pinned among
     # the requirements, so nothing is fetched once the environment is filled.

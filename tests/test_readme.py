@@ -2,19 +2,55 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("readme_model")
 def test_the_programs_print_what_the_comments_beside_them_say() -> None:
-    program = "\n".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL))
+    blocks = re.findall(
+        r"^(?:```|<!--- invisible-code-block: )python\n(.*?)^(?:```|-->)$", README, re.DOTALL | re.MULTILINE
+    )
+    program = "\n".join(blocks)
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     said = re.findall(r"^(?:print\(.*\)  )?# (.*)$", program, re.MULTILINE)
     assert [line for line in run.stdout.splitlines() if not line.startswith("Plan(")] == said
+
+
+def test_the_package_page_has_no_link_to_a_file() -> None:
+    """A package page has no files beside it."""
+    text = importlib.metadata.metadata("session-planning").json["description"]
+    links = re.findall(r"\]\(([^)]+)\)", str(text))
+    assert [link for link in links if not link.startswith("https://")] == []
+
+
+@pytest.mark.parametrize(("repository", "expected"), [
+    ("", "See A and [B](https://example.org).\n"),
+    (
+        "https://example.org/r/",
+        "![P](https://example.org/r/raw/HEAD/p.svg)\nSee [A](https://example.org/r/blob/HEAD/specs/A.md) and "
+        "[B](https://example.org).\n",
+    ),
+])  # fmt: skip
+def test_the_links_of_the_package_page_are_made_from_the_address_of_the_repository(
+    tmp_path: Path, repository: str, expected: str
+) -> None:
+    (tmp_path / "README.md").write_text(
+        "![P](p.svg)\nSee [A](specs/A.md) and [B](https://example.org).\n", encoding="utf-8"
+    )
+    page = runpy.run_path(str(ROOT / "hatch_build.py"))["PackagePage"](
+        str(tmp_path), {"repository": repository}
+    )
+    metadata: dict[str, Any] = {}
+    page.update(metadata)
+    assert metadata["readme"] == {"content-type": "text/markdown", "text": expected}

@@ -3,6 +3,7 @@
 from benchmarks.characters import Conversation
 from benchmarks.conversations.with_langchain import converse as langchain
 from benchmarks.conversations.with_ours import converse as ours
+from benchmarks.conversations.with_pydantic_ai import converse as pydantic_ai
 from benchmarks.conversations.with_weakincentives import converse as weakincentives
 
 __all__ = ["hold_conversations"]
@@ -15,5 +16,7 @@ def hold_conversations() -> list[Conversation]:
         ours(start_steps=True),
         weakincentives(start_steps=False),
         weakincentives(start_steps=True),
+        pydantic_ai(start_steps=False),
+        pydantic_ai(start_steps=True),
         langchain(),
     ]

@@ -8,7 +8,7 @@ from benchmarks.door import DONE, Door, Prepared, Takes, middle, title
 from planning import MarkStep, NewPlanStep, Plan, PlanningToolsSection, SetupPlan, Toolbox
 from session import InProcessEventBus, Session, select_latest
 
-__all__ = ["DOORS", "open_plan"]
+__all__ = ["DOORS", "current", "open_plan"]
 
 MARK = "planning_mark_step"
 

@@ -18,13 +18,13 @@ from weakincentives.tools import planning
 
 from benchmarks.door import DONE, Door, Prepared, Takes, middle, title
 
-__all__ = ["DOORS"]
+__all__ = ["DOORS", "Opened"]
 
 PACKAGE = "weakincentives"
 MARK = "planning_mark_step"
 
 
-class _Opened:
+class Opened:
     """A session with a plan, and what an adapter holds beside it."""
 
     def __init__(self, steps: int) -> None:
@@ -40,9 +40,11 @@ class _Opened:
 
     @property
     def plan(self) -> Any:
+        """The plan of the session."""
         return select_latest(self.session, planning.Plan)
 
     def statuses(self) -> Sequence[str]:
+        """Every step's status."""
         return [step.status for step in self.plan.steps]
 
     def invoke(self, name: str, params: Any) -> None:
@@ -73,7 +75,7 @@ class _Opened:
 
 
 def _prepare_typed(steps: int) -> Prepared:
-    opened = _Opened(steps)
+    opened = Opened(steps)
     commands = [planning.MarkStep(opened.step_id, status) for status in DONE]
     invoke = opened.invoke
 
@@ -84,7 +86,7 @@ def _prepare_typed(steps: int) -> Prepared:
 
 
 def _prepare_json(steps: int) -> Prepared:
-    opened = _Opened(steps)
+    opened = Opened(steps)
     arguments = [json.dumps({"step_id": opened.step_id, "status": status}) for status in DONE]
     calls = [
         SimpleNamespace(id="call", function=SimpleNamespace(name=MARK, arguments=text)) for text in arguments

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 from uuid import uuid4
@@ -34,7 +34,6 @@ FORMAT = 1
 _REWOUND, _ROLLED_BACK, _RESET, _PLAIN = "rewound", "rolled back", "reset", "plain"
 _RESTORED: Final[Mapping[str, type]] = {_REWOUND: Rewound, _ROLLED_BACK: RolledBack, _RESET: Reset}
 _CALLED: Final = type_name(ToolInvoked)
-_SAME = {"!": "same"}  # the params of a ToolInvoked are its value
 
 
 def write_change(entry: Entry, slices: Iterable[str], owner: SessionId, records: Records) -> str:
@@ -49,7 +48,7 @@ def write_change(entry: Entry, slices: Iterable[str], owner: SessionId, records:
     Raises:
         StoreError: A value cannot be stored.
     """
-    written: dict[str, Any] = {"id": uuid4().hex[:12], "at": entry.at.isoformat()}
+    written: dict[str, Any] = {"at": entry.at.replace(tzinfo=None).isoformat()}
     names = list(slices)
     if names:
         written["slices"] = names
@@ -58,6 +57,8 @@ def write_change(entry: Entry, slices: Iterable[str], owner: SessionId, records:
         for name, said in (("actor", entry.actor), ("call_id", entry.call_id)):
             if said != next((part[name] for part in parts if name in part), None):
                 written[name] = said
+        if not any(isinstance(part, SessionEvent) for part in entry.parts):
+            written["id"] = uuid4().hex[:12]  # no two changes have one text
         written["parts"] = parts
         return json.dumps(written, separators=(",", ":"), allow_nan=False)
     except (ValueError, RecursionError) as error:
@@ -177,8 +178,8 @@ class ReadChange:
             return Reset({})
         if kind == _PLAIN:
             return self._records.read(part["is"])
-        if part.get("params") == _SAME:
-            part = {**part, "params": part["value"]}
+        if kind == _CALLED and "params" not in part:
+            part = {**part, "params": part.get("value")}
         read = self._records.read(part, is_lenient=is_lenient)
         return addressed(read, self._owner) if isinstance(read, SessionEvent) else read
 
@@ -213,7 +214,8 @@ def read_change(text: str, version: int, owner: SessionId, records: Records) -> 
         said = json.loads(text)
         if said.get("format", FORMAT) == FORMAT:
             parts = [_named(part) for part in said["parts"]]
-            at, slices = datetime.fromisoformat(said["at"]), frozenset(said.get("slices", ()))
+            at = datetime.fromisoformat(said["at"]).replace(tzinfo=UTC)
+            slices = frozenset(said.get("slices", ()))
             return ReadChange(version, at, slices, parts, len(text), said, owner, records)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise StoreError(f"version {version} is not a change that can be read", version=version) from error
@@ -266,8 +268,8 @@ def _write_part(part: Any, owner: SessionId, records: Records) -> dict[str, Any]
         if part.session_id == owner:
             written.pop("session_id", None)
         value = value_of(part)
-        if value is not None and getattr(part, "params", None) is value:
-            written["params"] = _SAME
+        if value is not None and type(part) is ToolInvoked and part.params is value:
+            written.pop("params")
     return written
 
 

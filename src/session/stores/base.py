@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -28,7 +29,7 @@ from session.stores.watch import Watch, awatched
 __all__ = ["Store"]
 
 _BATCH = 256
-_RESTORE = "fork the session, or restore the store from a copy"
+_RESTORE = "restore the store from a copy"
 
 
 class Store(ABC):
@@ -194,5 +195,8 @@ class Store(ABC):
     def awatch(
         self, session_id: SessionId, after: int | None = None, timeout: float | None = None
     ) -> AsyncIterator[Change]:
-        """The same for ``async for``; the store is asked off the event loop."""
-        return awatched(self.watch(session_id, after, timeout))
+        """The same for ``async for``; the store is asked off the event loop.
+
+        What is wrong is raised, and ``after=None`` is the version of the moment, when the iteration begins.
+        """
+        return awatched(partial(self.watch, session_id, after, timeout))

@@ -7,7 +7,6 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -25,7 +24,20 @@ from session.stores.chain import (
     refuse_copy,
     stale,
 )
-from session.stores.sqlite_file import Link, close_links, explained, identity, opened
+from session.stores.sqlite_file import (
+    Link,
+    check_of,
+    close_links,
+    explained,
+    identity,
+    key_of,
+    mark_of,
+    opened,
+    session_of,
+    tallied,
+    tally_of,
+    write_head,
+)
 
 __all__ = ["SqliteStore"]
 
@@ -74,6 +86,7 @@ class SqliteStore(Store):
         with self._reader.lock:
             self._connect(self._reader)
         self._file = identity(self._path)
+        self._tallied = set[int]()  # the sessions whose rows were counted here
 
     def __repr__(self) -> str:
         return f"SqliteStore({str(self._path)!r})"
@@ -121,15 +134,15 @@ class SqliteStore(Store):
         connection = self._connect(self._writer)
         if not connection.in_transaction:
             raise TransactionError("a lock takes one change: leave it and take it again")
-        key = _key(head.session_id)
+        key = key_of(head.session_id)
         with self._explaining():
-            row = connection.execute("SELECT version FROM sessions WHERE key = ?", (key,)).fetchone()
-            known = 0 if row is None else row[0]
+            row = connection.execute("SELECT version, tally FROM sessions WHERE key = ?", (key,)).fetchone()
+            known, tally = (0, tallied(connection, head.session_id)) if row is None else row
             if known != expected:
                 raise stale(expected, known)
-            connection.execute(
-                "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", (key, *_row_of(head))
-            )
+            if change is not None:
+                tally ^= tally_of(change)
+            write_head(connection, head, tally)
             if change is not None:
                 connection.execute(
                     "INSERT INTO changes VALUES (?, ?, ?, ?, ?)",
@@ -137,7 +150,7 @@ class SqliteStore(Store):
                 )
                 connection.executemany(
                     "INSERT INTO calls VALUES (?, ?, ?)",
-                    [(key, _key(each), change.version) for each in change.call_ids],
+                    [(key, key_of(each), change.version) for each in change.call_ids],
                 )
             if checkpoint is not None:
                 connection.execute(
@@ -165,23 +178,37 @@ class SqliteStore(Store):
 
     def drop_checkpoints(self, session_id: SessionId) -> None:
         """Forget the checkpoints of a session; see ``Store.drop_checkpoints``."""
-        self._change("DELETE FROM checkpoints WHERE session = ?", (_key(session_id),))
+        self._change("DELETE FROM checkpoints WHERE session = ?", (key_of(session_id),))
 
     def claim(self, session_id: SessionId, name: str) -> bool:
         """Record a name, durably; see ``Store.claim``."""
-        head = self.head(session_id)
-        row = (str(session_id), name, 0 if head is None else head.version)
-        return self._change("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)", (*row, _check_of(row))) == 1
+        with self.lock(session_id), self._explaining():
+            connection = self._connect(self._writer)
+            self._require_tally(connection, session_id)
+            head = self._head(connection, session_id)
+            row = (str(session_id), name, 0 if head is None else head.version)
+            values = (*row, check_of(row))
+            is_new = (
+                connection.execute("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)", values).rowcount == 1
+            )
+            if is_new and head is not None:
+                key = (key_of(session_id),)
+                (tally,) = connection.execute("SELECT tally FROM sessions WHERE key = ?", key).fetchone()
+                write_head(connection, head, tally ^ mark_of(*row[1:]))
+            connection.execute("COMMIT")
+        return is_new
 
     def verify(self, session_id: SessionId) -> int:
         """Check all that is kept of a session, its claims too; see ``Store.verify``."""
         versions = super().verify(session_id)
         rows = self._select("SELECT id, name, version, checked FROM claims WHERE id = ?", (str(session_id),))
         for *values, checked in rows:
-            if checked != _check_of(tuple(values)):
+            if checked != check_of(tuple(values)):
                 raise StoreError(
                     f"the claim {shown(values[1])} of the session is damaged: restore the file from a copy"
                 )
+        self._tallied.discard(key_of(session_id))
+        self._read(lambda connection: self._require_tally(connection, session_id))
         return versions
 
     def copy(self, source: SessionId, fork: StoredSession) -> None:
@@ -192,8 +219,8 @@ class SqliteStore(Store):
             if head is None:
                 raise no_session(source)
             refuse_copy(head, fork, self._head(connection, fork.session_id))
-            old, new = _key(source), _key(fork.session_id)
-            connection.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", (new, *_row_of(fork)))
+            self._require_tally(connection, source)
+            old, new = key_of(source), key_of(fork.session_id)
             for table, columns in (
                 ("changes", "version, text, hash, rewound_to"),
                 ("calls", "key, version"),
@@ -206,13 +233,14 @@ class SqliteStore(Store):
             ).fetchall()
             rows = [(str(fork.session_id), *claim) for claim in claims]
             connection.executemany(
-                "INSERT INTO claims VALUES (?, ?, ?, ?)", [(*row, _check_of(row)) for row in rows]
+                "INSERT INTO claims VALUES (?, ?, ?, ?)", [(*row, check_of(row)) for row in rows]
             )
+            write_head(connection, fork, tallied(connection, fork.session_id))
             connection.execute("COMMIT")
 
     def delete(self, session_id: SessionId) -> bool:
         """Delete a session; see ``Store.delete``."""
-        key = _key(session_id)
+        key = key_of(session_id)
         with self.lock(session_id), self._explaining():
             connection = self._connect(self._writer)
             found = connection.execute("DELETE FROM sessions WHERE key = ?", (key,)).rowcount
@@ -240,26 +268,27 @@ class SqliteStore(Store):
     def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
         """The changes from a version to another; see ``Store.changes``."""
         rows = self._select(
-            "SELECT version, text, hash, rewound_to FROM changes"
+            "SELECT version, CAST(text AS TEXT), hash, rewound_to FROM changes"
             " WHERE session = ? AND version BETWEEN ? AND ? ORDER BY version",
-            (_key(session_id), first, last),
+            (key_of(session_id), first, last),
         )
         return [StoredChange(version, text, hash_, (), to) for version, text, hash_, to in rows]
 
     def checkpoints(self, session_id: SessionId, last: int, most: int) -> Sequence[Checkpoint]:
         """The newest checkpoints up to a version; see ``Store.checkpoints``."""
         rows = self._select(
-            "SELECT version, text, checked FROM checkpoints"
+            "SELECT version, CAST(text AS TEXT), checked FROM checkpoints"
             " WHERE session = ? AND version <= ? ORDER BY version DESC LIMIT ?",
-            (_key(session_id), last, most),
+            (key_of(session_id), last, most),
         )
         return [Checkpoint(*row) for row in rows]
 
     def calls(self, session_id: SessionId, key: str, most: int | None) -> Sequence[int]:
         """The versions that a call made; see ``Store.calls``."""
+        self._read(lambda connection: self._require_tally(connection, session_id))
         rows = self._select(
             "SELECT version FROM calls WHERE session = ? AND key = ? ORDER BY version DESC LIMIT ?",
-            (_key(session_id), _key(key), -1 if most is None else most),
+            (key_of(session_id), key_of(key), -1 if most is None else most),
         )
         return [version for (version,) in rows]
 
@@ -268,27 +297,26 @@ class SqliteStore(Store):
         return self._select(
             "SELECT version, rewound_to FROM changes"
             " WHERE session = ? AND rewound_to IS NOT NULL ORDER BY version",
-            (_key(session_id),),
+            (key_of(session_id),),
         )
 
     def sessions(self) -> Sequence[StoredSession]:
         """All sessions; see ``Store.sessions``."""
-        rows = self._select(
-            "SELECT id, version, hash, changed_at, about, checked FROM sessions ORDER BY changed_at DESC", ()
-        )
-        return [_session_of(row) for row in rows]
+        columns = "id, version, hash, changed_at, about, tally, checked"
+        rows = self._select(f"SELECT {columns} FROM sessions ORDER BY changed_at DESC", ())  # noqa: S608 - constants
+        return [session_of(row) for row in rows]
 
     def close(self) -> None:
         """Close the file; whoever uses the store again opens it again."""
         close_links(self._writer, self._reader)
 
     def _head(self, connection: sqlite3.Connection, session_id: SessionId) -> StoredSession | None:
-        key = _key(session_id)
+        key = key_of(session_id)
         row = connection.execute(
-            "SELECT id, version, hash, changed_at, about, checked FROM sessions WHERE key = ?", (key,)
+            "SELECT id, version, hash, changed_at, about, tally, checked FROM sessions WHERE key = ?", (key,)
         ).fetchone()
         if row is not None:
-            found = _session_of(row)
+            found = session_of(row)
             if found.session_id != session_id:
                 raise StoreError(f"the record of session {shown(str(session_id))} is damaged")
             return found
@@ -297,6 +325,30 @@ class SqliteStore(Store):
                 f"the record of session {shown(str(session_id))} is missing: the file is damaged"
             )
         return None
+
+    def _require_tally(self, connection: sqlite3.Connection, session_id: SessionId) -> None:
+        """Refuse a session of which a call, a rewind or a claim would not be found; once in a store.
+
+        Raises:
+            StoreError: That is so.
+        """
+        key = key_of(session_id)
+        if key in self._tallied:
+            return
+        is_own = not connection.in_transaction
+        if is_own:
+            connection.execute("BEGIN")  # all of it as it is at one moment
+        try:
+            row = connection.execute("SELECT tally FROM sessions WHERE key = ?", (key,)).fetchone()
+            if row is not None and row[0] != tallied(connection, session_id):
+                raise StoreError(
+                    f"by what the calls, rewinds and claims of session {shown(str(session_id))} are found is "
+                    "damaged: restore the file from a copy"
+                )
+        finally:
+            if is_own:
+                connection.execute("ROLLBACK")
+        self._tallied.add(key)
 
     def _select(self, statement: str, values: tuple[Any, ...]) -> list[Any]:
         return self._read(lambda connection: connection.execute(statement, values).fetchall())
@@ -329,25 +381,3 @@ class SqliteStore(Store):
             yield
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
             raise explained(error, self._path, self._timeout) from error
-
-
-def _key(name: SessionId) -> int:
-    """The key of a session's rows, or of a call's: made of the name, so that a lost record hides no rows."""
-    digest = blake2b(str(name).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
-
-
-def _row_of(head: StoredSession) -> tuple[Any, ...]:
-    row = (str(head.session_id), head.version, head.hash, head.changed_at.isoformat(), head.about())
-    return (*row, _check_of(row))
-
-
-def _session_of(row: tuple[Any, ...]) -> StoredSession:
-    *values, checked = row
-    if checked != _check_of(tuple(values)):
-        raise StoreError(f"the record of session {shown(str(row[0]))} is damaged")
-    return StoredSession.of(*values)
-
-
-def _check_of(row: tuple[Any, ...]) -> bytes:
-    return blake2b(repr(row).encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -6,13 +6,30 @@ import os
 import sqlite3
 import time
 from contextlib import suppress
+from functools import partial
+from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
-from session.errors import StoreError
+from session.errors import StoreError, shown
+from session.events import SessionId
 from session.locks import ProcessLock
-from session.stores.chain import locked
+from session.stores.chain import StoredChange, StoredSession, locked
 
-__all__ = ["Link", "close_links", "explained", "identity", "opened"]
+__all__ = [
+    "Link",
+    "check_of",
+    "close_links",
+    "explained",
+    "identity",
+    "key_of",
+    "mark_of",
+    "opened",
+    "session_of",
+    "tallied",
+    "tally_of",
+    "write_head",
+]
 
 _APPLICATION = 0x53455353  # "SESS": what is in the file's header
 _FORMAT = 1
@@ -25,6 +42,7 @@ _TABLES = {
     hash BLOB NOT NULL,
     changed_at TEXT NOT NULL,
     about TEXT NOT NULL,
+    tally INTEGER NOT NULL,
     checked BLOB NOT NULL
 )""",
     "changes": """CREATE TABLE changes (
@@ -86,6 +104,8 @@ def opened(path: Path, timeout: float, synchronous: str) -> sqlite3.Connection:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     connection = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
     try:
+        # A text that is not UTF-8 is read as another one, so that its hash says which version is damaged.
+        connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute(f"PRAGMA synchronous = {synchronous}")
@@ -190,3 +210,63 @@ def _require_format(connection: sqlite3.Connection, path: Path) -> None:
         )
     if _tables(connection) != _TABLES:
         raise StoreError(f"{path} has other tables than a store of sessions: it is damaged, or was changed")
+
+
+def key_of(name: SessionId) -> int:
+    """The key of a session's rows, or of a call's: made of the name, so that a lost record hides no rows."""
+    digest = blake2b(str(name).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def write_head(connection: sqlite3.Connection, head: StoredSession, tally: int) -> None:
+    """Write the record of a session."""
+    row = (str(head.session_id), head.version, head.hash, head.changed_at.isoformat(), head.about(), tally)
+    connection.execute(
+        "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (key_of(head.session_id), *row, check_of(row)),
+    )
+
+
+def tallied(connection: sqlite3.Connection, session_id: SessionId) -> int:
+    """The tally of the rows by which calls, rewinds and claims are found: without one it is another."""
+    key, tally = key_of(session_id), 0
+    for statement, of in (
+        ("SELECT key, version FROM calls WHERE session = ?", key),
+        ("SELECT version, rewound_to FROM changes WHERE session = ? AND rewound_to IS NOT NULL", key),
+        ("SELECT name, version FROM claims WHERE id = ?", str(session_id)),
+    ):
+        for row in connection.execute(statement, (of,)):
+            tally ^= mark_of(*row)
+    return tally
+
+
+def tally_of(change: StoredChange) -> int:
+    """What a change adds to the tally."""
+    tally = 0 if change.rewound_to is None else mark_of(change.version, change.rewound_to)
+    for each in change.call_ids:
+        tally ^= mark_of(key_of(each), change.version)
+    return tally
+
+
+def mark_of(*row: Any) -> int:
+    """What a row adds to the tally."""
+    digest = blake2b(repr(row).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def session_of(row: tuple[Any, ...]) -> StoredSession:
+    """The session of a record.
+
+    Raises:
+        StoreError: The record is damaged.
+    """
+    *values, checked = row
+    if checked != check_of(tuple(values)):
+        raise StoreError(f"the record of session {shown(str(row[0]))} is damaged")
+    *said, _ = values
+    return StoredSession.of(*said)
+
+
+def check_of(row: tuple[Any, ...]) -> bytes:
+    """The hash of a row."""
+    return blake2b(repr(row).encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from threading import Event
 from typing import Protocol
 
@@ -141,10 +141,11 @@ class Watch:
         self._found = list(found)[::-1]
 
 
-async def awatched(watch: Watch) -> AsyncIterator[Change]:
-    """The changes of a watch for ``async for``; the store is asked off the event loop."""
+async def awatched(begin: Callable[[], Watch]) -> AsyncIterator[Change]:
+    """The changes of a watch for ``async for``; the store is asked off the event loop, also to begin."""
     import asyncio  # noqa: PLC0415 - whoever iterates has it
 
+    watch = await asyncio.to_thread(begin)
     until = None if watch.timeout is None else time.monotonic() + watch.timeout
     try:
         while not watch.closed:

@@ -157,6 +157,63 @@ def test_by_what_calls_rewinds_and_claims_are_found_is_verified(
     assert (caught.value.version, str(caught.value)[: len(beginning)]) == (version, beginning)
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM calls WHERE version = 2",
+        "UPDATE calls SET key = key + 1 WHERE version = 2",
+        "UPDATE calls SET version = 3 WHERE version = 2",
+        "UPDATE changes SET rewound_to = NULL",
+        "DELETE FROM claims",
+        "UPDATE claims SET name = 'send a mall'",
+    ],
+)
+def test_a_repeat_is_not_made_again_where_its_first_call_cannot_be_found(path: Path, damage: str) -> None:
+    session, toolbox = on_file(path)
+    setup = {"objective": "Ship it", "initial_steps": ["Build it"]}
+    for number in range(3):
+        toolbox.call("planning_setup_plan", setup, context={"call_id": f"call_{number}"})
+    session.claim("send a mail")
+    session.rewind(2)
+    session.store.close()  # type: ignore[union-attr]  # it has one
+    with sqlite3.connect(path) as connection:
+        connection.execute(damage)
+    connection.close()
+    there, toolbox = on_file(path)
+    result = toolbox.call("planning_setup_plan", setup, context={"call_id": "call_1"})
+    assert (result.success, result.code) == (False, "storage")
+    message = (
+        "by what the calls, rewinds and claims of session 'run-7' are found is damaged: restore the file "
+        "from a copy"
+    )
+    for work in (lambda: there.has_call("call_1"), lambda: there.claim("send a mail"), lambda: there.fork(1)):
+        with pytest.raises(StoreError) as caught:
+            work()
+        assert str(caught.value) == message
+    assert there.at(2).select_latest(Plan) == session.select_latest(Plan)
+
+
+def test_what_is_found_by_calls_and_claims_outlives_claims_before_the_first_change_forks_and_other_writers(
+    path: Path,
+) -> None:
+    session, _ = on_file(path)
+    session.claim("early")
+    other, toolbox = on_file(path)
+    setup = {"objective": "Ship it", "initial_steps": ["Build it"]}
+    toolbox.call("planning_setup_plan", setup, context={"call_id": "1"})
+    session.claim("late")
+    session.rewind(0)
+    other.claim("later")
+    fork = session.fork(1, session_id="fork")
+    for each in ("run-7", "fork"):
+        assert SqliteStore(path).verify(each) == (2 if each == "run-7" else 1)
+        there, _ = on_file(path, each)
+        assert (there.claim("early"), there.claim("late")) == (False, False)
+        assert there.has_call("1") is (each == "fork")
+    assert fork.claim("later")
+    assert SqliteStore(path).verify("fork") == 1
+
+
 def test_only_registered_types_are_built(path: Path) -> None:
     store = SqliteStore(path)
     session = Session(session_id="a", store=store)

@@ -18,6 +18,7 @@ from store_places import PLAN, call, mark, numbered, open_session, refused, regi
 from planning import Plan
 from session import InProcessEventBus, Session, SessionEvent, ToolInvoked, stored
 from session.stores import SqliteStore, StoreError
+from session.stores.sqlite_file import check_of, tallied
 
 
 def lived(path: Path) -> Session:
@@ -156,10 +157,11 @@ def test_a_hostile_record_runs_no_code_and_is_a_clear_error(
     restored = json.loads(text).get("version") if text.startswith('{"!":"rewound"') else None
     row = (written, hashed, restored)
     changed(path, "UPDATE changes SET text = ?, hash = ?, rewound_to = ? WHERE version = 2", row)
-    from session.stores.sqlite import _check_of
-
-    check = _check_of((str(head.session_id), 2, hashed, at, head.about()))
-    changed(path, "UPDATE sessions SET hash = ?, checked = ?", (hashed, check))
+    with sqlite3.connect(path) as connection:
+        tally = tallied(connection, head.session_id)
+    connection.close()
+    check = check_of((str(head.session_id), 2, hashed, at, head.about(), tally))
+    changed(path, "UPDATE sessions SET hash = ?, tally = ?, checked = ?", (hashed, tally, check))
     there = open_session(SqliteStore(path))
     assert store_of(there).verify("run-7") == 2
     for read in (there.history, lambda: there.select_all(Note), lambda: there.select_all(Ping)):

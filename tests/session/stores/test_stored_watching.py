@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -97,17 +98,25 @@ def test_a_version_that_the_session_does_not_have_is_refused(place_type: type[Pl
     store = place_type(tmp_path).open()
     session = open_session(store)
     session.dispatch(Note("1"))
+
+    async def begun(after: int) -> None:
+        async for _ in store.awatch("run-7", after=after):
+            pass
+
     for after in (2, -1, "1", True):
-        for watch in (store.watch, store.awatch):
+        for watch in (partial(store.watch, "run-7"), lambda after: asyncio.run(begun(after))):
             with pytest.raises(VersionError) as caught:
-                watch("run-7", after=after)  # type: ignore[arg-type]  # what a caller without types may pass
+                watch(after=after)  # type: ignore[arg-type]  # what a caller without types may pass
             assert str(caught.value) == f"the session has the versions 0 to 1, got {after!r}"
     with pytest.raises(VersionError) as caught:
         store.watch("run-8", after=1)
     assert str(caught.value) == "the session has the versions 0 to 0, got 1"
 
 
-def test_what_is_before_a_damaged_change_is_given_out_first(tmp_path: Path, place_type: type[Place]) -> None:
+@pytest.mark.parametrize("text", ["replace(text, '6', '7')", "CAST(x'7bff7d' AS TEXT)", "12"])
+def test_what_is_before_a_damaged_change_is_given_out_first(
+    tmp_path: Path, place_type: type[Place], text: str
+) -> None:
     place = place_type(tmp_path)
     if not isinstance(place, SqlitePlace):
         pytest.skip("only a file can be damaged")
@@ -115,7 +124,7 @@ def test_what_is_before_a_damaged_change_is_given_out_first(tmp_path: Path, plac
     for number in range(9):
         session.dispatch(Note(str(number)))
     with sqlite3.connect(place.path) as connection:
-        connection.execute("UPDATE changes SET text = replace(text, '6', '7') WHERE version = 7")
+        connection.execute(f"UPDATE changes SET text = {text} WHERE version = 7")  # noqa: S608 - above
     connection.close()
     watch = place.open().watch("run-7", after=0, timeout=0)
     assert [next(watch).version for _ in range(6)] == [1, 2, 3, 4, 5, 6]

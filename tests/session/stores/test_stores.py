@@ -224,6 +224,20 @@ def test_a_claim_inside_a_transaction_is_refused(opener: Opener, is_stored: bool
     assert session.claim("send a mail")
 
 
+def test_a_rollback_frees_no_call_id_and_a_rewind_does(opener: Opener) -> None:
+    with opened(opener) as (session, toolbox):
+        toolbox.invoke("planning_setup_plan", SETUP)
+        snapshot, done = session.snapshot(), {"step_id": "S001", "status": "done"}
+        first = toolbox.call("planning_mark_step", done, context={"call_id": "1"})
+        session.rollback(snapshot)
+        repeat = toolbox.call("planning_mark_step", done, context={"call_id": "1"})
+        assert (repeat.message, session.version, session.has_call("1")) == (first.message, 3, True)
+        session.rewind(1)
+        assert session.has_call("1") is False
+        again = toolbox.call("planning_mark_step", done, context={"call_id": "1"})
+        assert (again.message, session.version) == (first.message, 5)
+
+
 def test_watching_gives_every_change_to_a_slow_reader(opener: Opener) -> None:
     with opened(opener) as (session, toolbox):
         assert session.store is not None

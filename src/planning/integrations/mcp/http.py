@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Limits", "http_app", "is_loopback", "serve_http"]
 
 _PATH: Final = "/mcp"
+_SESSION: Final = b"mcp-session-id"
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _ANY: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, and not listened on
 _GRACE: Final = 2  # seconds that requests have when the server stops
@@ -45,7 +46,7 @@ class Limits:
         rate: How many requests a second each address may make, over a while.
         burst: How many it may make at once.
         connections: How many connections are open at once.
-        sessions: How many MCP sessions are open at once.
+        sessions: How many MCP sessions are open at once; one more ends the one that is idle for longest.
         idle: The seconds after which a session without requests ends.
     """
 
@@ -77,8 +78,8 @@ def http_app(
     """The ASGI application that serves MCP's streamable HTTP at ``/mcp``.
 
     A request is answered with 421 when its ``Host`` is another, with 403 when a page of another origin sent
-    it, with 401 without the token, with 413 when it is too large, with 408 when it takes too long, and with
-    429 when there are too many.
+    it, with 401 without the token, with 413 when it is too large, with 408 when it takes too long, with 429
+    when there are too many, and with 503 when every session that may be open has a request at work.
 
     Args:
         server: From ``build_server``.
@@ -109,7 +110,7 @@ def http_app(
     if is_loopback(host) or host in _ANY:
         names |= _LOOPBACK
     return Starlette(
-        routes=[Route(_PATH, endpoint=StreamableHTTPASGIApp(manager))],
+        routes=[Route(_PATH, endpoint=_Sessions(StreamableHTTPASGIApp(manager), limits.sessions))],
         middleware=[Middleware(_Guard, names=frozenset(names), token=token, limits=limits)],
         lifespan=lifespan,
     )
@@ -238,6 +239,93 @@ class _Guard:
         scheme, _, token = given.partition(" ")
         known = self._token or b""
         return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode("latin-1"), known)
+
+
+class _Sessions:
+    """Makes room for a new session by ending the one that is idle for longest; one at work goes on."""
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        self._app = app
+        self._most = most
+        self._at_work = OrderedDict[str, int]()  # requests of each session; the one used last is last
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; one that opens a session may end another."""
+        given = next((value.decode("latin-1") for name, value in scope["headers"] if name == _SESSION), None)
+        if given is None:
+            await self._open(scope, receive, send)
+            return
+        is_over = False
+
+        async def sent(message: Message) -> None:
+            nonlocal is_over
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                is_over = status == 404 or (status == 200 and scope["method"] == "DELETE")
+            await send(message)
+
+        self._at_work[given] = self._at_work.pop(given, 0) + 1
+        try:
+            await self._app(scope, receive, sent)
+        finally:
+            requests = self._at_work.pop(given, 1) - 1
+            if not is_over:
+                self._at_work[given] = requests
+
+    async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that is of no session yet; it is passed on again after it has ended another."""
+        read: list[Message] = []
+        unread: list[Message] = []
+
+        async def received() -> Message:
+            read.append(unread.pop(0) if unread else await receive())
+            return read[-1]
+
+        while await self._is_full(scope, received, send):
+            await self._end_oldest(scope)
+            unread, read = [*read, *unread], []
+
+    async def _is_full(self, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Pass on a request that is of no session yet; unanswered when it needs the place of an idle one."""
+        is_full = False
+
+        async def sent(message: Message) -> None:
+            nonlocal is_full
+            if message["type"] == "http.response.start":
+                is_full = message["status"] == 503 and self._oldest() is not None
+                opened = next((value for name, value in message["headers"] if name == _SESSION), None)
+                if opened is not None and message["status"] == 200:
+                    self._keep(opened.decode("latin-1"))
+            if not is_full:
+                await send(message)
+
+        await self._app(scope, receive, sent)
+        return is_full
+
+    def _keep(self, opened: str) -> None:
+        self._at_work[opened] = 0
+        if len(self._at_work) > self._most:  # one of them has ended by itself
+            self._at_work.pop(self._oldest() or opened)
+
+    def _oldest(self) -> str | None:
+        return next((each for each, requests in self._at_work.items() if not requests), None)
+
+    async def _end_oldest(self, scope: Scope) -> None:
+        """End a session as its client would."""
+        oldest = self._oldest()
+        if oldest is None:
+            return
+        del self._at_work[oldest]
+
+        async def nothing() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def unsent(_message: Message) -> None:
+            pass
+
+        await self._app(
+            {**scope, "method": "DELETE", "headers": [(_SESSION, oldest.encode())]}, nothing, unsent
+        )
 
 
 def _hostname(url: str, *schemes: str) -> str | None:

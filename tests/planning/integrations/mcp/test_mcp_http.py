@@ -182,11 +182,6 @@ def test_one_that_asks_too_often_has_to_wait() -> None:
     assert statuses == [200, 200, 200, 429, 429]
 
 
-def test_more_sessions_than_the_limit_are_refused() -> None:
-    statuses = [status for status, _ in answers(*[{}] * 3, limits=Limits(sessions=2))]
-    assert statuses == [200, 200, 503]
-
-
 def test_the_id_of_a_session_is_the_servers_own() -> None:
     async def main() -> tuple[int, str, set[str]]:
         async with over_http(build_server()) as url, httpx2.AsyncClient() as http:

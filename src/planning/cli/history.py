@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from planning.cli.source import AsJson, SessionName, StoreFile
-from planning.cli.terminal import as_json, columns, one_line, painted, wants_color, wrapped
+from planning.cli.terminal import as_json, columns, painted, wants_color, wrapped
 from planning.cli.usage import EXIT_CODES, Refused
-from planning.errors import printable
+from planning.errors import one_line, printable
 
 if TYPE_CHECKING:
     from planning.cli.progress import Change, Progress
-    from planning.cli.timeline import Moment, Timeline
+    from planning.view.timeline import Moment, Timeline
 
 __all__ = ["HISTORY_HELP", "WATCH_HELP", "history", "watch"]
 
@@ -54,7 +54,7 @@ def _timeline(store: str, session: str, after: int | None) -> Iterator[Timeline]
         Refused: It cannot be read.
     """
     from planning.cli.stores import known_session, opened_store
-    from planning.cli.timeline import Timeline
+    from planning.view.timeline import Timeline
 
     with opened_store(store) as opened:
         head = opened.newest(known_session(opened, session))
@@ -79,7 +79,7 @@ def history(
     Times are in UTC. What other programs keep in the session is listed by its name.
     """
     from planning.cli.stores import line_of
-    from planning.cli.timeline import fields_of_moment
+    from planning.view.timeline import fields_of_moment
     from session.stores import StoreError
 
     damage, fields = "", []
@@ -101,7 +101,7 @@ def history(
 
 def _print(moment: Moment) -> None:
     """Print a change: on one line, or in a terminal on as many as it needs."""
-    from planning.cli.timeline import words_of
+    from planning.view.timeline import words_of
 
     change, width, color = moment.change, columns(sys.stdout), wants_color(sys.stdout)
     head = f"{change.version:>5}  {change.at:%Y-%m-%d %H:%M:%S}  "
@@ -170,7 +170,7 @@ def _as_they_come(timeline: Timeline, file: Path) -> Iterator[Moment]:
 
 
 def _print_json(moment: Moment) -> None:
-    from planning.cli.timeline import fields_of_moment
+    from planning.view.timeline import fields_of_moment
 
     typer.echo(json.dumps(json.loads(as_json(fields_of_moment(moment)))))
 
@@ -178,7 +178,7 @@ def _print_json(moment: Moment) -> None:
 def _changes(progress: Progress, moment: Moment) -> Iterator[Change]:
     """What a change did to the plan, and the calls in it that were refused."""
     from planning.cli.progress import Called, Refusal
-    from planning.cli.timeline import is_new_plan, refusal_of
+    from planning.view.timeline import is_new_plan, refusal_of
     from session import ToolFailed
 
     for event in moment.change.events:

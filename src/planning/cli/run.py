@@ -224,7 +224,8 @@ def _check_store(store: str | None, session: str | None, resume: str | None, sav
 @contextmanager
 def _stored(store: str | None, session: str | None, resume: str | None) -> Iterator[Session | None]:
     """The session of a run in its store; None where no store is named."""
-    from planning.cli.stores import known_session, open_session, opened_store
+    from planning.cli.stores import known_session, opened_store
+    from planning.view.stores import open_session
     from session.events import session_id_of
 
     if store is None:

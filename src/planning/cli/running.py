@@ -27,9 +27,9 @@ from planning.cli.keep import (
 from planning.cli.output import own_stdout
 from planning.cli.progress import Progress, Stopped
 from planning.cli.source import name_of
-from planning.cli.terminal import HEADING, Line, as_json, is_terminal, lines_of, one_line
+from planning.cli.terminal import HEADING, Line, as_json, is_terminal, lines_of
 from planning.cli.usage import Refused
-from planning.errors import printable, show
+from planning.errors import one_line, printable, show
 from planning.tools.result import plain
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.executors.base import AnyExecutor, ExecutorUnavailable

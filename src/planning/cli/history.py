@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -78,7 +77,7 @@ def history(
 
     Times are in UTC. What other programs keep in the session is listed by its name.
     """
-    from planning.cli.stores import line_of
+    from planning.view.text import line_of
     from planning.view.timeline import fields_of_moment
     from session.stores import StoreError
 
@@ -125,7 +124,7 @@ def watch(store: StoreFile, session: SessionName, *, as_json_: AsJson = False) -
     from planning.cli.drive import ending_when_told
     from planning.cli.faces import face_of
     from planning.cli.progress import Progress
-    from planning.cli.stores import line_of
+    from planning.view.text import line_of
     from session.stores import StoreError
 
     progress = Progress(time.monotonic)
@@ -139,7 +138,7 @@ def watch(store: StoreFile, session: SessionName, *, as_json_: AsJson = False) -
             plan = timeline.plan
             if plan is not None:
                 face.show(progress.take(plan))
-            for moment in _as_they_come(timeline, Path(store)):
+            for moment in _as_they_come(timeline):
                 if as_json_:
                     _print_json(moment)
                 else:
@@ -154,18 +153,14 @@ def watch(store: StoreFile, session: SessionName, *, as_json_: AsJson = False) -
     raise typer.Exit(code)
 
 
-def _as_they_come(timeline: Timeline, file: Path) -> Iterator[Moment]:
+def _as_they_come(timeline: Timeline) -> Iterator[Moment]:
     """Each change as soon as it is made, until the session is deleted.
 
     Raises:
         StoreError: The store cannot be read.
     """
-    from session.stores import StoreError
-
     while not timeline.is_deleted:
         yield from timeline.new()
-        if not file.exists():
-            raise StoreError(f"the store {file} is gone")
         time.sleep(_POLL)
 
 

@@ -99,9 +99,9 @@ def sessions(
 
 def _plan_in(store: Store, head: StoredSession) -> tuple[dict[str, Any] | None, str]:
     """The plan of a session, in brief: as JSON has it, and as a text."""
-    from planning.cli.stores import line_of
     from planning.model import Plan
     from planning.view.stores import open_session
+    from planning.view.text import line_of
     from session.stores import StoreError
 
     try:
@@ -223,7 +223,8 @@ def verify(store: StoreFile, session: SessionName, *, as_json_: AsJson = False) 
 
     The exit code is 1 where something is damaged.
     """
-    from planning.cli.stores import known_session, line_of, opened_store
+    from planning.cli.stores import known_session, opened_store
+    from planning.view.text import line_of
     from session.stores import StoreError
 
     with opened_store(store) as opened:

@@ -13,11 +13,12 @@ from planning.cli.source import name_of
 from planning.cli.usage import Refused, bad_option
 from planning.errors import nearest, printable
 from planning.view.stores import PastStore
+from planning.view.text import line_of
 from session import SessionError
 from session.events import SessionId, session_id_of
 from session.stores import Store
 
-__all__ = ["known_session", "line_of", "opened_store"]
+__all__ = ["known_session", "opened_store"]
 
 
 _MOST_BYTES: Final = 100_000_000
@@ -68,11 +69,6 @@ def known_session(store: Store, name: str) -> SessionId:
         hint = "list them with 'planning sessions'" if near is None else f"did you mean {printable(near)}?"
         raise Refused(f"the store holds no session '{printable(name)}'; {hint}")
     return identity
-
-
-def line_of(error: Exception) -> str:
-    """An error on one line."""
-    return printable(" ".join(str(error).split()))
 
 
 def _require_store(path: str) -> None:

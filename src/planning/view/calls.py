@@ -45,8 +45,8 @@ def _call(event: ToolInvoked | ToolFailed) -> Fields:
     if isinstance(result, ToolResult) and result.is_private:
         return {**call, "private": True}
     params = event.params if isinstance(event, ToolInvoked) else None
-    arguments = "" if params is None else _as_json(params)
-    message = result.message if isinstance(result, ToolResult) else _as_json(result)
+    arguments = _as_text(params)
+    message = result.message if isinstance(result, ToolResult) else _as_text(result)
     is_planning = isinstance(event, ToolInvoked) and isinstance(event.value, _PLANNING)
     if not (is_planning and is_success):
         call |= {"arguments": shortened(arguments, _LONGEST), "message": shortened(message, _LONGEST)}
@@ -54,8 +54,10 @@ def _call(event: ToolInvoked | ToolFailed) -> Fields:
     return {name: value for name, value in call.items() if value != ""}
 
 
-def _as_json(value: Any) -> str:
-    """A value as compact JSON; its absent fields are left out, as a model leaves them out."""
+def _as_text(value: Any) -> str:
+    """Text as it is, any other value as compact JSON; absent fields are omitted, as a model omits them."""
+    if value is None or isinstance(value, str):
+        return value or ""
     shown = plain(value.fields if isinstance(value, Unread) else value)
     if isinstance(shown, dict):
         shown = {name: item for name, item in shown.items() if item is not None}

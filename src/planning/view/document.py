@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections import deque
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
+from operator import itemgetter
+from threading import Lock
 from typing import Any, Final, Literal, Protocol
 
 import attrs
@@ -13,7 +15,7 @@ from planning.model import Plan
 from planning.view.calls import calls_of
 from planning.view.deltas import Fields, applied, delta_of, plan_fields
 from planning.view.states import RunStates
-from planning.view.text import shortened
+from planning.view.text import line_of, shortened
 from planning.view.timeline import Moment, refusal_of, words_of
 from planning.workflow.run.records import RunChanged, StepChanged
 from session import Session, StoreError, ToolFailed, ToolInvoked
@@ -27,13 +29,21 @@ _MOST_CHARACTERS: Final = 50_000_000  # of their data
 _LONGEST_TEXT: Final = 500
 _FORMAT: Final = 1
 
-Kind = Literal["session", "snapshot", "transcript"]
+Kind = Literal["session", "snapshot", "transcript", "workflow"]
 
 
 class Moments(Protocol):
-    """The changes of a session, which may go on."""
+    """The changes of a session, which may go on.
+
+    Attributes:
+        session: The session.
+        is_deleted: Whether it was deleted meanwhile.
+        problem: Why its plan cannot be read, though its changes can; None when it can.
+    """
 
     session: Session
+    is_deleted: bool
+    problem: StoreError | None
 
     def new(self) -> Iterator[Moment]:
         """The changes that were not read yet.
@@ -47,6 +57,8 @@ class Moments(Protocol):
 @attrs.define(kw_only=True)
 class Document:
     """What a run did, as far as it was read. The oldest changes are folded into where it begins.
+
+    One thread may read changes while others ask for what was read.
 
     Attributes:
         title: What the run is called.
@@ -73,8 +85,9 @@ class Document:
     problem: str | None = None
     is_timed: bool = True
     most: int = MOST_CHANGES
-    _changes: deque[tuple[int, str]] = attrs.field(init=False, factory=deque)
+    _changes: list[tuple[int, str]] = attrs.field(init=False, factory=list)
     _characters: int = attrs.field(init=False, default=0)
+    _lock: Lock = attrs.field(init=False, factory=Lock)
     _base: Fields = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -96,39 +109,41 @@ class Document:
             moments: The changes of the session.
             extra: Further fields for the first of them.
         """
-        given = dict(extra or {})
+        given, problem = dict(extra or {}), None
         try:
             for moment in moments.new():
                 self._add({**self._fields(moment, moments.session), **given})
                 given = {}
         except StoreError as error:
-            self.problem = shortened(" ".join(str(error).split()), _LONGEST_TEXT)
+            problem = error
+        if problem is None and moments.is_deleted:
+            problem = StoreError("the session was deleted")
+        problem = problem or moments.problem
+        self.problem = None if problem is None else line_of(problem)
 
     def after(self, version: int) -> list[tuple[int, str]]:
         """The changes after a version, each with its version and as JSON."""
-        found = list[tuple[int, str]]()
-        for change in reversed(self._changes):
-            if change[0] <= version:
-                break
-            found.append(change)
-        return found[::-1]
+        with self._lock:
+            return self._changes[bisect_right(self._changes, version, key=itemgetter(0)) :]
 
-    def json(self) -> str:
-        """All of it, as JSON."""
-        head = {
-            "format": _FORMAT,
-            "title": self.title,
-            "kind": self.kind,
-            "source": self.source,
-            "id": self.session_id,
-            "from": self.first,
-            **self._base,
-            "family": self.family,
-            "problem": self.problem,
-            "omitted": self._omitted(),
-        }
-        changes = ",".join(text for _, text in self._changes)
-        return f'{as_json(head)[:-1]},"changes":[{changes}]}}'
+    def parts(self) -> list[str]:
+        """All of it as JSON, in parts that follow each other."""
+        with self._lock:
+            changes = [f",{text}" for _, text in self._changes]
+            head = {
+                "format": _FORMAT,
+                "title": self.title,
+                "kind": self.kind,
+                "source": self.source,
+                "id": self.session_id,
+                "from": self.first,
+                **self._base,
+                "family": self.family,
+                "problem": self.problem,
+                "omitted": self._omitted(),
+            }
+            begin = f'{as_json(head)[:-1]},"changes":['
+        return [begin, *(text.removeprefix(",") for text in changes[:1]), *changes[1:], "]}"]
 
     def _omitted(self) -> str | None:
         if not self.first:
@@ -159,14 +174,15 @@ class Document:
 
     def _add(self, fields: Fields) -> None:
         text = as_json(fields)
-        self._changes.append((fields["v"], text))
-        self._characters += len(text)
-        while self._changes and (len(self._changes) > self.most or self._characters > _MOST_CHARACTERS):
-            self._fold()
+        with self._lock:
+            self._changes.append((fields["v"], text))
+            self._characters += len(text)
+            while self._changes and (len(self._changes) > self.most or self._characters > _MOST_CHARACTERS):
+                self._fold()
 
     def _fold(self) -> None:
         """Make the oldest change a part of where the run begins."""
-        self.first, text = self._changes.popleft()
+        self.first, text = self._changes.pop(0)
         self._characters -= len(text)
         change, base = json.loads(text), self._base
         base["plan"] = applied(base["plan"], change.get("plan"))

@@ -9,6 +9,7 @@ from planning.view.deltas import Fields
 from planning.view.document import MOST_CHANGES, Document
 from planning.view.states import RunStates
 from planning.view.stores import PastStore, open_session
+from planning.view.text import line_of
 from planning.view.timeline import Timeline
 from session import StoreError
 from session.stores import Store, StoredSession
@@ -33,11 +34,11 @@ def read_session(store: PastStore, head: StoredSession, source: str) -> tuple[Do
     first = max(0, head.version - MOST_CHANGES)
     name, family = str(head.session_id), family_of(store, head)
     timeline = Timeline(store, head, first)
-    plan, run, problem = None, RunStates(), None
+    plan, run = None, RunStates()
     try:
         plan, run = timeline.plan, RunStates.of(timeline.session)
     except StoreError as error:
-        problem = str(error)
+        timeline.problem = error
     document = Document(
         title=name,
         kind="session",
@@ -47,7 +48,6 @@ def read_session(store: PastStore, head: StoredSession, source: str) -> tuple[Do
         plan=plan,
         run=run,
         family=family,
-        problem=problem,
     )
     document.read(timeline)
     return document, timeline
@@ -59,7 +59,7 @@ def session_fields(store: Store, head: StoredSession) -> Fields:
     try:
         plan = open_session(store, head.session_id).select_latest(Plan)
     except StoreError as error:
-        problem = str(error)
+        problem = line_of(error)
     done, total = (0, 0) if plan is None else plan.progress
     return {
         "id": str(head.session_id),

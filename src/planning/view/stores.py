@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from planning.suite import register_plan
 from planning.workflow.run.records import register_workflow
 from session import Session
@@ -15,10 +17,22 @@ class PastStore(SqliteStore):
     """A store whose sessions can be opened as they were.
 
     Attributes:
+        path: Its file.
         shown: The session as it is shown; None for as it is.
     """
 
-    shown: StoredSession | None = None
+    def __init__(self, path: str | Path) -> None:
+        """Open a file, or begin one.
+
+        Args:
+            path: The file.
+
+        Raises:
+            StoreError: It cannot be opened, holds something else, or has a newer format.
+        """
+        super().__init__(path)
+        self.path = Path(path)
+        self.shown: StoredSession | None = None
 
     def head(self, session_id: SessionId) -> StoredSession | None:
         """What there is of a session, or what is shown of it."""

@@ -6,7 +6,7 @@ import unicodedata
 
 from planning.errors import printable
 
-__all__ = ["fitted", "shortened"]
+__all__ = ["fitted", "line_of", "shortened"]
 
 
 def shortened(text: str, most: int) -> str:
@@ -25,3 +25,8 @@ def fitted(text: str, columns: int) -> str:
         room -= 1 + wide[kept]
         kept += 1
     return line[:kept].rstrip() + "…"
+
+
+def line_of(error: Exception) -> str:
+    """An error on one line."""
+    return printable(" ".join(str(error).split()))

@@ -108,7 +108,7 @@ class Timeline:
         """The changes that were not read yet.
 
         Raises:
-            StoreError: One is damaged or cannot be read; all before it were given out.
+            StoreError: One is damaged or cannot be read, or the store is gone; all before it were given out.
         """
         head = self._store.newest(self._id)
         self.is_deleted = head is None
@@ -119,6 +119,8 @@ class Timeline:
             yield from self._moments(sound, head)
             if damage is not None:
                 raise damage
+        if not self._store.path.exists():
+            raise StoreError(f"the store {self._store.path} is gone")
 
     def _sound(
         self, stored: Sequence[StoredChange], first: int, last: int
@@ -154,6 +156,8 @@ class Recent:
 
     Attributes:
         session: The session.
+        is_deleted: As in ``Timeline``.
+        problem: As in ``Timeline``.
     """
 
     def __init__(self, session: Session) -> None:
@@ -163,6 +167,8 @@ class Recent:
             session: The session; it keeps all of its changes.
         """
         self.session = session
+        self.is_deleted = False
+        self.problem: StoreError | None = None
         self._version = 0
         self._plan: Plan | None = None
 

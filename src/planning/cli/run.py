@@ -161,6 +161,10 @@ def run(
         ),
     ] = None,
     finished: Finished = False,
+    view: Annotated[
+        bool,
+        typer.Option("--view", help="Show the run in a browser while it goes on: print a link on stderr."),
+    ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show the whole output of every step.")
     ] = False,
@@ -201,6 +205,7 @@ def run(
                 stored=stored,
                 resume=resume,
                 save=save,
+                is_viewed=view,
                 is_verbose=verbose,
                 is_json=as_json,
                 line=_command_line(context, plan or "-"),

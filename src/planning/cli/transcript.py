@@ -162,8 +162,8 @@ def _usage_of(message: Any) -> dict[str, float]:
     for key in ("usage", "usage_metadata"):
         said = message.get(key)
         if isinstance(said, dict):
-            pairs = ((name, said.get(word)) for name, words in _USAGE.items() for word in words)
-            return {name: value for name, value in pairs if _is_amount(value)}
+            given: Any = [(name, said.get(word)) for name, words in _USAGE.items() for word in words]
+            return {name: value for name, value in given if _is_amount(value)}
     return {}
 
 

@@ -14,7 +14,7 @@ from planning.view.sources import Run, Source
 
 __all__ = ["Feeds"]
 
-_POLLED: Final = 0.05  # seconds between two looks at a session, as of a store's watch
+_POLLED: Final = 0.1  # seconds between two looks at a session
 _LIST_POLLED: Final = 1.0  # the same at the list
 _HEARTBEAT: Final = 15.0  # seconds without news after which a client is sent a sign of life
 _LINGER: Final = 10.0  # seconds that a session is kept for a client that has read it and will follow it
@@ -24,16 +24,19 @@ _MOST_KEPT: Final = 16  # sessions without clients
 class _Feed:
     """Looks at something again and again while it has followers."""
 
-    def __init__(self, look: Callable[[], bool], seconds: float) -> None:
+    def __init__(self, look: Callable[[], bool], stamp: Callable[[], object | None], seconds: float) -> None:
         """Nothing follows it yet.
 
         Args:
             look: Looks once, in a thread; returns whether there is something new.
+            stamp: As in ``Run``: while it is the same, there is nothing to look for.
             seconds: How long to wait between two looks.
         """
         self.followers = 0
         self.is_over = False
         self._look = look
+        self._stamp = stamp
+        self._seen: object | None = None
         self._seconds = seconds
         self._one = Lock()
         self._news = asyncio.Event()
@@ -84,14 +87,17 @@ class _Feed:
     async def _go_on(self) -> None:
         while True:
             await asyncio.sleep(self._seconds)
-            await self.look()
+            stamp = self._stamp()
+            if stamp is None or stamp != self._seen:
+                self._seen = stamp
+                await self.look()
 
 
 class _SessionFeed(_Feed):
     """Follows one session."""
 
     def __init__(self, run: Run) -> None:
-        super().__init__(self._read, _POLLED)
+        super().__init__(self._read, run.stamp, _POLLED)
         self.run = run
 
     @property
@@ -102,6 +108,10 @@ class _SessionFeed(_Feed):
         document = self.document
         before = document.version, document.problem
         document.read(self.run.moments)
+        if document.problem is not None:
+            self._seen, self._seconds = None, _LIST_POLLED  # it may pass
+        else:
+            self._seconds = _POLLED
         return before != (document.version, document.problem)
 
 
@@ -122,7 +132,7 @@ class Feeds:
         self._source = source
         self._sessions: dict[str, asyncio.Task[_SessionFeed]] = {}
         self._listed: Fields = {"sessions": [], "more": False, "problem": None}
-        self._list = _Feed(self._read_list, _LIST_POLLED)
+        self._list = _Feed(self._read_list, source.stamp, _LIST_POLLED)
 
     async def sessions(self) -> Fields:
         """The sessions, newest first."""

@@ -1,7 +1,6 @@
 """Where the steps of a workflow and the lines between them are drawn, for the page and for the pictures.
 
-Each step is below all that it depends on. Takes time that grows with the steps and the lines, times the
-logarithm for sorting.
+It takes time that grows with the steps and the lines, times the logarithm for sorting.
 """
 
 from __future__ import annotations
@@ -9,32 +8,45 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import fmean
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
-from planning.errors import printable
-from planning.view.text import fitted
-from planning.workflow.drawing import called
-from planning.workflow.model import Workflow, WorkflowStep
-
-__all__ = ["MOST_EDGES", "laid_out"]
+__all__ = ["HEIGHT", "MOST_EDGES", "WIDTH", "Layout", "lay_out"]
 
 MOST_EDGES: Final = 5_000
 """The most lines that are drawn: of more, the longest are omitted."""
+WIDTH: Final = 200
+"""How wide a step is."""
+HEIGHT: Final = 48
+"""How high it is."""
 
-_WIDTH: Final = 200  # of a step
-_HEIGHT: Final = 48
 _GAP: Final = 24  # between steps beside each other
 _ROW_GAP: Final = 16  # between rows of one layer
 _LAYER_GAP: Final = 44
 _MARGIN: Final = 16
-_LABEL: Final = 25  # columns of text that fit a step, at 13 px
-_DETAIL: Final = 31  # the same at 11 px
 _WIDEST: Final = 20  # the most steps beside each other
 _MOST_BENDS: Final = 20_000  # a line bends around what is between its ends, unless there are more bends
 _SWEEPS: Final = 4
-_LONGEST: Final = 1_000  # characters of the text of a step
+
+
+@attrs.frozen
+class Layout:
+    """Where everything is drawn.
+
+    Attributes:
+        width: How wide it is.
+        height: How high it is.
+        places: The left and the top of each step.
+        lines: The numbers of two steps, and the points of the line from the first down to the second.
+        omitted: How many lines are not drawn.
+    """
+
+    width: int
+    height: int
+    places: list[tuple[int, int]]
+    lines: list[tuple[int, int, list[list[int]]]]
+    omitted: int
 
 
 @attrs.define(eq=False)
@@ -58,19 +70,18 @@ class _Spot:
     place: int = 0
 
 
-def laid_out(workflow: Workflow) -> dict[str, Any]:
-    """The graph of a workflow: its size, its nodes and its edges with their coordinates, ready for JSON.
+def lay_out(edges: Sequence[Sequence[int]], depths: Sequence[int]) -> Layout:
+    """Place steps in layers, beside those that they are joined to.
 
-    What makes a workflow invalid is passed over: a dependency that does not exist is not drawn, and steps
-    that depend on each other in a cycle come last.
+    Args:
+        edges: By step, the numbers of the steps that it depends on.
+        depths: The layer of each step; no layer is empty.
     """
-    edges = _edges(workflow)
-    depths = _depths(edges)
     drawn = sorted(
         ((depths[to] - depths[source], source, to) for to, sources in enumerate(edges) for source in sources)
     )
     omitted, drawn = len(drawn[MOST_EDGES:]), drawn[:MOST_EDGES]
-    spots = [_Spot(_WIDTH) for _ in edges]
+    spots = [_Spot(WIDTH) for _ in edges]
     layers: list[list[_Spot]] = [[] for _ in range(max(depths, default=-1) + 1)]
     for depth, spot in zip(depths, spots, strict=True):
         layers[depth].append(spot)
@@ -89,50 +100,13 @@ def laid_out(workflow: Workflow) -> dict[str, Any]:
     rows = [_rows(layer) for layer in layers]
     _align([row for layer in rows for row in layer])
     width, height = _place(rows)
-    steps = workflow.steps
-    graph = {
-        "width": width,
-        "height": height,
-        "nodes": [_node(step, spot) for step, spot in zip(steps, spots, strict=True)],
-        "edges": [
-            {
-                "from": steps[source].step_id,
-                "to": steps[to].step_id,
-                "points": _line(spots[source], bends, spots[to]),
-            }
-            for source, to, bends in lines
-        ],
-    }
-    return {**graph, "omitted": omitted} if omitted else graph
-
-
-def _edges(workflow: Workflow) -> list[list[int]]:
-    """By step, the numbers of the steps that it depends on."""
-    numbers = {step.step_id: number for number, step in reversed(list(enumerate(workflow.steps)))}
-    return [
-        [numbers[each] for each in dict.fromkeys(step.depends_on) if numbers.get(each, number) != number]
-        for number, step in enumerate(workflow.steps)
-    ]
-
-
-def _depths(edges: Sequence[Sequence[int]]) -> list[int]:
-    """The layer of each step: one below the lowest of its dependencies."""
-    followers: list[list[int]] = [[] for _ in edges]
-    for number, sources in enumerate(edges):
-        for source in sources:
-            followers[source].append(number)
-    waits, depths = [len(sources) for sources in edges], [0] * len(edges)
-    ready = [number for number, count in enumerate(waits) if not count]
-    for number in ready:  # it grows meanwhile
-        for follower in followers[number]:
-            depths[follower] = max(depths[follower], depths[number] + 1)
-            waits[follower] -= 1
-            if not waits[follower]:
-                ready.append(follower)
-    lowest = max((depths[number] for number in ready), default=-1)
-    for number in sorted(set(range(len(edges))).difference(ready)):
-        depths[number] = lowest = lowest + 1
-    return depths
+    return Layout(
+        width,
+        height,
+        [(round(spot.x) - WIDTH // 2, spot.y) for spot in spots],
+        [(source, to, _line(spots[source], bends, spots[to])) for source, to, bends in lines],
+        omitted,
+    )
 
 
 def _order(layers: Sequence[list[_Spot]]) -> None:
@@ -200,7 +174,7 @@ def _place(rows: Sequence[Sequence[Sequence[_Spot]]]) -> tuple[int, int]:
         for row in layer:
             for spot in row:
                 spot.y = y
-            y += _HEIGHT + _ROW_GAP
+            y += HEIGHT + _ROW_GAP
         y += _LAYER_GAP - _ROW_GAP
     height = y - _LAYER_GAP + _MARGIN if rows else 2 * _MARGIN
     return round(max((spot.x + spot.width / 2 for spot in every), default=0.0)) + _MARGIN, height
@@ -212,23 +186,5 @@ def _apart(left: _Spot, right: _Spot) -> float:
 
 def _line(source: _Spot, bends: Iterable[_Spot], to: _Spot) -> list[list[int]]:
     """The points of a line: straight down through the layers that it passes."""
-    passed = [[round(bend.x), bend.y + part] for bend in bends for part in (0, _HEIGHT)]
-    return [[round(source.x), source.y + _HEIGHT], *passed, [round(to.x), to.y]]
-
-
-def _node(step: WorkflowStep, spot: _Spot) -> dict[str, Any]:
-    about = (
-        printable(step.step_id),
-        step.description[:_LONGEST],
-        f"Calls {called(step)}" if step.name or step.agent else "",
-    )
-    return {
-        "id": step.step_id,
-        "label": fitted(step.step_id, _LABEL),
-        "detail": fitted(called(step), _DETAIL),
-        "text": "\n".join(filter(None, about)),
-        "x": round(spot.x - _WIDTH / 2),
-        "y": spot.y,
-        "w": _WIDTH,
-        "h": _HEIGHT,
-    }
+    passed = [[round(bend.x), bend.y + part] for bend in bends for part in (0, HEIGHT)]
+    return [[round(source.x), source.y + HEIGHT], *passed, [round(to.x), to.y]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -16,6 +17,7 @@ from planning.view.text import line_of
 from planning.view.timeline import Recent
 from session import IdentityError, Session, StoreError
 from session.events import session_id_of
+from session.stores import StoredSession
 
 __all__ = ["MemorySource", "Run", "Source", "StoreSource"]
 
@@ -27,25 +29,30 @@ class Run:
     Attributes:
         document: What it did.
         moments: Its changes.
+        stamp: Something that is another when it has changed; None while that is not known.
         close: Lets go of it.
     """
 
     document: Document
     moments: Moments
+    stamp: Callable[[], object | None]
     close: Callable[[], None]
 
 
 class Source(Protocol):
-    """Sessions to see.
+    """Sessions to see."""
 
-    Attributes:
-        only: The session that is shown at once; None for a list.
-    """
-
-    only: str | None
+    @property
+    def only(self) -> str | None:
+        """The session that is shown at once, also before it begins; None for a list."""
+        ...
 
     def listed(self) -> Fields:
         """The sessions that were changed last, newest first; whether there are more; and what is wrong."""
+        ...
+
+    def stamp(self) -> object | None:
+        """As in ``Run``, for the list."""
         ...
 
     def open(self, name: str) -> Run:
@@ -79,6 +86,7 @@ class StoreSource:
     def listed(self) -> Fields:
         """See ``Source``; a session is read again only when its version has changed."""
         try:
+            self._require()
             heads = self._store.sessions(MOST_SESSIONS + 1)
         except StoreError as error:
             return {"sessions": [], "more": False, "problem": line_of(error)}
@@ -91,18 +99,31 @@ class StoreSource:
         self._known = known
         return {"sessions": list(known.values()), "more": len(heads) > MOST_SESSIONS, "problem": None}
 
+    def stamp(self) -> object | None:
+        """See ``Source``."""
+        return self._store.stamp()
+
     def open(self, name: str) -> Run:
         """See ``Source``."""
         try:
             identity = session_id_of(name)
         except IdentityError as error:
             raise LookupError(name) from error
+        self._require()
         store = PastStore(self._path)
         head = store.newest(identity)
         if head is None:
-            raise LookupError(name)
+            if name != self.only:
+                raise LookupError(name)
+            now = datetime.now(UTC)
+            head = StoredSession(identity, 0, b"", now, now)
         document, timeline = read_session(store, head, str(self._path))
-        return Run(document, timeline, store.close)
+        return Run(document, timeline, store.stamp, store.close)
+
+    def _require(self) -> None:
+        """Raise a StoreError where the file is gone: opening it would begin a new one."""
+        if not self._path.exists():
+            raise StoreError(f"the store {self._path} is gone")
 
 
 class MemorySource:
@@ -123,9 +144,13 @@ class MemorySource:
         """See ``Source``."""
         return {"sessions": [], "more": False, "problem": None}
 
+    def stamp(self) -> object | None:
+        """See ``Source``."""
+        return 0
+
     def open(self, name: str) -> Run:
         """See ``Source``."""
         if name != self.only:
             raise LookupError(name)
         document = Document(title=self._source, kind="session", source=self._source)
-        return Run(document, Recent(self._session), lambda: None)
+        return Run(document, Recent(self._session), lambda: self._session.version, lambda: None)

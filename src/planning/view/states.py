@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import attrs
 
 from planning.view.deltas import Fields
-from planning.view.layout import laid_out
+from planning.view.graph import graph_of
 from planning.workflow.drawing import State
 from planning.workflow.model import Workflow
 from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, states_of
@@ -87,7 +87,7 @@ class RunStates:
 
     def graph(self) -> Fields | int:
         """The graph; 0 where there is no run."""
-        return 0 if self.workflow is None else laid_out(self.workflow)
+        return 0 if self.workflow is None else graph_of(self.workflow)
 
 
 def _state(record: StepRecord) -> State:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from typing import Final
 
 from planning.suite import register_plan
 from planning.workflow.run.records import register_workflow
@@ -11,6 +13,8 @@ from session.events import SessionId
 from session.stores import SqliteStore, Store, StoredSession
 
 __all__ = ["PastStore", "open_session"]
+
+_MOMENT: Final = 0.1  # seconds
 
 
 class PastStore(SqliteStore):
@@ -33,6 +37,17 @@ class PastStore(SqliteStore):
         super().__init__(path)
         self.path = Path(path)
         self.shown: StoredSession | None = None
+
+    def stamp(self) -> object | None:
+        """Something that is another when the file has changed; None while that cannot be known."""
+        wal = self.path.with_name(f"{self.path.name}-wal")  # it is there while a program writes
+        try:
+            found = [self.path.stat(), *([wal.stat()] if wal.exists() else [])]
+        except OSError:
+            return None
+        # A file system may give two changes of one moment the same time.
+        is_known = all(abs(time.time() - each.st_mtime) > _MOMENT for each in found)
+        return [(each.st_ino, each.st_size, each.st_mtime_ns) for each in found] if is_known else None
 
     def head(self, session_id: SessionId) -> StoredSession | None:
         """What there is of a session, or what is shown of it."""

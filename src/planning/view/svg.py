@@ -20,7 +20,15 @@ _MARGIN: Final = 24
 _TITLE: Final = 78  # columns of text that fit a row, at 14 px
 _OBJECTIVE: Final = 72  # the same at 17 px
 _LONGEST: Final = 1_000
-_MARKS: Final = {"done": "✓", "in_progress": "▶", "blocked": "■", "pending": "○"}
+_MARKS: Final = {
+    "pending": "○",
+    "in_progress": "▶",
+    "done": "✓",
+    "completed": "✓",
+    "blocked": "■",
+    "failed": "✗",
+    "skipped": "-",
+}
 _STATES: Final = {"done": "completed", "blocked": "failed"}  # whose colours are the same
 # By state: the ground, the line and the text, in the light and in the dark.
 _COLORS: Final = {
@@ -65,7 +73,8 @@ def graph_svg(run: RunStates) -> str:
             f'<g class="{state}"><title>{_escaped(node["text"])}\n{state}</title>',
             f'<rect x="{x}" y="{y}" width="{node["w"]}" height="{node["h"]}" rx="6"/>',
             f'<text class="label" x="{middle}" y="{y + 21}">{_escaped(node["label"])}</text>',
-            f'<text class="detail" x="{middle}" y="{y + 37}">{_escaped(node["detail"])}</text></g>',
+            f'<text class="detail" x="{middle}" y="{y + 37}">{_escaped(node["detail"])}</text>',
+            f'<text class="mark" x="{x + 8}" y="{y + 19}">{_MARKS[state]}</text></g>',
         ]
     goal = "" if run.workflow is None else run.workflow.goal
     count = len(graph["nodes"])

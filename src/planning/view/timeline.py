@@ -91,6 +91,7 @@ class Timeline:
         self.session.bus.subscribe(PlanChanged, self._keep)
         self.is_deleted = False
         self.problem: StoreError | None = None
+        self._is_begun = store.newest(self._id) is not None
 
     @property
     def plan(self) -> Plan | None:
@@ -111,7 +112,8 @@ class Timeline:
             StoreError: One is damaged or cannot be read, or the store is gone; all before it were given out.
         """
         head = self._store.newest(self._id)
-        self.is_deleted = head is None
+        self._is_begun = self._is_begun or head is not None
+        self.is_deleted = self._is_begun and head is None
         while head is not None and self._shown.version < head.version:
             first = self._shown.version + 1
             last = min(head.version, first + _BATCH - 1)

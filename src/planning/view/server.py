@@ -61,7 +61,8 @@ def app_of(shown: Feeds | bytes, token: str) -> ASGIApp:
     if isinstance(shown, bytes):
 
         async def fixed(_request: Request) -> Response:
-            return Response(shown, media_type="text/html")
+            chunks = (shown[at : at + _CHUNK] for at in range(0, len(shown), _CHUNK))
+            return StreamingResponse(_awaited(chunks), media_type="text/html")
 
         return _Guard(Starlette(routes=[Route(f"{base}/", fixed)]), token, is_live=False)
     site = _Site(shown, base)
@@ -127,7 +128,7 @@ def _events(texts: AsyncGenerator[str]) -> Response:
 def _streamed(parts: Iterable[str]) -> Response:
     """An answer in chunks: of what a client reads slowly, little waits in memory."""
 
-    async def chunks() -> AsyncIterator[bytes]:
+    def chunks() -> Iterator[bytes]:
         waiting, size = list[str](), 0
         for part in parts:
             waiting.append(part)
@@ -137,11 +138,16 @@ def _streamed(parts: Iterable[str]) -> Response:
                 waiting, size = [], 0
         yield "".join(waiting).encode("utf-8", "backslashreplace")
 
-    return StreamingResponse(chunks(), media_type="application/json")
+    return StreamingResponse(_awaited(chunks()), media_type="application/json")
+
+
+async def _awaited(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
 
 
 class _Guard:
-    """Lets nobody in without the right name and the token, and waits for nobody for ever."""
+    """Lets nobody in without the right name and the token."""
 
     def __init__(self, app: ASGIApp, token: str, *, is_live: bool) -> None:
         self._app = app
@@ -161,12 +167,10 @@ class _Guard:
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message = {**message, "headers": [*message["headers"], *self._headers]}
-            async with asyncio.timeout(_PATIENCE):
-                await send(message)
+            await send(message)
 
         app = self._refusal(scope) or self._app
-        with suppress(TimeoutError):
-            await app(scope, receive, sent)
+        await app(scope, receive, sent)
 
     def _refusal(self, scope: Scope) -> Response | None:
         hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
@@ -184,12 +188,22 @@ def _hostname(host: str) -> str | None:
 
 
 class _Protocol(H11Protocol):
-    """A connection for one request, which has to come soon."""
+    """A connection for one request, which has to come soon, and whose answer has to be read."""
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the request."""
         super().connection_made(transport)
         self.loop.call_later(_SECONDS, self._end_if_silent)
+
+    def pause_writing(self) -> None:
+        """Wait for the client to read what was sent."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(_PATIENCE, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Send on: the client has read enough."""
+        super().resume_writing()
+        self._unread.cancel()
 
     def _end_if_silent(self) -> None:
         if vars(self)["cycle"] is None:  # until then it is not what its type says

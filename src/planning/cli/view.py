@@ -17,7 +17,7 @@ from planning.cli.usage import EXIT_CODES, Refused
 if TYPE_CHECKING:
     from planning.view.sources import Source
 
-__all__ = ["VIEW_HELP", "view"]
+__all__ = ["VIEW_HELP", "open_browser", "view"]
 
 # \b keeps a paragraph as it is written.
 VIEW_HELP: Final = f"""\b
@@ -66,7 +66,7 @@ def view(
         typer.echo(link)
         typer.echo("Press Ctrl-C to end.", err=True)
         if not no_open:
-            threading.Thread(target=_open, args=(link,), name="browser", daemon=True).start()
+            threading.Thread(target=open_browser, args=(link,), name="browser", daemon=True).start()
 
     shown = _shown(source, session)
     try:
@@ -98,7 +98,7 @@ def _shown(source: str, session: str | None) -> Source | bytes:
         return StoreSource(Path(source), only)
 
 
-def _open(link: str) -> None:
+def open_browser(link: str) -> None:
     """Open the browser; one that draws in the terminal is opened only where BROWSER names it."""
     try:
         browser = webbrowser.get()

@@ -12,7 +12,7 @@ from planning.view.deltas import Fields
 from planning.view.document import Document, as_json
 from planning.view.sources import Run, Source
 
-__all__ = ["Feeds"]
+__all__ = ["Feeds", "problem_event"]
 
 _POLLED: Final = 0.1  # seconds between two looks at a session
 _LIST_POLLED: Final = 1.0  # the same at the list
@@ -144,36 +144,38 @@ class Feeds:
 
         Raises:
             LookupError: There is no such session.
+            StoreError: Nothing of it can be read.
         """
         feed = await self._feed(name)
         async with feed.followed():
-            parts = feed.document.parts()
-        self._leave(name, feed)
-        return parts
+            return feed.document.parts()
 
     async def changes(self, name: str, after: int) -> AsyncGenerator[str]:
         """The changes of a session after a version as server-sent events, until the server ends.
 
         Raises:
             LookupError: There is no such session.
+            StoreError: Nothing of it can be read.
         """
-        feed = await self._feed(name)
+        return self._changes(await self._feed(name), name, after)
+
+    async def _changes(self, feed: _SessionFeed, name: str, after: int) -> AsyncGenerator[str]:
         document, problem = feed.document, None
         try:
             async with feed.followed():
                 while after >= document.first:
                     is_over = feed.is_over
-                    for after, text in document.after(after):  # noqa: B020, PLR1704 - it goes on from there
-                        yield f"event: change\nid: {after}\ndata: {text}\n\n"
+                    for version, text in document.after(after):
+                        yield f"event: change\nid: {version}\ndata: {text}\n\n"
+                        after = version
                     if document.problem != problem:
                         problem = document.problem
-                        yield f"event: problem\ndata: {as_json({'text': problem})}\n\n"
+                        yield problem_event(problem)
                     if is_over:
                         return
                     if not await feed.news():
                         yield ":\n\n"
-                text = "this page is too far behind; load it again"
-                yield f"event: problem\ndata: {as_json({'text': text})}\n\n"
+                yield problem_event("this page is too far behind; load it again")
         finally:
             self._leave(name, feed)
 
@@ -202,7 +204,9 @@ class Feeds:
         task = self._sessions.get(name)
         if task is None or (task.done() and not _is_good(task)):
             task = self._sessions[name] = asyncio.create_task(self._opened(name))
-        return await asyncio.shield(task)
+        feed = await asyncio.shield(task)
+        self._leave(name, feed)  # unless it is followed by then
+        return feed
 
     async def _opened(self, name: str) -> _SessionFeed:
         return _SessionFeed(await asyncio.to_thread(self._source.open, name))
@@ -219,6 +223,11 @@ class Feeds:
         if task is not None and _is_good(task) and task.result() is feed and not feed.followers:
             del self._sessions[name]
             feed.run.close()
+
+
+def problem_event(text: str | None) -> str:
+    """What is wrong, or None where nothing is any more, as a server-sent event."""
+    return f"event: problem\ndata: {as_json({'text': text})}\n\n"
 
 
 def _is_good(task: asyncio.Task[_SessionFeed]) -> bool:

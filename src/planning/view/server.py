@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from planning.errors import printable
 from planning.view.document import Document, as_json
-from planning.view.feeds import Feeds
+from planning.view.feeds import Feeds, problem_event
 from planning.view.page import live_page, policy
 from planning.view.text import line_of
 from session import StoreError
@@ -100,20 +100,30 @@ class _Site:
         try:
             return _streamed(await self._feeds.run(name))
         except LookupError:
-            return PlainTextResponse(f"There is no session {printable(name)}.", 404)
+            return _no_session(name)
         except StoreError as error:
             return _streamed(Document(title=name, kind="session", source="", problem=line_of(error)).parts())
 
     async def changes(self, request: Request) -> Response:
         """What changes in a session."""
+        name = request.path_params["name"]
         given = request.headers.get("last-event-id") or request.query_params.get("after", "0")
         if _VERSION.fullmatch(given) is None:
             return PlainTextResponse(f"after={printable(given[:40])} is not a version.", 400)
-        return _events(self._feeds.changes(request.path_params["name"], int(given)))
+        try:
+            return _events(await self._feeds.changes(name, int(given)))
+        except LookupError:
+            return _no_session(name)
+        except StoreError as error:
+            return Response(problem_event(line_of(error)), media_type="text/event-stream")
 
     async def session_changes(self, _request: Request) -> Response:
         """What changes in the list."""
         return _events(self._feeds.session_changes())
+
+
+def _no_session(name: str) -> Response:
+    return PlainTextResponse(f"There is no session {printable(name)}.", 404)
 
 
 def _events(texts: AsyncGenerator[str]) -> Response:
@@ -270,11 +280,11 @@ async def serve(
 
 
 @contextmanager
-def serving(source: Source) -> Iterator[str]:
+def serving(source: Source | bytes) -> Iterator[str]:
     """Serve the page in a thread within the block.
 
     Args:
-        source: Where the sessions are.
+        source: As of ``serve``.
 
     Yields:
         The link.

@@ -58,7 +58,8 @@ def test_the_page_makes_the_plan_of_each_version_of_a_session_in_a_store(moves: 
         call(toolbox, "setup_plan", objective="Look into it", initial_steps=["Look", "Fix", "Tell"])
         carried_out(session, moves)
         assert plans_of(of_store(path)) == versions(session)
-        session.store.close()  # type: ignore[union-attr] - it has a store
+        assert session.store is not None
+        session.store.close()
 
 
 @given(moves=moves, most=st.integers(1, 6))

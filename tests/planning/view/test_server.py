@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from page_data import a_workflow, call, in_memory, kept, of_store, run_of
+from page_data import a_workflow, call, kept, of_store, run_of
 from test_page import embedded
 
 from planning.view import server
@@ -80,7 +80,7 @@ def test_the_page_shows_the_only_session_or_the_list_and_each_session_by_its_lin
         client = Client(link)
         live = {"mode": "live", "base": client.base}
         assert embedded(client.get("/")[1].encode()) == {**live, "session": "nightly"}
-    kept(path, "other")[0].dispatch(1)
+    call(kept(path, "other")[1], "setup_plan", objective="Else", initial_steps=["One"])
     with serving(StoreSource(path, None)) as link:
         client = Client(link)
         live = {"mode": "live", "base": client.base}
@@ -197,6 +197,8 @@ def test_a_client_that_says_nothing_is_dropped(path: Path, monkeypatch: pytest.M
         stream = client.events("/events/nightly?after=0")
         assert next(stream)[1]["v"] == 1
         assert [is_ended(each) for each in silent] == [True] * 20
+        for each in silent:
+            each.close()
         mark(path)
         assert next(stream)[1]["v"] == 2
 
@@ -211,7 +213,6 @@ def is_ended(connection: socket.socket) -> bool:
 
 def test_a_client_that_reads_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_PATIENCE", 0.3)
-    session, _ = in_memory()
     page = b"x" * 50_000_000
     with serving(page) as link:
         client = Client(link)

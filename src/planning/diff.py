@@ -224,6 +224,10 @@ def _noted(now: PlanStep, then: PlanStep) -> StepNoted:
 def _moved(old: Sequence[PlanStep], new: Sequence[PlanStep], common: Iterable[str]) -> tuple[StepMoved, ...]:
     """The steps outside of a longest run that kept its order (patience sorting)."""
     both = set(common)
+    if [each.step_id for each in old if each.step_id in both] == [
+        each.step_id for each in new if each.step_id in both
+    ]:
+        return ()  # as nearly always: it takes a tenth of the time of what follows
     place = {step.step_id: index for index, step in enumerate(old)}
     order = [(index, step.step_id) for index, step in enumerate(new) if step.step_id in both]
     ends, chain, previous = list[int](), list[int](), dict[int, int]()

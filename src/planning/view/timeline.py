@@ -38,7 +38,7 @@ __all__ = [
     "words_of",
 ]
 
-_BATCH: Final = 256
+_BATCH: Final = 32
 _LEFT_OUT: Final = ("session_id", "_event_id", "created_at", "actor", "call_id", "fingerprint")
 _REFUSED: Final = "Refused, nothing changed. "
 _PLANNING: Final = (*REDUCERS, MarkSteps, Plan)

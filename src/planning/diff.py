@@ -263,7 +263,7 @@ def _sentences(diff: PlanDiff) -> Iterator[str]:
     if diff.moved:
         yield f"Moved {_names([each.step_id for each in diff.moved])}."
     if diff.status is not None:
-        yield from _status(*diff.status)
+        yield from _status(*diff.status, is_new=diff.objective is not None)
 
 
 def _marks_and_notes(diff: PlanDiff) -> Iterator[str]:
@@ -284,12 +284,12 @@ def _marks_and_notes(diff: PlanDiff) -> Iterator[str]:
         yield f"Notes of {_names(dropped)} removed."
 
 
-def _status(before: PlanStatus | None, after: PlanStatus | None) -> Iterator[str]:
+def _status(before: PlanStatus | None, after: PlanStatus | None, *, is_new: bool) -> Iterator[str]:
     if after is None:
         yield "Plan removed."
     elif after != "active":
         yield f"Plan {after}."
-    elif before == "completed":
+    elif before == "completed" or (before == "abandoned" and not is_new):
         yield "Plan reopened."
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import threading
-import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -100,6 +99,8 @@ def _shown(source: str, session: str | None) -> Source | bytes:
 
 def open_browser(link: str) -> None:
     """Open the browser; one that draws in the terminal is opened only where BROWSER names it."""
+    import webbrowser
+
     try:
         browser = webbrowser.get()
         is_drawn_here = type(browser) is webbrowser.GenericBrowser and "BROWSER" not in os.environ

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isfinite
 from typing import Any, Final
 
 from planning.commands import MarkSteps, ReadPlan
@@ -39,7 +40,8 @@ def _call(event: ToolInvoked | ToolFailed) -> Fields:
     is_success = isinstance(event, ToolInvoked)
     if isinstance(result, ToolResult):
         is_success = result.success is True
-        call["ms"] = round(result.elapsed * 1_000, 2)
+        if isinstance(result.elapsed, (int, float)) and isfinite(result.elapsed):  # a store may say anything
+            call["ms"] = round(result.elapsed * 1_000, 2)
     if not is_success:
         call["error"] = str(getattr(result, "code", None) or "tool")
     if isinstance(result, ToolResult) and result.is_private:

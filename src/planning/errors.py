@@ -16,6 +16,7 @@ __all__ = [
     "cut",
     "listed",
     "nearest",
+    "one_line",
     "printable",
     "show",
     "unknown_option",
@@ -53,6 +54,11 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
+def one_line(text: str) -> str:
+    """The lines of a text beside each other, with a bar between them; tabs become spaces."""
+    return " | ".join(printable(line.replace("\t", " ")) for line in text.split("\n"))
 
 
 @attrs.frozen

@@ -20,8 +20,9 @@ from session.stores.chain import StoredSession, chained, damaged, verified
 
 __all__ = ["Replay", "StoredSlices"]
 
-_BATCH = 256
+_BATCH = 32
 _REMEMBERED = 512  # changes whose text was read
+_MOST_REMEMBERED = 4_000_000  # their characters
 
 
 class Replay:
@@ -42,6 +43,7 @@ class Replay:
         self.limit = limit
         self._session_id = session_id
         self._remembered: dict[int, ReadChange] = {}
+        self._remembered_size = 0
 
     def changes_after(self, version: int, slices: Slices) -> tuple[Change, ...]:
         """The changes after a version; see ``Session.history``."""
@@ -183,8 +185,10 @@ class Replay:
             for each in changes:
                 read = read_change(each.text, each.version, self.head.owner(each.version), self.records)
                 if remember:
-                    if len(self._remembered) >= _REMEMBERED:
+                    self._remembered_size += read.size
+                    if len(self._remembered) >= _REMEMBERED or self._remembered_size > _MOST_REMEMBERED:
                         self._remembered.clear()
+                        self._remembered_size = read.size
                     self._remembered[each.version] = read
                 yield read
             first = end + 1

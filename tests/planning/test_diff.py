@@ -92,6 +92,8 @@ ONE, TWO, THREE = step(1), step(2), step(3)
          "S001, S002 done. Plan completed."),
         (plan(step(1, "Do it", "done"), status="completed"), plan(step(1, "Do it", "in_progress")),
          "S001 in_progress. Plan reopened."),
+        (plan(ONE, status="abandoned"), plan(ONE), "Plan reopened."),
+        (plan(status="abandoned"), plan(ONE, objective="Ship it"), "New objective: Ship it. Added S001."),
         (plan(ONE), plan(step(1, "Do it", "pending", "What\nnow?")), "S001 noted: What now?"),
         (plan(step(1, "Do it", "pending", "a", "b")), plan(step(1, "Do it", "pending", "a")),
          "Notes of S001 removed."),

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from planning.cli.ask import ASK_HELP, ask
+from planning.cli.export import EXPORT_HELP, export
 from planning.cli.graph import GRAPH_HELP, graph
 from planning.cli.history import HISTORY_HELP, WATCH_HELP, history, watch
 from planning.cli.mcp_server import MCP_HELP, mcp
@@ -30,6 +31,7 @@ from planning.cli.sessions import (
 from planning.cli.show import SHOW_HELP, show
 from planning.cli.usage import EXIT_CODES, HELP_OPTIONS, Command, Group
 from planning.cli.validate import SCHEMA_HELP, VALIDATE_HELP, print_schema, validate
+from planning.cli.view import VIEW_HELP, view
 from planning.definitions import DefinitionFormat, tool_definitions
 from planning.prompt import PlanningStrategy, PlanningToolsSection, Prompt
 from session import Session
@@ -59,6 +61,7 @@ Examples:
   planning run plan.json --tools app:tools --store plans.db --session nightly
   planning show plans.db nightly
   planning watch plans.db nightly
+  planning view plans.db --session nightly
   planning ask --db shop.db --sql-from query.sql
   planning replay examples/triage.jsonl
   planning mcp --store plans.db --session nightly
@@ -158,6 +161,8 @@ for name, function, short, epilog in (
     ("sessions", sessions, "List the sessions of a store.", SESSIONS_HELP),
     ("history", history, "List the changes of a session.", HISTORY_HELP),
     ("watch", watch, "Show a session's plan while it changes.", WATCH_HELP),
+    ("view", view, "See a run in the browser, live.", VIEW_HELP),
+    ("export", export, "Write a run as one HTML file, or as a picture.", EXPORT_HELP),
     ("diff", diff, "Compare the plans of two versions of a session.", DIFF_HELP),
     ("rewind", rewind, "Restore a version of a session.", REWIND_HELP),
     ("fork", fork, "Copy a session up to a version.", FORK_HELP),

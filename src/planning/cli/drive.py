@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 if TYPE_CHECKING:
     from planning.workflow.run.result import WorkflowResult
 
-__all__ = ["EXIT_CODES", "Drive", "ending_when_told", "leave_if_held_up"]
+__all__ = ["EXIT_CODES", "Drive", "ending_when_told", "leave_if_held_up", "until_told"]
 
 EXIT_CODES: Final = MappingProxyType({signal.SIGINT: 130, signal.SIGTERM: 143})
 """The signals that stop a run, and the exit code after each."""
@@ -239,3 +239,30 @@ def leave_if_held_up(code: Callable[[], int]) -> Iterator[None]:
             with suppress(OSError, ValueError, AttributeError):
                 stream.flush()
         os._exit(code())
+
+
+def until_told(serving: Coroutine[Any, Any, None]) -> signal.Signals | None:
+    """Run a server to its end, or until a signal ends it.
+
+    Returns:
+        The signal; None where it ended by itself.
+    """
+    received: list[signal.Signals] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(serving)
+
+        def stop(number: signal.Signals) -> None:
+            received.append(number)
+            task.cancel()
+
+        for number in EXIT_CODES:
+            loop.add_signal_handler(number, stop, number)
+        await asyncio.wait([task])
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not received:  # what is cut off in the middle may fail, too
+            raise error
+
+    asyncio.run(main())
+    return received[0] if received else None

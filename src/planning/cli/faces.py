@@ -16,11 +16,11 @@ from planning.cli.terminal import (
     can_redraw,
     count,
     lines_of,
-    one_line,
     painted,
     seconds_text,
     wants_color,
 )
+from planning.errors import one_line
 from planning.render import plan_text
 
 __all__ = ["Face", "Lines", "Silent", "face_of"]

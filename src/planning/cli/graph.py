@@ -19,12 +19,12 @@ from planning.cli.terminal import (
     count,
     is_ascii,
     is_terminal,
-    one_line,
     painted,
     wants_color,
     wrapped,
 )
 from planning.cli.usage import EXIT_CODES, Refused
+from planning.errors import one_line
 
 if TYPE_CHECKING:
     from planning.workflow.drawing import State as WorkflowState

@@ -7,19 +7,18 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from planning.cli.source import AsJson, SessionName, StoreFile
-from planning.cli.terminal import as_json, columns, one_line, painted, wants_color, wrapped
+from planning.cli.terminal import as_json, columns, painted, wants_color, wrapped
 from planning.cli.usage import EXIT_CODES, Refused
-from planning.errors import printable
+from planning.errors import one_line, printable
 
 if TYPE_CHECKING:
     from planning.cli.progress import Change, Progress
-    from planning.cli.timeline import Moment, Timeline
+    from planning.view.timeline import Moment, Timeline
 
 __all__ = ["HISTORY_HELP", "WATCH_HELP", "history", "watch"]
 
@@ -54,7 +53,7 @@ def _timeline(store: str, session: str, after: int | None) -> Iterator[Timeline]
         Refused: It cannot be read.
     """
     from planning.cli.stores import known_session, opened_store
-    from planning.cli.timeline import Timeline
+    from planning.view.timeline import Timeline
 
     with opened_store(store) as opened:
         head = opened.newest(known_session(opened, session))
@@ -78,8 +77,8 @@ def history(
 
     Times are in UTC. What other programs keep in the session is listed by its name.
     """
-    from planning.cli.stores import line_of
-    from planning.cli.timeline import fields_of_moment
+    from planning.view.text import line_of
+    from planning.view.timeline import fields_of_moment
     from session.stores import StoreError
 
     damage, fields = "", []
@@ -101,7 +100,7 @@ def history(
 
 def _print(moment: Moment) -> None:
     """Print a change: on one line, or in a terminal on as many as it needs."""
-    from planning.cli.timeline import words_of
+    from planning.view.timeline import words_of
 
     change, width, color = moment.change, columns(sys.stdout), wants_color(sys.stdout)
     head = f"{change.version:>5}  {change.at:%Y-%m-%d %H:%M:%S}  "
@@ -125,7 +124,7 @@ def watch(store: StoreFile, session: SessionName, *, as_json_: AsJson = False) -
     from planning.cli.drive import ending_when_told
     from planning.cli.faces import face_of
     from planning.cli.progress import Progress
-    from planning.cli.stores import line_of
+    from planning.view.text import line_of
     from session.stores import StoreError
 
     progress = Progress(time.monotonic)
@@ -139,7 +138,7 @@ def watch(store: StoreFile, session: SessionName, *, as_json_: AsJson = False) -
             plan = timeline.plan
             if plan is not None:
                 face.show(progress.take(plan))
-            for moment in _as_they_come(timeline, Path(store)):
+            for moment in _as_they_come(timeline):
                 if as_json_:
                     _print_json(moment)
                 else:
@@ -154,23 +153,19 @@ def watch(store: StoreFile, session: SessionName, *, as_json_: AsJson = False) -
     raise typer.Exit(code)
 
 
-def _as_they_come(timeline: Timeline, file: Path) -> Iterator[Moment]:
+def _as_they_come(timeline: Timeline) -> Iterator[Moment]:
     """Each change as soon as it is made, until the session is deleted.
 
     Raises:
         StoreError: The store cannot be read.
     """
-    from session.stores import StoreError
-
     while not timeline.is_deleted:
         yield from timeline.new()
-        if not file.exists():
-            raise StoreError(f"the store {file} is gone")
         time.sleep(_POLL)
 
 
 def _print_json(moment: Moment) -> None:
-    from planning.cli.timeline import fields_of_moment
+    from planning.view.timeline import fields_of_moment
 
     typer.echo(json.dumps(json.loads(as_json(fields_of_moment(moment)))))
 
@@ -178,7 +173,7 @@ def _print_json(moment: Moment) -> None:
 def _changes(progress: Progress, moment: Moment) -> Iterator[Change]:
     """What a change did to the plan, and the calls in it that were refused."""
     from planning.cli.progress import Called, Refusal
-    from planning.cli.timeline import is_new_plan, refusal_of
+    from planning.view.timeline import is_new_plan, refusal_of
     from session import ToolFailed
 
     for event in moment.change.events:

@@ -16,8 +16,8 @@ from rich.text import Text
 
 from planning.cli.output import passing_lines
 from planning.cli.progress import Change, Progress, Step
-from planning.cli.terminal import HEADING, MARKS, Line, lines_of, one_line, seconds_text
-from planning.errors import printable
+from planning.cli.terminal import HEADING, MARKS, Line, lines_of, seconds_text
+from planning.errors import one_line, printable
 
 __all__ = ["Live", "final_frame", "frame"]
 

@@ -205,31 +205,12 @@ def _address(given: str) -> tuple[str, int]:
 
 def _serve(serving: Coroutine[Any, Any, None]) -> None:
     """Serve until the client leaves, or a signal ends it."""
-    import asyncio
-    import signal
-
     from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
+    from planning.cli.drive import until_told
 
-    received: list[signal.Signals] = []
-
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        task = loop.create_task(serving)
-
-        def stop(number: signal.Signals) -> None:
-            received.append(number)
-            task.cancel()
-
-        for number in SIGNAL_CODES:
-            loop.add_signal_handler(number, stop, number)
-        await asyncio.wait([task])
-        error = None if task.cancelled() else task.exception()
-        if error is not None and not received:  # what is cut off in the middle may fail, too
-            raise error
-
-    asyncio.run(main())
-    if received:
-        raise typer.Exit(SIGNAL_CODES[received[0]])
+    received = until_told(serving)
+    if received is not None:
+        raise typer.Exit(SIGNAL_CODES[received])
 
 
 def _say_where(url: str) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from planning.cli.transcript import Call
     from planning.prompt import PlanningToolsSection
 
-__all__ = ["REPLAY_HELP", "events_of", "replay"]
+__all__ = ["MOST_BYTES", "PREFIX", "REPLAY_HELP", "calls_in", "events_of", "replay"]
 
 REPLAY_HELP: Final = f"""\b
 Examples:
@@ -33,9 +33,11 @@ Examples:
 {EXIT_CODES}"""
 _TERMINAL_DELAY: Final = 0.15
 _LONGEST_DELAY: Final = 60.0
-_MOST_BYTES: Final = 100_000_000
+MOST_BYTES: Final = 100_000_000
+"""The bytes of the largest transcript that is read."""
 _MOST_PROBLEMS: Final = 10
-_PREFIX: Final = "planning_"
+PREFIX: Final = "planning_"
+"""What the names of the planning tools begin with."""
 
 
 def replay(
@@ -64,7 +66,7 @@ def replay(
     "messages". Messages may be in the form of chat completions, of OpenAI's Responses, of Anthropic or of
     LangChain. Calls to other tools are skipped and counted.
     """
-    calls = _read(transcript)
+    calls = calls_in(read_bytes(transcript, "TRANSCRIPT", most=MOST_BYTES), transcript)
     from planning.cli.faces import face_of
     from planning.cli.progress import Progress
     from planning.prompt import PlanningToolsSection
@@ -99,7 +101,7 @@ def events_of(calls: Iterable[Call], section: PlanningToolsSection) -> Iterator[
 
     toolbox = Toolbox(section.tools(), session=section.session)
     for call in calls:
-        if not call.name.startswith(_PREFIX):
+        if not call.name.startswith(PREFIX):
             yield OtherCall()
             continue
         result = toolbox.call(call.name, call.arguments)
@@ -111,10 +113,14 @@ def events_of(calls: Iterable[Call], section: PlanningToolsSection) -> Iterator[
             yield Called(plan, is_new=is_new, is_read=isinstance(result.value, Plan))
 
 
-def _read(transcript: str | None) -> tuple[Call, ...]:
+def calls_in(data: bytes, transcript: str | None) -> tuple[Call, ...]:
+    """The tool calls in the bytes of a transcript.
+
+    Raises:
+        Refused: It is not one.
+    """
     from planning.cli.transcript import TranscriptError, parse_transcript
 
-    data = read_bytes(transcript, "TRANSCRIPT", most=_MOST_BYTES)
     try:
         return parse_transcript(data)
     except TranscriptError as error:

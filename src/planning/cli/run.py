@@ -161,6 +161,10 @@ def run(
         ),
     ] = None,
     finished: Finished = False,
+    view: Annotated[
+        bool,
+        typer.Option("--view", help="Show the run in a browser while it goes on: print a link on stderr."),
+    ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show the whole output of every step.")
     ] = False,
@@ -201,6 +205,7 @@ def run(
                 stored=stored,
                 resume=resume,
                 save=save,
+                is_viewed=view,
                 is_verbose=verbose,
                 is_json=as_json,
                 line=_command_line(context, plan or "-"),
@@ -224,7 +229,8 @@ def _check_store(store: str | None, session: str | None, resume: str | None, sav
 @contextmanager
 def _stored(store: str | None, session: str | None, resume: str | None) -> Iterator[Session | None]:
     """The session of a run in its store; None where no store is named."""
-    from planning.cli.stores import known_session, open_session, opened_store
+    from planning.cli.stores import known_session, opened_store
+    from planning.view.stores import open_session
     from session.events import session_id_of
 
     if store is None:

@@ -27,9 +27,9 @@ from planning.cli.keep import (
 from planning.cli.output import own_stdout
 from planning.cli.progress import Progress, Stopped
 from planning.cli.source import name_of
-from planning.cli.terminal import HEADING, Line, as_json, is_terminal, lines_of, one_line
+from planning.cli.terminal import HEADING, Line, as_json, is_terminal, lines_of
 from planning.cli.usage import Refused
-from planning.errors import printable, show
+from planning.errors import one_line, printable, show
 from planning.tools.result import plain
 from planning.workflow.capabilities import Capabilities
 from planning.workflow.executors.base import AnyExecutor, ExecutorUnavailable
@@ -66,6 +66,7 @@ class Running:
             unfinished one of the session.
         save: The file to save the run in; None for the one that it was resumed from, or, if it is not
             completed, for one in the current folder.
+        is_viewed: Whether a page shows the run meanwhile.
         is_verbose: Whether the whole output of every step is shown.
         is_json: Whether only the result is printed, as JSON.
         line: The command that was given, without ``--resume``.
@@ -83,6 +84,7 @@ class Running:
     stored: Session | None
     resume: str | None
     save: str | None
+    is_viewed: bool
     is_verbose: bool
     is_json: bool
     line: str
@@ -112,6 +114,8 @@ class Running:
             own = stack.enter_context(own_stdout())
             stack.enter_context(self._drive.heeding_signals())
             stack.enter_context(leave_if_held_up(lambda: code))
+            if self.is_viewed:
+                _say(f"the run is shown at {stack.enter_context(self._page())}")
             if past is None and self.executor is not None:
                 try:
                     self._pool = stack.enter_context(self.executor)
@@ -181,6 +185,24 @@ class Running:
                     f"step {show(step.step_id)} calls the {kind} {show(name)}, {why}; name an object that"
                     f" holds {'them' if known is None else 'it'}: --{kind}s my_app:{kind}s"
                 )
+
+    def _page(self) -> AbstractContextManager[str]:
+        """A page that shows the session; yields its link.
+
+        Raises:
+            Refused: It cannot be served.
+        """
+        try:
+            from planning.view.server import serving
+        except ImportError as error:
+            raise Refused(str(error)) from None
+        from planning.view.sources import MemorySource, StoreSource
+        from planning.view.stores import PastStore
+
+        store = self._session.store
+        if isinstance(store, PastStore):
+            return serving(StoreSource(store.path, str(self._session.session_id)))
+        return serving(MemorySource(self._session, "standard input" if self.file is None else self.file))
 
     def _show(self, own: TextIO, past: WorkflowResult | None) -> None:
         """Run it, and show it meanwhile and at its end."""

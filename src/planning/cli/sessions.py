@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from planning.cli.source import AsJson, SessionName, StoreFile
-from planning.cli.terminal import as_json, columns, count, one_line, wrapped
+from planning.cli.terminal import as_json, columns, count, wrapped
 from planning.cli.usage import EXIT_CODES, bad_option
+from planning.errors import one_line
 
 if TYPE_CHECKING:
     from session.stores import Store, StoredSession
@@ -98,8 +99,9 @@ def sessions(
 
 def _plan_in(store: Store, head: StoredSession) -> tuple[dict[str, Any] | None, str]:
     """The plan of a session, in brief: as JSON has it, and as a text."""
-    from planning.cli.stores import line_of, open_session
     from planning.model import Plan
+    from planning.view.stores import open_session
+    from planning.view.text import line_of
     from session.stores import StoreError
 
     try:
@@ -134,10 +136,11 @@ def diff(
     as_json_: AsJson = False,
 ) -> None:
     """Say what differs between the plans of two versions of a session."""
-    from planning.cli.stores import known_session, open_session, opened_store
-    from planning.cli.timeline import diff_fields
+    from planning.cli.stores import known_session, opened_store
     from planning.diff import diff_plans
     from planning.model import Plan
+    from planning.view.stores import open_session
+    from planning.view.timeline import diff_fields
 
     with opened_store(store) as opened:
         found = open_session(opened, known_session(opened, session))
@@ -161,10 +164,11 @@ def rewind(
     That is a new change: nothing in the history is rewritten, and a later version can be restored in the same
     way. The logs of calls stay. A program that has the session open sees it at its next call.
     """
-    from planning.cli.stores import known_session, open_session, opened_store
-    from planning.cli.timeline import diff_fields
+    from planning.cli.stores import known_session, opened_store
     from planning.diff import diff_plans
     from planning.model import Plan
+    from planning.view.stores import open_session
+    from planning.view.timeline import diff_fields
 
     with opened_store(store) as opened:
         found = open_session(opened, known_session(opened, session))
@@ -198,7 +202,8 @@ def fork(
     as_json_: AsJson = False,
 ) -> None:
     """Copy the history of a session, up to a version, into a session of its own."""
-    from planning.cli.stores import known_session, open_session, opened_store
+    from planning.cli.stores import known_session, opened_store
+    from planning.view.stores import open_session
     from session import IdentityError
 
     with opened_store(store) as opened:
@@ -218,7 +223,8 @@ def verify(store: StoreFile, session: SessionName, *, as_json_: AsJson = False) 
 
     The exit code is 1 where something is damaged.
     """
-    from planning.cli.stores import known_session, line_of, opened_store
+    from planning.cli.stores import known_session, opened_store
+    from planning.view.text import line_of
     from session.stores import StoreError
 
     with opened_store(store) as opened:

@@ -78,7 +78,8 @@ def show(
         session = _session_of(source)
         _show(_Shown(session, session), is_verbose=verbose, is_json=as_json_)
         return
-    from planning.cli.stores import known_session, open_session, opened_store
+    from planning.cli.stores import known_session, opened_store
+    from planning.view.stores import open_session
 
     with opened_store(source or "-") as store:
         session = open_session(store, known_session(store, name))

@@ -12,9 +12,12 @@ from planning.cli.usage import Refused, bad_option
 from planning.errors import printable
 
 __all__ = [
+    "SOURCES",
     "AsJson",
     "Finished",
     "SessionName",
+    "ShownSession",
+    "ShownSource",
     "StoreFile",
     "WorkflowFile",
     "name_of",
@@ -28,6 +31,22 @@ WorkflowFile = Annotated[
 ]
 StoreFile = Annotated[str, typer.Argument(metavar="STORE", help="A SQLite file with sessions.")]
 SessionName = Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session in it.")]
+ShownSource = Annotated[
+    str,
+    typer.Argument(metavar="SOURCE", help="A store; or a file with one run, or - for standard input."),
+]
+ShownSession = Annotated[
+    str | None,
+    typer.Option("--session", metavar="ID", help="A session of the store.", show_default=False),
+]
+SOURCES: Final = """\b
+What it reads:
+  A store. Or a snapshot of a session, as 'planning run' saves it. Or a
+  transcript, as 'planning replay' reads it, or a workflow. Or what
+  'planning show', 'planning replay' and 'planning run' print with
+  --json.
+"""
+"""What ``view`` and ``export`` read, for their help."""
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")]
 Finished = Annotated[
     bool,

@@ -12,39 +12,17 @@ from planning.cli.kinds import SQLITE, refuse_other
 from planning.cli.source import name_of
 from planning.cli.usage import Refused, bad_option
 from planning.errors import nearest, printable
-from session import Session, SessionError
+from planning.view.stores import PastStore
+from planning.view.text import line_of
+from session import SessionError
 from session.events import SessionId, session_id_of
-from session.stores import SqliteStore, Store, StoredSession
+from session.stores import Store
 
-__all__ = [
-    "PastStore",
-    "known_session",
-    "line_of",
-    "open_session",
-    "opened_store",
-]
+__all__ = ["known_session", "opened_store"]
 
 
 _MOST_BYTES: Final = 100_000_000
 """How much of a file that is not a store is read to say what it is instead."""
-
-
-class PastStore(SqliteStore):
-    """A store whose sessions can be opened as they were.
-
-    Attributes:
-        shown: The session as it is shown; None for as it is.
-    """
-
-    shown: StoredSession | None = None
-
-    def head(self, session_id: SessionId) -> StoredSession | None:
-        """What there is of a session, or what is shown of it."""
-        return self.shown or super().head(session_id)
-
-    def newest(self, session_id: SessionId) -> StoredSession | None:
-        """What there is of a session."""
-        return super().head(session_id)
 
 
 @contextmanager
@@ -74,21 +52,6 @@ def opened_store(path: str, *, begins: bool = False) -> Iterator[PastStore]:
         raise Refused(line_of(error)) from None
 
 
-def open_session(store: Store, identity: SessionId) -> Session:
-    """Open a session so that its plan and its workflow runs can be read.
-
-    Raises:
-        StoreError: The store cannot be read.
-    """
-    from planning.suite import register_plan
-    from planning.workflow.run.records import register_workflow
-
-    session = Session(session_id=identity, store=store)
-    register_plan(session)
-    register_workflow(session)
-    return session
-
-
 def known_session(store: Store, name: str) -> SessionId:
     """The id of a session that a store has.
 
@@ -106,11 +69,6 @@ def known_session(store: Store, name: str) -> SessionId:
         hint = "list them with 'planning sessions'" if near is None else f"did you mean {printable(near)}?"
         raise Refused(f"the store holds no session '{printable(name)}'; {hint}")
     return identity
-
-
-def line_of(error: Exception) -> str:
-    """An error on one line."""
-    return printable(" ".join(str(error).split()))
 
 
 def _require_store(path: str) -> None:

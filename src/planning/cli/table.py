@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 from rich.cells import cell_len
 
-from planning.cli.terminal import one_line
+from planning.errors import one_line
 
 __all__ = ["MOST_ROWS", "Table", "laid_out"]
 

@@ -28,7 +28,6 @@ __all__ = [
     "is_ascii",
     "is_terminal",
     "lines_of",
-    "one_line",
     "painted",
     "seconds_text",
     "wants_color",
@@ -57,11 +56,6 @@ _SGR: Final = MappingProxyType({
 })  # fmt: skip
 _MINUTE: Final = 60
 _LONGEST_BRIEF: Final = 100
-
-
-def one_line(text: str) -> str:
-    """The lines of a text beside each other, with a bar between them; tabs become spaces."""
-    return " | ".join(printable(line.replace("\t", " ")) for line in text.split("\n"))
 
 
 def lines_of(text: str) -> list[str]:

@@ -8,6 +8,7 @@ LangChain's messages (``messages_to_dict``, ``dumpd``, ``model_dump``).
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NoReturn
@@ -26,6 +27,13 @@ _JSON_WORDS: Final = MappingProxyType({
 })  # fmt: skip
 # LangChain's names of the roles; messages of other roles hold no calls.
 _LANGCHAIN: Final = ("human", "system", "developer", "tool", "function", "chat", "remove", "generic")
+_LONGEST_ID: Final = 200
+_MOST_SPENT: Final = 10**12  # tokens of a message; more is not a count
+_USAGE: Final = MappingProxyType({
+    "input": ("input_tokens", "prompt_tokens"),
+    "output": ("output_tokens", "completion_tokens"),
+    "cost": ("cost",),
+})  # fmt: skip
 _ITEMS: Final = ("message", "reasoning", "item_reference", "compaction", "mcp_list_tools")
 _ITEM_ENDS: Final = ("_call", "_output", "_request", "_response")
 
@@ -37,10 +45,15 @@ class Call:
     Attributes:
         name: The tool's name.
         arguments: JSON text as the provider hands it over, or the object itself.
+        call_id: The id that the provider gave it, if there is one.
+        usage: The ``input`` and ``output`` tokens and the ``cost`` of its message, and of messages since the
+            last call, as far as they are known; a further call of one message has none.
     """
 
     name: str
     arguments: str | Mapping[str, Any] | None
+    call_id: str | None = attrs.field(default=None, eq=False)
+    usage: Mapping[str, float] = attrs.field(factory=dict, eq=False)
 
 
 class TranscriptError(ValueError):
@@ -121,14 +134,41 @@ def _messages_in(document: object) -> list[Any]:
 def _collect(items: Iterable[tuple[str, Any]], *, is_text: bool = False) -> tuple[Call, ...]:
     calls: list[Call] = []
     problems: list[str] = []
+    spent = Counter[str]()
     for place, item in items:
         try:
-            calls.extend(_calls_of(_load_line(item) if is_text else item))
+            message = _load_line(item) if is_text else item
+            made = list(_calls_of(message))
         except _MalformedError as wrong:
             problems.append(f"{place}: {wrong}")
+            continue
+        spent.update(_usage_of(message))
+        if made:
+            made[0], spent = attrs.evolve(made[0], usage=dict(spent)), Counter[str]()
+        calls += made
     if problems:
         raise TranscriptError(problems)
+    if calls and spent:  # of the answer, which follows the last call
+        spent.update(calls[-1].usage)
+        calls[-1] = attrs.evolve(calls[-1], usage=dict(spent))
     return tuple(calls)
+
+
+def _usage_of(message: Any) -> dict[str, float]:
+    """What a message says that it cost, by the names of ``Call.usage``."""
+    for key in ("kwargs", "data"):
+        if isinstance(message.get(key), dict):
+            message = {**message, **message[key]}
+    for key in ("usage", "usage_metadata"):
+        said = message.get(key)
+        if isinstance(said, dict):
+            given: Any = [(name, said.get(word)) for name, words in _USAGE.items() for word in words]
+            return {name: value for name, value in given if _is_amount(value)}
+    return {}
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < _MOST_SPENT
 
 
 def _load_line(line: str) -> object:
@@ -190,7 +230,7 @@ def _block_calls(block: object, path: str) -> Iterator[Call]:
         arguments = block.get("input")
         if not isinstance(arguments, dict):
             _wrong(f"{path}.input: expected an object, got {_word(arguments)}")
-        yield Call(_name(block, path), arguments)
+        yield Call(_name(block, path), arguments, _id(block, "id"))
 
 
 def _tool_call(call: object, path: str) -> Call:
@@ -199,7 +239,7 @@ def _tool_call(call: object, path: str) -> Call:
     kind = call.get("type", "function")
     if isinstance(kind, str) and kind != "function":
         return Call(_name({"name": kind}, path), None)  # a provider's own kind: not a planning tool
-    return _function(call.get("function"), f"{path}.function")
+    return attrs.evolve(_function(call.get("function"), f"{path}.function"), call_id=_id(call, "id"))
 
 
 def _function(function: object, path: str) -> Call:
@@ -211,7 +251,7 @@ def _function(function: object, path: str) -> Call:
 def _item_calls(item: Mapping[str, Any], kind: str) -> Iterator[Call]:
     """An item of the Responses API."""
     if kind == "function_call":
-        yield Call(_name(item, kind), _arguments(item, "arguments", kind))
+        yield Call(_name(item, kind), _arguments(item, "arguments", kind), _id(item, "call_id"))
     elif kind.endswith("_call"):
         yield Call(kind, None)  # a provider's own kind
 
@@ -226,7 +266,7 @@ def _langchain_calls(message: Mapping[str, Any]) -> Iterator[Call]:
             if not isinstance(call, dict):
                 _wrong(f"{path}: expected {shape}, got {_word(call)}")
             found = True
-            yield Call(_name(call, path), _arguments(call, "args", path))
+            yield Call(_name(call, path), _arguments(call, "args", path), _id(call, "id"))
     extra = message.get("additional_kwargs")
     if not found and isinstance(extra, dict):
         yield from _chat_calls({key: extra.get(key) for key in ("tool_calls", "function_call")})
@@ -251,6 +291,11 @@ def _name(holder: Mapping[str, Any], path: str) -> str:
     if not isinstance(name, str) or not name:
         _wrong(f"{path}.name: expected the tool's name, got {'an empty one' if name == '' else _word(name)}")
     return name
+
+
+def _id(holder: Mapping[str, Any], key: str) -> str | None:
+    found = holder.get(key)
+    return found if isinstance(found, str) and len(found) <= _LONGEST_ID else None
 
 
 def _word(value: object) -> str:

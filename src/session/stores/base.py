@@ -126,8 +126,8 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def sessions(self) -> Sequence[StoredSession]:
-        """All sessions, the one that was changed last first."""
+    def sessions(self, most: int | None = None) -> Sequence[StoredSession]:
+        """The sessions that were changed last, newest first; so many at most, None for all."""
 
     @abstractmethod
     def delete(self, session_id: SessionId) -> bool:

@@ -152,11 +152,11 @@ class MemoryStore(Store):
                 name: version for name, version in claims.items() if version <= fork.version
             }
 
-    def sessions(self) -> Sequence[StoredSession]:
-        """All sessions; see ``Store.sessions``."""
+    def sessions(self, most: int | None = None) -> Sequence[StoredSession]:
+        """The sessions that were changed last; see ``Store.sessions``."""
         with self._guard:
             heads = [kept.head for kept in self._kept.values()]
-        return sorted(heads, key=lambda head: head.changed_at, reverse=True)
+        return sorted(heads, key=lambda head: head.changed_at, reverse=True)[:most]
 
     def delete(self, session_id: SessionId) -> bool:
         """Delete a session; see ``Store.delete``."""

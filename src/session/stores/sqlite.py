@@ -300,10 +300,13 @@ class SqliteStore(Store):
             (key_of(session_id),),
         )
 
-    def sessions(self) -> Sequence[StoredSession]:
-        """All sessions; see ``Store.sessions``."""
-        columns = "id, version, hash, changed_at, about, tally, checked"
-        rows = self._select(f"SELECT {columns} FROM sessions ORDER BY changed_at DESC", ())  # noqa: S608 - constants
+    def sessions(self, most: int | None = None) -> Sequence[StoredSession]:
+        """The sessions that were changed last; see ``Store.sessions``."""
+        rows = self._select(
+            "SELECT id, version, hash, changed_at, about, tally, checked FROM sessions"
+            " ORDER BY changed_at DESC LIMIT ?",
+            (-1 if most is None else most,),
+        )
         return [session_of(row) for row in rows]
 
     def close(self) -> None:

@@ -32,9 +32,9 @@ from planning.cli.live import Live, final_frame, frame
 from planning.cli.progress import Progress, Refusal, Stopped
 from planning.cli.replay import events_of
 from planning.cli.running import report_lines
-from planning.cli.terminal import lines_of, one_line, seconds_text
+from planning.cli.terminal import lines_of, seconds_text
 from planning.cli.transcript import parse_transcript
-from planning.errors import printable
+from planning.errors import one_line, printable
 from planning.workflow import StepError, Workflow, WorkflowResult, WorkflowStep
 from planning.workflow.run.records import StepRecord, WorkflowRun
 from session import Session

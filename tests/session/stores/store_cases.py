@@ -85,8 +85,9 @@ class ListStore(Store):
         early = {name: version for name, version in claims.items() if version <= fork.version}
         self.kept[f"{fork.session_id} claims"] = early
 
-    def sessions(self) -> Sequence[StoredSession]:
-        return [kept["head"] for kept in self.kept.values() if "head" in kept]
+    def sessions(self, most: int | None = None) -> Sequence[StoredSession]:
+        heads = [kept["head"] for kept in self.kept.values() if "head" in kept]
+        return sorted(heads, key=lambda head: head.changed_at, reverse=True)[:most]
 
     def delete(self, session_id: SessionId) -> bool:
         self.kept.pop(f"{session_id} claims", None)

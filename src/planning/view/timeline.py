@@ -1,25 +1,24 @@
-"""The changes of a stored session, each with what it did to the plan; and a change as words and as JSON."""
+"""The changes of a session, each with what it did to the plan; and a change as words and as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Final
 
 import attrs
 
-from planning.cli.stores import PastStore, open_session
-from planning.cli.terminal import one_line
 from planning.commands import MarkSteps, SetupPlan
 from planning.diff import PlanDiff
+from planning.errors import one_line
 from planning.events import FrameworkTurn, PlanChanged
 from planning.model import Plan
 from planning.reducers import REDUCERS
 from planning.tools.result import ToolResult, plain
+from planning.view.stores import PastStore, open_session
 from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import RunChanged, StepChanged
-from session import Change, Reset, Rewound, RolledBack, ToolFailed, ToolInvoked
+from session import Change, Reset, Rewound, RolledBack, Session, ToolFailed, ToolInvoked
 from session.changes import change_of
 from session.codec import type_name
 from session.events import SessionEvent
@@ -28,9 +27,18 @@ from session.records import Unread
 from session.stores import StoredChange, StoredSession, StoreError
 from session.stores.chain import verified
 
-__all__ = ["Moment", "PastStore", "Timeline", "diff_fields", "fields_of_moment", "is_new_plan", "words_of"]
+__all__ = [
+    "Moment",
+    "Recent",
+    "Timeline",
+    "diff_fields",
+    "fields_of_moment",
+    "is_new_plan",
+    "refusal_of",
+    "words_of",
+]
 
-_BATCH: Final = 256
+_BATCH: Final = 32
 _LEFT_OUT: Final = ("session_id", "_event_id", "created_at", "actor", "call_id", "fingerprint")
 _REFUSED: Final = "Refused, nothing changed. "
 _PLANNING: Final = (*REDUCERS, MarkSteps, Plan)
@@ -56,7 +64,9 @@ class Timeline:
     changes nothing in the store.
 
     Attributes:
+        session: The session, as far as it was read.
         is_deleted: Whether the session was deleted meanwhile.
+        problem: Why the plan cannot be read here, though the changes can; None when it can.
     """
 
     def __init__(self, store: PastStore, head: StoredSession, after: int) -> None:
@@ -75,11 +85,13 @@ class Timeline:
         before = store.changes(self._id, after, after) if after else ()
         self._shown = attrs.evolve(head, version=after, hash=before[0].hash if before else b"")
         store.shown = self._shown
-        self._session = open_session(store, self._id)
+        self.session = open_session(store, self._id)
         self._records = store.records(self._id)
         self._changed: dict[int, PlanChanged] = {}
-        self._session.bus.subscribe(PlanChanged, self._keep)
+        self.session.bus.subscribe(PlanChanged, self._keep)
         self.is_deleted = False
+        self.problem: StoreError | None = None
+        self._is_begun = store.newest(self._id) is not None
 
     @property
     def plan(self) -> Plan | None:
@@ -88,7 +100,7 @@ class Timeline:
         Raises:
             StoreError: It cannot be read here: a program changed it by a reducer of its own.
         """
-        return self._session.select_latest(Plan)
+        return self.session.select_latest(Plan)
 
     def _keep(self, event: PlanChanged) -> None:
         self._changed[event.version] = event
@@ -97,10 +109,11 @@ class Timeline:
         """The changes that were not read yet.
 
         Raises:
-            StoreError: One is damaged or cannot be read; all before it were given out.
+            StoreError: One is damaged or cannot be read, or the store is gone; all before it were given out.
         """
         head = self._store.newest(self._id)
-        self.is_deleted = head is None
+        self._is_begun = self._is_begun or head is not None
+        self.is_deleted = self._is_begun and head is None
         while head is not None and self._shown.version < head.version:
             first = self._shown.version + 1
             last = min(head.version, first + _BATCH - 1)
@@ -108,6 +121,8 @@ class Timeline:
             yield from self._moments(sound, head)
             if damage is not None:
                 raise damage
+        if not self._store.path.exists():
+            raise StoreError(f"the store {self._store.path} is gone")
 
     def _sound(
         self, stored: Sequence[StoredChange], first: int, last: int
@@ -127,12 +142,53 @@ class Timeline:
             return
         self._shown = attrs.evolve(head, version=sound[-1].version, hash=sound[-1].hash)
         self._store.shown = self._shown
-        with suppress(StoreError):  # the plan cannot be read here; the changes can
-            self._session.refresh()
+        try:
+            self.session.refresh()
+            self.problem = None
+        except StoreError as error:
+            self.problem = error
         for each in sound:
             owner = head.owner(each.version)
             change = change_of(each.text, each.version, owner, self._records)
             yield Moment(change, self._changed.pop(each.version, None))
+
+
+class Recent:
+    """The changes of a session in memory, in order, also those that are committed meanwhile.
+
+    Attributes:
+        session: The session.
+        is_deleted: As in ``Timeline``.
+        problem: As in ``Timeline``.
+    """
+
+    def __init__(self, session: Session) -> None:
+        """Begin before its first change.
+
+        Args:
+            session: The session; it keeps all of its changes.
+        """
+        self.session = session
+        self.is_deleted = False
+        self.problem: StoreError | None = None
+        self._version = 0
+        self._plan: Plan | None = None
+
+    def new(self) -> Iterator[Moment]:
+        """The changes that were not read yet."""
+        if self.session.version == self._version:
+            return
+        for change in self.session.history(after=self._version):
+            moved = self._moved(change) if change.changed else None
+            self._version = change.version
+            yield Moment(change, moved)
+
+    def _moved(self, change: Change) -> PlanChanged | None:
+        before, self._plan = self._plan, self.session.at(change.version).select_latest(Plan)
+        if before == self._plan:
+            return None
+        by = (change.actor, change.call_id, "session", self.session.session_id)
+        return PlanChanged(before, self._plan, change.version, *by)
 
 
 def is_new_plan(moment: Moment) -> bool:

@@ -1,0 +1,111 @@
+"""``planning view``: what a run did, and what it does now, as a page in the browser."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from planning.cli.source import SOURCES, ShownSession, ShownSource
+from planning.cli.usage import EXIT_CODES, Refused
+
+if TYPE_CHECKING:
+    from planning.view.sources import Source
+
+__all__ = ["VIEW_HELP", "open_browser", "view"]
+
+# \b keeps a paragraph as it is written.
+VIEW_HELP: Final = f"""\b
+Examples:
+  planning view plans.db
+  planning view plans.db --session nightly
+  planning view plan.snapshot.json
+  planning view --no-open --port 8000 plans.db
+
+{SOURCES}
+\b
+The page:
+  It is served on 127.0.0.1 alone, at a link with a random token, and
+  shows changes as they are made. Ctrl-C ends it; the exit code is 0
+  then. 'planning export' writes the same page as a file.
+
+{EXIT_CODES}"""
+_MOST_PORT: Final = 65_535
+
+
+def view(
+    source: ShownSource,
+    *,
+    session: ShownSession = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=_MOST_PORT, metavar="N", help="The port; 0 for any free one.")
+    ] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Print the link, and open no browser.")] = False,
+) -> None:
+    """Show what a run did as a page in the browser, live while it goes on.
+
+    The page has the plan in each of its versions, what changed it, refusals, calls and their times, and a
+    workflow as a graph.
+    """
+    import signal
+
+    from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
+    from planning.cli.drive import until_told
+
+    try:
+        from planning.view.server import serve
+    except ImportError as error:
+        raise Refused(str(error)) from None
+
+    def started(link: str) -> None:
+        typer.echo(link)
+        typer.echo("Press Ctrl-C to end.", err=True)
+        if not no_open:
+            threading.Thread(target=open_browser, args=(link,), name="browser", daemon=True).start()
+
+    shown = _shown(source, session)
+    try:
+        received = until_told(serve(shown, port, started=started))
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise Refused(f"port {port} is in use; name another with --port, or omit it") from None
+        raise Refused(f"cannot listen on port {port}: {error.strerror}") from None
+    if received is not None and received != signal.SIGINT:
+        raise typer.Exit(SIGNAL_CODES[received])
+
+
+def _shown(source: str, session: str | None) -> Source | bytes:
+    """Where the sessions are; or the page of a file.
+
+    Raises:
+        Refused: The source cannot be read.
+    """
+    from planning.cli.seen import document_of, is_store
+    from planning.view.page import export_page
+    from planning.view.sources import StoreSource
+
+    if not is_store(source):
+        return export_page("".join(document_of(source, session).parts()))
+    from planning.cli.stores import known_session, opened_store
+
+    with opened_store(source) as store:
+        only = None if session is None else str(known_session(store, session))
+        return StoreSource(Path(source), only)
+
+
+def open_browser(link: str) -> None:
+    """Open the browser; one that draws in the terminal is opened only where BROWSER names it."""
+    import webbrowser
+
+    try:
+        browser = webbrowser.get()
+        is_drawn_here = type(browser) is webbrowser.GenericBrowser and "BROWSER" not in os.environ
+        is_open = not is_drawn_here and browser.open(link)
+    except webbrowser.Error:
+        is_open = False
+    if not is_open:
+        typer.echo("planning: no browser was found; open the link yourself", err=True)

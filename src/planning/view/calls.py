@@ -1,0 +1,66 @@
+"""The calls in a change, as the page has them; of private ones, only how they ended."""
+
+from __future__ import annotations
+
+import json
+from math import isfinite
+from typing import Any, Final
+
+from planning.commands import MarkSteps, ReadPlan
+from planning.reducers import REDUCERS
+from planning.tools.result import ToolResult, plain
+from planning.view.deltas import Fields
+from planning.view.text import shortened
+from session import Change, ToolFailed, ToolInvoked
+from session.records import Unread
+
+__all__ = ["calls_of"]
+
+_LONGEST: Final = 2_000
+_PLANNING: Final = (*REDUCERS, MarkSteps, ReadPlan)
+
+
+def calls_of(change: Change, *, is_timed: bool = True) -> list[Fields]:
+    """The calls in a change, in order.
+
+    Args:
+        change: The change.
+        is_timed: Whether to say how long they took.
+    """
+    calls = [_call(event) for event in change.events if isinstance(event, (ToolInvoked, ToolFailed))]
+    for call in calls:
+        if not is_timed:
+            call.pop("ms", None)
+    return calls
+
+
+def _call(event: ToolInvoked | ToolFailed) -> Fields:
+    result = event.result
+    call: Fields = {"name": event.name}
+    is_success = isinstance(event, ToolInvoked)
+    if isinstance(result, ToolResult):
+        is_success = result.success is True
+        if isfinite(result.elapsed):
+            call["ms"] = round(result.elapsed * 1_000, 2)
+    if not is_success:
+        call["error"] = str(getattr(result, "code", None) or "tool")
+    if isinstance(result, ToolResult) and result.is_private:
+        return {**call, "private": True}
+    params = event.params if isinstance(event, ToolInvoked) else None
+    arguments = _as_text(params)
+    message = result.message if isinstance(result, ToolResult) else _as_text(result)
+    is_planning = isinstance(event, ToolInvoked) and isinstance(event.value, _PLANNING)
+    if not (is_planning and is_success):
+        call |= {"arguments": shortened(arguments, _LONGEST), "message": shortened(message, _LONGEST)}
+    call["characters"] = len(arguments) + len(message)
+    return {name: value for name, value in call.items() if value != ""}
+
+
+def _as_text(value: Any) -> str:
+    """Text as it is, any other value as compact JSON; absent fields are omitted, as a model omits them."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    shown = plain(value.fields if isinstance(value, Unread) else value)
+    if isinstance(shown, dict):
+        shown = {name: item for name, item in shown.items() if item is not None}
+    return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,234 @@
+"""What the clients of a page follow: one look at a source serves all of them, none is made without them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from threading import Lock
+from typing import Final
+
+from planning.view.deltas import Fields
+from planning.view.document import Document, as_json
+from planning.view.sources import Run, Source
+
+__all__ = ["Feeds", "problem_event"]
+
+_POLLED: Final = 0.1  # seconds between two looks at a session
+_LIST_POLLED: Final = 1.0  # the same at the list
+_HEARTBEAT: Final = 15.0  # seconds without news after which a client is sent a sign of life
+_LINGER: Final = 10.0  # seconds that a session is kept for a client that has read it and will follow it
+_MOST_KEPT: Final = 16  # sessions without clients
+
+
+class _Feed:
+    """Looks at something again and again while it has followers."""
+
+    def __init__(self, look: Callable[[], bool], stamp: Callable[[], object | None], seconds: float) -> None:
+        """Nothing follows it yet.
+
+        Args:
+            look: Looks once, in a thread; returns whether there is something new.
+            stamp: As in ``Run``: while it is the same, there is nothing to look for.
+            seconds: How long to wait between two looks.
+        """
+        self.followers = 0
+        self.is_over = False
+        self._look = look
+        self._stamp = stamp
+        self._seen: object | None = None
+        self._seconds = seconds
+        self._one = Lock()
+        self._news = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def followed(self) -> AsyncIterator[None]:
+        """Look once, and go on within the block."""
+        await self.look()
+        self.followers += 1
+        if self._task is None:
+            self._task = asyncio.create_task(self._go_on())
+        try:
+            yield
+        finally:
+            self.followers -= 1
+            if not self.followers and self._task is not None:
+                self._task.cancel()
+                self._task = None
+
+    async def look(self) -> None:
+        """Look once; followers hear of what is new."""
+        if await asyncio.to_thread(self._look_alone):
+            self._tell()
+
+    async def end(self) -> None:
+        """Look for the last time; the followers leave then."""
+        await self.look()
+        self.is_over = True
+        self._tell()
+
+    async def news(self) -> bool:
+        """Wait for something new; False where there was nothing for a while."""
+        news = self._news
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_HEARTBEAT):
+                await news.wait()
+        return news.is_set()
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+    def _look_alone(self) -> bool:
+        with self._one:
+            return self._look()
+
+    async def _go_on(self) -> None:
+        while True:
+            await asyncio.sleep(self._seconds)
+            stamp = self._stamp()
+            if stamp is None or stamp != self._seen:
+                self._seen = stamp
+                await self.look()
+
+
+class _SessionFeed(_Feed):
+    """Follows one session."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(self._read, run.stamp, _POLLED)
+        self.run = run
+
+    @property
+    def document(self) -> Document:
+        return self.run.document
+
+    def _read(self) -> bool:
+        document = self.document
+        before = document.version, document.problem
+        document.read(self.run.moments)
+        if document.problem is not None:
+            self._seen, self._seconds = None, _LIST_POLLED  # it may pass
+        else:
+            self._seconds = _POLLED
+        return before != (document.version, document.problem)
+
+
+class Feeds:
+    """All that clients follow.
+
+    Attributes:
+        only: The session that is shown at once; None for the list.
+    """
+
+    def __init__(self, source: Source) -> None:
+        """Nothing is read yet.
+
+        Args:
+            source: Where the sessions are.
+        """
+        self.only = source.only
+        self._source = source
+        self._sessions: dict[str, asyncio.Task[_SessionFeed]] = {}
+        self._listed: Fields = {"sessions": [], "more": False, "problem": None}
+        self._list = _Feed(self._read_list, source.stamp, _LIST_POLLED)
+
+    async def sessions(self) -> Fields:
+        """The sessions, newest first."""
+        await self._list.look()
+        return self._listed
+
+    async def run(self, name: str) -> list[str]:
+        """A session as JSON, in parts.
+
+        Raises:
+            LookupError: There is no such session.
+            StoreError: Nothing of it can be read.
+        """
+        feed = await self._feed(name)
+        async with feed.followed():
+            return feed.document.parts()
+
+    async def changes(self, name: str, after: int) -> AsyncGenerator[str]:
+        """The changes of a session after a version as server-sent events, until the server ends.
+
+        Raises:
+            LookupError: There is no such session.
+            StoreError: Nothing of it can be read.
+        """
+        return self._changes(await self._feed(name), name, after)
+
+    async def _changes(self, feed: _SessionFeed, name: str, after: int) -> AsyncGenerator[str]:
+        document, problem = feed.document, None
+        try:
+            async with feed.followed():
+                while after >= document.first:
+                    is_over = feed.is_over
+                    for version, text in document.after(after):
+                        yield f"event: change\nid: {version}\ndata: {text}\n\n"
+                        after = version
+                    if document.problem != problem:
+                        problem = document.problem
+                        yield problem_event(problem)
+                    if is_over:
+                        return
+                    if not await feed.news():
+                        yield ":\n\n"
+                yield problem_event("this page is too far behind; load it again")
+        finally:
+            self._leave(name, feed)
+
+    async def session_changes(self) -> AsyncGenerator[str]:
+        """The sessions that changed as server-sent events, until the server ends."""
+        feed, known = self._list, dict[str, Fields]()
+        async with feed.followed():
+            while not feed.is_over:
+                changed = [each for each in self._listed["sessions"] if known.get(each["id"]) != each]
+                if changed:
+                    known = {each["id"]: each for each in self._listed["sessions"]}
+                    yield f"event: sessions\ndata: {as_json(changed)}\n\n"
+                if not await feed.news():
+                    yield ":\n\n"
+
+    async def end(self) -> None:
+        """Let all clients have what is newest, and leave."""
+        opened = [task.result() for task in self._sessions.values() if _is_good(task)]
+        await asyncio.gather(self._list.end(), *(feed.end() for feed in opened))
+
+    def _read_list(self) -> bool:
+        before, self._listed = self._listed, self._source.listed()
+        return before != self._listed
+
+    async def _feed(self, name: str) -> _SessionFeed:
+        task = self._sessions.get(name)
+        if task is None or (task.done() and not _is_good(task)):
+            task = self._sessions[name] = asyncio.create_task(self._opened(name))
+        feed = await asyncio.shield(task)
+        self._leave(name, feed)  # unless it is followed by then
+        return feed
+
+    async def _opened(self, name: str) -> _SessionFeed:
+        return _SessionFeed(await asyncio.to_thread(self._source.open, name))
+
+    def _leave(self, name: str, feed: _SessionFeed) -> None:
+        """Forget a session that nobody follows, in a while."""
+        asyncio.get_running_loop().call_later(_LINGER, self._forget, name, feed)
+        idle = [key for key, task in self._sessions.items() if _is_good(task) and not task.result().followers]
+        for key in idle[:-_MOST_KEPT]:
+            self._forget(key, self._sessions[key].result())
+
+    def _forget(self, name: str, feed: _SessionFeed) -> None:
+        task = self._sessions.get(name)
+        if task is not None and _is_good(task) and task.result() is feed and not feed.followers:
+            del self._sessions[name]
+            feed.run.close()
+
+
+def problem_event(text: str | None) -> str:
+    """What is wrong, or None where nothing is any more, as a server-sent event."""
+    return f"event: problem\ndata: {as_json({'text': text})}\n\n"
+
+
+def _is_good(task: asyncio.Task[_SessionFeed]) -> bool:
+    return task.done() and not task.cancelled() and task.exception() is None

@@ -1,0 +1,308 @@
+"""The server of the page: for this machine alone, and for those who have the link."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import re
+import secrets
+import socket
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import aclosing, contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from planning.errors import printable
+from planning.view.document import Document, as_json
+from planning.view.feeds import Feeds, problem_event
+from planning.view.page import live_page, policy
+from planning.view.text import line_of
+from session import StoreError
+
+try:
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.responses import PlainTextResponse, Response, StreamingResponse
+    from starlette.routing import Route
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+except ModuleNotFoundError:
+    raise ImportError("the page needs starlette and uvicorn: pip install 'session-planning[view]'") from None
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from planning.view.sources import Source
+
+__all__ = ["app_of", "serve", "serving"]
+
+_HOST: Final = "127.0.0.1"
+_NAMES: Final = frozenset({"localhost", _HOST, "::1"})
+_MOST_CONNECTIONS: Final = 500
+_SECONDS: Final = 10.0  # that a client may take to send a request
+_PATIENCE: Final = 30.0  # seconds that a client may take to read a part of an answer
+_GRACE: Final = 1  # seconds that answers have when the server ends
+_CHUNK: Final = 65_536
+_VERSION: Final = re.compile("[0-9]{1,15}")
+_NOTHING: Final = "There is nothing here. Open the whole link that 'planning' printed."
+_ELSEWHERE: Final = "This server is 127.0.0.1 and no other. Open the link that 'planning' printed."
+
+
+def app_of(shown: Feeds | bytes, token: str) -> ASGIApp:
+    """The ASGI application that serves the page below ``/TOKEN/``.
+
+    Args:
+        shown: What the page asks for; or the page itself, where nothing in it changes.
+        token: The secret part of the link.
+    """
+    base = f"/{token}"
+    if isinstance(shown, bytes):
+
+        async def fixed(_request: Request) -> Response:
+            chunks = (shown[at : at + _CHUNK] for at in range(0, len(shown), _CHUNK))
+            return StreamingResponse(_awaited(chunks), media_type="text/html")
+
+        return _Guard(Starlette(routes=[Route(f"{base}/", fixed)]), token, is_live=False)
+    site = _Site(shown, base)
+    routes = [
+        Route(f"{base}/", site.page),
+        Route(f"{base}/s/{{name}}", site.page),
+        Route(f"{base}/sessions.json", site.sessions),
+        Route(f"{base}/run/{{name}}.json", site.run),
+        Route(f"{base}/events", site.session_changes),
+        Route(f"{base}/events/{{name}}", site.changes),
+    ]
+    return _Guard(Starlette(routes=routes), token, is_live=True)
+
+
+class _Site:
+    """What the page of sessions asks for."""
+
+    def __init__(self, feeds: Feeds, base: str) -> None:
+        self._feeds = feeds
+        self._base = base
+
+    async def page(self, request: Request) -> Response:
+        """The page."""
+        session = request.path_params.get("name", self._feeds.only)
+        data = {"mode": "live", "base": self._base, "session": session}
+        return Response(live_page(as_json(data)), media_type="text/html")
+
+    async def sessions(self, _request: Request) -> Response:
+        """The list of sessions."""
+        return _streamed([as_json(await self._feeds.sessions())])
+
+    async def run(self, request: Request) -> Response:
+        """What a session did."""
+        name = request.path_params["name"]
+        try:
+            return _streamed(await self._feeds.run(name))
+        except LookupError:
+            return _no_session(name)
+        except StoreError as error:
+            return _streamed(Document(title=name, kind="session", source="", problem=line_of(error)).parts())
+
+    async def changes(self, request: Request) -> Response:
+        """What changes in a session."""
+        name = request.path_params["name"]
+        given = request.headers.get("last-event-id") or request.query_params.get("after", "0")
+        if _VERSION.fullmatch(given) is None:
+            return PlainTextResponse(f"after={printable(given[:40])} is not a version.", 400)
+        try:
+            return _events(await self._feeds.changes(name, int(given)))
+        except LookupError:
+            return _no_session(name)
+        except StoreError as error:
+            return Response(problem_event(line_of(error)), media_type="text/event-stream")
+
+    async def session_changes(self, _request: Request) -> Response:
+        """What changes in the list."""
+        return _events(self._feeds.session_changes())
+
+
+def _no_session(name: str) -> Response:
+    return PlainTextResponse(f"There is no session {printable(name)}.", 404)
+
+
+def _events(texts: AsyncGenerator[str]) -> Response:
+    async def written() -> AsyncIterator[bytes]:
+        async with aclosing(texts):
+            async for text in texts:
+                yield text.encode("utf-8", "backslashreplace")
+
+    return StreamingResponse(written(), media_type="text/event-stream")
+
+
+def _streamed(parts: Iterable[str]) -> Response:
+    """An answer in chunks: of what a client reads slowly, little waits in memory."""
+
+    def chunks() -> Iterator[bytes]:
+        waiting, size = list[str](), 0
+        for part in parts:
+            waiting.append(part)
+            size += len(part)
+            if size > _CHUNK:
+                yield "".join(waiting).encode("utf-8", "backslashreplace")
+                waiting, size = [], 0
+        yield "".join(waiting).encode("utf-8", "backslashreplace")
+
+    return StreamingResponse(_awaited(chunks()), media_type="application/json")
+
+
+async def _awaited(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+
+
+class _Guard:
+    """Lets nobody in without the right name and the token."""
+
+    def __init__(self, app: ASGIApp, token: str, *, is_live: bool) -> None:
+        self._app = app
+        self._token = token.encode()
+        self._headers = [
+            (b"content-security-policy", f"{policy(is_live=is_live)}; frame-ancestors 'none'".encode()),
+            (b"cache-control", b"no-store"),
+            (b"referrer-policy", b"no-referrer"),
+            (b"x-content-type-options", b"nosniff"),
+            (b"cross-origin-resource-policy", b"same-origin"),
+            (b"connection", b"close"),
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], *self._headers]}
+            await send(message)
+
+        app = self._refusal(scope) or self._app
+        await app(scope, receive, sent)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+        if len(hosts) != 1 or _hostname(hosts[0]) not in _NAMES:
+            return PlainTextResponse(_ELSEWHERE, 421)
+        token = scope["path"].removeprefix("/").partition("/")[0]
+        return None if hmac.compare_digest(token.encode(), self._token) else PlainTextResponse(_NOTHING, 404)
+
+
+def _hostname(host: str) -> str | None:
+    try:
+        return urlsplit(f"//{host}").hostname
+    except ValueError:
+        return None
+
+
+class _Protocol(H11Protocol):
+    """A connection for one request, which has to come soon, and whose answer has to be read."""
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for the request."""
+        super().connection_made(transport)
+        self.loop.call_later(_SECONDS, self._end_if_silent)
+
+    def pause_writing(self) -> None:
+        """Wait for the client to read what was sent."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(_PATIENCE, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Send on: the client has read enough."""
+        super().resume_writing()
+        self._unread.cancel()
+
+    def _end_if_silent(self) -> None:
+        if vars(self)["cycle"] is None:  # until then it is not what its type says
+            self.transport.abort()
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to its caller, and does nothing while nothing is asked of it."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.over = asyncio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+    async def main_loop(self) -> None:
+        """Wait for the end."""
+        await self.over.wait()
+
+
+async def serve(
+    source: Source | bytes, port: int = 0, *, started: Callable[[str], object] = lambda _url: None
+) -> None:
+    """Serve the page on this machine until this is cancelled.
+
+    Args:
+        source: Where the sessions are; or the page itself, where nothing in it changes.
+        port: The port; 0 for any free one.
+        started: Called with the link once it listens.
+
+    Raises:
+        OSError: It cannot listen there.
+    """
+    token = secrets.token_urlsafe(18)
+    shown = source if isinstance(source, bytes) else Feeds(source)
+    with socket.create_server((_HOST, port), backlog=_MOST_CONNECTIONS) as listening:
+        config = uvicorn.Config(
+            app_of(shown, token),
+            http=_Protocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="critical",  # what clients do wrong is nothing to be read here
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_graceful_shutdown=_GRACE,
+        )
+        server = _Server(config)
+        task = asyncio.ensure_future(server.serve(sockets=[listening]))
+        started(f"http://{_HOST}:{listening.getsockname()[1]}/{token}/")
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if isinstance(shown, Feeds):
+                await shown.end()
+            server.over.set()
+            await task
+            raise
+
+
+@contextmanager
+def serving(source: Source | bytes) -> Iterator[str]:
+    """Serve the page in a thread within the block.
+
+    Args:
+        source: As of ``serve``.
+
+    Yields:
+        The link.
+    """
+    link: Future[str] = Future()
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(serve(source, started=link.set_result))
+    thread = threading.Thread(target=_run, args=(loop, task), name="page", daemon=True)
+    thread.start()
+    try:
+        yield link.result(_SECONDS)
+    finally:
+        loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        loop.close()
+
+
+def _run(loop: asyncio.AbstractEventLoop, task: asyncio.Task[None]) -> None:
+    with suppress(asyncio.CancelledError):
+        loop.run_until_complete(task)
+    loop.run_until_complete(loop.shutdown_default_executor())

@@ -1,0 +1,94 @@
+"""The sessions of a store as the page has them: one in full, each in a list, and the family of one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from planning.model import Plan
+from planning.view.deltas import Fields
+from planning.view.document import MOST_CHANGES, Document
+from planning.view.states import RunStates
+from planning.view.stores import PastStore, open_session
+from planning.view.text import line_of
+from planning.view.timeline import Timeline
+from session import StoreError
+from session.stores import Store, StoredSession
+
+__all__ = ["MOST_SESSIONS", "family_of", "read_session", "session_fields"]
+
+MOST_SESSIONS: Final = 200
+"""The most sessions of a store that are listed."""
+
+
+def read_session(store: PastStore, head: StoredSession, source: str) -> tuple[Document, Timeline]:
+    """A stored session as the page has it, and what reads the changes that follow.
+
+    Args:
+        store: The store; it shows the session as far as it was read.
+        head: What the store has of the session.
+        source: What the store is called.
+
+    Raises:
+        StoreError: Nothing of it can be read.
+    """
+    first = max(0, head.version - MOST_CHANGES)
+    name, family = str(head.session_id), family_of(store, head)
+    timeline = Timeline(store, head, first)
+    plan, run = None, RunStates()
+    try:
+        plan, run = timeline.plan, RunStates.of(timeline.session)
+    except StoreError as error:
+        timeline.problem = error
+    document = Document(
+        title=name,
+        kind="session",
+        source=source,
+        session_id=name,
+        first=first,
+        plan=plan,
+        run=run,
+        family=family,
+    )
+    document.read(timeline)
+    return document, timeline
+
+
+def session_fields(store: Store, head: StoredSession) -> Fields:
+    """A session in a list: how far its plan is."""
+    plan, problem = None, None
+    try:
+        plan = open_session(store, head.session_id).select_latest(Plan)
+    except StoreError as error:
+        problem = line_of(error)
+    done, total = (0, 0) if plan is None else plan.progress
+    return {
+        "id": str(head.session_id),
+        "version": head.version,
+        "changed_at": round(head.changed_at.timestamp(), 3),
+        "objective": None if plan is None else plan.objective,
+        "status": None if plan is None else plan.status,
+        "done": done,
+        "total": total,
+        "problem": problem,
+    }
+
+
+def family_of(store: Store, head: StoredSession) -> list[Fields]:
+    """A session, what it was forked from, and its forks; empty where it is alone.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    heads = {str(each.session_id): each for each in (*store.sessions(MOST_SESSIONS), head)}
+    lines = {name: [str(source) for source, _ in each.forked_from] for name, each in heads.items()}
+    oldest = {name: (*line, name)[0] for name, line in lines.items()}
+    kin = [name for name in heads if oldest[name] == oldest[str(head.session_id)]]
+    if len(kin) == 1:
+        return []
+    family = list[Fields]()
+    for name in kin:
+        fields = session_fields(store, heads[name])
+        parent = next((each for each in reversed(lines[name]) if each in heads), None)
+        kept = {key: fields[key] for key in ("id", "status", "done", "total")}
+        family.append({**kept, "parent": parent, "title": fields["objective"] or name})
+    return family

@@ -1,0 +1,156 @@
+"""Where the page finds sessions: in a store, or one in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+import attrs
+
+from planning.view.deltas import Fields
+from planning.view.document import Document, Moments
+from planning.view.sessions import MOST_SESSIONS, read_session, session_fields
+from planning.view.stores import PastStore
+from planning.view.text import line_of
+from planning.view.timeline import Recent
+from session import IdentityError, Session, StoreError
+from session.events import session_id_of
+from session.stores import StoredSession
+
+__all__ = ["MemorySource", "Run", "Source", "StoreSource"]
+
+
+@attrs.frozen
+class Run:
+    """A session that was opened.
+
+    Attributes:
+        document: What it did.
+        moments: Its changes.
+        stamp: Something that is another when it has changed; None while that is not known.
+        close: Lets go of it.
+    """
+
+    document: Document
+    moments: Moments
+    stamp: Callable[[], object | None]
+    close: Callable[[], None]
+
+
+class Source(Protocol):
+    """Sessions to see."""
+
+    @property
+    def only(self) -> str | None:
+        """The session that is shown at once, also before it begins; None for a list."""
+        ...
+
+    def listed(self) -> Fields:
+        """The sessions that were changed last, newest first; whether there are more; and what is wrong."""
+        ...
+
+    def stamp(self) -> object | None:
+        """As in ``Run``, for the list."""
+        ...
+
+    def open(self, name: str) -> Run:
+        """Open a session.
+
+        Raises:
+            LookupError: There is no such session.
+        """
+        ...
+
+
+class StoreSource:
+    """The sessions of a store."""
+
+    def __init__(self, path: Path, only: str | None) -> None:
+        """Open the store.
+
+        Args:
+            path: Its file.
+            only: The session that is shown at once; None for that of a store with a single one, else a list.
+
+        Raises:
+            StoreError: It cannot be opened.
+        """
+        self._path = path
+        self._store = PastStore(path)
+        self._known: dict[str, Fields] = {}
+        heads = self._store.sessions(2) if only is None else ()
+        self.only = str(heads[0].session_id) if len(heads) == 1 else only
+
+    def listed(self) -> Fields:
+        """See ``Source``; a session is read again only when its version has changed."""
+        try:
+            self._require()
+            heads = self._store.sessions(MOST_SESSIONS + 1)
+        except StoreError as error:
+            return {"sessions": [], "more": False, "problem": line_of(error)}
+        known = {}
+        for head in heads[:MOST_SESSIONS]:
+            name = str(head.session_id)
+            found = self._known.get(name)
+            is_same = found is not None and found["version"] == head.version and found["problem"] is None
+            known[name] = found if found is not None and is_same else session_fields(self._store, head)
+        self._known = known
+        return {"sessions": list(known.values()), "more": len(heads) > MOST_SESSIONS, "problem": None}
+
+    def stamp(self) -> object | None:
+        """See ``Source``."""
+        return self._store.stamp()
+
+    def open(self, name: str) -> Run:
+        """See ``Source``."""
+        try:
+            identity = session_id_of(name)
+        except IdentityError as error:
+            raise LookupError(name) from error
+        self._require()
+        store = PastStore(self._path)
+        head = store.newest(identity)
+        if head is None:
+            if name != self.only:
+                raise LookupError(name)
+            now = datetime.now(UTC)
+            head = StoredSession(identity, 0, b"", now, now)
+        document, timeline = read_session(store, head, str(self._path))
+        return Run(document, timeline, store.stamp, store.close)
+
+    def _require(self) -> None:
+        """Raise a StoreError where the file is gone: opening it would begin a new one."""
+        if not self._path.exists():
+            raise StoreError(f"the store {self._path} is gone")
+
+
+class MemorySource:
+    """One session in memory."""
+
+    def __init__(self, session: Session, source: str) -> None:
+        """Show a session.
+
+        Args:
+            session: The session.
+            source: What it runs, for the page.
+        """
+        self.only = str(session.session_id)
+        self._session = session
+        self._source = source
+
+    def listed(self) -> Fields:
+        """See ``Source``."""
+        return {"sessions": [], "more": False, "problem": None}
+
+    def stamp(self) -> object | None:
+        """See ``Source``."""
+        return 0
+
+    def open(self, name: str) -> Run:
+        """See ``Source``."""
+        if name != self.only:
+            raise LookupError(name)
+        document = Document(title=self._source, kind="session", source=self._source)
+        return Run(document, Recent(self._session), lambda: self._session.version, lambda: None)

@@ -1,0 +1,174 @@
+"""``planning export``: the file, the pictures, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_runs import TRIAGE, TRIAGE_ANTHROPIC, lines, run, said
+from page_data import of_store
+from store_files import a_store
+from syrupy.assertion import SnapshotAssertion
+from test_page import embedded
+
+from planning import Plan
+from planning.suite import register_plan
+from session import Session
+from session.stores import SqliteStore
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Run in a folder with a store."""
+    monkeypatch.chdir(tmp_path)
+    a_store(tmp_path / "plans.db")
+    return tmp_path
+
+
+def planned(path: str, name: str, *objectives: str) -> None:
+    """Begin a session with one plan after the other."""
+    session = Session(session_id=name, store=SqliteStore(path))
+    register_plan(session)
+    for objective in objectives:
+        session.dispatch(Plan(objective, "active"))
+
+
+def exported(*arguments: str) -> Any:
+    """The run in the file that the command writes."""
+    assert run("export", *arguments, "-o", "run.html") == "exit code 0\n"
+    data = embedded(Path("run.html").read_bytes())
+    assert data["mode"] == "export"
+    return data["run"]
+
+
+def test_a_session_is_written_as_the_page_has_it() -> None:
+    assert exported("plans.db", "--session", "nightly") == of_store(Path("plans.db"))
+
+
+def test_the_file_can_be_standard_output() -> None:
+    printed = run("export", "plans.db", "--session", "nightly", "-o", "-").partition("--- stdout\n")[2]
+    exported("plans.db", "--session", "nightly")
+    assert printed == Path("run.html").read_text()
+
+
+def test_the_only_session_of_a_store_need_not_be_named(folder: Path) -> None:
+    planned("one.db", "one", "Go")
+    assert exported("one.db")["id"] == "one"
+
+
+@pytest.mark.parametrize("transcript", [TRIAGE, TRIAGE_ANTHROPIC], ids=["chat", "anthropic"])
+def test_a_transcript_is_written_with_the_calls_of_all_tools(transcript: Path) -> None:
+    data = exported(str(transcript))
+    plan = json.loads(run("replay", str(transcript), "--json").partition("--- stdout\n")[2])
+    assert data["changes"][-1]["plan"]["status"] == plan["status"]
+    names = {call["name"].partition("_")[0] for change in data["changes"] for call in change["calls"]}
+    assert "planning" in names
+    assert not any("at" in change for change in data["changes"])
+
+
+def test_a_transcript_has_the_tokens_and_costs_that_its_messages_have(folder: Path) -> None:
+    setup = ("planning_setup_plan", {"objective": "Go", "initial_steps": ["One"]})
+    chat = {
+        **said(setup, ("search", '{"q": 1}')),
+        "usage": {"prompt_tokens": 10, "completion_tokens": 2, "cost": 0.5},
+    }
+    anthropic = {
+        "role": "assistant",
+        "content": [{"type": "tool_use", "id": "toolu_1", "name": "planning_read_plan", "input": {}}],
+        "usage": {"input_tokens": 20, "output_tokens": 3, "cache": {"x": 1}},
+    }
+    thought = {
+        "role": "assistant",
+        "content": "Hm.",
+        "usage": {"prompt_tokens": 5, "completion_tokens": True},
+    }
+    langchain = {
+        "type": "ai",
+        "data": {"content": "", "tool_calls": [], "usage_metadata": {"input_tokens": 7, "output_tokens": -1}},
+    }
+    (folder / "t.jsonl").write_text(lines(chat, thought, anthropic, langchain))
+    changes = exported("t.jsonl")["changes"]
+    told = [(change["call_id"], change["calls"][0]["name"], change.get("usage")) for change in changes]
+    assert told == [
+        ("call_1", "planning_setup_plan", {"input": 10, "output": 2, "cost": 0.5}),
+        ("call_2", "search", None),
+        ("toolu_1", "planning_read_plan", {"input": 32, "output": 3}),
+    ]
+    assert changes[1]["calls"] == [{"name": "search", "arguments": '{"q": 1}', "characters": 8}]
+
+
+def test_a_snapshot_is_written_with_its_plan_and_its_workflow(folder: Path) -> None:
+    (folder / "shown.json").write_text(run("show", "plans.db", "run", "--json").partition("--- stdout\n")[2])
+    data, store = exported("shown.json"), of_store(Path("plans.db"), "run")
+    assert (data["changes"], data["kind"]) == ([], "snapshot")
+    assert data["graph"] == store["changes"][0]["graph"]
+    assert data["states"] == {"find": "completed", "say": "completed"}
+
+
+def test_the_plan_and_the_workflow_are_drawn(folder: Path, snapshot: SnapshotAssertion) -> None:
+    for name, session in (("plan", "nightly"), ("graph", "run")):
+        command = ("export", "plans.db", "--session", session, "--svg", name, "-o", f"{name}.svg")
+        assert run(*command) == "exit code 0\n"
+        assert (folder / f"{name}.svg").read_text() == snapshot(name=name)
+
+
+def test_sound_changes_before_the_damage_are_written_and_the_damage_is_told() -> None:
+    with closing(sqlite3.connect("plans.db")) as connection:
+        connection.execute("UPDATE changes SET text = 'x' || text WHERE version = 4")
+        connection.commit()
+    assert run("export", "plans.db", "--session", "nightly", "-o", "run.html") == (
+        "exit code 1\n--- stderr\nplanning: version 4 is damaged in the store; what is before it can be read "
+        "with session.at(), and forked with session.fork(at=3)\n"
+    )
+    assert [change["v"] for change in embedded(Path("run.html").read_bytes())["run"]["changes"]] == [1, 2, 3]
+
+
+def test_of_a_store_with_many_sessions_one_has_to_be_named() -> None:
+    for number in range(7):
+        planned("many.db", f"s{number}", "Go")
+    SqliteStore("none.db")
+    reasons = {
+        "plans.db": "several sessions; name one with --session: other, run, what-if, nightly",
+        "many.db": "several sessions; name one with --session: s6, s5, s4, s3, s2, ...",
+        "none.db": "no session",
+    }
+    for store, reason in reasons.items():
+        shown = run("export", store, "-o", "run.html")
+        assert shown == f"exit code 2\n--- stderr\nplanning: '{store}' holds {reason}\n"
+
+
+@pytest.mark.parametrize(("what", "session"), [("plan", "other"), ("graph", "nightly")])
+def test_what_is_not_there_is_not_drawn(what: str, session: str) -> None:
+    thing = {"plan": "plan", "graph": "workflow"}[what]
+    assert run("export", "plans.db", "--session", session, "--svg", what, "-o", "x.svg") == (
+        f"exit code 2\n--- stderr\nplanning: 'plans.db' holds no {thing} to draw\n"
+    )
+
+
+def test_the_source_is_never_written_over(folder: Path) -> None:
+    before = (folder / "plans.db").read_bytes()
+    (folder / "link.db").symlink_to(folder / "plans.db")
+    for target in ("plans.db", "./plans.db", "link.db"):
+        assert run("export", "plans.db", "--session", "nightly", "-o", target).endswith(
+            "Error: Invalid value for '--output': it is the source itself; name another file\n"
+        )
+    assert (folder / "plans.db").read_bytes() == before
+
+
+def test_a_file_that_cannot_be_written_is_told(folder: Path) -> None:
+    for target, reason in (("no/run.html", "No such file or directory"), (".", "Is a directory")):
+        assert run("export", "plans.db", "--session", "nightly", "-o", target) == (
+            f"exit code 2\n--- stderr\nplanning: cannot write '{target}': {reason}\n"
+        )
+
+
+def test_forty_hostile_titles_are_text_in_the_file(folder: Path) -> None:
+    titles = [f"</script><script>alert({number})</script><!-- \u2028\x1b" for number in range(40)]
+    planned("one.db", "one", *titles)
+    data = exported("one.db")
+    assert [change["plan"]["objective"] for change in data["changes"]] == titles
+    assert (folder / "run.html").read_text().count("<script") == 2

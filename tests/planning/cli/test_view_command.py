@@ -1,0 +1,233 @@
+"""``planning view``, and ``planning run --view``: what they print, how they end, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import urllib.request
+import webbrowser
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_runs import TRIAGE, run
+from store_files import a_store
+
+from planning.cli.view import open_browser
+
+LINK = re.compile(r"http://127\.0\.0\.1:\d+/[\w-]{24}/")
+DATA = '<script type="application/json" id="data">'
+WORKFLOW = {
+    "schema_version": 2,
+    "goal": "Look into it",
+    "steps": [{"step_id": "find", "description": "Find it", "type": "tool", "name": "find", "inputs": {}}],
+}
+STEPS = [{"step_id": "a", "description": "A", "depends_on": []}]
+TOOLS = """\
+import json, os, urllib.request
+
+def find():
+    link = open("link.txt").read()
+    with urllib.request.urlopen(link) as page:
+        data = json.loads(page.read().decode().split('id="data">')[1].split("</script")[0])
+    with urllib.request.urlopen(f"{link}run/{data['session']}.json") as answer:
+        return json.load(answer)["changes"][-1]["states"]
+
+tools = {"find": find}
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Run in a folder with a store."""
+    monkeypatch.chdir(tmp_path)
+    a_store(tmp_path / "plans.db")
+    return tmp_path
+
+
+def heed_interrupts() -> None:
+    """In the child: where the tests run in the background, a shell has signals ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@contextmanager
+def viewing(*arguments: str, **environment: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """The command while it serves, and its link."""
+    command = [sys.executable, "-m", "planning", "view", *arguments]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+        preexec_fn=heed_interrupts,  # noqa: PLW1509 - it does nothing else
+    ) as running:
+        assert running.stdout is not None
+        try:
+            yield running.stdout.readline(), running
+        finally:
+            running.kill()
+
+
+def data_at(link: str) -> Any:
+    with urllib.request.urlopen(link) as page:  # noqa: S310 - our own
+        return json.loads(page.read().decode().split(DATA)[1].split("</script")[0])
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_it_prints_the_link_serves_the_page_and_ends_at_a_signal(number: signal.Signals, code: int) -> None:
+    with viewing("plans.db", "--no-open") as (line, running):
+        assert LINK.fullmatch(line.strip())
+        assert data_at(line.strip())["session"] is None
+        running.send_signal(number)
+        out, err = running.communicate(timeout=10)
+    assert (running.returncode, out, err) == (code, "", "Press Ctrl-C to end.\n")
+
+
+def test_one_session_of_a_store_is_opened_at_once() -> None:
+    with viewing("plans.db", "--session", "nightly", "--no-open") as (line, _):
+        assert data_at(line.strip())["session"] == "nightly"
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [("transcript", [str(TRIAGE)]), ("snapshot", ["shown.json"]), ("workflow", ["plan.json"])],
+)
+def test_a_file_is_shown_by_itself(kind: str, arguments: list[str], folder: Path) -> None:
+    shown = run("show", "plans.db", "nightly", "--json").partition("--- stdout\n")[2]
+    (folder / "shown.json").write_text(shown)
+    (folder / "plan.json").write_text(json.dumps(WORKFLOW))
+    with viewing(*arguments, "--no-open") as (line, _):
+        data = data_at(line.strip())
+    assert (data["mode"], data["run"]["kind"]) == ("export", kind)
+    assert data["run"]["title"] == Path(arguments[0]).name
+
+
+def test_the_browser_is_opened_with_the_link(folder: Path) -> None:
+    browser = folder / "browser.sh"
+    browser.write_text('#!/bin/sh\necho "$1" > opened.new && mv opened.new opened.txt\n')
+    browser.chmod(0o755)
+    with viewing("plans.db", BROWSER=f"{browser} %s") as (line, _):
+        while not (folder / "opened.txt").exists():
+            pass
+        assert (folder / "opened.txt").read_text() == line
+
+
+def test_without_a_browser_it_says_so_and_serves(folder: Path) -> None:
+    with viewing("plans.db", BROWSER="/no/such/browser %s") as (line, running):
+        assert running.stderr is not None
+        assert running.stderr.readline() == "Press Ctrl-C to end.\n"
+        assert running.stderr.readline() == "planning: no browser was found; open the link yourself\n"
+        assert data_at(line.strip())["mode"] == "live"
+
+
+def test_a_port_in_use_is_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        reason = f"port {port} is in use; name another with --port, or omit it"
+        shown = run("view", "plans.db", "--no-open", "--port", str(port))
+        assert shown == f"exit code 2\n--- stderr\nplanning: {reason}\n"
+
+
+def test_a_port_is_taken_as_it_was_given() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with viewing("plans.db", "--no-open", "--port", str(port)) as (line, _):
+        assert line.startswith(f"http://127.0.0.1:{port}/")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["none.db"], "cannot read 'none.db': No such file or directory"),
+        (["."], "cannot read '.': Is a directory"),
+        (["empty.db"], "'empty.db' is not a store, a snapshot, a workflow or a transcript"),
+        (["text.txt"], "'text.txt' is not a store, a snapshot, a workflow or a transcript"),
+        (["cut.db"], "the store cut.db cannot be used: the file is damaged: restore it from a copy"),
+        (["sqlite.db"], "the store sqlite.db cannot be used: it is not a SQLite file"),
+        (["newer.db"], "newer.db has format 2; this release reads formats up to 1: use a newer one"),
+        (["mysql://x"], "stores at mysql:// are not supported yet; give the path of a SQLite file"),
+        (["plans.db", "--session", "nightli"], "the store holds no session 'nightli'; did you mean nightly?"),
+        (["bad.json"], "'bad.json' is a workflow with errors; 'planning validate' lists them"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+@pytest.mark.parametrize("command", [["view", "--no-open"], ["export", "-o", "-"]], ids=["view", "export"])
+def test_what_cannot_be_shown_is_refused_in_one_line(
+    command: list[str], arguments: list[str], reason: str, folder: Path
+) -> None:
+    (folder / "empty.db").touch()
+    (folder / "text.txt").write_text("hello\n")
+    (folder / "cut.db").write_bytes((folder / "plans.db").read_bytes()[:50])
+    (folder / "newer.db").write_bytes((folder / "plans.db").read_bytes())
+    with closing(sqlite3.connect("newer.db")) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    (folder / "sqlite.db").write_bytes(b"SQLite format 3\0")
+    (folder / "bad.json").write_text('[{"step_id": "a", "depends_on": ["b"]}]')
+    shown = run(*command, *arguments).replace(str(folder) + "/", "")
+    assert shown == f"exit code 2\n--- stderr\nplanning: {reason}\n"
+
+
+def test_a_session_of_a_file_that_is_not_a_store_is_wrong_use(folder: Path) -> None:
+    (folder / "t.jsonl").write_text(TRIAGE.read_text())
+    for command in (["view", "--no-open"], ["export", "-o", "-"]):
+        assert run(*command, "t.jsonl", "--session", "x").endswith(
+            "Invalid value for '--session': it names a session of a store, and 't.jsonl' is not a store\n"
+        )
+
+
+def test_a_transcript_of_200_megabytes_is_refused_before_it_is_read(folder: Path) -> None:
+    with (folder / "large.jsonl").open("wb") as file:
+        file.truncate(200_000_000)
+    for command in (["view", "--no-open"], ["export", "-o", "-"]):
+        assert run(*command, "large.jsonl") == (
+            "exit code 2\n--- stderr\nplanning: 'large.jsonl' is larger than 100 MB; it was not read\n"
+        )
+
+
+@pytest.mark.parametrize("arguments", [["view", "plans.db"], ["run", "plan.json", "--view"]])
+def test_without_the_extra_it_says_what_to_install(arguments: list[str], folder: Path) -> None:
+    (folder / "plan.json").write_text(json.dumps({**WORKFLOW, "steps": STEPS}))
+    program = "import sys; sys.modules['uvicorn'] = None; from planning.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False
+    )
+    reason = "planning: the page needs starlette and uvicorn: pip install 'session-planning[view]'\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", reason)
+
+
+@pytest.mark.parametrize(
+    "stored", [[], ["--store", "runs.db", "--session", "nightly"]], ids=["memory", "store"]
+)
+def test_a_run_is_seen_while_it_goes_on(stored: list[str], folder: Path) -> None:
+    (folder / "plan.json").write_text(json.dumps(WORKFLOW))
+    (folder / "their_tools.py").write_text(TOOLS)
+    command = [sys.executable, "-m", "planning", "run", "plan.json", "--tools", "their_tools:tools", "--view"]
+    os.mkfifo(folder / "link.txt")
+    with subprocess.Popen(
+        [*command, "--json", *stored], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stderr is not None
+        head, _, link = running.stderr.readline().strip().rpartition(" ")
+        (folder / "link.txt").write_text(link)
+        out, err = running.communicate(timeout=20)
+    assert (head, err, running.returncode) == ("planning: the run is shown at", "", 0)
+    assert LINK.fullmatch(link)
+    assert json.loads(out)["outputs"] == {"find": {"find": "in_progress"}}
+
+
+def test_a_browser_that_draws_in_the_terminal_is_not_opened(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("BROWSER", raising=False)
+    monkeypatch.setattr("webbrowser.get", lambda: webbrowser.GenericBrowser("lynx"))
+    open_browser("http://127.0.0.1:1/")
+    assert capsys.readouterr().err == "planning: no browser was found; open the link yourself\n"

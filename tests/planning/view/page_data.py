@@ -1,0 +1,115 @@
+"""Sessions to see, and their data as the page has it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from planning import Plan, PlanningToolsSection, Toolbox
+from planning.tools import Tool
+from planning.view.deltas import applied, plan_fields
+from planning.view.document import Document
+from planning.view.sessions import read_session
+from planning.view.stores import PastStore
+from planning.view.timeline import Recent
+from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
+from session import Session
+from session.stores import SqliteStore
+
+
+def kept(path: Path, name: str = "nightly") -> tuple[Session, Toolbox]:
+    """A session in a store, and its planning tools."""
+    session = Session(session_id=name, store=SqliteStore(path))
+    return session, Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+
+
+def in_memory() -> tuple[Session, Toolbox]:
+    """A session in memory, and its planning tools."""
+    session = Session()
+    return session, Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+
+
+def call(toolbox: Toolbox, name: str, **arguments: object) -> None:
+    """One call by the model."""
+    toolbox.call(f"planning_{name}", arguments, context={"actor": "agent"})
+
+
+def with_tools(session: Session, **functions: Any) -> Toolbox:
+    """Other tools of a session."""
+    tools = [Tool(name=name, description=name, function=each) for name, each in functions.items()]
+    return Toolbox(tools, session=session)
+
+
+def data_of(document: Document) -> Any:
+    """What the page reads."""
+    return json.loads("".join(document.parts()))
+
+
+def of_store(path: Path, name: str = "nightly") -> Any:
+    """A session of a store as the page has it."""
+    store = PastStore(path)
+    head = store.newest(name)
+    assert head is not None
+    return data_of(read_session(store, head, path.name)[0])
+
+
+def of_memory(session: Session, **options: Any) -> Any:
+    """A session in memory as the page has it."""
+    document = Document(title="run", kind="session", source="run", **options)
+    document.read(Recent(session))
+    return data_of(document)
+
+
+def plans_of(data: Any) -> dict[int, Any]:
+    """The plan of each version, as the page makes it."""
+    plan, plans = data["plan"], {data["from"]: data["plan"]}
+    for change in data["changes"]:
+        plan = plans[change["v"]] = applied(plan, change.get("plan"))
+    return plans
+
+
+def states_of(data: Any) -> dict[int, Any]:
+    """The states of the steps at each version, as the page makes them; without those that are pending."""
+    states, found = dict(data["states"]), {}
+    for change in data["changes"]:
+        states = {**({} if "graph" in change else states), **change.get("states", {})}
+        found[change["v"]] = {name: state for name, state in states.items() if state != "pending"}
+    return found
+
+
+def plan_at(session: Session, version: int) -> Any:
+    """The plan of a version, as the session has it."""
+    plan = session.at(version).select_latest(Plan)
+    return None if plan is None else plan_fields(plan)
+
+
+STEPS = {"fetch": [], "parse": ["fetch"], "bad": ["fetch"], "use": ["bad"], "say": ["parse", "fetch"]}
+
+
+def a_workflow(steps: dict[str, list[str]] | None = None) -> Workflow:
+    """A workflow whose steps call tools of their own names."""
+    return Workflow(
+        goal="Report the revenue",
+        steps=tuple(
+            WorkflowStep(
+                step_id=name,
+                description=f"The step {name}",
+                type="tool",
+                name=name,
+                depends_on=tuple(others),
+                on_failure="skip_dependents",
+            )
+            for name, others in (STEPS if steps is None else steps).items()
+        ),
+    )
+
+
+def run_of(session: Session) -> None:
+    """Run the workflow in a session: one of its tools fails."""
+
+    def bad() -> None:
+        raise ConnectionError("it is gone")
+
+    tools = {name: bad if name == "bad" else (lambda name=name: name) for name in STEPS}
+    run_workflow(a_workflow(), Capabilities(tools=tools), session=session)

@@ -1,0 +1,277 @@
+"""What a run did, as the data of the page."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from page_data import (
+    call,
+    data_of,
+    in_memory,
+    kept,
+    of_memory,
+    of_store,
+    plan_at,
+    plans_of,
+    run_of,
+    states_of,
+    with_tools,
+)
+from syrupy.assertion import SnapshotAssertion
+
+from planning import Plan
+from planning.tools import Tool, Toolbox
+from planning.tools.ledger import tool_calls
+from planning.view.document import Document
+from planning.view.sessions import family_of, read_session, session_fields
+from planning.view.stores import PastStore
+from planning.view.timeline import Recent
+from planning.workflow.run.records import StepRecord, WorkflowRun
+from planning.workflow.run.records import states_of as records_of
+from session import Session
+from session.stores import SqliteStore
+
+
+def timeless(value: Any) -> Any:
+    """The same data with the same times."""
+    if isinstance(value, dict):
+        fixed = {"at": 1.5, "ms": 0.5, "changed_at": 1.5}
+        return {name: fixed.get(name, timeless(each)) for name, each in value.items()}
+    return [timeless(each) for each in value] if isinstance(value, list) else value
+
+
+def a_planning_session(path: Path) -> Session:
+    session, toolbox = kept(path)
+    first = {"title": "Reproduce it", "details": "On 3.12.\nSee the log."}
+    call(toolbox, "setup_plan", objective="Fix the login", initial_steps=[first, "Mend it"])
+    call(toolbox, "mark_step", step_id="S001", status="done", note="It was the cookie")
+    call(toolbox, "mark_step", step_id="S009", status="done")
+    call(toolbox, "read_plan")
+
+    def search(query: str) -> str:
+        return f"3 files match {query}"
+
+    def deploy() -> None:
+        raise ConnectionError("secret host")
+
+    others = with_tools(session, search=search, deploy=deploy)
+    others.call("search", {"query": "Set-Cookie"}, context={"call_id": "s1", "actor": "agent"})
+    others.call("deploy", {})
+    session.rewind(1, actor="ann")
+    call(toolbox, "clear_plan")
+    return session
+
+
+def test_a_session_is_told_change_by_change(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    a_planning_session(tmp_path / "plans.db")
+    assert json.dumps(timeless(of_store(tmp_path / "plans.db")), indent=1) == snapshot
+
+
+def test_a_session_in_memory_is_told_as_one_in_a_store(tmp_path: Path) -> None:
+    session = a_planning_session(tmp_path / "plans.db")
+    assert timeless(of_memory(session)["changes"]) == timeless(of_store(tmp_path / "plans.db")["changes"])
+
+
+def test_a_run_of_a_workflow_is_told_with_its_graph_and_the_states_of_its_steps(tmp_path: Path) -> None:
+    session, _ = kept(tmp_path / "plans.db", "run")
+    run_of(session)
+    data = of_store(tmp_path / "plans.db", "run")
+    first = data["changes"][0]
+    assert "states" not in first
+    assert [node["id"] for node in first["graph"]["nodes"]] == ["fetch", "parse", "bad", "use", "say"]
+    final = {
+        "fetch": "completed",
+        "parse": "completed",
+        "bad": "failed",
+        "use": "skipped",
+        "say": "completed",
+    }
+    assert states_of(data)[session.version] == final
+    assert plans_of(data)[session.version] == plan_at(session, session.version)
+    kinds = {change.get("kind", "plan") for change in data["changes"]}
+    assert kinds == {"run", "failed"}
+
+
+def test_the_states_of_each_version_are_those_of_the_session_also_after_a_rewind(tmp_path: Path) -> None:
+    session, _ = kept(tmp_path / "plans.db", "run")
+    run_of(session)
+    session.rewind(3)
+    session.rewind(0)
+    session.rewind(4)
+    run_of(session)
+    for version, states in states_of(of_store(tmp_path / "plans.db", "run")).items():
+        past = session.at(version)
+        run = past.select_latest(WorkflowRun)
+        records = {} if run is None else records_of(run.run_id, past.select_all(StepRecord))
+        wanted = {name: "skipped" if each.skipped else each.status for name, each in records.items()}
+        assert states == {name: state for name, state in wanted.items() if state != "pending"}
+
+
+def test_a_graph_goes_with_a_rewind_to_before_its_run(tmp_path: Path) -> None:
+    session, _ = kept(tmp_path / "plans.db", "run")
+    run_of(session)
+    session.rewind(0)
+    assert of_store(tmp_path / "plans.db", "run")["changes"][-1]["graph"] == 0
+
+
+def test_nothing_of_a_private_call_is_told(tmp_path: Path) -> None:
+    session, _ = kept(tmp_path / "plans.db")
+
+    def lookup(name: str) -> str:
+        if name == "nobody-9f1":
+            raise ValueError(name)
+        return "secret-9f1"
+
+    tool = Tool(name="lookup", description="Look up", function=lookup, returns_private_data=True)
+    toolbox = Toolbox([tool], session=session)
+    toolbox.call("lookup", {"name": "ann-9f1"})
+    toolbox.call("lookup", {"name": "nobody-9f1"})
+    toolbox.call("lookup", {"nam": "typo-9f1"})
+    for data in (of_store(tmp_path / "plans.db"), of_memory(session)):
+        assert "9f1" not in json.dumps(data)
+        (told,) = data["changes"][0]["calls"]
+        assert timeless(told) == {"name": "lookup", "ms": 0.5, "private": True}
+    assert len(tool_calls(session)) == 3
+
+
+def test_texts_of_calls_are_bounded() -> None:
+    session, _ = in_memory()
+    with_tools(session, echo=lambda text: text).call("echo", {"text": "x" * 40_000})
+    (change,) = of_memory(session)["changes"]
+    (told,) = change["calls"]
+    assert (len(told["arguments"]), told["arguments"][-2:]) == (2_000, "x…")
+    assert (len(told["message"]), told["characters"]) == (2_000, 80_011)
+
+
+def test_a_session_of_more_changes_begins_where_its_newest_begin() -> None:
+    session, toolbox = in_memory()
+    call(toolbox, "setup_plan", objective="Mark", initial_steps=["One", "Two"])
+    for number in range(20):
+        call(toolbox, "mark_step", step_id="S001", status=("done", "pending")[number % 2])
+    data = of_memory(session, most=5)
+    assert (data["from"], [change["v"] for change in data["changes"]]) == (16, [17, 18, 19, 20, 21])
+    assert data["plan"] == plan_at(session, 16)
+    assert data["omitted"] == "The oldest 16 changes are not shown; the page begins at version 16."
+
+
+def test_of_a_long_stored_session_only_the_newest_changes_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planning.view.sessions.MOST_CHANGES", 3)
+    session = a_planning_session(tmp_path / "plans.db")
+    data = of_store(tmp_path / "plans.db")
+    assert (data["from"], [change["v"] for change in data["changes"]]) == (5, [6, 7, 8])
+    assert plans_of(data) == {version: plan_at(session, version) for version in range(5, 9)}
+
+
+def test_a_thousand_marks_are_less_than_300_kilobytes(tmp_path: Path) -> None:
+    _, toolbox = kept(tmp_path / "plans.db")
+    call(toolbox, "setup_plan", objective="Measure", initial_steps=[f"Look at file {n}" for n in range(50)])
+    for number in range(999):
+        status = ("in_progress", "done", "pending")[number // 50 % 3]
+        call(toolbox, "mark_step", step_id=f"S{number % 50 + 1:03}", status=status)
+    data = of_store(tmp_path / "plans.db")
+    assert len(data["changes"]) == 1_000
+    assert len(json.dumps(data, separators=(",", ":"))) < 250_000
+
+
+def damaged(path: Path, version: int) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE changes SET text = 'x' || text WHERE version = ?", (version,))
+        connection.commit()
+
+
+def test_all_before_the_damage_is_told_and_so_is_the_damage(tmp_path: Path) -> None:
+    path = tmp_path / "plans.db"
+    a_planning_session(path)
+    damaged(path, 4)
+    data = of_store(path)
+    assert [change["v"] for change in data["changes"]] == [1, 2, 3]
+    assert data["problem"] == (
+        "version 4 is damaged in the store; what is before it can be read with session.at(), and forked with "
+        "session.fork(at=3)"
+    )
+
+
+def test_a_change_is_told_as_soon_as_it_is_read_and_only_once(tmp_path: Path) -> None:
+    path = tmp_path / "plans.db"
+    _, toolbox = kept(path)
+    call(toolbox, "setup_plan", objective="Go on", initial_steps=["One"])
+    store = PastStore(path)
+    head = store.newest("nightly")
+    assert head is not None
+    document, timeline = read_session(store, head, "plans.db")
+    call(toolbox, "mark_step", step_id="S001", status="done")
+    document.read(timeline)
+    document.read(timeline)
+    assert [version for version, _ in document.after(0)] == [1, 2]
+    assert [version for version, _ in document.after(1)] == [2]
+    assert document.after(2) == []
+
+
+def test_a_session_that_is_deleted_meanwhile_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "plans.db"
+    _, toolbox = kept(path)
+    call(toolbox, "setup_plan", objective="Go", initial_steps=["One"])
+    store = PastStore(path)
+    head = store.newest("nightly")
+    assert head is not None
+    document, timeline = read_session(store, head, "plans.db")
+    SqliteStore(path).delete("nightly")
+    document.read(timeline)
+    assert document.problem == "the session was deleted"
+
+
+def test_the_family_of_a_session_is_its_line_and_its_forks(tmp_path: Path) -> None:
+    path = tmp_path / "plans.db"
+    session, toolbox = kept(path)
+    call(toolbox, "setup_plan", objective="Fix the login", initial_steps=["One", "Two"])
+    call(toolbox, "mark_step", step_id="S001", status="done")
+    session.fork(1, session_id="what-if")
+    fork, tools = kept(path, "what-if")
+    call(tools, "mark_step", step_id="S002", status="done")
+    fork.fork(session_id="deeper")
+    other, tools = kept(path, "alone")
+    call(tools, "setup_plan", objective="Else", initial_steps=["One"])
+    store = PastStore(path)
+    heads = {str(head.session_id): head for head in store.sessions()}
+    plan = {"status": "active", "total": 2, "title": "Fix the login"}
+    family = [
+        {"id": "deeper", "parent": "what-if", "done": 1, **plan},
+        {"id": "nightly", "parent": None, "done": 1, **plan},
+        {"id": "what-if", "parent": "nightly", "done": 1, **plan},
+    ]
+    for name in ("nightly", "what-if", "deeper"):
+        assert sorted(family_of(store, heads[name]), key=lambda each: str(each["id"])) == family
+    assert family_of(store, heads[str(other.session_id)]) == []
+
+
+def test_a_session_in_a_list_has_its_progress(tmp_path: Path) -> None:
+    path = tmp_path / "plans.db"
+    _, toolbox = kept(path)
+    call(toolbox, "setup_plan", objective="Fix the login", initial_steps=["One", "Two"])
+    call(toolbox, "mark_step", step_id="S001", status="done")
+    (head,) = PastStore(path).sessions()
+    assert timeless(session_fields(PastStore(path), head)) == {
+        "id": "nightly",
+        "version": 2,
+        "changed_at": 1.5,
+        "objective": "Fix the login",
+        "status": "active",
+        "done": 1,
+        "total": 2,
+        "problem": None,
+    }
+
+
+def test_half_characters_and_separators_are_told_as_they_are() -> None:
+    session, _ = in_memory()
+    session.dispatch(Plan("\ud800 \u2028 </script>", "active"))
+    document = Document(title="x", kind="session", source="x")
+    document.read(Recent(session))
+    assert data_of(document)["changes"][0]["plan"]["objective"] == "\ud800 \u2028 </script>"

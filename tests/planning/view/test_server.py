@@ -1,0 +1,282 @@
+"""The server of the page: who is answered, what clients follow, and how it ends."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from page_data import a_workflow, call, kept, of_store, run_of
+from test_page import embedded
+
+from planning.view import server
+from planning.view.page import policy
+from planning.view.server import serving
+from planning.view.sources import MemorySource, Run, StoreSource
+from session import Session
+
+
+class Client:
+    """A client of a server, which has its link."""
+
+    def __init__(self, link: str) -> None:
+        parts = urlsplit(link)
+        assert (parts.hostname, parts.path[-1]) == ("127.0.0.1", "/")
+        self.port, self.base = parts.port, parts.path[:-1]
+
+    def open(self, path: str, *, is_whole: bool = False, **headers: str) -> http.client.HTTPResponse:
+        """The answer to a request, of which nothing was read yet."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request("GET", path if is_whole else self.base + path, headers=named)
+        return connection.getresponse()
+
+    def get(self, path: str, **options: Any) -> tuple[int, str]:
+        """The status and the text of an answer."""
+        with self.open(path, **options) as answer:
+            return answer.status, answer.read().decode()
+
+    def json(self, path: str) -> Any:
+        status, text = self.get(path)
+        assert status == 200
+        return json.loads(text)
+
+    def events(self, path: str, **options: Any) -> Iterator[tuple[str, Any]]:
+        """The events of a stream, as they come."""
+        with self.open(path, **options) as answer:
+            kind = ""
+            while line := answer.readline().decode():
+                name, _, value = line.rstrip("\n").partition(": ")
+                kind = value if name == "event" else kind
+                if name == "data":
+                    yield kind, json.loads(value)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A store with one session."""
+    file = tmp_path / "plans.db"
+    _, toolbox = kept(file)
+    call(toolbox, "setup_plan", objective="Go on", initial_steps=["One", "Two"])
+    return file
+
+
+def mark(path: Path, name: str = "nightly", status: str = "done") -> None:
+    """Let another program change a session."""
+    _, toolbox = kept(path, name)
+    call(toolbox, "mark_step", step_id="S001", status=status)
+
+
+def test_the_page_shows_the_only_session_or_the_list_and_each_session_by_its_link(path: Path) -> None:
+    with serving(StoreSource(path, None)) as link:
+        client = Client(link)
+        live = {"mode": "live", "base": client.base}
+        assert embedded(client.get("/")[1].encode()) == {**live, "session": "nightly"}
+    call(kept(path, "other")[1], "setup_plan", objective="Else", initial_steps=["One"])
+    with serving(StoreSource(path, None)) as link:
+        client = Client(link)
+        live = {"mode": "live", "base": client.base}
+        assert embedded(client.get("/")[1].encode()) == {**live, "session": None}
+        assert embedded(client.get("/s/nightly")[1].encode()) == {**live, "session": "nightly"}
+        assert [each["id"] for each in client.json("/sessions.json")["sessions"]] == ["other", "nightly"]
+    with serving(StoreSource(path, "nightly")) as link:
+        assert embedded(Client(link).get("/")[1].encode())["session"] == "nightly"
+
+
+def test_a_session_is_what_an_export_has(path: Path) -> None:
+    with serving(StoreSource(path, None)) as link:
+        assert Client(link).json("/run/nightly.json") == {**of_store(path), "source": str(path)}
+
+
+NOTHING = "There is nothing here. Open the whole link that 'planning' printed."
+ELSEWHERE = "This server is 127.0.0.1 and no other. Open the link that 'planning' printed."
+
+
+def test_who_has_not_the_link_or_another_name_for_this_machine_is_refused(path: Path) -> None:
+    with serving(StoreSource(path, None)) as link:
+        client = Client(link)
+        for wrong in ("/", "/x/", "/favicon.ico", client.base[:-1] + "/", "/%ff/"):
+            assert client.get(wrong, is_whole=True) == (404, NOTHING)
+        for name in ("evil.example", f"evil.example:{client.port}", "127.0.0.1.evil.example", "[", ""):
+            assert client.get("/", Host=name) == (421, ELSEWHERE)
+        for name in (f"localhost:{client.port}", "127.0.0.1", "[::1]:80"):
+            assert client.get("/", Host=name)[0] == 200
+        assert client.get("/run/none.json") == (404, "There is no session none.")
+        assert client.get("/run/%00.json") == (404, "There is no session \\x00.")
+        assert client.get("/events/nightly?after=x") == (400, "after=x is not a version.")
+        assert client.get("/events/none") == (404, "There is no session none.")
+
+
+def test_each_answer_says_what_it_may_do_and_that_it_is_not_to_be_kept(path: Path) -> None:
+    with serving(StoreSource(path, None)) as link, Client(link).open("/") as answer:
+        found = {name.lower(): value for name, value in answer.getheaders()}
+    assert {name: value for name, value in found.items() if name not in {"content-length"}} == {
+        "content-type": "text/html; charset=utf-8",
+        "content-security-policy": f"{policy(is_live=True)}; frame-ancestors 'none'",
+        "cache-control": "no-store",
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+        "cross-origin-resource-policy": "same-origin",
+        "connection": "close",
+    }
+
+
+def test_a_change_of_another_program_is_sent_to_all_who_follow(path: Path) -> None:
+    with serving(StoreSource(path, None)) as link:
+        client = Client(link)
+        streams = [client.events("/events/nightly?after=0") for _ in range(20)]
+        assert [next(stream)[1]["v"] for stream in streams] == [1] * 20
+        mark(path)
+        told = [next(stream) for stream in streams]
+        assert told == [("change", of_store(path)["changes"][1])] * 20
+
+
+def test_who_comes_back_is_sent_what_came_meanwhile(path: Path) -> None:
+    mark(path)
+    mark(path, status="pending")
+    with serving(StoreSource(path, None)) as link:
+        client = Client(link)
+        assert next(client.events("/events/nightly?after=1"))[1]["v"] == 2
+        assert next(client.events("/events/nightly?after=0", Last_Event_ID="2"))[1]["v"] == 3
+
+
+def test_the_list_is_told_which_sessions_changed_and_which_are_new(path: Path) -> None:
+    with serving(StoreSource(path, None)) as link:
+        stream = Client(link).events("/events")
+        (first,) = next(stream)[1]
+        assert (first["id"], first["done"], first["total"]) == ("nightly", 0, 2)
+        mark(path)
+        _, toolbox = kept(path, "other")
+        call(toolbox, "setup_plan", objective="Else", initial_steps=["One"])
+        told: dict[str, Any] = {}
+        while len(told) < 2 or told["nightly"]["done"] == 0:
+            told |= {each["id"]: each for each in next(stream)[1]}
+        assert {name: (each["done"], each["total"]) for name, each in told.items()} == {
+            "nightly": (1, 2),
+            "other": (0, 1),
+        }
+
+
+class Counting(StoreSource):
+    """Counts how often sessions are opened."""
+
+    opened = 0
+
+    def open(self, name: str) -> Run:
+        self.opened += 1
+        return super().open(name)
+
+
+def test_two_hundred_clients_share_one_reading_of_the_session(path: Path) -> None:
+    source = Counting(path, None)
+    with serving(source) as link:
+        client = Client(link)
+        answers = [client.open("/events/nightly?after=1") for _ in range(200)]
+        mark(path)
+        for answer in answers:
+            while not answer.readline().startswith(b"id: 2"):
+                pass
+            answer.close()
+    assert source.opened == 1
+
+
+def test_a_client_that_says_nothing_is_dropped(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_SECONDS", 0.3)
+    with serving(StoreSource(path, None)) as link:
+        client = Client(link)
+        silent = [socket.create_connection(("127.0.0.1", client.port or 0), 5) for _ in range(20)]
+        silent[0].sendall(b"GET / HTTP/1.1\r\nHost: 127")
+        stream = client.events("/events/nightly?after=0")
+        assert next(stream)[1]["v"] == 1
+        assert [is_ended(each) for each in silent] == [True] * 20
+        for each in silent:
+            each.close()
+        mark(path)
+        assert next(stream)[1]["v"] == 2
+
+
+def is_ended(connection: socket.socket) -> bool:
+    """Whether the other end lets go of a connection within five seconds."""
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_a_client_that_reads_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_PATIENCE", 0.3)
+    page = b"x" * 50_000_000
+    with serving(page) as link:
+        client = Client(link)
+        with client.open("/") as answer, pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
+            time.sleep(2)
+            answer.read()
+        assert client.get("/")[1] == page.decode()
+
+
+def test_damage_and_the_loss_of_the_store_are_told_and_the_page_goes_on(path: Path) -> None:
+    mark(path)
+    with serving(StoreSource(path, None)) as link:
+        client = Client(link)
+        stream = client.events("/events/nightly?after=0")
+        assert [next(stream)[1]["v"] for _ in range(2)] == [1, 2]
+        path.rename(path.with_suffix(".away"))
+        assert next(stream) == ("problem", {"text": f"the store {path} is gone"})
+        assert client.json("/sessions.json") == {
+            "sessions": [],
+            "more": False,
+            "problem": f"the store {path} is gone",
+        }
+        assert not path.exists()
+        path.with_suffix(".away").rename(path)
+        assert next(stream) == ("problem", {"text": None})
+        mark(path, status="pending")
+        assert next(stream)[1]["v"] == 3
+
+
+def test_a_session_that_cannot_be_read_at_all_says_so(path: Path) -> None:
+    with serving(StoreSource(path, "nightly")) as link:
+        client = Client(link)
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("UPDATE sessions SET about = 'x'")
+            connection.commit()
+        problem = "the record of session 'nightly' is damaged"
+        assert client.json("/run/nightly.json")["problem"] == problem
+        assert client.json("/sessions.json")["problem"] == problem
+
+
+def test_a_session_that_has_not_begun_is_shown_when_it_begins(path: Path) -> None:
+    with serving(StoreSource(path, "later")) as link:
+        client = Client(link)
+        assert client.json("/run/later.json")["changes"] == []
+        stream = client.events("/events/later?after=0")
+        _, toolbox = kept(path, "later")
+        call(toolbox, "setup_plan", objective="Begin", initial_steps=["One"])
+        assert next(stream)[1]["text"] == "New plan: Begin. Added S001."
+
+
+def test_a_session_in_memory_is_followed_to_its_end() -> None:
+    session = Session()
+    with serving(MemorySource(session, "plan.json")) as link:
+        client = Client(link)
+        stream = client.events(f"/events/{session.session_id}?after=0")
+        run_of(session)
+        versions = [next(stream)[1]["v"]]
+    versions += [change["v"] for _, change in stream]
+    assert versions == list(range(1, session.version + 1))
+    assert a_workflow().goal == "Report the revenue"
+
+
+def test_a_page_that_does_not_change_is_served_alone() -> None:
+    with serving(b"<p>the page</p>") as link:
+        client = Client(link)
+        assert client.get("/") == (200, "<p>the page</p>")
+        assert client.get("/sessions.json")[0] == 404

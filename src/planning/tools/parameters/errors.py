@@ -91,7 +91,11 @@ def _telling(placed: list[tuple[Any, Path]], schema: Mapping[str, Any]) -> list[
 def _problem(error: Any, path: Path, data: object, schema: Mapping[str, Any]) -> Problem:
     kind, location, value, context = error["type"], error["loc"], error["input"], error.get("ctx", {})
     if kind in _UNKNOWN:
-        return words.unknown_field(schema, _place(location[:-1], data, schema), str(location[-1]))
+        place = _place(location[:-1], data, schema)
+        given: Any = data
+        for part in place:
+            given = given[part] if _is_in(given, part) else ()
+        return words.unknown_field(schema, place, str(location[-1]), given)
     if kind in _MISSING and isinstance(location[-1], int):
         limit = words.node_at(schema, path[:-1]).get("minItems")
         return words.out_of_bounds(path[:-1], "minItems", limit, value) or words.missing(schema, path)

@@ -34,7 +34,7 @@ def shape_problems(
                 yield words.missing(shape, [*path, details["property"]])
             case "additionalProperties":
                 for name in details["unexpected"]:
-                    yield words.unknown_field(shape, path, name)
+                    yield words.unknown_field(shape, path, name, error.instance)
             case "enum" | "const":
                 yield words.wrong_option(shape, path, error.instance)
             case "falseSchema":

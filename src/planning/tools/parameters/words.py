@@ -86,20 +86,17 @@ def missing(schema: Mapping[str, Any], path: Path) -> Problem:
     )
 
 
-def unknown_field(
-    schema: Mapping[str, Any], path: Path, name: str, known: Sequence[str] | None = None
-) -> Problem:
-    """The object at a path has an unknown field; the message gives the nearest known name.
+def unknown_field(schema: Mapping[str, Any], path: Path, name: str, given: Container[str]) -> Problem:
+    """The object at a path has an unknown field; the message gives the nearest name, of those not sent first.
 
     Args:
         schema: The schema of the arguments as a whole.
         path: The path of the object.
         name: The field.
-        known: The known names; if omitted, those of every type that it may be.
+        given: The names in the object.
     """
-    if known is None:
-        known = _names(node_at(schema, path))
-    near = nearest(name, known)
+    known = _names(node_at(schema, path))
+    near = nearest(name, [each for each in known if each not in given]) or nearest(name, known)
     if near is not None:
         hint = f"did you mean {near}?"
     else:

@@ -316,3 +316,23 @@ def test_a_plain_schema_is_kept_to_with_its_references(given: str, message: str 
         assert (result.success, kept[0]["where"]["city"]) == (True, "Oslo")
     else:
         assert (result.message, kept) == (f"Refused, nothing changed. {message}", [])
+
+
+@pytest.mark.parametrize("is_schema", [False, True])
+def test_a_field_that_is_sent_already_is_not_meant_by_another_name(is_schema: bool) -> None:
+    def add(function1: str, function2: str) -> None:
+        """Add two functions."""
+
+    schema = {
+        "type": "object",
+        "properties": {"function1": {"type": "string"}, "function2": {"type": "string"}},
+        "required": ["function1", "function2"],
+        "additionalProperties": False,
+    }
+    tool = Tool("add", "Add.", lambda _: None, parameters=schema) if is_schema else Tool("add", "Add.", add)
+    result = Toolbox([tool]).call("add", {"function1": "x", "functio2n": "y"})
+    assert result.message == (
+        "Refused, nothing changed. 2 problems:\n"
+        "- function2: missing; send a string\n"
+        "- functio2n: unknown field; did you mean function2?"
+    )

@@ -6,6 +6,7 @@ import base64
 import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -201,7 +202,6 @@ class Page:
             expression=expression,
             returnByValue=True,
             awaitPromise=True,
-            replMode=True,
             userGesture=True,
         )
         if "exceptionDetails" in got:
@@ -242,9 +242,9 @@ class Page:
         self.send("Input.insertText", text=text)
 
     def text(self, selector: str) -> str:
-        """Return the text that a person reads in an element."""
+        """Return the text that a person reads in an element, without empty lines."""
         text: str = self.evaluate(f"document.querySelector({json.dumps(selector)}).innerText")
-        return text
+        return re.sub("\n+", "\n", text)
 
     def click(self, selector: str) -> None:
         """Click an element."""

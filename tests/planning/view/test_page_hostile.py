@@ -125,8 +125,5 @@ def test_a_search_for_a_pattern_looks_for_its_characters(shown: Callable[..., Pa
     page = shown(hostile)
     for text in ("${7*7}", "]]>", "<img src=x onerror=alert(1)>", "\\u003c/script>", "(", "[", "\\"):
         page.evaluate(f"$('search').value = {json.dumps(text)}; search()")
-        page.wait(f"wanted?.source === new RegExp({json.dumps(text)}.replace(/[\\^$\\\\.*+?()[\\]{{}}|/]/g, '\\\\$&')).source")
-        page.settle()
-        assert page.evaluate("matching.length") > 0
-        assert page.evaluate("document.querySelector('#app mark').textContent") == text
+        page.wait(f"document.querySelector('#app mark')?.textContent === {json.dumps(text)}")
     assert page.errors == []

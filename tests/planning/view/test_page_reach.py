@@ -70,7 +70,7 @@ def test_nothing_keeps_people_out(shown: Shown, everything: str, axe: str, schem
 def test_axe_core_is_awake(shown: Shown, everything: str, axe: str) -> None:
     page = shown(everything)
     page.evaluate(f"{axe}; null")
-    page.evaluate("$('status').style.color = $('status').style.background = 'gray'; $('search').ariaLabel = ''; $('search').placeholder = ''; null")
+    page.evaluate("$('count').style.color = '#ccc'; $('search').ariaLabel = $('search').placeholder = ''; null")
     assert [name for name, _ in violations(page)] == ["color-contrast", "label"]
 
 
@@ -127,7 +127,7 @@ def test_ten_thousand_changes_draw_what_is_in_sight(shown: Shown) -> None:
         assert page.text("#where") == f"Version {version:,} of 10,000"
         most = max(most, page.evaluate("document.querySelectorAll('*').length"))
     for part in (0, 0.3, 0.7, 1):
-        page.evaluate(f"const box = $('changes-box'); box.scrollTop = box.scrollHeight * {part}")
+        page.evaluate(f"$('changes-box').scrollTop = $('changes-box').scrollHeight * {part}")
         page.settle()
         most = max(most, page.evaluate("document.querySelectorAll('*').length"))
         assert page.evaluate("document.querySelectorAll('#changes .entry').length") >= 8

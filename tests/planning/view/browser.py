@@ -187,7 +187,11 @@ class Page:
     def resize(self, width: int, height: int) -> None:
         """Give the window another size."""
         self.send(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
         )
 
     def open(self, url: str) -> None:

@@ -83,7 +83,9 @@ def test_there_are_forty_texts() -> None:
 
 def test_each_title_is_shown_as_it_is(shown: Callable[..., Page], hostile: str) -> None:
     page = shown(hostile)
-    elements = page.evaluate("document.querySelectorAll('script, style, title, meta, template, details').length")
+    elements = page.evaluate(
+        "document.querySelectorAll('script, style, title, meta, template, details').length"
+    )
     page.evaluate("planRows.all = true; planRows.draw()")
     page.evaluate("document.querySelectorAll('.step button').forEach(each => each.click())")
     names = page.evaluate(

@@ -70,7 +70,9 @@ def test_nothing_keeps_people_out(shown: Shown, everything: str, axe: str, schem
 def test_axe_core_is_awake(shown: Shown, everything: str, axe: str) -> None:
     page = shown(everything)
     page.evaluate(f"{axe}; null")
-    page.evaluate("$('count').style.color = '#ccc'; $('search').ariaLabel = $('search').placeholder = ''; null")
+    page.evaluate(
+        "$('count').style.color = '#ccc'; $('search').ariaLabel = $('search').placeholder = ''; null"
+    )
     assert [name for name, _ in violations(page)] == ["color-contrast", "label"]
 
 
@@ -89,8 +91,21 @@ def test_everything_can_be_reached_with_the_keyboard(shown: Shown, everything: s
     for _ in range(30):
         page.press("Tab")
         seen.add(page.evaluate("document.activeElement.id || document.activeElement.className"))
-        assert page.evaluate("document.activeElement.matches(':focus-visible') || document.activeElement === document.body")
-    assert {"skip", "help-button", "first", "previous", "slider", "search", "entry", "tab-plan", "plan", "change"} <= seen
+        assert page.evaluate(
+            "document.activeElement.matches(':focus-visible') || document.activeElement === document.body"
+        )
+    assert {
+        "skip",
+        "help-button",
+        "first",
+        "previous",
+        "slider",
+        "search",
+        "entry",
+        "tab-plan",
+        "plan",
+        "change",
+    } <= seen
 
 
 def test_arrows_move_through_the_list_and_through_the_graph(shown: Shown, everything: str) -> None:
@@ -138,7 +153,10 @@ def test_ten_thousand_changes_draw_what_is_in_sight(shown: Shown) -> None:
 def test_a_thousand_steps_draw_what_is_in_sight(shown: Shown) -> None:
     session = Session()
     register_plan(session)
-    steps = tuple(PlanStep(f"S{each:04}", f"Step {each}", "details\n" * (each % 4), "pending", ()) for each in range(1000))
+    steps = tuple(
+        PlanStep(f"S{each:04}", f"Step {each}", "details\n" * (each % 4), "pending", ())
+        for each in range(1000)
+    )
     session.dispatch(Plan("A long plan", "active", steps))
     page = shown(json.dumps(of_memory(session)))
     seen = []

@@ -51,7 +51,9 @@ def plans_in(page: Page, versions: list[int]) -> dict[int, Any]:
 
 def listed(page: Page) -> list[str]:
     """The versions in the list of changes."""
-    versions: list[str] = page.evaluate("[...document.querySelectorAll('#changes .entry b')].map(each => each.innerText)")
+    versions: list[str] = page.evaluate(
+        "[...document.querySelectorAll('#changes .entry b')].map(each => each.innerText)"
+    )
     return versions
 
 
@@ -160,10 +162,14 @@ def test_filters_let_through_what_they_name(shown: Shown, nightly: Any) -> None:
         page.click(f"[data-filter={name}]")
         found[name] = listed(page)
         page.click(f"[data-filter={name}]")
-    page.evaluate("for (const name of ['refused', 'failed']) document.querySelector(`[data-filter=${name}]`).click()")
+    page.evaluate(
+        "for (const name of ['refused', 'failed']) document.querySelector(`[data-filter=${name}]`).click()"
+    )
     page.settle()
     found["both"] = listed(page)
-    page.evaluate("for (const name of ['refused', 'failed']) document.querySelector(`[data-filter=${name}]`).click()")
+    page.evaluate(
+        "for (const name of ['refused', 'failed']) document.querySelector(`[data-filter=${name}]`).click()"
+    )
     page.evaluate("document.querySelector('#filters select').value = 'ann'")
     page.evaluate("document.querySelector('#filters select').dispatchEvent(new Event('change'))")
     page.settle()
@@ -192,9 +198,9 @@ def test_help_opens_with_a_question_mark_and_closes_with_escape(shown: Shown, ni
 def test_the_family_is_a_tree(shown: Shown, nightly: Any) -> None:
     page = shown(json.dumps(nightly))
     page.click("#tab-family")
-    assert page.evaluate("[...document.querySelectorAll('.tree ul ul .member')].map(each => each.innerText)") == [
-        "Fix the login\nwhat-if\nactive\n0 of 3 done"
-    ]
+    assert page.evaluate(
+        "[...document.querySelectorAll('.tree ul ul .member')].map(each => each.innerText)"
+    ) == ["Fix the login\nwhat-if\nactive\n0 of 3 done"]
     assert page.text(".tree [aria-current] code") == "nightly"
 
 
@@ -230,7 +236,11 @@ def test_the_page_has_the_plan_of_each_version_in_any_order(shown: Shown, nightl
     for data in (nightly, of_memory(session)):
         plans = plans_of(data)
         page = shown(json.dumps(data))
-        for versions in (sorted(plans), sorted(plans, reverse=True), sorted(plans, key=lambda v: v * 7919 % 101)):
+        for versions in (
+            sorted(plans),
+            sorted(plans, reverse=True),
+            sorted(plans, key=lambda v: v * 7919 % 101),
+        ):
             assert plans_in(page, versions) == plans
 
 

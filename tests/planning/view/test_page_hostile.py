@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from browser import Page
-
 from page_data import of_memory
 
 from planning import Plan, PlanStep

@@ -53,7 +53,8 @@ class _Requests(BaseHTTPRequestHandler):
         sent = 0
         while True:
             with stage.news:
-                stage.news.wait_for(lambda at=sent: stage.generation != generation or len(stage.events) > at)
+                while stage.generation == generation and len(stage.events) == sent:
+                    stage.news.wait()
                 if stage.generation != generation:
                     return
                 events, sent = stage.events[sent:], len(stage.events)
@@ -214,9 +215,16 @@ def test_a_problem_is_shown(pages: ExitStack, browser: Browser, stage: Stage) ->
 
 def listed(number: int, **fields: Any) -> Any:
     return {
-        "id": f"s/{number}", "version": 3, "changed_at": 1_795_413_553.5 + number, "objective": f"Plan {number}",
-        "status": "active", "done": 1, "total": 4, "problem": None, **fields,
-    }  # fmt: skip
+        "id": f"s/{number}",
+        "version": 3,
+        "changed_at": 1_795_413_553.5 + number,
+        "objective": f"Plan {number}",
+        "status": "active",
+        "done": 1,
+        "total": 4,
+        "problem": None,
+        **fields,
+    }
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -40,7 +40,9 @@ def nightly(tmp_path: Path) -> Any:
     return of_store(tmp_path / "plans.db")
 
 
-PLAN = """({ plan }) => plan && { objective: plan.objective, status: plan.status, steps: plan.ids.map(id => plan.steps.get(id)) }"""
+PLAN = """({ plan }) => plan && {
+    objective: plan.objective, status: plan.status, steps: plan.ids.map(id => plan.steps.get(id))
+}"""
 
 
 def plans_in(page: Page, versions: list[int]) -> dict[int, Any]:
@@ -99,7 +101,8 @@ def test_keys_and_buttons_and_the_slider_step_through_the_versions(shown: Shown,
 def test_what_a_version_changed_is_marked_in_the_plan(shown: Shown, nightly: Any) -> None:
     page = shown(json.dumps(nightly), part="#v=4")
     assert page.evaluate("[...document.querySelectorAll('.step.changed')].map(each => each.innerText)") == [
-        "S001Reproduce it\ndone\nin progress → done, notes changed\nOn 3.12 only.\nSee the log.\nIt was the cookie"
+        "S001Reproduce it\ndone\nin progress → done, notes changed\n"
+        "On 3.12 only.\nSee the log.\nIt was the cookie"
     ]
     page.press("End")
     assert page.text("#plan-summary") == "Fix the login\nRemoved 1 step:\nS004 Tell the team"

@@ -1,0 +1,56 @@
+"""The browser that the tests of the page drive."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import Browser, Page, chromium
+
+from planning.view.page import export_page
+
+AXE = Path(__file__).parents[3] / ".cache" / "axe-core" / "4.14.1.js"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One browser for the tests of a file."""
+    program = chromium()
+    if program is None:
+        if os.environ.get("CI"):
+            pytest.fail("chromium is not installed")
+        pytest.skip("chromium is not installed")
+    browser = Browser(program, tmp_path_factory.mktemp("chromium"))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The script of axe-core."""
+    if not AXE.exists():
+        if os.environ.get("CI"):
+            pytest.fail("axe-core is not there; scripts/axe-core brings it")
+        pytest.skip("axe-core is not there; scripts/axe-core brings it")
+    return AXE.read_text("utf-8")
+
+
+@pytest.fixture
+def shown(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
+    """Opens a run as a file; an address may have a part behind ``#``."""
+    file = tmp_path / "run.html"
+    with ExitStack() as pages:
+
+        def show(run: str, *, part: str = "", **window: Any) -> Page:
+            file.write_bytes(export_page(run))
+            page: Page = pages.enter_context(browser.page(**window))
+            page.open(f"{file.as_uri()}{part}")
+            page.wait("timeline !== null")
+            page.settle()
+            return page
+
+        yield show

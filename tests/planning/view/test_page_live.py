@@ -1,0 +1,263 @@
+"""The page while a session goes on: it follows, loses the connection, and finds it again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Condition, Thread
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from browser import Browser, Page
+from page_data import call, in_memory, kept, of_memory
+
+from planning.view.page import live_page, policy
+from planning.view.server import serving
+from planning.view.sources import StoreSource
+
+pytestmark = pytest.mark.browser
+
+
+class _Requests(BaseHTTPRequestHandler):
+    server: Stage
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        self.server.asked.append(self.path)
+        if url.path == "/T/":
+            page = live_page(json.dumps({"mode": "live", "base": "/T", "session": self.server.session}))
+            self.answer("text/html", page)
+        elif url.path.endswith(".json"):
+            data = self.server.sessions if url.path.endswith("sessions.json") else self.server.run
+            self.answer("application/json", json.dumps(data).encode())
+        else:
+            self.follow(int(parse_qs(url.query).get("after", ["0"])[0]))
+
+    def answer(self, kind: str, body: bytes) -> None:
+        self.send_response(200)
+        self.send_header("content-type", kind)
+        self.send_header("content-security-policy", policy(is_live=True))
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def follow(self, after: int) -> None:
+        stage, generation = self.server, self.server.generation
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        sent = 0
+        while True:
+            with stage.news:
+                while stage.generation == generation and len(stage.events) == sent:
+                    stage.news.wait()
+                if stage.generation != generation:
+                    return
+                events, sent = stage.events[sent:], len(stage.events)
+            for name, event in events:
+                if name != "change" or event["v"] > after:
+                    self.wfile.write(f"event: {name}\ndata: {json.dumps(event)}\n\n".encode())
+                    self.wfile.flush()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+class Stage(ThreadingHTTPServer):
+    """A server that says what a test wants, and drops its connections when it wants."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), _Requests)
+        self.news = Condition()
+        self.generation = 0
+        self.session: str | None = None
+        self.run: Any = None
+        self.sessions: Any = None
+        self.events: list[tuple[str, Any]] = []
+        self.asked: list[str] = []
+        Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/T/"
+
+    def say(self, name: str, event: Any) -> None:
+        with self.news:
+            self.events.append((name, event))
+            self.news.notify_all()
+
+    def drop(self) -> None:
+        with self.news:
+            self.generation += 1
+            self.news.notify_all()
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    stage = Stage()
+    yield stage
+    stage.drop()
+    stage.shutdown()
+    stage.server_close()
+
+
+@pytest.fixture
+def pages(browser: Browser) -> Iterator[ExitStack]:
+    with ExitStack() as pages:
+        yield pages
+
+
+def opened(pages: ExitStack, browser: Browser, url: str, **window: Any) -> Page:
+    page = pages.enter_context(browser.page(**window))
+    page.open(url)
+    return page
+
+
+def a_run(changes: int) -> Any:
+    session, toolbox = in_memory()
+    call(toolbox, "setup_plan", objective="Fix it", initial_steps=["Look", "Mend", "Tell"])
+    for number in range(changes - 1):
+        call(
+            toolbox,
+            "mark_step",
+            step_id=f"S00{number % 3 + 1}",
+            status=("in_progress", "done")[number // 3 % 2],
+        )
+    return {**of_memory(session), "id": "one"}
+
+
+WHERE = "document.getElementById('where').textContent"
+
+
+def test_it_follows_a_store_that_goes_on(pages: ExitStack, browser: Browser, tmp_path: Path) -> None:
+    session, toolbox = kept(tmp_path / "plans.db")
+    call(toolbox, "setup_plan", objective="Fix it", initial_steps=["Look", "Mend"])
+    with serving(StoreSource(tmp_path / "plans.db", None)) as url:
+        page = opened(pages, browser, url)
+        page.wait(f"{WHERE} === 'Version 1 of 1'")
+        call(toolbox, "mark_step", step_id="S001", status="done")
+        page.wait(f"{WHERE} === 'Version 2 of 2'")
+        assert page.text("#count") == "1 of 2 done"
+        assert page.text("#live") == "Live"
+        assert page.errors == []
+        assert [each for each in page.requests if not each.startswith((url, "data:"))] == []
+    assert session.store is not None
+    session.store.close()
+
+
+def test_who_looks_at_an_old_version_stays_there(pages: ExitStack, browser: Browser, stage: Stage) -> None:
+    run = a_run(5)
+    stage.session, stage.run = "one", {**run, "changes": run["changes"][:3]}
+    page = opened(pages, browser, stage.url)
+    page.wait(f"{WHERE} === 'Version 3 of 3'")
+    page.press("ArrowLeft")
+    for change in run["changes"][3:]:
+        stage.say("change", change)
+    page.wait(f"{WHERE} === 'Version 2 of 5'")
+    assert page.text("#live") == "Live, 3 newer"
+    assert page.evaluate("$('live').getAttribute('aria-pressed')") == "false"
+    page.click("#live")
+    assert page.text("#where") == "Version 5 of 5"
+    assert page.evaluate("$('live').getAttribute('aria-pressed')") == "true"
+
+
+def test_it_connects_again_and_asks_for_what_came_after(
+    pages: ExitStack, browser: Browser, stage: Stage
+) -> None:
+    run = a_run(6)
+    stage.session, stage.run = "one", {**run, "changes": run["changes"][:2]}
+    page = opened(pages, browser, stage.url)
+    page.wait(f"{WHERE} === 'Version 2 of 2'")
+    stage.say("change", run["changes"][2])
+    page.wait(f"{WHERE} === 'Version 3 of 3'")
+    stage.drop()
+    page.wait("notes.lost !== null")
+    assert (
+        page.text("#notes")
+        == "The connection is lost. What is below may be old. The page keeps trying to connect."
+    )
+    for change in run["changes"][3:]:
+        stage.say("change", change)
+    page.wait(f"{WHERE} === 'Version 6 of 6'")
+    assert page.text("#notes") == ""
+    assert [each for each in stage.asked if "events" in each] == [
+        "/T/events/one?after=2",
+        "/T/events/one?after=3",
+    ]
+
+
+def test_a_change_that_comes_twice_counts_once(pages: ExitStack, browser: Browser, stage: Stage) -> None:
+    run = a_run(4)
+    stage.session, stage.run = "one", {**run, "changes": run["changes"][:3]}
+    page = opened(pages, browser, stage.url)
+    for change in (*run["changes"], run["changes"][3]):
+        stage.events.append(("change", {**change, "v": change["v"]}))
+    page.wait("timeline !== null && timeline.last === 3")
+    page.evaluate(f"for (const change of {json.dumps(run['changes'])}) onChange(change)")
+    page.settle()
+    assert page.text("#where") == "Version 4 of 4"
+
+
+def test_a_problem_is_shown(pages: ExitStack, browser: Browser, stage: Stage) -> None:
+    stage.session, stage.run = "one", a_run(2)
+    page = opened(pages, browser, stage.url)
+    stage.say("problem", {"text": "The store is <damaged>."})
+    page.wait("notes.problem !== null")
+    assert page.text("#notes") == "The store is <damaged>."
+
+
+def listed(number: int, **fields: Any) -> Any:
+    return {
+        "id": f"s/{number}",
+        "version": 3,
+        "changed_at": 1_795_413_553.5 + number,
+        "objective": f"Plan {number}",
+        "status": "active",
+        "done": 1,
+        "total": 4,
+        "problem": None,
+        **fields,
+    }
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_nothing_in_the_list_keeps_people_out(
+    pages: ExitStack, browser: Browser, stage: Stage, axe: str, scheme: str, width: int
+) -> None:
+    stage.sessions = {
+        "sessions": [listed(2), listed(1, problem="damaged", status=None)],
+        "more": True,
+        "problem": "x",
+    }
+    page = opened(pages, browser, stage.url, width=width, scheme=scheme)
+    page.wait("document.querySelectorAll('#list li').length === 2")
+    page.evaluate(f"{axe}; null")
+    assert page.evaluate("axe.run().then(found => found.violations.map(each => each.id))") == []
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_the_list_has_the_newest_session_first_and_follows(
+    pages: ExitStack, browser: Browser, stage: Stage
+) -> None:
+    stage.sessions = {"sessions": [listed(2), listed(1)], "more": False, "problem": None}
+    page = opened(pages, browser, stage.url)
+    names = "[...document.querySelectorAll('#list .name')].map(each => each.textContent)"
+    page.wait(f"String({names}) === 'Plan 2,Plan 1'")
+    stage.say(
+        "sessions", [listed(1, changed_at=1_795_413_600.0, done=4, objective="<b>Plan 1</b>"), listed(3)]
+    )
+    page.wait(f"String({names}) === '<b>Plan 1</b>,Plan 3,Plan 2'")
+    assert page.evaluate("document.querySelector('#list a').getAttribute('href')") == "/T/s/s%2F1"
+    page.press("/")
+    page.type("plan 3")
+    page.wait(f"String({names}) === 'Plan 3'")
+    assert page.text("#list .find p") == "1 of 3 sessions"
+    assert page.errors == []

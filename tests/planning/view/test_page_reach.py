@@ -1,0 +1,181 @@
+"""Everyone can read the page, and a long run does not make it heavy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from browser import Page
+from page_data import call, in_memory, of_memory, run_of, with_tools
+
+from planning import Plan, PlanStep
+from planning.suite import register_plan
+from session import Session
+
+pytestmark = pytest.mark.browser
+
+Shown = Callable[..., Page]
+FEW = 900  # elements of the whole page
+
+
+@pytest.fixture(scope="module")
+def everything() -> str:
+    """A run with data of each kind: refusals, failures, a workflow, a family, usage, a problem."""
+    session, toolbox = in_memory()
+    call(toolbox, "setup_plan", objective="Fix the login", initial_steps=["Look", "Find", "Mend", "Tell"])
+    call(toolbox, "mark_step", step_id="S009", status="done")
+    for step, status in (("S001", "done"), ("S002", "in_progress"), ("S003", "blocked")):
+        call(toolbox, "mark_step", step_id=step, status=status, note="A note " * 200)
+    with_tools(session, deploy=lambda: 1 / 0).call("deploy", {}, context={"actor": "bob"})
+    run_of(session)
+    session.rewind(session.version - 1, actor="ann")
+    data = of_memory(session)
+    data["changes"][5]["usage"] = {"input": 1200, "output": 90, "cost": 0.0123}
+    member = {"title": "Fix the login", "status": "active", "done": 1, "total": 4}
+    data["id"] = "run"
+    data["family"] = [{"id": "run", "parent": None, **member}, {"id": "fork", "parent": "run", **member}]
+    data["problem"] = "Changes after 17 are damaged."
+    data["omitted"] = "The oldest 5 changes are not shown."
+    return json.dumps(data)
+
+
+def violations(page: Page) -> Any:
+    """What axe-core finds."""
+    return page.evaluate(
+        "axe.run(document, { resultTypes: ['violations'] })"
+        ".then(found => found.violations.map(each => [each.id, each.nodes.map(node => node.html)]))"
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 800, 1280])
+def test_nothing_keeps_people_out(shown: Shown, everything: str, axe: str, scheme: str, width: int) -> None:
+    page = shown(everything, width=width, scheme=scheme)
+    page.evaluate(f"{axe}; null")
+    tabs = page.evaluate("[...$('tabs').children].map(each => each.dataset.tab)")
+    found: dict[str, Any] = {}
+    for version in (2, 6, 9):
+        page.evaluate(f"show({version}, {{ settles: false }}); render()")
+        for tab in tabs:
+            page.click(f"#tab-{tab}")
+            found[f"{tab} {version}"] = violations(page)
+    page.press("?")
+    found["help"] = violations(page)
+    assert {part: each for part, each in found.items() if each} == {}
+    assert len(found) == 3 * len(tabs) + 1
+
+
+def test_axe_core_is_awake(shown: Shown, everything: str, axe: str) -> None:
+    page = shown(everything)
+    page.evaluate(f"{axe}; null")
+    page.evaluate(
+        "$('count').style.color = '#ccc'; $('search').ariaLabel = $('search').placeholder = ''; null"
+    )
+    assert [name for name, _ in violations(page)] == ["color-contrast", "label"]
+
+
+@pytest.mark.parametrize("width", [320, 360, 720, 1080, 1600])
+def test_no_part_is_wider_than_the_window(shown: Shown, everything: str, width: int) -> None:
+    page = shown(everything, width=width)
+    for tab in page.evaluate("[...$('tabs').children].map(each => each.dataset.tab)"):
+        page.click(f"#tab-{tab}")
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.evaluate(f"$('{tab}').scrollWidth <= $('{tab}').clientWidth"), tab
+
+
+def test_everything_can_be_reached_with_the_keyboard(shown: Shown, everything: str) -> None:
+    page = shown(everything, width=1280)
+    seen = set()
+    for _ in range(30):
+        page.press("Tab")
+        seen.add(page.evaluate("document.activeElement.id || document.activeElement.className"))
+        assert page.evaluate(
+            "document.activeElement.matches(':focus-visible') || document.activeElement === document.body"
+        )
+    assert {
+        "skip",
+        "help-button",
+        "first",
+        "previous",
+        "slider",
+        "search",
+        "entry",
+        "tab-plan",
+        "plan",
+        "change",
+    } <= seen
+
+
+def test_arrows_move_through_the_list_and_through_the_graph(shown: Shown, everything: str) -> None:
+    page = shown(everything, width=1280)
+    page.evaluate("document.querySelector('#changes-box [aria-current]').focus()")
+    versions = []
+    for key in ("ArrowUp", "ArrowUp", "ArrowDown"):
+        page.press(key)
+        versions.append(page.evaluate("timeline.last - shown"))
+        assert page.evaluate("document.activeElement.getAttribute('aria-current')") == "true"
+    assert versions == [1, 2, 1]
+    page.click("#tab-graph")
+    page.evaluate("document.querySelector('.node').focus()")
+    names = []
+    for key in ("ArrowDown", "ArrowDown", "ArrowUp"):
+        page.press(key)
+        names.append(page.evaluate("document.activeElement.querySelector('text').textContent"))
+    assert names == ["parse", "bad", "parse"]
+
+
+def test_ten_thousand_changes_draw_what_is_in_sight(shown: Shown) -> None:
+    session, toolbox = in_memory()
+    call(toolbox, "setup_plan", objective="Mark", initial_steps=[f"Step {each}" for each in range(50)])
+    call(toolbox, "mark_step", step_id="S001", status="done")
+    data = of_memory(session)
+    mark = data["changes"].pop()
+    for version in range(2, 10_001):
+        step = {f"S{version % 50 + 1:03}": {"status": ("done", "pending")[version // 50 % 2]}}
+        data["changes"].append({**mark, "v": version, "text": f"Change {version}", "plan": {"steps": step}})
+    page = shown(json.dumps(data))
+    most = 0
+    for version in (0, 1, 99, 100, 101, 5000, 9999, 10_000):
+        page.evaluate(f"show({version}, {{ settles: false }}); render()")
+        assert page.text("#where") == f"Version {version:,} of 10,000"
+        most = max(most, page.evaluate("document.querySelectorAll('*').length"))
+    for part in (0, 0.3, 0.7, 1):
+        page.evaluate(f"$('changes-box').scrollTop = $('changes-box').scrollHeight * {part}")
+        page.settle()
+        most = max(most, page.evaluate("document.querySelectorAll('*').length"))
+        assert page.evaluate("document.querySelectorAll('#changes .entry').length") >= 8
+    assert most < FEW
+    assert page.evaluate("[...document.querySelectorAll('#changes .entry b')].at(-1).innerText") == "10,000"
+
+
+def test_a_thousand_steps_draw_what_is_in_sight(shown: Shown) -> None:
+    session = Session()
+    register_plan(session)
+    steps = tuple(
+        PlanStep(f"S{each:04}", f"Step {each}", "details\n" * (each % 4), "pending", ())
+        for each in range(1000)
+    )
+    session.dispatch(Plan("A long plan", "active", steps))
+    page = shown(json.dumps(of_memory(session)))
+    seen = []
+    for part in (0, 0.5, 1):
+        page.evaluate(f"$('plan').scrollTop = $('plan').scrollHeight * {part}")
+        page.settle()
+        page.settle()
+        assert page.evaluate("document.querySelectorAll('*').length") < FEW
+        seen.append(page.evaluate("[...document.querySelectorAll('.step .id')].map(each => each.innerText)"))
+    assert seen[0][0] == "S0000"
+    assert seen[2][-1] == "S0999"
+    assert [each == sorted(each) for each in seen] == [True, True, True]
+
+
+def test_what_is_printed_is_whole(shown: Shown) -> None:
+    session, toolbox = in_memory()
+    call(toolbox, "setup_plan", objective="Print", initial_steps=[f"Step {each}" for each in range(50)])
+    page = shown(json.dumps(of_memory(session)))
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("document.querySelectorAll('.step').length") == 50
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate("document.querySelectorAll('.step').length") < 50

@@ -94,7 +94,7 @@ def _problem(error: Any, path: Path, data: object, schema: Mapping[str, Any]) ->
         place = _place(location[:-1], data, schema)
         given: Any = data
         for part in place:
-            given = given[part] if _is_in(given, part) else ()
+            given = given[part] if _is_in(given, part) else None
         return words.unknown_field(schema, place, str(location[-1]), given)
     if kind in _MISSING and isinstance(location[-1], int):
         limit = words.node_at(schema, path[:-1]).get("minItems")

@@ -86,17 +86,18 @@ def missing(schema: Mapping[str, Any], path: Path) -> Problem:
     )
 
 
-def unknown_field(schema: Mapping[str, Any], path: Path, name: str, given: Container[str]) -> Problem:
+def unknown_field(schema: Mapping[str, Any], path: Path, name: str, given: object) -> Problem:
     """The object at a path has an unknown field; the message gives the nearest name, of those not sent first.
 
     Args:
         schema: The schema of the arguments as a whole.
         path: The path of the object.
         name: The field.
-        given: The names in the object.
+        given: The object.
     """
     known = _names(node_at(schema, path))
-    near = nearest(name, [each for each in known if each not in given]) or nearest(name, known)
+    names = given if isinstance(given, Mapping) else ()
+    near = nearest(name, [each for each in known if each not in names]) or nearest(name, known)
     if near is not None:
         hint = f"did you mean {near}?"
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -169,15 +170,17 @@ class Toolbox:
 
         Async tools are awaited. Plain functions run in a thread, so that the event loop stays free, unless
         the tool says that it does not block: the planning tools do not, and their transaction is over
-        before any other task runs.
+        before any other task runs. In a stored session it runs in the session's own thread.
         """
         tool = self._get(name)
         try:
             pipeline = self._pipeline if context is None and self._is_fixed else self._on(context, tool)
         except ContextInvalid as error:
-            return self._pipeline.answer_bad_context(_shown(name), error)
+            answer = partial(self._pipeline.answer_bad_context, _shown(name), error)
+            return await _off_loop(self._pipeline, answer)
         if tool is None:
-            return pipeline.answer_unfound(_shown(name), self._unfound(name))
+            answer = partial(pipeline.answer_unfound, _shown(name), self._unfound(name))
+            return await _off_loop(pipeline, answer)
         try:
             return await pipeline.acall(tool, arguments)
         finally:
@@ -211,3 +214,9 @@ class Toolbox:
 
 def _shown(name: object) -> str:
     return show(name)[1:-1] if isinstance(name, str) else show(name)
+
+
+async def _off_loop(pipeline: CallPipeline, answer: Callable[[], ToolResult]) -> ToolResult:
+    """Answer in async code: a store that records the answer must not hold the event loop."""
+    session = pipeline.context.session
+    return answer() if session is None or session.store is None else await session.off_loop(answer)

@@ -1,0 +1,89 @@
+"""In async code nothing that a call does with a store happens in the event loop's thread."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planning import PlanningToolsSection, Toolbox
+from planning.tools import Tool
+from session import Session
+from session.stores import SqliteStore
+
+SETUP = {"objective": "Fix the login bug", "initial_steps": ["Reproduce it"]}
+MARK = {"step_id": "S001", "status": "done"}
+CALLS: list[tuple[str, object, Mapping[str, Any]]] = [
+    ("planning_setup_plan", SETUP, {}),
+    ("planning_mark_step", MARK, {"call_id": "1"}),
+    ("planning_mark_step", MARK, {"call_id": "1"}),
+    ("planning_mark_step", {**MARK, "status": "ended"}, {}),
+    ("planning_mark_step", "{no json", {}),
+    ("planning_read_plan", {}, {}),
+    ("nobody", {}, {}),
+    ("nobody", {}, {"call_id": "2"}),
+    ("send", {"to": "Ann"}, {"call_id": "3"}),
+    ("send", {"to": "Ann"}, {"call_id": "3"}),
+    ("send", {}, {}),
+    ("asend", {"to": "Ann"}, {"call_id": "4"}),
+    ("once", {"to": "Ann"}, {"call_id": "5"}),
+    ("private", {"to": "Ann"}, {"call_id": "6"}),
+    ("private", {"to": "Ann"}, {"call_id": "6"}),
+    ("fail", {}, {}),
+    ("send", {"to": "Ann"}, {"call_id": ["no id"]}),
+]
+
+
+class Watched(SqliteStore):
+    """Knows in which threads it was used."""
+
+    threads: set[int]
+
+    def _connect(self, link: Any) -> Any:
+        vars(self).setdefault("threads", set()).add(threading.get_ident())
+        return super()._connect(link)
+
+
+def send(to: str) -> str:
+    return f"Sent to {to}"
+
+
+async def asend(to: str) -> str:
+    return f"Sent to {to}"
+
+
+def fail() -> None:
+    raise ValueError("no")
+
+
+@pytest.mark.parametrize("is_fixed", [True, False])
+def test_no_call_of_any_kind_uses_the_store_in_the_thread_of_the_event_loop(
+    tmp_path: Path, is_fixed: bool
+) -> None:
+    store = Watched(tmp_path / "plans.db")
+    session = Session(session_id="run-7", store=store)
+    source = session if is_fixed else (lambda: session)
+    tools = [
+        *PlanningToolsSection(session=source).tools(),
+        Tool("send", "Send.", send),
+        Tool("asend", "Send.", asend),
+        Tool("once", "Send.", send, idempotent=False),
+        Tool("private", "Send.", send, returns_private_data=True),
+        Tool("fail", "Fail.", fail),
+    ]
+    toolbox = Toolbox(tools, session=source)
+
+    async def scene() -> list[bool]:
+        found = []
+        for name, arguments, context in CALLS:
+            store.threads.clear()
+            await toolbox.acall(name, arguments, context=context)  # type: ignore[arg-type]  # as a model may send it
+            found.append(threading.get_ident() not in store.threads)
+        return found
+
+    assert asyncio.run(scene()) == [True] * len(CALLS)
+    assert session.version > 10

@@ -48,6 +48,11 @@ class Attempts:
             return background().run_coroutine(partial(self._here, tool, params, perf_counter()), tool.name)
         return self._try(tool, params, perf_counter())
 
+    async def off_loop(self, answer: Callable[[], ToolResult]) -> ToolResult:
+        """Answer in async code: a store that records the answer must not hold the event loop."""
+        session = self.context.session
+        return answer() if session is None or session.store is None else await session.off_loop(answer)
+
     def _run(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
         if tool.is_async:
             coroutine = partial(self._arun, tool, params, started)

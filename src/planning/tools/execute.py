@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from planning.errors import ToolValidationError, show
@@ -65,7 +66,8 @@ async def _carried_out(
     tool = tools.find(name)
     if tool is None:
         unknown = ToolValidationError(f"Unknown tool: {name[:100]}")
-        return pipeline_envelope(pipeline.answer_unfound(name[:100], unknown))
+        answer = partial(pipeline.answer_unfound, name[:100], unknown)
+        return pipeline_envelope(await pipeline.off_loop(answer))
     return pipeline_envelope(await pipeline.acall(tool, arguments))
 
 

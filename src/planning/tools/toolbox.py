@@ -177,10 +177,10 @@ class Toolbox:
             pipeline = self._pipeline if context is None and self._is_fixed else self._on(context, tool)
         except ContextInvalid as error:
             answer = partial(self._pipeline.answer_bad_context, _shown(name), error)
-            return await _off_loop(self._pipeline, answer)
+            return await self._pipeline.off_loop(answer)
         if tool is None:
             answer = partial(pipeline.answer_unfound, _shown(name), self._unfound(name))
-            return await _off_loop(pipeline, answer)
+            return await pipeline.off_loop(answer)
         try:
             return await pipeline.acall(tool, arguments)
         finally:
@@ -214,9 +214,3 @@ class Toolbox:
 
 def _shown(name: object) -> str:
     return show(name)[1:-1] if isinstance(name, str) else show(name)
-
-
-async def _off_loop(pipeline: CallPipeline, answer: Callable[[], ToolResult]) -> ToolResult:
-    """Answer in async code: a store that records the answer must not hold the event loop."""
-    session = pipeline.context.session
-    return answer() if session is None or session.store is None else await session.off_loop(answer)

@@ -215,9 +215,10 @@ def _calls(read: Turn) -> Iterator[tuple[dict[str, Any], Call]]:
     """The calls of a turn, each with the part of the turn that it answers."""
     items, is_cut = read
     for item in items:
-        calls = [each for each in dicts(item.get("tool_calls")) if isinstance(each.get("function"), dict)]
+        calls = dicts(item.get("tool_calls"))
         for number, each in enumerate(calls, 1):
-            name, arguments = each["function"].get("name"), each["function"].get("arguments")
+            asked = record(each.get("function") or each.get("custom"))
+            name, arguments = asked.get("name"), asked.get("arguments")
             lost = is_cut and number == len(calls) and not is_json(arguments)
             yield each, Call(each.get("id"), name, arguments, lost)
         if item.get("type") == "function_call":

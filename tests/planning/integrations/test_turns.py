@@ -244,6 +244,22 @@ def test_a_block_that_was_cut_off_is_not_made() -> None:
 # Anything else
 
 
+def test_a_call_of_another_form_is_answered_too() -> None:
+    custom = {"id": "c2", "type": "custom", "custom": {"name": "clera", "input": "all of it"}}
+    broken = {"id": "c3", "type": "function", "function": None}
+    sent = completion(function("clear", "{}"), custom, broken)
+    answers = [
+        tool_message("cleared"),
+        tool_message("Refused, nothing changed. no tool is named 'clera'; did you mean clear?", "c2"),
+        tool_message(
+            "Refused, nothing changed. no tool is named a value of type NoneType; the tools are clear", "c3"
+        ),
+    ]
+    assert openai.run_calls(sent, BOX) == answers
+    assert asyncio.run(openai.arun_calls(sent, BOX)) == answers
+    assert [each["id"] for each in openai.turn(sent)[0]["tool_calls"]] == ["c1", "c2", "c3"]
+
+
 def test_a_turn_without_calls_has_no_answers() -> None:
     assert openai.run_calls(completion(content="Done."), BOX) == []
     assert openai.run_calls({"choices": []}, BOX) == []

@@ -10,6 +10,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -20,6 +21,8 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
+
+from planning.integrations.mcp.server import WORK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +82,7 @@ def http_app(
 
     A request is answered with 421 when its ``Host`` is another, with 403 when a page of another origin sent
     it, with 401 without the token, with 413 when it is too large, with 408 when it takes too long, with 429
-    when there are too many, and with 503 when every session that may be open has a request at work.
+    when there are too many, and with 503 when every session that may be open has a request or a call at work.
 
     Args:
         server: From ``build_server``.
@@ -242,12 +245,16 @@ class _Guard:
 
 
 class _Sessions:
-    """Makes room for a new session by ending the one that is idle for longest; one at work goes on."""
+    """Makes room for a new session by ending the one that is idle for longest; one at work goes on.
+
+    A tool may still run when the request of its call is over, for its client may have gone: both are work.
+    """
 
     def __init__(self, app: ASGIApp, most: int) -> None:
         self._app = app
         self._most = most
-        self._at_work = OrderedDict[str, int]()  # requests of each session; the one used last is last
+        # How many requests and calls each session has; the one used last is last.
+        self._at_work = OrderedDict[str, int]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; one that opens a session may end another."""
@@ -264,13 +271,21 @@ class _Sessions:
                 is_over = status == 404 or (status == 200 and scope["method"] == "DELETE")
             await send(message)
 
+        with self._working(given):
+            try:
+                await self._app({**scope, WORK: partial(self._working, given)}, receive, sent)
+            finally:
+                if is_over:
+                    self._at_work.pop(given, None)
+
+    @contextmanager
+    def _working(self, given: str) -> Iterator[None]:
         self._at_work[given] = self._at_work.pop(given, 0) + 1
         try:
-            await self._app(scope, receive, sent)
+            yield
         finally:
-            requests = self._at_work.pop(given, 1) - 1
-            if not is_over:
-                self._at_work[given] = requests
+            if given in self._at_work:  # it is not over
+                self._at_work[given] = self._at_work.pop(given) - 1
 
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that is of no session yet; it is passed on again after it has ended another."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from contextvars import ContextVar
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +18,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from pydantic import ValidationError
 
 from planning.errors import cut, printable, show
+from planning.integrations._common import call_context
 from planning.integrations.mcp.changes import Changes, watching
 from planning.integrations.mcp.results import called, definition, refused
 from planning.integrations.mcp.workflows import progress_of, workflow_tool
@@ -38,9 +39,11 @@ if TYPE_CHECKING:
 
     from planning.workflow.capabilities import Capabilities
 
-__all__ = ["PLAN_TOOLS", "SessionOf", "build_server"]
+__all__ = ["PLAN_TOOLS", "WORK", "SessionOf", "build_server"]
 
 SessionOf = Callable[[], Session | None]
+WORK: Final = "planning.work"
+"""In the scope of a request over HTTP: makes the context in which its session counts as one at work."""
 
 PLAN_TOOLS: Final = (
     "planning_setup_plan",
@@ -249,8 +252,9 @@ class _Service:
         if session is None and self._is_own:
             return refused(_NO_CONNECTION if self.has_no_connection(ctx) else _NO_SESSION)
         token = self._current.set(session)
+        working = nullcontext if ctx.request is None else ctx.request.scope.get(WORK, nullcontext)
         try:
-            with progress_of(ctx.session):
+            with working(), progress_of(ctx.session):
                 context = _context_of(ctx)
                 result = await self._toolbox.acall(params.name, params.arguments or {}, context=context)
         finally:
@@ -364,14 +368,14 @@ def _context_of(ctx: ServerRequestContext[Any]) -> dict[str, Any]:
 
     The id of a JSON-RPC request counts the messages of one connection, so that each connection has the
     same ones: it does not identify a call. Only an id that the client gives for that purpose is passed on.
+    One that is no text is refused, and not left out: with it the client promises what a repeat is.
     """
     client = ctx.session.client_params
     meta: Any = ctx.meta or {}
     call_id = meta.get(_CALL_ID)
-    return {
-        "call_id": call_id,
-        "actor": None if client is None else client.client_info.name[:_LONGEST_ACTOR] or None,
-    }
+    actor = None if client is None else client.client_info.name[:_LONGEST_ACTOR] or None
+    context = call_context(call_id, actor)
+    return context if context["call_id"] is not None else {**context, "call_id": call_id}
 
 
 def _session_of(toolbox: Toolbox) -> Session | None:

@@ -115,3 +115,43 @@ def test_a_session_at_work_is_never_ended() -> None:
         "Plan set, no steps yet. Add them with planning_add_step.",
         ["503", "503", "503"],
     )
+
+
+def test_a_tool_whose_client_has_gone_still_runs_to_its_end() -> None:
+    begun, may_end, ends = asyncio.Event(), asyncio.Event(), list[str]()
+
+    @tool
+    async def slow() -> str:
+        """Take long."""
+        begun.set()
+        try:
+            await may_end.wait()
+        except asyncio.CancelledError:
+            ends.append("cancelled")
+            raise
+        ends.append("whole")
+        return "whole"
+
+    call = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "slow", "arguments": {}}}
+
+    async def main() -> tuple[str, str]:
+        async with (
+            over_http(build_server([slow]), limits=Limits(sessions=1)) as url,
+            httpx2.AsyncClient() as http,
+        ):
+            headers = JSON | {"Mcp-Session-Id": await opened(http, url)}
+            ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+            await http.post(url, json=ready, headers=headers)
+            gone = asyncio.ensure_future(http.post(url, json=call, headers=headers))
+            await begun.wait()
+            gone.cancel()
+            await asyncio.sleep(0.2)  # the server has seen that the connection is closed
+            while_running = await opened(http, url)
+            may_end.set()
+            while not ends:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.1)  # the call is over
+            return while_running, await opened(http, url)
+
+    while_running, afterwards = within(main())
+    assert (ends, while_running, len(afterwards)) == (["whole"], "503", 32)

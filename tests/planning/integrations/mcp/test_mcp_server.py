@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from hashlib import sha256
 from typing import Any
 
 import mcp_types as types
@@ -179,6 +180,25 @@ def test_the_history_names_the_client_and_the_id_that_it_gives_a_call(mode: str)
         ("my-agent", None),
         ("my-agent", "call_7"),
     ]
+
+
+@in_both_eras
+def test_a_long_id_of_a_call_is_replaced_and_what_is_no_id_is_refused(mode: str) -> None:
+    session = Session()
+
+    async def main() -> list[str]:
+        async with Client(build_server(session=session), mode=mode) as client:
+            answers = []
+            for call_id in ("x" * 5_000, "x" * 5_000, 7, "", ["a"]):
+                meta: Any = {"planning/call_id": call_id}
+                answers.append(said(await client.call_tool("planning_setup_plan", setup("Named"), meta=meta)))
+            return answers
+
+    first, again, *refused = within(main())
+    told = "the call_id in its context must be text of 1 to 200 characters, or None"
+    assert (first, refused) == (again, [f"error: planning_setup_plan was not called: {told}"] * 3)
+    digest = sha256(b"x" * 5_000).hexdigest()
+    assert [change.call_id for change in session.history() if change.changed] == [f"sha256:{digest}"]
 
 
 # The strategies as prompts

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from threading import Lock, RLock, get_ident
+from os import getpid
+from threading import get_ident
 
 import attrs
 
 from session.errors import TransactionError
 from session.events import SessionId
+from session.locks import ProcessLock
 from session.records import Upcasters
 from session.stores.base import Store
 from session.stores.chain import (
@@ -54,25 +56,27 @@ class MemoryStore(Store):
         """
         super().__init__(upcasters)
         self._timeout = timeout
-        self._writing = Lock()
-        self._writer: int | None = None
-        self._guard = RLock()
+        self._turn = ProcessLock()  # of the threads that write
+        self._writer: tuple[int, int] | None = None  # a process and a thread
+        self._guard = ProcessLock()
         self._kept: dict[str, _Kept] = {}
         self._claims: dict[str, dict[str, int]] = {}
 
     @contextmanager
     def lock(self, _session_id: SessionId) -> Iterator[None]:
         """Keep other writers away; see ``Store.lock``."""
-        if self._writer == get_ident():
+        here, turn = (getpid(), get_ident()), self._turn.lock
+        if self._writer == here:
             raise TransactionError(NESTED)
-        if not self._writing.acquire(timeout=self._timeout):
+        if not turn.acquire(timeout=self._timeout):
             raise locked(self._timeout)
-        self._writer = get_ident()
+        self._writer = here
         try:
             yield
         finally:
             self._writer = None
-            self._writing.release()
+            if getpid() == here[0]:  # in a forked child the transaction is the parent's
+                turn.release()
 
     def head(self, session_id: SessionId) -> StoredSession | None:
         """What there is of a session; see ``Store.head``."""
@@ -88,7 +92,7 @@ class MemoryStore(Store):
         checkpoint: Checkpoint | None = None,
     ) -> None:
         """Write a change; see ``Store.append``."""
-        with self._guard:
+        with self._guard.lock:
             kept = self._kept.get(str(head.session_id))
             known = 0 if kept is None else kept.head.version
             if known != expected:
@@ -129,7 +133,7 @@ class MemoryStore(Store):
 
     def claim(self, session_id: SessionId, name: str) -> bool:
         """Record a name; see ``Store.claim``."""
-        with self.lock(session_id), self._guard:
+        with self.lock(session_id), self._guard.lock:
             claims = self._claims.setdefault(str(session_id), {})
             head = self.head(session_id)
             is_new = name not in claims
@@ -138,7 +142,7 @@ class MemoryStore(Store):
 
     def copy(self, source: SessionId, fork: StoredSession) -> None:
         """Begin a session with the changes of another; see ``Store.copy``."""
-        with self.lock(source), self._guard:
+        with self.lock(source), self._guard.lock:
             kept = self._kept.get(str(source))
             if kept is None:
                 raise no_session(source)
@@ -154,13 +158,13 @@ class MemoryStore(Store):
 
     def sessions(self, most: int | None = None) -> Sequence[StoredSession]:
         """The sessions that were changed last; see ``Store.sessions``."""
-        with self._guard:
+        with self._guard.lock:
             heads = [kept.head for kept in self._kept.values()]
         return sorted(heads, key=lambda head: head.changed_at, reverse=True)[:most]
 
     def delete(self, session_id: SessionId) -> bool:
         """Delete a session; see ``Store.delete``."""
-        with self.lock(session_id), self._guard:
+        with self.lock(session_id), self._guard.lock:
             self._claims.pop(str(session_id), None)
             return self._kept.pop(str(session_id), None) is not None
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -43,7 +45,8 @@ __all__ = ["SqliteStore"]
 
 T = TypeVar("T")
 
-# Which files this thread writes to, so that it never waits for itself: the lock of a file is not an object's.
+# The files that this thread writes to, each with its process: a file's lock is not an object's, and a thread
+# must not wait for itself.
 _here = threading.local()
 
 
@@ -80,11 +83,11 @@ class SqliteStore(Store):
             raise ValueError(f"timeout must be seconds of 0 or more, got {shown(timeout)}")
         self._path = Path(path).absolute()
         self._timeout = float(timeout)
-        self._synchronous = synchronous
-        self._writer, self._reader = Link(), Link()
+        open_ = partial(opened, self._path, self._timeout, synchronous)
+        self._writer, self._reader = Link(open_), Link(open_)
         weakref.finalize(self, close_links, self._writer, self._reader)
-        with self._reader.lock:
-            self._connect(self._reader)
+        with self._reader.lock, self._explaining():
+            self._reader.connected()
         self._file = identity(self._path)
         self._tallied = set[int]()  # the sessions whose rows were counted here
 
@@ -99,25 +102,40 @@ class SqliteStore(Store):
         files = self._files_here()
         if self._file in files:
             raise TransactionError(NESTED)
-        link = self._writer
-        if not link.lock.acquire(timeout=self._timeout):
+        link, turn, process = self._writer, self._writer.turn, os.getpid()
+        if not turn.acquire(timeout=self._timeout):
             raise locked(self._timeout)
         try:
             if identity(self._path) != self._file:
                 raise StoreError(f"the file {self._path} is gone, or another is in its place: open it anew")
-            connection = self._connect(link)
-            with self._explaining():
-                connection.execute("BEGIN IMMEDIATE")
-            files.add(self._file)
-            try:
-                yield
-            finally:
-                files.discard(self._file)
-                if connection.in_transaction:
-                    with suppress(sqlite3.Error):
-                        connection.execute("ROLLBACK")
+            with link.lock, self._explaining():
+                link.connected().execute("BEGIN IMMEDIATE")
+            files[self._file] = process
+            yield
         finally:
-            link.lock.release()
+            files.pop(self._file, None)
+            if os.getpid() == process:  # in a forked child the transaction is the parent's
+                with link.lock, suppress(sqlite3.Error):
+                    link.is_cut = False
+                    if link.connection is not None and link.connection.in_transaction:
+                        link.connection.execute("ROLLBACK")
+                turn.release()
+
+    @contextmanager
+    def _writing(self, session_id: SessionId) -> Iterator[sqlite3.Connection]:
+        """The writer's connection, with the lock, for statements that belong together."""
+        with self.lock(session_id), self._writer.lock, self._explaining():
+            yield self._begun()
+
+    def _begun(self) -> sqlite3.Connection:
+        """The writer's connection in its transaction.
+
+        Raises:
+            TransactionError: It is that of the process that this one was forked from.
+        """
+        if self._files_here().get(self._file) != os.getpid():
+            raise TransactionError("this process was forked inside the transaction, which is its parent's")
+        return self._writer.connected()
 
     def append(
         self,
@@ -131,11 +149,11 @@ class SqliteStore(Store):
         if self._file not in self._files_here():
             with self.lock(head.session_id):
                 return self.append(head, change, expected=expected, checkpoint=checkpoint)
-        connection = self._connect(self._writer)
-        if not connection.in_transaction:
-            raise TransactionError("a lock takes one change: leave it and take it again")
         key = key_of(head.session_id)
-        with self._explaining():
+        with self._writer.lock, self._explaining():
+            connection = self._begun()
+            if not connection.in_transaction:
+                raise TransactionError("a lock takes one change: leave it and take it again")
             row = connection.execute("SELECT version, tally FROM sessions WHERE key = ?", (key,)).fetchone()
             known, tally = (0, tallied(connection, head.session_id)) if row is None else row
             if known != expected:
@@ -157,7 +175,7 @@ class SqliteStore(Store):
                     "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)",
                     (key, checkpoint.version, checkpoint.text, checkpoint.check),
                 )
-        self._commit(connection, head)
+            self._commit(connection, head)
         return None
 
     def _commit(self, connection: sqlite3.Connection, head: StoredSession) -> None:
@@ -182,8 +200,7 @@ class SqliteStore(Store):
 
     def claim(self, session_id: SessionId, name: str) -> bool:
         """Record a name, durably; see ``Store.claim``."""
-        with self.lock(session_id), self._explaining():
-            connection = self._connect(self._writer)
+        with self._writing(session_id) as connection:
             self._require_tally(connection, session_id)
             head = self._head(connection, session_id)
             row = (str(session_id), name, 0 if head is None else head.version)
@@ -213,8 +230,7 @@ class SqliteStore(Store):
 
     def copy(self, source: SessionId, fork: StoredSession) -> None:
         """Begin a session with the changes of another; see ``Store.copy``."""
-        with self.lock(source), self._explaining():
-            connection = self._connect(self._writer)
+        with self._writing(source) as connection:
             head = self._head(connection, source)
             if head is None:
                 raise no_session(source)
@@ -241,8 +257,7 @@ class SqliteStore(Store):
     def delete(self, session_id: SessionId) -> bool:
         """Delete a session; see ``Store.delete``."""
         key = key_of(session_id)
-        with self.lock(session_id), self._explaining():
-            connection = self._connect(self._writer)
+        with self._writing(session_id) as connection:
             found = connection.execute("DELETE FROM sessions WHERE key = ?", (key,)).rowcount
             connection.execute("DELETE FROM changes WHERE session = ?", (key,))
             connection.execute("DELETE FROM calls WHERE session = ?", (key,))
@@ -253,8 +268,7 @@ class SqliteStore(Store):
 
     def _change(self, statement: str, values: tuple[Any, ...]) -> int:
         """Carry out one statement by itself; returns how many rows it changed."""
-        with self.lock(""), self._explaining():
-            connection = self._connect(self._writer)
+        with self._writing("") as connection:
             count = connection.execute(statement, values).rowcount
             connection.execute("COMMIT")
         return count
@@ -311,7 +325,9 @@ class SqliteStore(Store):
 
     def close(self) -> None:
         """Close the file; whoever uses the store again opens it again."""
-        close_links(self._writer, self._reader)
+        for link in (self._writer, self._reader):
+            with link.lock:
+                link.close()
 
     def _head(self, connection: sqlite3.Connection, session_id: SessionId) -> StoredSession | None:
         key = key_of(session_id)
@@ -360,22 +376,15 @@ class SqliteStore(Store):
         """Read by the connection that holds the lock, in its thread; else by the one for readers."""
         link = self._writer if self._file in self._files_here() else self._reader
         with link.lock, self._explaining():
-            return read(self._connect(link))
+            return read(link.connected())
 
     # The file
 
-    def _files_here(self) -> set[tuple[int, int]]:
-        files: set[tuple[int, int]] | None = getattr(_here, "files", None)
+    def _files_here(self) -> dict[tuple[int, int], int]:
+        files: dict[tuple[int, int], int] | None = getattr(_here, "files", None)
         if files is None:
-            files = _here.files = set()
+            files = _here.files = {}
         return files
-
-    def _connect(self, link: Link) -> sqlite3.Connection:
-        """The connection of a link, opened where it is not; the caller holds its lock."""
-        if link.connection is None:
-            with self._explaining():
-                link.connection = opened(self._path, self._timeout, self._synchronous)
-        return link.connection
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:

@@ -205,7 +205,7 @@ def test_a_full_disk_refuses_and_nothing_has_changed(path: Path) -> None:
     store = session.store
     assert isinstance(store, SqliteStore)
     version, plan = session.version, session.select_latest(Plan)
-    connection = store._connect(store._writer)
+    connection = store._writer.connected()
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(StoreError) as caught:
@@ -271,7 +271,7 @@ def test_opening_one_of_many_sessions_reads_its_own_rows(path: Path) -> None:
         register_plan(session)
         session.dispatch(SETUP)
     statements: list[str] = []
-    connection = store._connect(store._reader)
+    connection = store._reader.connected()
     connection.set_trace_callback(statements.append)
     session = Session(session_id="s7", store=store)
     register_plan(session)

@@ -241,7 +241,7 @@ def test_a_commit_whose_answer_is_lost_is_looked_for(tmp_path: Path, is_done: bo
     session = open_session(SqliteStore(tmp_path / "plans.db"))
     call(session, *PLAN)
     store = store_of(session)
-    inner = store._connect(store._writer)
+    inner = store._writer.connected()
     store._writer.connection = LostCommit(inner, is_done=is_done, is_gone=is_gone)  # type: ignore[assignment]
     result = mark(session, "S001", call_id="c1")
     assert result.success is (is_done and not is_gone)
@@ -311,14 +311,14 @@ def test_opening_a_session_asks_the_same_of_a_file_of_any_size(tmp_path: Path) -
             open_session(store, f"s{number}").dispatch(Note("x"))
         statements = list[str]()
         for link in (store._reader, store._writer):
-            store._connect(link).set_trace_callback(statements.append)
+            link.connected().set_trace_callback(statements.append)
         assert texts(open_session(store, "s2")) == ["x"]
         asked.append(len(statements))
         plans = [
             row[3]
             for statement in set(statements)
             if statement.startswith("SELECT")
-            for row in store._connect(store._reader).execute(f"EXPLAIN QUERY PLAN {statement}")
+            for row in store._reader.connected().execute(f"EXPLAIN QUERY PLAN {statement}")
         ]
         assert [plan for plan in plans if plan.startswith("SCAN")] == []
     assert asked[0] == asked[1] <= 12

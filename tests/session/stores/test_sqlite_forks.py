@@ -1,0 +1,255 @@
+"""A process with an open file may fork at any moment: what was acknowledged on either side is in the file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROUNDS = int(os.environ.get("FORKS", "2"))  # of each kind; `make soak` sets many
+
+COMMON = f"""
+import multiprocessing, os, sqlite3, subprocess, sys, threading, time
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+from session import Session, TransactionError, append
+from session.stores import SqliteStore
+from session_records import Note
+
+WRITES = 40
+path = sys.argv[1]
+
+def opened(session_id="run-7"):
+    session = Session(session_id=session_id, store=SqliteStore(path, timeout=30))
+    session.register_reducer(Note, append)
+    return session
+
+def write(session, name, count=WRITES):
+    for number in range(count):
+        session.dispatch(Note(f"{{name}} {{number}}"))
+"""
+
+WRITER = (
+    COMMON
+    + """
+write(opened(), "process")
+"""
+)
+
+LISTER = """
+import sys
+from session.stores import SqliteStore
+for _ in range(20):
+    store = SqliteStore(sys.argv[1])
+    assert {str(each.session_id) for each in store.sessions()} >= {"run-7"}
+    store.close()
+"""
+
+ROUND = """
+import signal
+session = opened()
+session.dispatch(Note("before"))
+other = opened("other")
+expected = session.version
+
+def in_child(work):
+    pid = os.fork()
+    if not pid:
+        signal.alarm(60)  # what hangs ends
+        try:
+            work()
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return pid
+
+def child():
+    write(session, "child")
+    write(other, "child", 1)
+
+def ended(pid):
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+def beside():
+    return subprocess.Popen([sys.executable, "-c", writer, path])
+"""
+
+CLOSED = """
+pid = in_child(child)
+session.store.close()
+process = beside()
+ended(pid)
+assert process.wait() == 0
+expected += 2 * WRITES
+"""
+
+STILL_WRITING = """
+pid = in_child(child)
+process = beside()
+write(session, "parent")
+ended(pid)
+assert process.wait() == 0
+expected += 3 * WRITES
+"""
+
+OPENED_ANEW = """
+pid = in_child(child)
+session = opened()
+process = beside()
+write(session, "parent")
+ended(pid)
+assert process.wait() == 0
+expected += 3 * WRITES
+"""
+
+ANOTHER_THREAD_WRITES = """
+stop, written = threading.Event(), []
+
+def write_on():
+    while not stop.is_set():
+        session.dispatch(Note("thread"))
+        written.append(1)
+
+thread = threading.Thread(target=write_on)
+thread.start()
+pids = [in_child(child) for _ in range(3)]
+process = beside()
+for pid in pids:
+    ended(pid)
+assert process.wait() == 0
+stop.set()
+thread.join()
+expected += 4 * WRITES + len(written)
+"""
+
+ANOTHER_THREAD_IS_IN_A_TRANSACTION = """
+begun, go = threading.Event(), threading.Event()
+
+def hold():
+    with session.transaction() as transaction:
+        transaction.dispatch(Note("held"))
+        begun.set()
+        go.wait(60)
+
+thread = threading.Thread(target=hold)
+thread.start()
+begun.wait()
+pid = in_child(child)  # waits for the lock, which is still the thread's
+process = beside()
+time.sleep(0.05)
+go.set()
+thread.join()
+ended(pid)
+assert process.wait() == 0
+expected += 2 * WRITES + 1
+"""
+
+ITS_OWN_TRANSACTION = """
+def refused():
+    try:
+        transaction.__exit__(None, None, None)
+    except TransactionError as error:
+        assert str(error) == "this process was forked inside the transaction, which is its parent's", error
+    else:
+        raise AssertionError("the child committed what is its parent's")
+    child()
+
+transaction = session.transaction()
+transaction.__enter__().dispatch(Note("parent"))
+pid = in_child(refused)
+transaction.__exit__(None, None, None)
+ended(pid)
+expected += 1 + WRITES
+"""
+
+CHILDREN_OF_CHILDREN = """
+def child_and_grandchild():
+    child()
+    pid = in_child(child)
+    write(session, "child")
+    ended(pid)
+
+pid = in_child(child_and_grandchild)
+write(session, "parent")
+ended(pid)
+expected += 4 * WRITES
+"""
+
+A_DAEMON_WHOSE_PARENT_ENDS = """
+def daemon():
+    time.sleep(0.05)
+    child()
+
+def parent_of_daemon():
+    write(session, "parent")
+    pid = in_child(daemon)
+    sys.stdout.flush()
+
+read, written = os.pipe()
+if not os.fork():
+    os.close(read)
+    parent_of_daemon()
+    sys.exit()  # with all that an interpreter closes at its end
+os.close(written)
+for _ in range(4):
+    listed = subprocess.run([sys.executable, "-c", lister, path], capture_output=True, text=True)
+    assert listed.returncode == 0, listed
+assert os.read(read, 1) == b""  # the daemon has ended
+expected += 2 * WRITES
+"""
+
+MULTIPROCESSING = """
+context = multiprocessing.get_context("fork")
+workers = [context.Process(target=child) for _ in range(2)]
+for worker in workers:
+    worker.start()
+with context.Pool(2) as pool:
+    write(session, "parent")
+    pool.map(pooled, range(4))
+for worker in workers:
+    worker.join()
+    assert worker.exitcode == 0
+expected += 3 * WRITES + 4
+"""
+
+POOLED = """
+def pooled(number):
+    session.dispatch(Note(f"pool {number}"))
+"""
+
+END = """
+session = opened()
+texts = [note.text for note in session.select_all(Note)]
+assert len(texts) == session.version == expected, (len(texts), session.version, expected)
+assert session.store.verify("run-7") == expected
+assert sqlite3.connect(path).execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+"""
+
+KINDS = {
+    "closed": CLOSED,
+    "still writing": STILL_WRITING,
+    "opened anew": OPENED_ANEW,
+    "another thread writes": ANOTHER_THREAD_WRITES,
+    "another thread is in a transaction": ANOTHER_THREAD_IS_IN_A_TRANSACTION,
+    "its own transaction": ITS_OWN_TRANSACTION,
+    "children of children": CHILDREN_OF_CHILDREN,
+    "a daemon whose parent ends": A_DAEMON_WHOSE_PARENT_ENDS,
+    "multiprocessing": POOLED + MULTIPROCESSING,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_parent_child_and_other_processes_write_is_in_the_file(kind: str, tmp_path: Path) -> None:
+    program = f"{COMMON}\nwriter, lister = {WRITER!r}, {LISTER!r}\n" + (ROUND + KINDS[kind] + END) * ROUNDS
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program, tmp_path / "plans.db"],
+        capture_output=True,
+        text=True,
+        timeout=120 * ROUNDS,
+        check=False,
+    )
+    assert (done.stderr, done.stdout, done.returncode) == ("", "", 0)

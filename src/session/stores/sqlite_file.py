@@ -136,9 +136,9 @@ class Link:
     """A connection, and the lock that is held while SQLite is called through it.
 
     SQLite keeps the locks of a file in the memory of the process, which a fork copies, while the locks stay
-    the parent's. So every connection is closed before a fork, and parent and child each open their own. A fork
-    waits a second for the transactions of other threads. One that lasts has written nothing before ``append``:
-    in the parent it begins again at once.
+    the parent's. So every connection is closed before a fork, and parent and child each open their own. The
+    fork waits a second for the transactions of other threads. One that takes longer has written nothing
+    before ``append``, and begins again in the parent at once.
 
     Attributes:
         turn: Held by the thread that is in a transaction.

@@ -18,7 +18,7 @@ from session import Session, TransactionError, append
 from session.stores import SqliteStore
 from session_records import Note
 
-WRITES = 40
+WRITES = 100
 path = sys.argv[1]
 
 def opened(session_id="run-7"):
@@ -34,7 +34,9 @@ def write(session, name, count=WRITES):
 WRITER = (
     COMMON
     + """
-write(opened(), "process")
+session = opened()
+open(path + ".go", "w").close()
+write(session, "process")
 """
 )
 
@@ -47,8 +49,9 @@ for _ in range(20):
     store.close()
 """
 
-ROUND = """
+ROUND = '''
 import signal
+is_beside = False
 session = opened()
 session.dispatch(Note("before"))
 other = opened("other")
@@ -68,6 +71,8 @@ def in_child(work):
     return pid
 
 def child():
+    while is_beside and not os.path.exists(path + ".go"):
+        time.sleep(0.001)
     write(session, "child")
     write(other, "child", 1)
 
@@ -75,10 +80,14 @@ def ended(pid):
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 def beside():
+    """A process that writes at the same time as the children."""
+    global is_beside
+    is_beside = True
     return subprocess.Popen([sys.executable, "-c", writer, path])
-"""
+'''
 
 CLOSED = """
+other.store.close()
 pid = in_child(child)
 session.store.close()
 process = beside()
@@ -88,8 +97,8 @@ expected += 2 * WRITES
 """
 
 STILL_WRITING = """
-pid = in_child(child)
 process = beside()
+pid = in_child(child)
 write(session, "parent")
 ended(pid)
 assert process.wait() == 0
@@ -97,9 +106,9 @@ expected += 3 * WRITES
 """
 
 OPENED_ANEW = """
+process = beside()
 pid = in_child(child)
 session = opened()
-process = beside()
 write(session, "parent")
 ended(pid)
 assert process.wait() == 0
@@ -116,8 +125,8 @@ def write_on():
 
 thread = threading.Thread(target=write_on)
 thread.start()
-pids = [in_child(child) for _ in range(3)]
 process = beside()
+pids = [in_child(child) for _ in range(3)]
 for pid in pids:
     ended(pid)
 assert process.wait() == 0
@@ -138,8 +147,8 @@ def hold():
 thread = threading.Thread(target=hold)
 thread.start()
 begun.wait()
-pid = in_child(child)  # waits for the lock, which is still the thread's
 process = beside()
+pid = in_child(child)  # waits for the lock, which is still the thread's
 time.sleep(0.05)
 go.set()
 thread.join()
@@ -222,6 +231,8 @@ def pooled(number):
 """
 
 END = """
+if is_beside:
+    os.remove(path + ".go")
 session = opened()
 texts = [note.text for note in session.select_all(Note)]
 assert len(texts) == session.version == expected, (len(texts), session.version, expected)

@@ -6,6 +6,7 @@ This is the only joint of core, tools and session.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -28,10 +29,11 @@ from planning.render import reply
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.contract import ToolExample
 from planning.tools.errors import ContextInvalid
+from planning.tools.pipeline import PATIENCE
 from planning.tools.repeats import find_repeat
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
-from session import Session, ToolInvoked, replace_latest
+from session import Session, StoreError, ToolInvoked, replace_latest
 from session.transaction import Transaction
 
 __all__ = ["Mark", "PlanMirror", "carry_out", "planning_tools", "register_plan", "shows"]
@@ -211,7 +213,7 @@ def _in_transaction(
         if session is None or context.session is not session:
             session = _session_of(found, name, context)
         started = perf_counter()
-        with session.transaction() as transaction:
+        with session.transaction(timeout=PATIENCE if reads else None) as transaction:
             ids: dict[str, Any] = {"call_id": context.call_id, "actor": context.actor}
             if context.call_id is not None:
                 found_call = find_repeat(session, name, params, context.call_id)
@@ -227,7 +229,20 @@ def _in_transaction(
             transaction.publish(ToolInvoked(name, params, result, command, **ids))
         return result
 
-    return run
+    def read(params: Command, context: ToolContext) -> ToolResult:
+        """Read the plan; also where the store does not record it, because it is busy or cannot be written."""
+        try:
+            return run(params, context)
+        except StoreError:
+            session = _session_of(found, name, context)
+            started = perf_counter()
+            with suppress(StoreError):
+                session.refresh(PATIENCE)
+            plan: Any = session.select_latest(Plan)
+            command = handler(params, plan)  # refuses where there is none
+            return ToolResult(True, reply(command, plan, plan), plan, None, None, perf_counter() - started)
+
+    return read if reads else run
 
 
 class PlanMirror:

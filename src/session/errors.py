@@ -11,9 +11,11 @@ __all__ = [
     "SessionError",
     "SnapshotError",
     "StaleVersion",
+    "StoreBusy",
     "StoreError",
     "TransactionError",
     "VersionError",
+    "locked",
     "shown",
 ]
 
@@ -74,6 +76,15 @@ class StoreError(SessionError):
         super().__init__(_cut(message, _MOST_MESSAGE))
         self.outcome = outcome
         self.version = version
+
+
+class StoreBusy(StoreError):
+    """Another program or thread is writing to the store: nothing has changed, and a retry will do."""
+
+
+def locked(seconds: float) -> StoreBusy:
+    """What to raise when another writer holds the lock."""
+    return StoreBusy(f"another program is writing to the store, for more than {seconds:g} s: try again")
 
 
 class StaleVersion(StoreError):

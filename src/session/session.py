@@ -320,11 +320,14 @@ class Session:
         """
         return self._state.claim(name)
 
-    def refresh(self) -> int:
+    def refresh(self, timeout: float | None = None) -> int:
         """Take over what other processes have committed to the store.
 
         A transaction does that by itself before it begins. After a ``StoreError`` whose outcome is
         ``unknown``, this finds out what became of the change, and lets changes in again.
+
+        Args:
+            timeout: How many seconds to wait for the transaction of another thread; None for no limit.
 
         Returns:
             The version that the session has now.
@@ -333,9 +336,12 @@ class Session:
             StoreError: The store cannot be read.
             TransactionError: This code is inside a transaction.
         """
-        with self._state.lock:
+        self._state.acquire(timeout)
+        try:
             self._state.refresh()
             Transaction(self._state, self._delivery).deliver((), ())
+        finally:
+            self._state.lock.release()
         return self.version
 
     # Changing
@@ -427,7 +433,9 @@ class Session:
             if added not in self._state.announcements:
                 self._state.announcements += (added,)
 
-    def transaction(self, *, actor: str | None = None, call_id: str | None = None) -> Transaction:
+    def transaction(
+        self, *, actor: str | None = None, call_id: str | None = None, timeout: float | None = None
+    ) -> Transaction:
         """Check and change in one step: no other code changes this session inside the block.
 
         What is dispatched inside becomes visible to others at once when the block ends; when the
@@ -436,8 +444,10 @@ class Session:
         Args:
             actor: Who makes the change, for the history; what the events say when omitted.
             call_id: The id of the call, likewise.
+            timeout: How many seconds to wait for another writer, after which entering the block raises
+                ``StoreBusy``. When omitted, that is as long as the store waits for other processes.
         """
-        return Transaction(self._state, self._delivery, actor, call_id)
+        return Transaction(self._state, self._delivery, actor, call_id, timeout)
 
     def dispatch(self, value: object) -> None:
         """Reduce a value without an event.
@@ -470,18 +480,27 @@ class Session:
             transaction.publish(event)
         return transaction.published or PublishResult(event)
 
-    def publish_when_free(self, event: SessionEvent) -> None:
+    def publish_when_free(self, event: SessionEvent, timeout: float | None = None) -> None:
         """Publish an event now, or as soon as the transaction of another asyncio task is over.
 
         For an event that must not be lost because a task awaits inside its transaction block. Nothing
         is returned and no failing subscriber raises: look for those in the log.
 
+        Args:
+            event: The event.
+            timeout: See ``transaction``.
+
         Raises:
+            StoreError: The store does not take it.
             Exception: Whatever a reducer raises, when the event is published now.
         """
         event = addressed(event, self._state.session_id)
-        try:
+        if event.session_id != self._state.session_id:
             self.publish(event)
+            return
+        try:
+            with self.transaction(timeout=timeout) as transaction:
+                transaction.publish(event)
         except SessionBusyError:
             self._state.deferred.append(event)
 

@@ -9,7 +9,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
-from session.errors import SessionBusyError, TransactionError
+from session.errors import SessionBusyError, TransactionError, locked
 from session.events import SessionEvent, SessionId
 from session.history import (
     Announcement,
@@ -240,7 +240,16 @@ class State(ProcessLock):
 
     # Changes
 
-    def begin(self) -> None:
+    def acquire(self, timeout: float | None) -> None:
+        """Take the lock.
+
+        Raises:
+            StoreBusy: It is held for longer than so many seconds; for as long as needed where None is given.
+        """
+        if not self.lock.acquire(timeout=-1 if timeout is None else timeout):
+            raise locked(timeout or 0)
+
+    def begin(self, timeout: float | None) -> None:
         """Take the store's lock and take over what other writers committed. The caller holds the lock.
 
         Raises:
@@ -250,7 +259,7 @@ class State(ProcessLock):
         stored = self.stored
         if stored is None:
             return
-        head = stored.begin(self.slices)
+        head = stored.begin(self.slices, timeout)
         try:
             self._take_over(stored, head)
             if self._resolved_for is not self.registered:

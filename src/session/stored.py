@@ -90,7 +90,7 @@ class Stored(Replay):
 
     # Writing
 
-    def begin(self, slices: Slices) -> StoredSession:
+    def begin(self, slices: Slices, timeout: float | None) -> StoredSession:
         """Take the store's lock; returns the session as it is there now.
 
         Raises:
@@ -103,7 +103,7 @@ class Stored(Replay):
                 "can be reached",
                 outcome="unknown",
             )
-        lock = self.store.lock(self._session_id)
+        lock = self.store.lock(self._session_id, timeout)
         lock.__enter__()
         self._lock = lock
         try:

@@ -53,6 +53,7 @@ class Transaction:
         "_state",
         "_task",
         "_thread",
+        "_timeout",
         "published",
         "restored",
         "slices",
@@ -64,12 +65,18 @@ class Transaction:
     _reducing: bool
 
     def __init__(
-        self, state: State, bus: Deliverer, actor: str | None = None, call_id: str | None = None
+        self,
+        state: State,
+        bus: Deliverer,
+        actor: str | None = None,
+        call_id: str | None = None,
+        timeout: float | None = None,
     ) -> None:
         self._state = state
         self._bus = bus
         self._actor = actor
         self._call_id = call_id
+        self._timeout = timeout
         self._entered = False
 
     def __enter__(self) -> Transaction:
@@ -77,19 +84,23 @@ class Transaction:
 
         Raises:
             TransactionError: It is open already, or a reducer tried to open it.
+            StoreBusy: Another writer takes longer than the time that this one waits.
             SessionBusyError: Another asyncio task of this thread is inside a transaction of this
                 session, because it awaited within its block.
         """
         state = self._state
         lock = state.lock
-        lock.acquire()
+        if self._timeout is None:
+            lock.acquire()
+        else:
+            state.acquire(self._timeout)
         outer = state.open
         if self._entered or (outer is not None and (outer._reducing or not outer.is_held())):
             lock.release()
             raise _refusal(self, outer)
         if outer is None and state.stored is not None:
             try:
-                state.begin()
+                state.begin(self._timeout)
             except BaseException:
                 lock.release()
                 raise

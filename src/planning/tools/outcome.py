@@ -24,6 +24,7 @@ from planning.tools.errors import (
 )
 from planning.tools.result import NoJsonForm, ToolResult, copied, field_names, plain, safe_text
 from session import SessionBusyError, StoreError
+from session.errors import StoreBusy
 
 __all__ = [
     "MOST_TEXT",
@@ -152,6 +153,8 @@ def _failed(
         message = _MESSAGES.get(code, _FAILED).format(name)
         if isinstance(error, SessionBusyError):
             message = f"{name} was not carried out: {error}. Call it again."
+        if isinstance(error, StoreBusy):
+            message = f"{name} could not write: another program is writing to the store. Call it again."
         if isinstance(error, StoreError) and error.outcome == "unknown":
             message = f"It is not known whether {name} took effect. Check before you call it again."
         reason, user_message = f"Tool '{name}' encountered an error", SORRY

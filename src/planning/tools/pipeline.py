@@ -51,8 +51,10 @@ if TYPE_CHECKING:
 
     from planning.tools.rate_limit import RateLimiter
 
-__all__ = ["CallPipeline", "Runner"]
+__all__ = ["PATIENCE", "CallPipeline", "Runner"]
 
+PATIENCE = 0.2
+"""How many seconds a read or a refusal waits for a writer to be recorded."""
 _DEBUG, _INFO, _ERROR = 10, 20, 40  # as in logging, which the first call loads
 
 _NO_CONTEXT = ToolContext()
@@ -377,7 +379,7 @@ class CallPipeline(Attempts):
         session = self.context.session
         if session is not None:
             try:
-                session.publish_when_free(ToolFailed(name, result, **self.context.of_events()))
+                session.publish_when_free(ToolFailed(name, result, **self.context.of_events()), PATIENCE)
             except Exception as refusal:  # noqa: BLE001 - a bus or a foreign transaction may refuse in any way
                 fields = {"tool": name, "error": type(refusal).__name__}
                 _logger().error("call_not_recorded", extra=fields)

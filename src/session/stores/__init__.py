@@ -4,7 +4,7 @@ A store deals in text alone: what the text means is the session's business. A fu
 ``Store``.
 """
 
-from session.errors import StaleVersion, StoreError
+from session.errors import StaleVersion, StoreBusy, StoreError
 from session.stores.base import Store
 from session.stores.chain import Checkpoint, StoredChange, StoredSession
 from session.stores.memory import MemoryStore
@@ -17,6 +17,7 @@ __all__ = [
     "SqliteStore",
     "StaleVersion",
     "Store",
+    "StoreBusy",
     "StoreError",
     "StoredChange",
     "StoredSession",

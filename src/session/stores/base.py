@@ -58,11 +58,15 @@ class Store(ABC):
         opened = self.states.get(str(session_id))
         return Records(self.upcasters) if opened is None else opened.past.records
 
-    def lock(self, _session_id: SessionId) -> AbstractContextManager[None]:
+    def lock(self, _session_id: SessionId, _timeout: float | None = None) -> AbstractContextManager[None]:
         """Keep other writers of a session away within a ``with`` block.
 
+        Args:
+            _session_id: The session.
+            _timeout: How many seconds to wait for another writer; None for as long as the store waits.
+
         Raises:
-            StoreError: It is locked for longer than the store waits.
+            StoreBusy: Another writer takes longer.
             TransactionError: This thread is inside the block of another session of this store.
         """
         return nullcontext()

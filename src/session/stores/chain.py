@@ -20,7 +20,6 @@ __all__ = [
     "StoredSession",
     "chained",
     "damaged",
-    "locked",
     "no_session",
     "refuse_copy",
     "sound",
@@ -173,11 +172,6 @@ def damaged(version: int) -> str:
         f"version {version} is damaged in the store; what is before it can be read with session.at(), and "
         f"forked with session.fork(at={version - 1})"
     )
-
-
-def locked(seconds: float) -> StoreError:
-    """What to raise when another writer holds the lock."""
-    return StoreError(f"another writer has held the store's lock for longer than {seconds:g} s: try again")
 
 
 def stale(expected: int, known: int) -> StaleVersion:

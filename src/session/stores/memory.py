@@ -9,7 +9,7 @@ from threading import get_ident
 
 import attrs
 
-from session.errors import TransactionError
+from session.errors import TransactionError, locked
 from session.events import SessionId
 from session.locks import ProcessLock
 from session.records import Upcasters
@@ -19,7 +19,6 @@ from session.stores.chain import (
     Checkpoint,
     StoredChange,
     StoredSession,
-    locked,
     no_session,
     refuse_copy,
     stale,
@@ -63,13 +62,14 @@ class MemoryStore(Store):
         self._claims: dict[str, dict[str, int]] = {}
 
     @contextmanager
-    def lock(self, _session_id: SessionId) -> Iterator[None]:
+    def lock(self, _session_id: SessionId, timeout: float | None = None) -> Iterator[None]:
         """Keep other writers away; see ``Store.lock``."""
         here, turn = (getpid(), get_ident()), self._turn.lock
         if self._writer == here:
             raise TransactionError(NESTED)
-        if not turn.acquire(timeout=self._timeout):
-            raise locked(self._timeout)
+        timeout = self._timeout if timeout is None else timeout
+        if not turn.acquire(timeout=timeout):
+            raise locked(timeout)
         self._writer = here
         try:
             yield

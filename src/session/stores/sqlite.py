@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from session.errors import StoreError, TransactionError, shown
+from session.errors import StoreError, TransactionError, locked, shown
 from session.events import SessionId
 from session.records import Upcasters
 from session.stores.base import Store
@@ -21,13 +21,13 @@ from session.stores.chain import (
     Checkpoint,
     StoredChange,
     StoredSession,
-    locked,
     no_session,
     refuse_copy,
     stale,
 )
 from session.stores.sqlite_file import (
     Link,
+    Unchanging,
     check_of,
     close_links,
     explained,
@@ -97,19 +97,20 @@ class SqliteStore(Store):
     # Writing
 
     @contextmanager
-    def lock(self, _session_id: SessionId) -> Iterator[None]:
+    def lock(self, _session_id: SessionId, timeout: float | None = None) -> Iterator[None]:
         """Keep other writers of the file away; see ``Store.lock``."""
         files = self._files_here()
         if self._file in files:
             raise TransactionError(NESTED)
         link, turn, process = self._writer, self._writer.turn, os.getpid()
-        if not turn.acquire(timeout=self._timeout):
-            raise locked(self._timeout)
+        timeout = self._timeout if timeout is None else timeout
+        if not turn.acquire(timeout=timeout):
+            raise locked(timeout)
         try:
             if identity(self._path) != self._file:
                 raise StoreError(f"the file {self._path} is gone, or another is in its place: open it anew")
-            with link.lock, self._explaining():
-                link.connected().execute("BEGIN IMMEDIATE")
+            with link.lock, self._explaining(timeout):
+                self._begin(link.connected(), timeout)
             files[self._file] = process
             yield
         finally:
@@ -120,6 +121,17 @@ class SqliteStore(Store):
                     if link.connection is not None and link.connection.in_transaction:
                         link.connection.execute("ROLLBACK")
                 turn.release()
+
+    def _begin(self, connection: sqlite3.Connection, timeout: float) -> None:
+        """Begin to write, as soon as other processes have ended."""
+        if timeout == self._timeout:
+            connection.execute("BEGIN IMMEDIATE")
+            return
+        connection.execute(f"PRAGMA busy_timeout = {int(timeout * 1000)}")
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {int(self._timeout * 1000)}")
 
     @contextmanager
     def _writing(self, session_id: SessionId) -> Iterator[sqlite3.Connection]:
@@ -376,7 +388,11 @@ class SqliteStore(Store):
         """Read by the connection that holds the lock, in its thread; else by the one for readers."""
         link = self._writer if self._file in self._files_here() else self._reader
         with link.lock, self._explaining():
-            return read(link.connected())
+            try:
+                return read(link.connected())
+            finally:
+                if isinstance(link.connection, Unchanging):
+                    link.close()
 
     # The file
 
@@ -387,9 +403,9 @@ class SqliteStore(Store):
         return files
 
     @contextmanager
-    def _explaining(self) -> Iterator[None]:
+    def _explaining(self, timeout: float | None = None) -> Iterator[None]:
         """Make a StoreError of what SQLite raises."""
         try:
             yield
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
-            raise explained(error, self._path, self._timeout) from error
+            raise explained(error, self._path, self._timeout if timeout is None else timeout) from error

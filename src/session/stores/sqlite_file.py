@@ -14,12 +14,13 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from session.errors import StoreError, shown
+from session.errors import StoreError, locked, shown
 from session.events import SessionId
-from session.stores.chain import StoredChange, StoredSession, locked
+from session.stores.chain import StoredChange, StoredSession
 
 __all__ = [
     "Link",
+    "Unchanging",
     "check_of",
     "close_links",
     "explained",
@@ -104,7 +105,25 @@ def opened(path: Path, timeout: float, synchronous: str) -> sqlite3.Connection:
     """
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    connection = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
+    try:
+        return _opened(path.as_uri(), path, timeout, synchronous, sqlite3.Connection)
+    except sqlite3.OperationalError:
+        # WAL needs its two files beside it. Where they cannot be made, and nobody who writes has made them:
+        if os.access(path.parent, os.W_OK, effective_ids=True) or Path(f"{path}-wal").exists():
+            raise
+        return _opened(f"{path.as_uri()}?immutable=1", path, timeout, synchronous, Unchanging)
+
+
+class Unchanging(sqlite3.Connection):
+    """A connection that takes the file to be as it is now; each read needs one of its own."""
+
+
+def _opened(
+    uri: str, path: Path, timeout: float, synchronous: str, kind: type[sqlite3.Connection]
+) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        uri, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False, factory=kind
+    )
     try:
         # A text that is not UTF-8 is read as another one, so that its hash says which version is damaged.
         connection.text_factory = partial(str, encoding="utf-8", errors="replace")

@@ -43,9 +43,9 @@ class Watched(SqliteStore):
 
     threads: set[int]
 
-    def _connect(self, link: Any) -> Any:
+    def _explaining(self, timeout: float | None = None) -> Any:
         vars(self).setdefault("threads", set()).add(threading.get_ident())
-        return super()._connect(link)
+        return super()._explaining(timeout)
 
 
 def send(to: str) -> str:

@@ -147,11 +147,11 @@ def hold():
 thread = threading.Thread(target=hold)
 thread.start()
 begun.wait()
-process = beside()
 pid = in_child(child)  # waits for the lock, which is still the thread's
 time.sleep(0.05)
 go.set()
 thread.join()
+process = beside()
 ended(pid)
 assert process.wait() == 0
 expected += 2 * WRITES + 1

@@ -12,8 +12,13 @@ import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
+import attrs
 import pytest
 from store_cases import SETUP
 
@@ -21,7 +26,8 @@ from planning import Plan, PlanningToolsSection, Toolbox
 from planning.commands import AddStep, MarkStep, NewPlanStep
 from planning.suite import register_plan
 from session import Session, StoreError
-from session.stores import SqliteStore
+from session.events import SessionId
+from session.stores import SqliteStore, StoreBusy
 
 KILLS = int(os.environ.get("KILLS", "20"))  # make soak kills more often
 
@@ -29,7 +35,7 @@ WORKER = """
 import sys
 from planning import PlanningToolsSection, Toolbox
 from session import Session
-from session.stores import SqliteStore
+from session.stores import SqliteStore, StoreBusy
 session = Session(session_id="run-7", store=SqliteStore(sys.argv[1]))
 toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
 if not session.version:
@@ -173,11 +179,11 @@ def test_a_file_that_is_locked_for_long_refuses_and_the_session_goes_on(path: Pa
     assert (refused.success, refused.code, refused.message) == (
         False,
         "storage",
-        "planning_mark_step cannot reach its data now. Try again later, or go on without it.",
+        "planning_mark_step could not write: another program is writing to the store. Call it again.",
     )
-    with pytest.raises(StoreError) as caught:
+    with pytest.raises(StoreBusy) as caught:
         session.dispatch(MarkStep("S001", "done"))
-    assert str(caught.value) == ("another writer has held the store's lock for longer than 0.2 s: try again")
+    assert str(caught.value) == "another program is writing to the store, for more than 0.2 s: try again"
     assert caught.value.outcome == "refused"
     unknown = toolbox.call("planning_mark_step", {"step_id": "S009", "status": "done"})
     assert not unknown.success
@@ -197,6 +203,105 @@ def test_a_refusal_is_returned_where_it_cannot_be_recorded(path: Path) -> None:
     other.execute("ROLLBACK")
     other.close()
     assert (refused.code, session.version) == ("parameter", 1)
+
+
+@pytest.mark.parametrize("call", [
+    ("planning_read_plan", {}),
+    ("planning_mark_step", {"step_id": "S001", "status": "dun"}),
+    ("planning_mark_step", {}),
+    ("nobody", {}),
+])  # fmt: skip
+def test_readers_and_refusals_do_not_wait_for_a_program_that_writes(
+    path: Path, call: tuple[str, dict[str, object]]
+) -> None:
+    session = Session(session_id="run-7", store=SqliteStore(path, timeout=60))  # a second is not waited
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    toolbox.invoke("planning_setup_plan", SETUP)
+    expected = attrs.evolve(toolbox.call(*call), elapsed=0.0)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert attrs.evolve(toolbox.call(*call), elapsed=0.0) == expected
+    assert attrs.evolve(asyncio.run(toolbox.acall(*call)), elapsed=0.0) == expected
+    other.execute("ROLLBACK")
+    assert [change.version for change in session.history()] == [1, 2]
+
+
+def test_a_read_does_not_wait_for_the_transaction_of_another_thread_and_sees_what_is_committed(
+    path: Path,
+) -> None:
+    session, toolbox = on_file(path)
+    toolbox.invoke("planning_setup_plan", SETUP)
+    with session.transaction() as transaction:
+        transaction.dispatch(MarkStep("S001", "done"))
+        with ThreadPoolExecutor(1) as thread:
+            read = thread.submit(toolbox.call, "planning_read_plan", {}).result(20)
+    assert read.value.progress == (0, 2)
+    assert session.select_latest(Plan).progress == (1, 2)  # type: ignore[union-attr]  # it was set up
+
+
+def test_a_read_sees_what_other_programs_have_committed_before_the_one_that_writes(path: Path) -> None:
+    toolbox = on_file(path)[1]
+    toolbox.invoke("planning_setup_plan", SETUP)
+    _, elsewhere = on_file(path)
+    elsewhere.invoke("planning_mark_step", MarkStep("S001", "done"))
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert toolbox.call("planning_read_plan", {}).value.progress == (1, 2)
+
+
+def test_a_call_that_must_write_waits_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toolbox = on_file(path)[1]
+    toolbox.invoke("planning_setup_plan", SETUP)
+    waited = list[float | None]()
+    lock = SqliteStore.lock
+
+    def watched(store: SqliteStore, session_id: SessionId, timeout: float | None = None) -> Any:
+        waited.append(timeout)
+        return lock(store, session_id, timeout)
+
+    monkeypatch.setattr(SqliteStore, "lock", watched)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    refused = toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
+    assert (refused.code, refused.message) == (
+        "storage",
+        "planning_mark_step could not write: another program is writing to the store. Call it again.",
+    )
+    assert waited == [None, 0.2]  # once for the call, and a moment to record that it failed
+
+
+@pytest.fixture
+def nobody() -> Iterator[Callable[[], None]]:
+    """Become a user who may only read; permissions do not bind root."""
+    yield lambda: os.seteuid(65534) if os.getuid() == 0 else None
+    os.seteuid(os.getuid())
+
+
+@pytest.mark.parametrize("is_open", [True, False], ids=["written meanwhile", "closed"])
+@pytest.mark.parametrize("folder_mode", [0o755, 0o555])
+def test_a_file_that_can_only_be_read_can_be_read(
+    nobody: Callable[[], None], folder_mode: int, is_open: bool
+) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "plans.db")
+        session, toolbox = on_file(path)
+        toolbox.invoke("planning_setup_plan", SETUP)
+        if not is_open:
+            session.store.close()  # type: ignore[union-attr]  # it has one
+        for file in Path(folder).iterdir():
+            file.chmod(0o444)
+        Path(folder).chmod(folder_mode)
+        nobody()
+        session, toolbox = on_file(path)
+        assert toolbox.call("planning_read_plan", {}).value.progress == (0, 2)
+        refused = toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
+        assert (refused.success, refused.code) == (False, "storage")
+        assert session.select_latest(Plan).progress == (0, 2)  # type: ignore[union-attr]  # it was set up
+        assert [change.version for change in session.history()] == [1]
+        assert session.store.verify("run-7") == 1  # type: ignore[union-attr]  # it has one
+        session.store.close()  # type: ignore[union-attr]  # it has one
+        os.seteuid(os.getuid())
+        Path(folder).chmod(0o755)
 
 
 def test_a_full_disk_refuses_and_nothing_has_changed(path: Path) -> None:

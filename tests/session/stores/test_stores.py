@@ -344,5 +344,5 @@ def test_a_memory_store_waits_for_another_writer_and_gives_up() -> None:
         two.dispatch(SETUP)
     go.set()
     thread.join(20)
-    assert str(caught.value) == ("another writer has held the store's lock for longer than 0.05 s: try again")
+    assert str(caught.value) == ("another program is writing to the store, for more than 0.05 s: try again")
     two.dispatch(SETUP)

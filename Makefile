@@ -62,9 +62,9 @@ mutants: ## change the code in MUTANTS (200) places of each area, and report wha
 fuzz: ## look for inputs that break a promise, FUZZ_SECONDS (60) for each of the five targets
 	@scripts/fuzz "$(PYTHON)"
 
-soak: ## the same for hours: fuzzing, every property with thousands of examples, 200 killed runs
+soak: ## the same for hours: fuzzing, every property with thousands of examples, 200 killed runs, thousands of forks
 	@FUZZ_SECONDS="$${FUZZ_SECONDS:-1800}" scripts/fuzz "$(PYTHON)"
-	@CI=true KILLS="$${KILLS:-200}" scripts/test-wheel "$(PYTHON)" --hypothesis-profile=long
+	@CI=true KILLS="$${KILLS:-200}" FORKS="$${FORKS:-300}" scripts/test-wheel "$(PYTHON)" --hypothesis-profile=long
 
 clean: ## remove what the other commands made
 	rm -rf $(VENV) .venvs dist build .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -6,13 +6,11 @@ import asyncio
 import hmac
 import re
 import secrets
-import socket
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import aclosing, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Final
 
 from planning.errors import printable
 from planning.view.document import Document, as_json
@@ -22,11 +20,12 @@ from planning.view.text import line_of
 from session import StoreError
 
 try:
-    import uvicorn
     from starlette.applications import Starlette
     from starlette.responses import PlainTextResponse, Response, StreamingResponse
     from starlette.routing import Route
-    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    from planning.serving import LOOPBACK, Guard, Limits, listening
+    from planning.serving import serve as serve_app
 except ModuleNotFoundError:
     raise ImportError("the page needs starlette and uvicorn: pip install 'session-planning[view]'") from None
 
@@ -39,11 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["app_of", "serve", "serving"]
 
 _HOST: Final = "127.0.0.1"
-_NAMES: Final = frozenset({"localhost", _HOST, "::1"})
-_MOST_CONNECTIONS: Final = 500
-_SECONDS: Final = 10.0  # that a client may take to send a request
-_PATIENCE: Final = 30.0  # seconds that a client may take to read a part of an answer
-_GRACE: Final = 1  # seconds that answers have when the server ends
+_LIMITS: Final = Limits()
+_STARTING: Final = 10.0  # seconds
 _CHUNK: Final = 65_536
 _VERSION: Final = re.compile("[0-9]{1,15}")
 _NOTHING: Final = "There is nothing here. Open the whole link that 'planning' printed."
@@ -64,7 +60,7 @@ def app_of(shown: Feeds | bytes, token: str) -> ASGIApp:
             chunks = (shown[at : at + _CHUNK] for at in range(0, len(shown), _CHUNK))
             return StreamingResponse(_awaited(chunks), media_type="text/html")
 
-        return _Guard(Starlette(routes=[Route(f"{base}/", fixed)]), token, is_live=False)
+        return _guarded(Starlette(routes=[Route(f"{base}/", fixed)]), token, is_live=False)
     site = _Site(shown, base)
     routes = [
         Route(f"{base}/", site.page),
@@ -74,7 +70,11 @@ def app_of(shown: Feeds | bytes, token: str) -> ASGIApp:
         Route(f"{base}/events", site.session_changes),
         Route(f"{base}/events/{{name}}", site.changes),
     ]
-    return _Guard(Starlette(routes=routes), token, is_live=True)
+    return _guarded(Starlette(routes=routes), token, is_live=True)
+
+
+def _guarded(app: ASGIApp, token: str, *, is_live: bool) -> ASGIApp:
+    return _Closed(Guard(app, LOOPBACK, unknown_host=_ELSEWHERE), token, is_live=is_live)
 
 
 class _Site:
@@ -156,8 +156,8 @@ async def _awaited(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:
         yield chunk
 
 
-class _Guard:
-    """Lets nobody in without the right name and the token."""
+class _Closed:
+    """Lets nobody in without the token, and says of every answer who may use it."""
 
     def __init__(self, app: ASGIApp, token: str, *, is_live: bool) -> None:
         self._app = app
@@ -179,62 +179,9 @@ class _Guard:
                 message = {**message, "headers": [*message["headers"], *self._headers]}
             await send(message)
 
-        app = self._refusal(scope) or self._app
-        await app(scope, receive, sent)
-
-    def _refusal(self, scope: Scope) -> Response | None:
-        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
-        if len(hosts) != 1 or _hostname(hosts[0]) not in _NAMES:
-            return PlainTextResponse(_ELSEWHERE, 421)
         token = scope["path"].removeprefix("/").partition("/")[0]
-        return None if hmac.compare_digest(token.encode(), self._token) else PlainTextResponse(_NOTHING, 404)
-
-
-def _hostname(host: str) -> str | None:
-    try:
-        return urlsplit(f"//{host}").hostname
-    except ValueError:
-        return None
-
-
-class _Protocol(H11Protocol):
-    """A connection for one request, which has to come soon, and whose answer has to be read."""
-
-    def connection_made(self, transport: Any) -> None:
-        """Begin to wait for the request."""
-        super().connection_made(transport)
-        self.loop.call_later(_SECONDS, self._end_if_silent)
-
-    def pause_writing(self) -> None:
-        """Wait for the client to read what was sent."""
-        super().pause_writing()
-        self._unread = self.loop.call_later(_PATIENCE, self.transport.abort)
-
-    def resume_writing(self) -> None:
-        """Send on: the client has read enough."""
-        super().resume_writing()
-        self._unread.cancel()
-
-    def _end_if_silent(self) -> None:
-        if vars(self)["cycle"] is None:  # until then it is not what its type says
-            self.transport.abort()
-
-
-class _Server(uvicorn.Server):
-    """A server that leaves signals to its caller, and does nothing while nothing is asked of it."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.over = asyncio.Event()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Capture none."""
-        yield
-
-    async def main_loop(self) -> None:
-        """Wait for the end."""
-        await self.over.wait()
+        is_known = hmac.compare_digest(token.encode(), self._token)
+        await (self._app if is_known else PlainTextResponse(_NOTHING, 404))(scope, receive, sent)
 
 
 async def serve(
@@ -252,31 +199,10 @@ async def serve(
     """
     token = secrets.token_urlsafe(18)
     shown = source if isinstance(source, bytes) else Feeds(source)
-    with socket.create_server((_HOST, port), backlog=_MOST_CONNECTIONS) as listening:
-        config = uvicorn.Config(
-            app_of(shown, token),
-            http=_Protocol,
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            log_level="critical",  # what clients do wrong is nothing to be read here
-            access_log=False,
-            server_header=False,
-            date_header=False,
-            limit_concurrency=_MOST_CONNECTIONS,
-            timeout_graceful_shutdown=_GRACE,
-        )
-        server = _Server(config)
-        task = asyncio.ensure_future(server.serve(sockets=[listening]))
-        started(f"http://{_HOST}:{listening.getsockname()[1]}/{token}/")
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if isinstance(shown, Feeds):
-                await shown.end()
-            server.over.set()
-            await task
-            raise
+    with listening(_HOST, port, _LIMITS) as sock:
+        link = f"http://{_HOST}:{sock.getsockname()[1]}/{token}/"
+        ending = shown.end if isinstance(shown, Feeds) else None
+        await serve_app(app_of(shown, token), sock, _LIMITS, started=lambda: started(link), ending=ending)
 
 
 @contextmanager
@@ -295,7 +221,7 @@ def serving(source: Source | bytes) -> Iterator[str]:
     thread = threading.Thread(target=_run, args=(loop, task), name="page", daemon=True)
     thread.start()
     try:
-        yield link.result(_SECONDS)
+        yield link.result(_STARTING)
     finally:
         loop.call_soon_threadsafe(task.cancel)
         thread.join()

@@ -17,6 +17,8 @@ import pytest
 from page_data import a_workflow, call, kept, of_store, run_of
 from test_page import embedded
 
+import planning.serving
+from planning.serving import Limits
 from planning.view import server
 from planning.view.page import policy
 from planning.view.server import serving
@@ -189,7 +191,7 @@ def test_two_hundred_clients_share_one_reading_of_the_session(path: Path) -> Non
 
 
 def test_a_client_that_says_nothing_is_dropped(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "_SECONDS", 0.3)
+    monkeypatch.setattr(server, "_LIMITS", Limits(header=0.3))
     with serving(StoreSource(path, None)) as link:
         client = Client(link)
         silent = [socket.create_connection(("127.0.0.1", client.port or 0), 5) for _ in range(20)]
@@ -212,7 +214,7 @@ def is_ended(connection: socket.socket) -> bool:
 
 
 def test_a_client_that_reads_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "_PATIENCE", 0.3)
+    monkeypatch.setattr(planning.serving, "_PATIENCE", 0.3)
     page = b"x" * 50_000_000
     with serving(page) as link:
         client = Client(link)

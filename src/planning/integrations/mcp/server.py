@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
@@ -39,12 +39,9 @@ if TYPE_CHECKING:
 
     from planning.workflow.capabilities import Capabilities
 
-__all__ = ["PLAN_TOOLS", "WORK", "SessionOf", "build_server"]
+__all__ = ["PLAN_TOOLS", "SessionOf", "build_server"]
 
 SessionOf = Callable[[], Session | None]
-WORK: Final = "planning.work"
-"""In the scope of a request over HTTP: makes the context in which its session counts as one at work."""
-
 PLAN_TOOLS: Final = (
     "planning_setup_plan",
     "planning_add_step",
@@ -252,9 +249,8 @@ class _Service:
         if session is None and self._is_own:
             return refused(_NO_CONNECTION if self.has_no_connection(ctx) else _NO_SESSION)
         token = self._current.set(session)
-        working = nullcontext if ctx.request is None else ctx.request.scope.get(WORK, nullcontext)
         try:
-            with working(), progress_of(ctx.session):
+            with progress_of(ctx.session):
                 context = _context_of(ctx)
                 result = await self._toolbox.acall(params.name, params.arguments or {}, context=context)
         finally:

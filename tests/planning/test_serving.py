@@ -1,0 +1,130 @@
+"""The guard of both HTTP servers: clients that say nothing shut nobody out."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from urllib.parse import urlsplit
+
+import pytest
+
+from planning.integrations.mcp import build_server, serve_http
+from planning.serving import Limits
+from planning.view import server
+from planning.view.server import serving
+
+LIMITS = Limits(header=10, waiting=20, connections=20)
+TOKEN = "a token of the tests"  # noqa: S105 - it guards nothing
+
+
+@contextmanager
+def mcp_server() -> Iterator[str]:
+    loop = asyncio.new_event_loop()
+    ready: list[str] = []
+    has_begun = threading.Event()
+
+    def started(url: str) -> None:
+        ready.append(url)
+        has_begun.set()
+
+    task = loop.create_task(serve_http(build_server(), token=TOKEN, limits=LIMITS, started=started))
+
+    def run() -> None:
+        with suppress(asyncio.CancelledError):
+            loop.run_until_complete(task)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert has_begun.wait(20)
+    try:
+        yield ready[0]
+    finally:
+        loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        loop.close()
+
+
+@contextmanager
+def page_server() -> Iterator[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(server, "_LIMITS", LIMITS)
+        with serving(b"the page") as link:
+            yield link
+
+
+def get(url: str) -> int:
+    """The status of the answer to an honest client without a token."""
+    where = urlsplit(url)
+    connection = http.client.HTTPConnection(where.hostname or "", where.port or 0, timeout=5)
+    connection.request("GET", where.path)
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+SERVERS = pytest.mark.parametrize(
+    ("serve", "expected"), [(mcp_server, 401), (page_server, 200)], ids=["mcp", "page"]
+)
+
+
+@SERVERS
+@pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n", b"\x16\x03\x01"])
+def test_more_silent_clients_than_there_are_places_shut_nobody_out(
+    serve: Callable[[], Iterator[str]], expected: int, said: bytes
+) -> None:
+    with serve() as url:  # type: ignore[attr-defined]  # a context manager
+        where = urlsplit(url)
+        silent = [socket.create_connection((where.hostname, where.port), 5) for _ in range(200)]
+        for each in silent:
+            with suppress(OSError):  # it may have given way
+                each.sendall(said)
+        assert [get(url) for _ in range(5)] == [expected] * 5
+        for each in silent:
+            each.close()
+
+
+@SERVERS
+def test_slow_headers_and_clients_that_come_again_at_once_shut_nobody_out(
+    serve: Callable[[], Iterator[str]], expected: int
+) -> None:
+    is_over = threading.Event()
+
+    def attack(url: str) -> None:
+        where = urlsplit(url)
+        while not is_over.is_set():
+            with suppress(OSError), socket.create_connection((where.hostname, where.port), 5) as slow:
+                for byte in b"GET / HTTP/1.1\r\nX-Long: " + b"x" * 10_000:
+                    if is_over.wait(0.005):
+                        break
+                    slow.sendall(bytes([byte]))
+
+    with serve() as url, ThreadPoolExecutor(30) as pool:  # type: ignore[attr-defined]  # a context manager
+        attackers = [pool.submit(attack, url) for _ in range(30)]
+        try:
+            assert [get(url) for _ in range(20)] == [expected] * 20
+        finally:
+            is_over.set()
+        assert [each.exception() for each in attackers] == [None] * 30
+
+
+@SERVERS
+def test_a_second_request_of_a_connection_has_to_come_as_soon(
+    serve: Callable[[], Iterator[str]], expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "LIMITS", Limits(header=0.3))
+    with serve() as url:  # type: ignore[attr-defined]  # a context manager
+        where = urlsplit(url)
+        with socket.create_connection((where.hostname, where.port), 5) as connection:
+            connection.sendall(f"GET {where.path} HTTP/1.1\r\nHost: {where.netloc}\r\n\r\n".encode())
+            answer = b""
+            with suppress(ConnectionError):
+                while part := connection.recv(1_000):  # until the server lets go of it
+                    answer += part
+                    connection.sendall(b"GET / HT")
+        assert answer.startswith(f"HTTP/1.1 {expected} ".encode())

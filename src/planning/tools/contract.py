@@ -84,7 +84,8 @@ class ToolContract:
     """What a tool declares, bound where it is declared: as data, without a way to call it.
 
     Attributes:
-        name: What the model calls it by: 1 to 64 letters, digits, ``_`` and ``-``.
+        name: What the model calls it by: 1 to 128 letters, digits, ``_``, ``-``, ``.`` and ``/``, as in
+            MCP. A provider's definitions may refuse a name that the provider does not take.
         description: Its description for the model.
         function: What it does. With ``parameters`` it is called with the parameters, and with a
             ``ToolContext`` after them if it takes two arguments. Without, it is called with keyword

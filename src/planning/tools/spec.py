@@ -19,9 +19,19 @@ from planning.tools.parameters.forms import open_schema
 from planning.tools.parameters.model import Diagnose, ParameterModel
 from planning.tools.parameters.schema import resolved_schema
 
-__all__ = ["QueryCall", "QueryModel", "QueryTypes", "check_name", "check_parameters", "unsupported"]
+__all__ = [
+    "QueryCall",
+    "QueryModel",
+    "QueryTypes",
+    "as_name",
+    "check_name",
+    "check_parameters",
+    "unsupported",
+]
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_LONGEST_NAME = 128
+_NAME = re.compile(rf"[A-Za-z0-9_./-]{{1,{_LONGEST_NAME}}}")  # MCP's rule
+_OTHER = re.compile(r"[^A-Za-z0-9_./-]")
 
 
 def _frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -29,7 +39,7 @@ def _frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def check_name(_declaration: object, field: attrs.Attribute[Any], value: object) -> None:
-    """Refuse a name that no provider takes; a validator of attrs.
+    """Refuse a name that a tool cannot have; a validator of attrs.
 
     Raises:
         TypeError: It is not a string.
@@ -40,7 +50,14 @@ def check_name(_declaration: object, field: attrs.Attribute[Any], value: object)
     if not value.strip():
         raise ValueError("a tool needs a name, by which a model calls it")
     if not _NAME.fullmatch(value):
-        raise ValueError(f"{show(value)} cannot be a tool's name: use 1 to 64 letters, digits, _ and -")
+        raise ValueError(
+            f"{show(value)} cannot be a tool's name: use 1 to {_LONGEST_NAME} letters, digits, _, -, . and /"
+        )
+
+
+def as_name(text: str) -> str:
+    """Text as a tool's name: other characters become an underscore, and what is too long is cut."""
+    return _OTHER.sub("_", text)[:_LONGEST_NAME]
 
 
 @attrs.frozen(eq=False)

@@ -166,7 +166,8 @@ def test_the_parameters_of_a_query_are_taken_for_the_same() -> None:
     ],
 )
 def test_an_unknown_tool_is_answered_with_the_closest_one_or_with_all(name: str, hint: str) -> None:
-    box = Toolbox([Tool(each, "T.", print) for each in ("calculate_discount", "calculate_tip", "send_mail")])
+    names = ("calculate_discount", "calculate_tip", "send_mail")
+    box = Toolbox([Tool(each, "T.", lambda: None) for each in names])
     shown = repr(name) if len(name) <= 40 else f"'{name[:37]}...'"
     assert box.call(name, {}).message == f"Refused, nothing changed. no tool is named {shown}; {hint}"
 

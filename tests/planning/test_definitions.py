@@ -385,7 +385,8 @@ def plain(**schema: Any) -> Tool:
         ),
         (
             plain(**{"$ref": "#/properties/x"}),
-            "plain cannot be strict: its parameter x refers to #/properties/x; refer to a definition in $defs",
+            "plain cannot be strict: its parameter x refers to #/properties/x; "
+            "refer to a definition in $defs",
         ),
         (plain(type="array"), "plain cannot be strict: its parameter x[0] takes any value; give it a type"),
         (anything, f"anything cannot be strict: it {OPEN}, without **kwargs or additionalProperties"),

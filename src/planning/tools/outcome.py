@@ -44,6 +44,7 @@ _MAY_PASS = frozenset({ErrorKind.STORAGE, ErrorKind.TIMEOUT})
 _NO = frozenset(
     {"", "0", "false", "f", "no", "n", "off", "none", "null", "fail", "failed", "failure", "error"}
 )
+_KNOWN = (StoreError, SessionBusyError)  # what they mean for the call is known better than by their text
 _AGAIN = "Call it again, or go on without it."
 _FAILED = "{} failed. " + _AGAIN
 _MESSAGES = {
@@ -120,14 +121,24 @@ def failed(
     error: BaseException,
     started: float,
     *,
-    is_private: bool = False,
+    tool: ToolContract | None = None,
     code: ErrorKind | None = None,
 ) -> ToolResult:
-    """The result for an exception: with its text if it was raised for the model to read."""
+    """The result for an exception: with its text if the model may read it.
+
+    Args:
+        name: The tool's name.
+        error: The exception.
+        started: When the call began.
+        tool: The tool, which says whose text the model may read, and whether it has private data.
+        code: The code, where the type of the exception does not say it.
+    """
+    is_private = tool is not None and tool.returns_private_data
+    visible = () if tool is None else tool.visible_errors
     if code is None:
         code = classify_error(error)
     try:
-        return _failed(name, error, started, code, is_private=is_private)
+        return _failed(name, error, started, code, visible, is_private=is_private)
     except PASSING:
         raise
     except BaseException:  # noqa: BLE001 - reading an exception's text may fail in any way
@@ -139,7 +150,13 @@ def failed(
 
 
 def _failed(
-    name: str, error: BaseException, started: float, code: ErrorKind, *, is_private: bool
+    name: str,
+    error: BaseException,
+    started: float,
+    code: ErrorKind,
+    visible: tuple[type[Exception], ...],
+    *,
+    is_private: bool,
 ) -> ToolResult:
     question = getattr(error, "input_request", None) if code is ErrorKind.NEEDS_USER_INPUT else None
     reason = safe_text(getattr(error, "message", error))
@@ -148,6 +165,8 @@ def _failed(
         if isinstance(error, ToolValidationError):
             known = "Refused, nothing changed." if error.nothing_changed else f"{name} failed:"
             message = f"{known} {reason}"
+    elif issubclass(type(error), visible) and not isinstance(error, _KNOWN) and reason.strip():
+        message, user_message = f"{name} failed: {reason}", SORRY
     else:
         message = _MESSAGES.get(code, _FAILED).format(name)
         if isinstance(error, SessionBusyError):

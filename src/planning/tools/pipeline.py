@@ -364,7 +364,7 @@ class CallPipeline(Attempts):
             error.nothing_changed = not has_begun or tool.publishes == "own"  # type: ignore[attr-defined]  # it was asked just now
         elif not has_begun and not issubclass(type(error), ToolError):
             code = ErrorKind.UNKNOWN  # a check of the arguments failed, and not the tool's storage
-        result = failed(tool.name, error, started, is_private=tool.returns_private_data, code=code)
+        result = failed(tool.name, error, started, tool=tool, code=code)
         self._record(tool.name, result, error)
         return result
 

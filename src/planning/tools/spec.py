@@ -26,6 +26,7 @@ __all__ = [
     "as_name",
     "check_name",
     "check_parameters",
+    "error_types",
     "unsupported",
 ]
 
@@ -60,6 +61,24 @@ def as_name(text: str) -> str:
     return _OTHER.sub("_", text)[:_LONGEST_NAME]
 
 
+def error_types(given: object) -> tuple[type[Exception], ...]:
+    """The types of exceptions in a tuple, or one alone.
+
+    Raises:
+        TypeError: They are something else.
+    """
+    types = (given,) if isinstance(given, type) else given
+    if isinstance(types, (tuple, list)) and all(
+        isinstance(each, type) and issubclass(each, Exception) for each in types
+    ):
+        return tuple(types)
+    raise TypeError(
+        f"a tool's visible_errors must be types of exceptions, such as (FileNotFoundError,), got {given!r}"[
+            :200
+        ]
+    )
+
+
 @attrs.frozen(eq=False)
 class QueryTypes:
     """What a tool expects for each type of query, and where its output is kept.
@@ -70,6 +89,7 @@ class QueryTypes:
             attrs class or a TypedDict.
         output_key: Under which key a workflow stores the output in its memory.
         description: What the tool is for.
+        visible_errors: See ``ToolContract``.
         function: What answers: called with the query type and its parameters, and with a
             ``ToolContext`` after them if it takes three arguments; plain or async. Without one the
             declaration serves ``validate_call`` alone.
@@ -83,6 +103,9 @@ class QueryTypes:
     output_key: str
     description: str = ""
     function: Callable[..., Any] | None = attrs.field(default=None, kw_only=True, repr=False)
+    visible_errors: tuple[type[Exception], ...] = attrs.field(
+        default=(), converter=error_types, kw_only=True, repr=False
+    )
     _models: dict[str, ParameterModel] = attrs.field(init=False, repr=False)
 
     @_models.default

@@ -185,7 +185,7 @@ class Caller:
             if call.lost is not None:  # the only cause that a tool with private data shows
                 self.is_broken = self.is_broken or isinstance(call.lost, ExecutorLost)
                 return call.lost.error
-            return _error(failed(call.tool.name, error, started, is_private=call.tool.returns_private_data))
+            return _error(failed(call.tool.name, error, started, tool=call.tool))
 
     async def _to_its_end(self, call: Call) -> ToolResult:
         """Make a call that is not cancelled when the run is to stop, but awaited.

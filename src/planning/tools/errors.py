@@ -200,12 +200,14 @@ class ResultInvalid(_Stopped):
     """A tool returned something that is not a result: a defect of the tool.
 
     Attributes:
-        cause: What it gave back, for the developer.
+        cause: What it gave back, by the names of types alone, for the developer.
+        place: Where in the value the cause is, such as ``['report'][0]``; empty for the value itself.
     """
 
-    def __init__(self, message: str, cause: str) -> None:
+    def __init__(self, message: str, cause: str, place: str = "") -> None:
         super().__init__(message, {"cause": cause})
         self.cause = cause
+        self.place = place
 
 
 class ContextInvalid(_Stopped):

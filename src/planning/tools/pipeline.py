@@ -371,8 +371,8 @@ class CallPipeline(Attempts):
     def _record(self, name: str, result: ToolResult, error: BaseException) -> None:
         """Record and publish a call that failed; a failure to record it is only logged."""
         level = _INFO if result.code in BLAMELESS else _ERROR
-        # The cause of a defect names types alone.
-        more = {"reason": str(result.cause)} if issubclass(type(error), ResultInvalid) else {}
+        # The cause of a defect names types alone; its place may hold names that are data.
+        more = {"reason": getattr(error, "cause", "")} if issubclass(type(error), ResultInvalid) else {}
         self._log(level, "tool_failed", name, result, error=type_name(error), **more)
         session = self.context.session
         if session is not None:

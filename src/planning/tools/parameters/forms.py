@@ -24,7 +24,7 @@ _UNREAD = frozenset({
     "propertyNames", "contains", "unevaluatedProperties", "unevaluatedItems",
 })  # fmt: skip
 _MISCOUNTED = frozenset({"uniqueItems", "maxProperties"})  # a set drops repeats; fields that are null go
-_CHANGED = frozenset({"string", "array", "object", "integer", "number"})
+_CHANGED = frozenset({"string", "array", "object", "integer", "number", "boolean"})
 # The keywords and formats that the strict modes of OpenAI and of Anthropic both take:
 # https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
@@ -49,8 +49,8 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """A schema that also allows what coercion changes into what the schema asks for.
 
     That is JSON text for an array or an object, plain text for an object with one required string, a number
-    as text, null for an optional field, and what a field's own repair takes. A part with keywords that
-    coercion does not read, such as ``allOf``, stays as it is.
+    or a boolean as text, null for an optional field, and what a field's own repair takes. A part with
+    keywords that coercion does not read, such as ``allOf``, stays as it is.
 
     Args:
         schema: The schema of an object, with its marks.

@@ -309,7 +309,7 @@ def paired(pair: tuple[int, str]) -> None:
 
 
 @tool
-def anything(x: int, **others: Any) -> None:
+def more(x: int, **others: Any) -> None:
     """Takes any field."""
 
 
@@ -389,7 +389,7 @@ def plain(**schema: Any) -> Tool:
             "refer to a definition in $defs",
         ),
         (plain(type="array"), "plain cannot be strict: its parameter x[0] takes any value; give it a type"),
-        (anything, f"anything cannot be strict: it {OPEN}, without **kwargs or additionalProperties"),
+        (more, f"more cannot be strict: it {OPEN}, without **kwargs or additionalProperties"),
         (
             nested,
             f"nested cannot be strict: its parameter request.headers {OPEN}, as in a dataclass or a "

@@ -146,7 +146,9 @@ class ToolContract:
     breaker: CircuitBreaker | None = _option(None)
     blocking: bool = _option(True)
     idempotent: bool = _option(True)
-    visible_errors: tuple[type[Exception], ...] = _option((), converter=error_types)
+    visible_errors: tuple[type[Exception], ...] = attrs.field(
+        default=(), converter=error_types, kw_only=True, repr=False
+    )
     session: SessionOfCall | None = _option(None)
     is_async: bool = attrs.field(init=False, repr=False)
     is_guarded: bool = attrs.field(init=False, repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -61,22 +61,18 @@ def as_name(text: str) -> str:
     return _OTHER.sub("_", text)[:_LONGEST_NAME]
 
 
-def error_types(given: object) -> tuple[type[Exception], ...]:
+def error_types(given: type[Exception] | Iterable[type[Exception]]) -> tuple[type[Exception], ...]:
     """The types of exceptions in a tuple, or one alone.
 
     Raises:
         TypeError: They are something else.
     """
     types = (given,) if isinstance(given, type) else given
-    if isinstance(types, (tuple, list)) and all(
-        isinstance(each, type) and issubclass(each, Exception) for each in types
-    ):
+    is_listed = isinstance(types, (tuple, list))
+    if is_listed and all(isinstance(each, type) and issubclass(each, Exception) for each in types):
         return tuple(types)
-    raise TypeError(
-        f"a tool's visible_errors must be types of exceptions, such as (FileNotFoundError,), got {given!r}"[
-            :200
-        ]
-    )
+    wanted = "types of exceptions, such as (FileNotFoundError,)"
+    raise TypeError(f"a tool's visible_errors must be {wanted}, got {given!r}"[:200])
 
 
 @attrs.frozen(eq=False)

@@ -126,7 +126,7 @@ def recorded(session: Session) -> list[tuple[str, str, str | None]]:
     return [(call.tool, call.outcome, call.call_id) for call in tool_calls(session)]
 
 
-CALLS = [
+CALLS: list[tuple[str, dict[str, Any]]] = [
     ("planning_setup_plan", SETUP),
     ("planning_mark_step", {"step_id": "S009", "status": "done"}),
     ("planning_mark_step", {"step_id": "S001", "status": "dun"}),

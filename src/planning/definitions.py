@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Literal, get_args
 
-from planning.errors import show, unknown_option
+from planning.errors import listed, show, unknown_option
 from planning.prompt.section import Section
 from planning.suite import planning_tools
 from planning.tools.declare import Declaration, as_tool
@@ -115,9 +115,9 @@ def tool_definitions(
 def _check_names(provider: str, tools: Iterable[Tool]) -> None:
     if provider in _NAMES:
         rule, said = _NAMES[provider]
-        for tool in tools:
-            if not rule.fullmatch(tool.name):
-                raise ValueError(
-                    f"{provider} takes no tool named {show(tool.name)}: a name has {said}; "
-                    "rename it, as with attrs.evolve(tool, name=...)"
-                )
+        refused = [show(tool.name) for tool in tools if not rule.fullmatch(tool.name)]
+        if refused:
+            raise ValueError(
+                f"{provider} takes no tool named {listed(refused)}: a name has {said}; "
+                "rename it, as with attrs.evolve(tool, name=...)"
+            )

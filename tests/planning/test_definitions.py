@@ -449,6 +449,9 @@ def test_a_name_that_a_provider_does_not_take_is_refused_in_its_definitions(
         f"{provider} takes no tool named '{shown}': a name has {rule}; rename it, as with "
         "attrs.evolve(tool, name=...)"
     )
+    both = [made, attrs.evolve(made, name="a/b")]
+    with pytest.raises(ValueError, match=rf"^{provider} takes no tool named '.*', 'a/b': a name has "):
+        tool_definitions(provider, strict=strict, tools=both)
     renamed = attrs.evolve(made, name="x" * 64)
     assert "x" * 64 in str(tool_definitions(provider, strict=strict, tools=[renamed]))
     assert renamed.execute(celsius=100)["result"] == 212

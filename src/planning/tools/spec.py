@@ -68,9 +68,10 @@ def error_types(given: type[Exception] | Iterable[type[Exception]]) -> tuple[typ
         TypeError: They are something else.
     """
     types = (given,) if isinstance(given, type) else given
-    is_listed = isinstance(types, (tuple, list))
-    if is_listed and all(isinstance(each, type) and issubclass(each, Exception) for each in types):
-        return tuple(types)
+    found: list[object] = list(types) if isinstance(types, (tuple, list)) else [None]
+    kinds = [each for each in found if isinstance(each, type) and issubclass(each, Exception)]
+    if len(kinds) == len(found):
+        return tuple(kinds)
     wanted = "types of exceptions, such as (FileNotFoundError,)"
     raise TypeError(f"a tool's visible_errors must be {wanted}, got {given!r}"[:200])
 

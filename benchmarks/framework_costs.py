@@ -236,7 +236,7 @@ def _plan_agent(*, is_ours: bool, counts: bool = False) -> tuple[float, int]:
 
 def _restoring(rounds: int) -> tuple[float, float]:
     session = Session()
-    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools())
     steps = [{"title": f"Look at part {number}", "details": "All of it"} for number in range(RESTORED)]
     toolbox.call("planning_setup_plan", {"objective": "Check the report", "initial_steps": steps})
     position = json.loads(json.dumps(position_of(session, None)))

@@ -19,7 +19,7 @@ def open_stored(
 ) -> tuple[Session, Toolbox]:
     """Open a session, in a store or in memory, with the planning tools."""
     session = Session(store=store, session_id=session_id, bus=bus)
-    return session, Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    return session, Toolbox(PlanningToolsSection(session=session).tools())
 
 
 def set_up(toolbox: Toolbox, steps: int = STEPS) -> None:

@@ -51,7 +51,7 @@ def work(provider: str, url: str, path: str, seconds: int) -> None:
 
     session = Session(session_id="run-7", store=SqliteStore(path))
     section = PlanningToolsSection(session=session)
-    toolbox = Toolbox([*section.tools(), run_tests], session=session)
+    toolbox = Toolbox([*section.tools(), run_tests])
     system = Prompt(ns="examples", key="agent", sections=[section]).render().text
     messages = answers = [{"role": "user", "content": "Fix the login."}]
     while answers:

@@ -7,7 +7,7 @@ from session import Session, select_latest
 session = Session()
 section = PlanningToolsSection(session=session)
 prompt = Prompt(ns="agents/background", key="triage", sections=[section]).render()
-toolbox = Toolbox(prompt.tools, session=session)
+toolbox = Toolbox(prompt.tools)
 
 print(prompt.text)
 arguments = '{"objective": "Triage open bug reports", "initial_steps": ["Read them", "Reproduce the crash"]}'

@@ -43,7 +43,7 @@ def check(text: str) -> None:
     session = Session()
     section = PlanningToolsSection(session=session)
     received: list[dict[str, Any]] = []
-    toolbox = Toolbox([*section.tools(), _custom(received)], session=session)
+    toolbox = Toolbox([*section.tools(), _custom(received)])
     for name in toolbox.tools:
         toolbox.call("planning_setup_plan", {"objective": "Goal", "initial_steps": ["One", "Two"]})
         before = select_latest(session, Plan)

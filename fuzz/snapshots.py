@@ -46,7 +46,7 @@ def check(text: str) -> None:
     if plan is not None:
         ids = [step.step_id for step in plan.steps]
         demand(len(set(ids)) == len(ids), "an id is given to one step")
-    result = Toolbox(section.tools(), session=session).call("planning_read_plan")
+    result = Toolbox(section.tools()).call("planning_read_plan")
     demand(result.success is (plan is not None), "a plan that was restored can be read")
     demand_readable(result.message)
 
@@ -58,7 +58,7 @@ def corpus() -> Iterator[str]:
 
     session = Session(tags={"agent": "triage"})
     section = PlanningToolsSection(session=session)
-    toolbox = Toolbox(section.tools(), session=session)
+    toolbox = Toolbox(section.tools())
     yield session.snapshot().to_json()
     toolbox.call("planning_setup_plan", {"objective": "Goal", "initial_steps": ["One", "Two"]})
     toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done", "note": "seen\nit"})

@@ -6,11 +6,14 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import get_type_hints, is_typeddict
 
 import attrs
 import pytest
 from syrupy.assertion import SnapshotAssertion
+
+import planning
 
 
 def describe(name: str, value: object) -> Iterator[str]:
@@ -57,3 +60,31 @@ def test_the_public_names_of_a_module_are_the_stored_ones(module: str, snapshot:
     loaded = importlib.import_module(module)
     lines = [line for name in loaded.__all__ for line in describe(name, getattr(loaded, name))]
     assert "\n".join(lines) + "\n" == snapshot
+
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted([ROOT / "README.md", *ROOT.glob("specs/*.md"), *ROOT.glob("examples/**/*.py")])
+IMPORT = re.compile(r"^ *from ((?:planning|session)[.\w]*) import (\([^)]*\)|.*)", re.MULTILINE)
+_OF_CONTRIBUTORS = "planning.view.deltas"  # specs/VIEW.md: the data of the page
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_documents_and_examples_import_is_public_where_they_import_it(document: Path) -> None:
+    for module, names in IMPORT.findall(document.read_text()):
+        loaded = importlib.import_module(module)
+        is_package = hasattr(loaded, "__path__") or module.startswith(
+            ("planning.integrations", "planning.testing")
+        )
+        assert is_package or module == _OF_CONTRIBUTORS, module
+        for name in re.findall(r"\w+", names.partition("#")[0]):
+            assert name in getattr(loaded, "__all__", [name]), f"{module}.{name}"
+
+
+def test_the_same_name_is_the_same_thing_wherever_it_is_public() -> None:
+    tools = importlib.import_module("planning.tools")
+    for package in ("planning", "planning.workflow"):
+        loaded = importlib.import_module(package)
+        for name in set(loaded.__all__) & set(tools.__all__):
+            assert getattr(loaded, name) is getattr(tools, name)
+    assert {"tool", "ToolError", "Toolbox", "ToolValidationError"} <= set(planning.__all__)
+    assert {"Retry", "CircuitBreaker", "RateLimiter"} <= set(tools.__all__)

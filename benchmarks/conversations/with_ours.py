@@ -21,7 +21,7 @@ def converse(*, start_steps: bool) -> Conversation:
     session = Session(bus=InProcessEventBus())
     section = PlanningToolsSection(session=session)
     tools = section.tools()
-    toolbox = Toolbox(tools, session=session)
+    toolbox = Toolbox(tools)
     definitions = [
         {
             "type": "function",

@@ -17,7 +17,7 @@ def open_plan(steps: int) -> tuple[Session, Toolbox]:
     """Open a session with a plan of so many pending steps."""
     session = Session(bus=InProcessEventBus())
     section = PlanningToolsSection(session=session)
-    toolbox = Toolbox(section.tools(), session=session)
+    toolbox = Toolbox(section.tools())
     toolbox.invoke(
         "planning_setup_plan",
         SetupPlan(

@@ -18,7 +18,7 @@ STEPS = ["Collect the figures", "Compare them with last year", "Draw the chart",
 def work(path: str) -> None:
     """Do what the plan says is next, until nothing is."""
     session = Session(session_id="report", store=SqliteStore(path))
-    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools())
     if select_latest(session, Plan) is None:
         toolbox.invoke("planning_setup_plan", {"objective": "Report on the year", "initial_steps": STEPS})
     while (plan := select_latest(session, Plan)) and (step := plan.next_step):

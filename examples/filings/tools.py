@@ -20,8 +20,7 @@ from typing import Any, Final, Literal
 import attrs
 
 from examples.filings.facts import create_database
-from planning.tools import DataNotFound, StorageUnavailable, ToolSpec
-from planning.tools.envelopes import QueryResponses
+from planning.tools import DataNotFound, QueryResponses, StorageUnavailable, ToolSpec
 
 __all__ = ["FilingsReader", "agents", "filings_tools", "handlers", "tools"]
 

@@ -13,7 +13,7 @@ from planning.model import Plan, PlanStatus, PlanStep, StepStatus
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.render import plan_text, plan_to_dict
 from planning.suite import register_plan
-from planning.tools import Toolbox
+from planning.tools import Toolbox, ToolError, tool
 
 __all__ = [
     "Plan",
@@ -30,7 +30,9 @@ __all__ = [
     "PlanningStrategy",
     "PlanningToolsSection",
     "ToolValidationError",
+    "ToolError",
     "Toolbox",
+    "tool",
     "PlanChanged",
     "PlanDiff",
     "diff_plans",

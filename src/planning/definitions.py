@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, Literal, get_args
 
-from planning.errors import unknown_option
+from planning.errors import listed, show, unknown_option
 from planning.prompt.section import Section
 from planning.suite import planning_tools
 from planning.tools.declare import Declaration, as_tool
@@ -16,6 +17,18 @@ from planning.tools.toolbox import Toolbox
 __all__ = ["DefinitionFormat", "ToolSource", "tool_definitions", "tools_of"]
 
 DefinitionFormat = Literal["openai", "openai-responses", "anthropic", "gemini", "mcp", "json-schema"]
+_OF_OPENAI = (re.compile(r"[A-Za-z0-9_-]{1,64}"), "1 to 64 letters, digits, _ and -")
+_NAMES = {
+    "openai": _OF_OPENAI,
+    "openai-responses": _OF_OPENAI,
+    "anthropic": _OF_OPENAI,  # it takes 128 characters in definitions, but 64 where tools are searched
+    "gemini": (
+        re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}"),
+        "1 to 64 letters, digits, _, . and -, a letter or _ first",
+    ),
+}
+"""The names that providers take, where that is not every name of a tool."""
+
 ToolSource = Toolbox | Section[Any] | Iterable[Declaration]
 """What offers tools: a toolbox, a section of a prompt, or the tools themselves."""
 
@@ -60,9 +73,11 @@ def tool_definitions(
         the tool's name, with the tool's description.
 
     Raises:
-        ValueError: The format is unknown, or a strict schema cannot describe a tool; the message says why.
+        ValueError: The format is unknown, its provider does not take a tool's name, or a strict schema cannot
+            describe a tool; the message says what to change.
     """
     found = planning_tools(lambda: None) if tools is None else tools_of(tools)
+    _check_names(format, found)
     if strict and format == "anthropic":
         for tool in found:
             if is_recursive(tool.model.published):
@@ -95,3 +110,14 @@ def tool_definitions(
                 for tool, schema in zip(found, schemas, strict=True)
             }
     raise ValueError(f"format: {unknown_option(format, get_args(DefinitionFormat))}")
+
+
+def _check_names(provider: str, tools: Iterable[Tool]) -> None:
+    if provider in _NAMES:
+        rule, said = _NAMES[provider]
+        refused = [show(tool.name) for tool in tools if not rule.fullmatch(tool.name)]
+        if refused:
+            raise ValueError(
+                f"{provider} takes no tool named {listed(refused)}: a name has {said}; "
+                "rename it, as with attrs.evolve(tool, name=...)"
+            )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal, get_args
 
+import attrs
 import jsonschema
 import pytest
 from hypothesis import given
@@ -307,6 +308,47 @@ def paired(pair: tuple[int, str]) -> None:
     """Takes a fixed array."""
 
 
+@tool
+def more(x: int, **others: Any) -> None:
+    """Takes any field."""
+
+
+@dataclass
+class Request:
+    url: str
+    headers: dict[str, str]
+
+
+@tool
+def nested(request: Request) -> None:
+    """Takes an open object inside."""
+
+
+@tool
+def maybe(options: dict[str, Any] | None = None) -> None:
+    """Takes an open object or nothing."""
+
+
+referring = Tool(
+    "referring",
+    "Refers.",
+    lambda given: given,
+    parameters={
+        "type": "object",
+        "properties": {"x": {"$ref": "#/$defs/Node"}},
+        "additionalProperties": False,
+        "$defs": {
+            "Node": {
+                "type": "object",
+                "properties": {"more": {"type": "object"}, "next": {"$ref": "#/$defs/Node"}},
+                "additionalProperties": False,
+            }
+        },
+    },
+)
+OPEN = "takes fields that it does not name; name each"
+
+
 def plain(**schema: Any) -> Tool:
     return Tool(
         "plain",
@@ -324,22 +366,46 @@ def plain(**schema: Any) -> Tool:
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (by_name, "by_name cannot be strict: its parameter values takes fields that it does not name"),
-        (whatever, "whatever cannot be strict: its parameter value takes any value"),
-        (paired, "paired cannot be strict: its parameter pair is declared with prefixItems"),
-        (plain(type="string", allOf=[{}]), "plain cannot be strict: its parameter x is declared with allOf"),
-        (plain(enum=[{"a": 1}]), "plain cannot be strict: its parameter x lists arrays or objects"),
+        (
+            by_name,
+            f"by_name cannot be strict: its parameter values {OPEN}, as in a dataclass or a TypedDict",
+        ),
+        (whatever, "whatever cannot be strict: its parameter value takes any value; give it a type"),
+        (
+            paired,
+            "paired cannot be strict: its parameter pair is declared with prefixItems; declare it without",
+        ),
+        (
+            plain(type="string", allOf=[{}]),
+            "plain cannot be strict: its parameter x is declared with allOf; declare it without",
+        ),
+        (
+            plain(enum=[{"a": 1}]),
+            "plain cannot be strict: its parameter x lists arrays or objects; list text or numbers",
+        ),
         (
             plain(**{"$ref": "#/properties/x"}),
-            "plain cannot be strict: its parameter x refers to #/properties/x",
+            "plain cannot be strict: its parameter x refers to #/properties/x; "
+            "refer to a definition in $defs",
         ),
-        (plain(type="array"), "plain cannot be strict: its parameter x[0] takes any value"),
+        (plain(type="array"), "plain cannot be strict: its parameter x[0] takes any value; give it a type"),
+        (more, f"more cannot be strict: it {OPEN}, without **kwargs or additionalProperties"),
+        (
+            nested,
+            f"nested cannot be strict: its parameter request.headers {OPEN}, as in a dataclass or a "
+            "TypedDict",
+        ),
+        (maybe, f"maybe cannot be strict: its parameter options {OPEN}, as in a dataclass or a TypedDict"),
+        (
+            referring,
+            f"referring cannot be strict: its definition Node.more {OPEN}, as in a dataclass or a TypedDict",
+        ),
     ],
 )
 def test_a_tool_that_a_strict_schema_cannot_describe_is_refused_by_name(made: Tool, message: str) -> None:
     with pytest.raises(ValueError) as caught:
         tool_definitions(strict=True, tools=[made])
-    assert str(caught.value) == f"{message}; use strict=False"
+    assert str(caught.value) == f"{message}, or use strict=False"
 
 
 @tool
@@ -355,6 +421,52 @@ def test_parameters_that_contain_themselves_are_strict_for_openai_and_refused_fo
     assert str(caught.value) == (
         "planted cannot be strict: its parameters contain themselves; use strict=False"
     )
+
+
+NARROW: list[tuple[str, str, str]] = [
+    *(
+        (provider, name, "1 to 64 letters, digits, _ and -")
+        for provider in ("openai", "openai-responses", "anthropic")
+        for name in ("WeatherAPI.com_Time_Zone_API", "repos/get", "x" * 65)
+    ),
+    *(
+        ("gemini", name, "1 to 64 letters, digits, _, . and -, a letter or _ first")
+        for name in ("repos/get", "x" * 65, "7zip", "-x")
+    ),
+]
+
+
+@pytest.mark.parametrize(("provider", "name", "rule"), NARROW)
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_name_that_a_provider_does_not_take_is_refused_in_its_definitions(
+    provider: Any, name: str, rule: str, *, strict: bool
+) -> None:
+    made = tool(name=name)(convert)
+    shown = name if len(name) <= 40 else f"{name[:37]}..."
+    with pytest.raises(ValueError) as caught:
+        tool_definitions(provider, strict=strict, tools=[made])
+    assert str(caught.value) == (
+        f"{provider} takes no tool named '{shown}': a name has {rule}; rename it, as with "
+        "attrs.evolve(tool, name=...)"
+    )
+    both = [made, attrs.evolve(made, name="a/b")]
+    with pytest.raises(ValueError, match=rf"^{provider} takes no tool named '.*', 'a/b': a name has "):
+        tool_definitions(provider, strict=strict, tools=both)
+    renamed = attrs.evolve(made, name="x" * 64)
+    assert "x" * 64 in str(tool_definitions(provider, strict=strict, tools=[renamed]))
+    assert renamed.execute(celsius=100)["result"] == 212
+
+
+@pytest.mark.parametrize("name", ["WeatherAPI.com_Time_Zone_API", "repos/get", "x" * 128])
+def test_mcp_and_plain_schemas_take_every_name_of_a_tool(name: str) -> None:
+    made = tool(name=name)(convert)
+    (listed,) = tool_definitions("mcp", tools=[made])["tools"]
+    assert (listed["name"], list(tool_definitions("json-schema", tools=[made]))) == (name, [name])
+
+
+def convert(celsius: float) -> float:
+    """Convert a temperature to Fahrenheit."""
+    return celsius * 9 / 5 + 32
 
 
 def test_limits_that_strict_modes_do_not_take_are_in_the_description() -> None:

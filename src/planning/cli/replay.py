@@ -99,7 +99,7 @@ def events_of(calls: Iterable[Call], section: PlanningToolsSection) -> Iterator[
     from planning.tools import Toolbox
     from session import select_latest
 
-    toolbox = Toolbox(section.tools(), session=section.session)
+    toolbox = Toolbox(section.tools())
     for call in calls:
         if not call.name.startswith(PREFIX):
             yield OtherCall()

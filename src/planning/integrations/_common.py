@@ -50,16 +50,11 @@ class Call:
 def toolbox_of(source: ToolSource) -> Toolbox:
     """The toolbox that carries out calls: the source itself, or one made of its tools.
 
-    Its calls are recorded in the session of the planning tools among them, if there are any.
-
     Raises:
         TypeError: The source is not a toolbox, a section or a collection of tools.
+        ValueError: Two tools have the same name, or are bound to different sessions.
     """
-    if isinstance(source, Toolbox):
-        return source
-    tools = tools_of(source)
-    bound = next((tool.session for tool in tools if tool.session is not None), None)
-    return Toolbox(tools, session=None if bound is None else bound.fixed or bound.find)
+    return source if isinstance(source, Toolbox) else Toolbox(tools_of(source))
 
 
 def call_context(call_id: object, actor: str | None = None, **values: Any) -> dict[str, Any]:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from planning.lazy import lazy_names
 from planning.tools.base import BaseTool
 from planning.tools.context import ToolContext
+from planning.tools.contract import ToolExample
 from planning.tools.declare import tool, tool_from_schema
+from planning.tools.envelopes import QueryResponses
 from planning.tools.errors import (
     DataNotFound,
     ErrorKind,
@@ -19,6 +21,7 @@ from planning.tools.errors import (
     ToolValidationError,
     classify_error,
 )
+from planning.tools.ledger import ToolCall, tool_calls
 from planning.tools.registry import (
     ToolRegistry,
     get_all_tools,
@@ -34,7 +37,9 @@ from planning.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
     from planning.tools.execute import execute_tools
+    from planning.tools.guard import CircuitBreaker, Retry
     from planning.tools.planner import parse_planner_output, should_execute_tools
+    from planning.tools.rate_limit import RateLimiter
 
 __all__ = [
     "Tool",
@@ -42,9 +47,16 @@ __all__ = [
     "ToolSpec",
     "tool",
     "tool_from_schema",
+    "ToolExample",
+    "QueryResponses",
     "ToolContext",
     "ToolResult",
     "Toolbox",
+    "Retry",
+    "CircuitBreaker",
+    "RateLimiter",
+    "ToolCall",
+    "tool_calls",
     "ToolRegistry",
     "register_tool",
     "get_tool",
@@ -65,6 +77,13 @@ __all__ = [
     "DataNotFound",
 ]
 
-_HOMES = {"execute_tools": "execute", "parse_planner_output": "planner", "should_execute_tools": "planner"}
+_HOMES = {
+    "execute_tools": "execute",
+    "parse_planner_output": "planner",
+    "should_execute_tools": "planner",
+    "Retry": "guard",
+    "CircuitBreaker": "guard",
+    "RateLimiter": "rate_limit",
+}
 
 __getattr__, __dir__ = lazy_names(__name__, globals(), _HOMES, __all__)

@@ -37,6 +37,7 @@ class BaseTool(QueryResponses, ABC):
         returns_private_data: Whether its arguments and results are private.
         rate_limit_key: The group of tools whose calls are limited together.
         idempotent: Whether a call may be repeated when the outcome of the first is unknown.
+        visible_errors: The types of exceptions whose text the model reads.
     """
 
     name: str
@@ -53,6 +54,7 @@ class BaseTool(QueryResponses, ABC):
     retry: Retry | None = None
     breaker: CircuitBreaker | None = None
     idempotent: bool = True
+    visible_errors: tuple[type[Exception], ...] = ()
     examples: tuple[ToolExample, ...] = ()
 
     @abstractmethod
@@ -128,6 +130,7 @@ class BaseTool(QueryResponses, ABC):
             retry=self.retry,
             breaker=self.breaker,
             idempotent=self.idempotent,
+            visible_errors=self.visible_errors,
         )
 
     def parameters_schema(self) -> dict[str, Any]:

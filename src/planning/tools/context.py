@@ -82,6 +82,7 @@ class SessionOfCall:
     """Finds the session of each call.
 
     Attributes:
+        source: The session, or what returns that of the current call.
         fixed: The session of every call; None where it is found anew for each.
     """
 
@@ -98,7 +99,7 @@ class SessionOfCall:
         if not isinstance(source, Session):
             _require_finder(source)
         self.fixed = source if isinstance(source, Session) else None
-        self._source = source
+        self.source = source
         self._prepare = prepare
         self._prepared: WeakSet[Session] = WeakSet()
 
@@ -110,9 +111,9 @@ class SessionOfCall:
         """
         if self.fixed is not None:
             return self.fixed
-        assert not isinstance(self._source, Session)  # noqa: S101 - else it is fixed; for the type checker
+        assert not isinstance(self.source, Session)  # noqa: S101 - else it is fixed; for the type checker
         try:
-            found = self._source()
+            found = self.source()
         except ContextInvalid:
             raise  # another one like this found none
         except Exception as error:

@@ -14,7 +14,7 @@ from planning.tools.context import SessionOfCall, ToolContext
 from planning.tools.parameters.forms import strict_schema
 from planning.tools.parameters.model import ParameterModel
 from planning.tools.parameters.signature import read_signature
-from planning.tools.spec import check_name
+from planning.tools.spec import check_name, error_types
 
 if TYPE_CHECKING:
     from planning.tools.guard import CircuitBreaker, Retry
@@ -84,7 +84,8 @@ class ToolContract:
     """What a tool declares, bound where it is declared: as data, without a way to call it.
 
     Attributes:
-        name: What the model calls it by: 1 to 64 letters, digits, ``_`` and ``-``.
+        name: What the model calls it by: 1 to 128 letters, digits, ``_``, ``-``, ``.`` and ``/``, as in
+            MCP. A provider's definitions may refuse a name that the provider does not take.
         description: Its description for the model.
         function: What it does. With ``parameters`` it is called with the parameters, and with a
             ``ToolContext`` after them if it takes two arguments. Without, it is called with keyword
@@ -110,6 +111,8 @@ class ToolContract:
         retry: How often it is tried when it fails with an error that may pass.
         breaker: What leaves it alone for a while after it has failed several times in a row.
         blocking: Whether a plain function may take its time: then async callers run it in a thread.
+        visible_errors: The types of exceptions whose text the model reads, beside ``ToolError``. The text of
+            any other exception is in no message. A tool with private data has none.
         session: The session that it is bound to, for a tool that publishes within its own transaction.
         idempotent: Whether a call may be repeated when the outcome of the first is unknown, as
             after a worker died. A tool with effects that must not happen twice says False.
@@ -143,6 +146,9 @@ class ToolContract:
     breaker: CircuitBreaker | None = _option(None)
     blocking: bool = _option(True)
     idempotent: bool = _option(True)
+    visible_errors: tuple[type[Exception], ...] = attrs.field(
+        default=(), converter=error_types, kw_only=True, repr=False
+    )
     session: SessionOfCall | None = _option(None)
     is_async: bool = attrs.field(init=False, repr=False)
     is_guarded: bool = attrs.field(init=False, repr=False)
@@ -159,6 +165,8 @@ class ToolContract:
             raise ValueError("a tool that requires an identifier must name the arguments that can be one")
         if self.retry is not None and self.retry.attempts > 1 and not self.idempotent:
             raise ValueError("a tool that is not idempotent is never called twice: remove its retry")
+        if self.returns_private_data and self.visible_errors:
+            raise ValueError("a tool with private data cannot have visible_errors: their text may be private")
         if self.returns_private_data and self.publishes != "call":
             raise ValueError("a tool with private data cannot publish its value: its result is in no event")
         rules = self.diagnose is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -199,12 +200,14 @@ class ResultInvalid(_Stopped):
     """A tool returned something that is not a result: a defect of the tool.
 
     Attributes:
-        cause: What it gave back, for the developer.
+        cause: What it gave back, by the names of types alone, for the developer.
+        place: Where in the value the cause is, such as ``['report'][0]``; empty for the value itself.
     """
 
-    def __init__(self, message: str, cause: str) -> None:
+    def __init__(self, message: str, cause: str, place: str = "") -> None:
         super().__init__(message, {"cause": cause})
         self.cause = cause
+        self.place = place
 
 
 class ContextInvalid(_Stopped):
@@ -239,15 +242,36 @@ _OWN: tuple[tuple[type[BaseException], ErrorKind], ...] = (
     (ContextInvalid, ErrorKind.BAD_CONTEXT),
     (ToolError, ErrorKind.TOOL),
     (TimeoutError, ErrorKind.TIMEOUT),
-    (OSError, ErrorKind.STORAGE),
+    (ConnectionError, ErrorKind.STORAGE),
+    (FileNotFoundError, ErrorKind.DATA_NOT_FOUND),
     (StoreError, ErrorKind.STORAGE),
 )
+_UNREACHABLE = frozenset(
+    {
+        errno.EADDRNOTAVAIL,
+        errno.EHOSTDOWN,
+        errno.EHOSTUNREACH,
+        errno.ENETDOWN,
+        errno.ENETRESET,
+        errno.ENETUNREACH,
+        errno.ENOTCONN,
+    }
+)
+"""The numbers of an ``OSError`` of the network that has no type of its own."""
+_ERRNO = OSError.__dict__["errno"].__get__
 _NAME = type.__dict__["__name__"].__get__
 # Libraries that this package does not import: an error of theirs can only come up once they are loaded.
 _FOREIGN = (
     ("asyncio.exceptions", "CancelledError", ErrorKind.CANCELLED),
     ("concurrent.futures._base", "CancelledError", ErrorKind.CANCELLED),
     ("sqlite3", "Error", ErrorKind.STORAGE),
+    ("socket", "gaierror", ErrorKind.STORAGE),
+    ("socket", "herror", ErrorKind.STORAGE),
+    ("ssl", "SSLError", ErrorKind.STORAGE),
+    ("urllib.error", "HTTPError", ErrorKind.UNKNOWN),  # the server answered
+    ("urllib.error", "URLError", ErrorKind.STORAGE),
+    ("requests.exceptions", "Timeout", ErrorKind.TIMEOUT),
+    ("requests.exceptions", "ConnectionError", ErrorKind.STORAGE),
     ("pydantic_core", "ValidationError", ErrorKind.PARAMETER),
 )
 
@@ -289,7 +313,7 @@ def _code_of(error: BaseException) -> ErrorKind | None:
         foreign = getattr(sys.modules.get(module), name, None)
         if foreign is not None and issubclass(kind, foreign):
             return code
-    return None
+    return ErrorKind.STORAGE if issubclass(kind, OSError) and _ERRNO(error) in _UNREACHABLE else None
 
 
 def type_name(value: object) -> str:

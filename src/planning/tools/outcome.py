@@ -36,6 +36,7 @@ __all__ = [
     "question_of",
     "redacted",
     "settled",
+    "text_of",
     "withheld_failure",
 ]
 
@@ -45,6 +46,7 @@ _MAY_PASS = frozenset({ErrorKind.STORAGE, ErrorKind.TIMEOUT})
 _NO = frozenset(
     {"", "0", "false", "f", "no", "n", "off", "none", "null", "fail", "failed", "failure", "error"}
 )
+_KNOWN = (StoreError, SessionBusyError)  # what they mean for the call is known better than by their text
 _AGAIN = "Call it again, or go on without it."
 _FAILED = "{} failed. " + _AGAIN
 _MESSAGES = {
@@ -57,6 +59,7 @@ _MESSAGES = {
     ErrorKind.RATE_LIMIT: "{} was called too often. Try again later, or go on without it.",
 }
 _REPORT = ("success", "error", "user_message", "code", "needs_user_input", "input_request")
+_MODULE, _NAME = (type.__dict__[each].__get__ for each in ("__module__", "__name__"))
 _RETURN = "return text, numbers, booleans, None, lists, dicts or records of these"
 
 
@@ -67,7 +70,7 @@ def settled(tool: ToolContract, outcome: Any, started: float) -> ToolResult:
         ResultInvalid: That is not a result.
     """
     if outcome is None or type(outcome) is str:
-        result = ToolResult(True, _text_of(tool.name, outcome), outcome, None, None, perf_counter() - started)
+        result = ToolResult(True, text_of(tool.name, outcome), outcome, None, None, perf_counter() - started)
     elif isinstance(outcome, ToolResult):
         if outcome.success is True and outcome.elapsed and not tool.returns_private_data:
             return outcome
@@ -75,7 +78,7 @@ def settled(tool: ToolContract, outcome: Any, started: float) -> ToolResult:
     elif _is_failure(said := _said_by(tool.name, outcome)):
         result = _completed(_reported(tool.name, said, outcome), started)
     else:
-        result = ToolResult(True, _text_of(tool.name, outcome), outcome, None, None, perf_counter() - started)
+        result = ToolResult(True, text_of(tool.name, outcome), outcome, None, None, perf_counter() - started)
     return attrs.evolve(result, is_private=True, cause=None) if tool.returns_private_data else result
 
 
@@ -102,7 +105,7 @@ def from_outcome(name: str, outcome: object) -> ToolResult:
         raise _invalid(name, f"the dict of execute() must say success: True or False, got {given}")
     text = said.get("user_message")
     user_message = text if isinstance(text, str) else None
-    return ToolResult(True, _text_of(name, data), data, None, user_message)
+    return ToolResult(True, text_of(name, data), data, None, user_message)
 
 
 def may_pass(tool: ToolContract, outcome: Any) -> bool:
@@ -121,14 +124,24 @@ def failed(
     error: BaseException,
     started: float,
     *,
-    is_private: bool = False,
+    tool: ToolContract | None = None,
     code: ErrorKind | None = None,
 ) -> ToolResult:
-    """The result for an exception: with its text if it was raised for the model to read."""
+    """The result for an exception: with its text if the model may read it.
+
+    Args:
+        name: The tool's name.
+        error: The exception.
+        started: When the call began.
+        tool: The tool, which says whose text the model may read, and whether it has private data.
+        code: The code, where the type of the exception does not say it.
+    """
+    is_private = tool is not None and tool.returns_private_data
+    visible = () if tool is None else tool.visible_errors
     if code is None:
         code = classify_error(error)
     try:
-        return _failed(name, error, started, code, is_private=is_private)
+        return _failed(name, error, started, code, visible, is_private=is_private)
     except PASSING:
         raise
     except BaseException:  # noqa: BLE001 - reading an exception's text may fail in any way
@@ -140,7 +153,13 @@ def failed(
 
 
 def _failed(
-    name: str, error: BaseException, started: float, code: ErrorKind, *, is_private: bool
+    name: str,
+    error: BaseException,
+    started: float,
+    code: ErrorKind,
+    visible: tuple[type[Exception], ...],
+    *,
+    is_private: bool,
 ) -> ToolResult:
     question = getattr(error, "input_request", None) if code is ErrorKind.NEEDS_USER_INPUT else None
     reason = safe_text(getattr(error, "message", error))
@@ -149,6 +168,8 @@ def _failed(
         if isinstance(error, ToolValidationError):
             known = "Refused, nothing changed." if error.nothing_changed else f"{name} failed:"
             message = f"{known} {reason}"
+    elif issubclass(type(error), visible) and not isinstance(error, _KNOWN) and reason.strip():
+        message, user_message = f"{name} failed: {reason}", SORRY
     else:
         message = _MESSAGES.get(code, _FAILED).format(name)
         if isinstance(error, SessionBusyError):
@@ -160,7 +181,7 @@ def _failed(
         reason, user_message = f"Tool '{name}' encountered an error", SORRY
     cause = None if is_private else safe_text(error) or type_name(error)
     if isinstance(error, ResultInvalid):
-        cause = getattr(error, "cause", cause)
+        cause = f"{error.cause} (it is at {error.place})" if error.place else error.cause
     elapsed = perf_counter() - started
     return ToolResult(
         False, message, None, reason, user_message, elapsed, code, question, cause, is_private=is_private
@@ -274,7 +295,7 @@ def _reported(name: str, outcome: Mapping[str, Any], value: Any) -> ToolResult:
     )
 
 
-def _text_of(name: str, value: Any) -> str:
+def text_of(name: str, value: Any) -> str:
     """A value as the model reads it: text as it is, all else as JSON.
 
     Raises:
@@ -287,17 +308,17 @@ def _text_of(name: str, value: Any) -> str:
     try:
         return _JSON.encode(plain(value, strict=True))
     except NoJsonForm as error:
-        inside = "" if error.part is value else f" with {type_name(error.part)} in it"
-        reason = f"the function returned {_kind(value)}{inside}, which {error}; {_RETURN}"
-        reason = _unusable(value) or reason
+        types = _kind(value) if error.part is value else f"{_kind(value)} with {_kind(error.part)} in it"
+        cause = f"the function returned {types}, which {error}; {_RETURN}"
+        cause, place = _unusable(value) or cause, error.place
     except Exception:  # noqa: BLE001 - the same
-        reason = _unread(value)
+        cause, place = _unread(value), ""
     _close(value)
-    raise _invalid(name, reason)
+    raise _invalid(name, cause, place)
 
 
-def _invalid(name: str, cause: str) -> ResultInvalid:
-    return ResultInvalid(_MESSAGES[ErrorKind.BAD_RESULT].format(name), cause)
+def _invalid(name: str, cause: str, place: str = "") -> ResultInvalid:
+    return ResultInvalid(_MESSAGES[ErrorKind.BAD_RESULT].format(name), cause, place)
 
 
 def _unusable(value: object) -> str | None:
@@ -317,7 +338,12 @@ def _unread(value: object) -> str:
 
 
 def _kind(value: object) -> str:
-    return f"the class {value.__name__}" if isinstance(value, type) else type_name(value)
+    """The type of a value, with its module unless it is a built-in; a class is named itself."""
+    is_class = issubclass(type(value), type)
+    kind: Any = value if is_class else type(value)
+    module, name = _MODULE(kind), _NAME(kind)
+    named = f"{module}.{name}" if type(module) is str and module != "builtins" else name
+    return f"the class {named}" if is_class else named
 
 
 def _close(value: object) -> None:

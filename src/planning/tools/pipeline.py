@@ -366,15 +366,15 @@ class CallPipeline(Attempts):
             error.nothing_changed = not has_begun or tool.publishes == "own"  # type: ignore[attr-defined]  # it was asked just now
         elif not has_begun and not issubclass(type(error), ToolError):
             code = ErrorKind.UNKNOWN  # a check of the arguments failed, and not the tool's storage
-        result = failed(tool.name, error, started, is_private=tool.returns_private_data, code=code)
+        result = failed(tool.name, error, started, tool=tool, code=code)
         self._record(tool.name, result, error)
         return result
 
     def _record(self, name: str, result: ToolResult, error: BaseException) -> None:
         """Record and publish a call that failed; a failure to record it is only logged."""
         level = _INFO if result.code in BLAMELESS else _ERROR
-        # The cause of a defect names types alone.
-        more = {"reason": str(result.cause)} if issubclass(type(error), ResultInvalid) else {}
+        # The cause of a defect names types alone; its place may hold names that are data.
+        more = {"reason": getattr(error, "cause", "")} if issubclass(type(error), ResultInvalid) else {}
         self._log(level, "tool_failed", name, result, error=type_name(error), **more)
         session = self.context.session
         if session is not None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import attrs
 
-from planning.errors import LONGEST_MESSAGE, writable
+from planning.errors import LONGEST_MESSAGE, show, writable
 from planning.tools.errors import PASSING, ErrorKind, type_name
 
 __all__ = ["NoJsonForm", "ToolResult", "copied", "field_names", "plain", "safe_text"]
@@ -32,11 +32,24 @@ class NoJsonForm(TypeError):
 
     Attributes:
         part: What it is that has none.
+        around: The values that it is in, the innermost first.
     """
 
     def __init__(self, part: object, why: str) -> None:
         super().__init__(why)
         self.part = part
+        self.around: list[object] = []
+
+    @property
+    def place(self) -> str:
+        """The path to the part, such as ``["report"][0]``, as far as it is known."""
+        path, inner = "", self.part
+        try:
+            for outer in self.around:
+                path, inner = _step_to(inner, outer) + path, outer
+        except Exception:  # noqa: BLE001 - any object may be on the way, and reading it again may do anything
+            return ""
+        return path
 
 
 @attrs.frozen(repr=False, slots=False)
@@ -173,6 +186,15 @@ def field_names(value: object) -> tuple[str, ...] | None:
     return None
 
 
+def _step_to(part: object, outer: Any) -> str:
+    """How Python would get from a value to a part of it; nothing for a part of a set, or a key."""
+    if isinstance(outer, Mapping):
+        return next((f"[{show(safe_text(key))}]" for key, item in outer.items() if item is part), "")
+    if isinstance(outer, (list, tuple)):
+        return next((f"[{index}]" for index, item in enumerate(outer) if item is part), "")
+    return next((f".{name}" for name in field_names(outer) or () if getattr(outer, name) is part), "")
+
+
 def _is_sendable(text: object) -> bool:
     return (
         type(text) is str
@@ -242,10 +264,12 @@ class _Reader:
         self._around.add(id(value))
         try:
             return self._parts(value)
-        except Exception:
-            if self._strict:
-                raise
-            return f"<{type_name(value)}>"
+        except Exception as error:
+            if not self._strict:
+                return f"<{type_name(value)}>"
+            if isinstance(error, NoJsonForm) and error.part is not value:
+                error.around.append(value)
+            raise
         finally:
             self._around.discard(id(value))
 

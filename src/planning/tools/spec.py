@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -19,9 +19,20 @@ from planning.tools.parameters.forms import open_schema
 from planning.tools.parameters.model import Diagnose, ParameterModel
 from planning.tools.parameters.schema import resolved_schema
 
-__all__ = ["QueryCall", "QueryModel", "QueryTypes", "check_name", "check_parameters", "unsupported"]
+__all__ = [
+    "QueryCall",
+    "QueryModel",
+    "QueryTypes",
+    "as_name",
+    "check_name",
+    "check_parameters",
+    "error_types",
+    "unsupported",
+]
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_LONGEST_NAME = 128
+_NAME = re.compile(rf"[A-Za-z0-9_./-]{{1,{_LONGEST_NAME}}}")  # MCP's rule
+_OTHER = re.compile(r"[^A-Za-z0-9_./-]")
 
 
 def _frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -29,7 +40,7 @@ def _frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def check_name(_declaration: object, field: attrs.Attribute[Any], value: object) -> None:
-    """Refuse a name that no provider takes; a validator of attrs.
+    """Refuse a name that a tool cannot have; a validator of attrs.
 
     Raises:
         TypeError: It is not a string.
@@ -40,7 +51,29 @@ def check_name(_declaration: object, field: attrs.Attribute[Any], value: object)
     if not value.strip():
         raise ValueError("a tool needs a name, by which a model calls it")
     if not _NAME.fullmatch(value):
-        raise ValueError(f"{show(value)} cannot be a tool's name: use 1 to 64 letters, digits, _ and -")
+        raise ValueError(
+            f"{show(value)} cannot be a tool's name: use 1 to {_LONGEST_NAME} letters, digits, _, -, . and /"
+        )
+
+
+def as_name(text: str) -> str:
+    """Text as a tool's name: other characters become an underscore, and what is too long is cut."""
+    return _OTHER.sub("_", text)[:_LONGEST_NAME]
+
+
+def error_types(given: type[Exception] | Iterable[type[Exception]]) -> tuple[type[Exception], ...]:
+    """The types of exceptions in a tuple, or one alone.
+
+    Raises:
+        TypeError: They are something else.
+    """
+    types = (given,) if isinstance(given, type) else given
+    found: list[object] = list(types) if isinstance(types, (tuple, list)) else [None]
+    kinds = [each for each in found if isinstance(each, type) and issubclass(each, Exception)]
+    if len(kinds) == len(found):
+        return tuple(kinds)
+    wanted = "types of exceptions, such as (FileNotFoundError,)"
+    raise TypeError(f"a tool's visible_errors must be {wanted}, got {given!r}"[:200])
 
 
 @attrs.frozen(eq=False)
@@ -53,6 +86,7 @@ class QueryTypes:
             attrs class or a TypedDict.
         output_key: Under which key a workflow stores the output in its memory.
         description: What the tool is for.
+        visible_errors: See ``ToolContract``.
         function: What answers: called with the query type and its parameters, and with a
             ``ToolContext`` after them if it takes three arguments; plain or async. Without one the
             declaration serves ``validate_call`` alone.
@@ -66,6 +100,9 @@ class QueryTypes:
     output_key: str
     description: str = ""
     function: Callable[..., Any] | None = attrs.field(default=None, kw_only=True, repr=False)
+    visible_errors: tuple[type[Exception], ...] = attrs.field(
+        default=(), converter=error_types, kw_only=True, repr=False
+    )
     _models: dict[str, ParameterModel] = attrs.field(init=False, repr=False)
 
     @_models.default

@@ -55,7 +55,9 @@ class ToolSpec(QueryTypes):
     def as_tool(self) -> Tool:
         """The tool that answers these queries; ``Tool(..., parameters=spec)`` makes one with more options."""
         function = _unanswered(self.name) if self.function is None else self.function
-        return Tool(self.name, self.description, function, parameters=self)
+        return Tool(
+            self.name, self.description, function, parameters=self, visible_errors=self.visible_errors
+        )
 
 
 def _unanswered(name: str) -> Callable[[str, Any], Any]:

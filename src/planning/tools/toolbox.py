@@ -45,16 +45,17 @@ class Toolbox:
         Args:
             tools: In the order in which a model reads them; or a registry, whose limiter is then
                 the toolbox's too.
-            session: Where their calls are published. A callable without arguments is asked once for each
-                call, in the caller's context, so that a context variable can say whose call it is: then one
-                toolbox serves many sessions. With None, only tools that are bound to a session, such as
-                the planning tools, publish in theirs.
+            session: Where their calls are published; if omitted, in the session that tools are bound to, as
+                the planning tools are, and nowhere without such tools. A callable without arguments is asked
+                once for each call, in the caller's context, so that a context variable can say whose call it
+                is: then one toolbox serves many sessions.
             timeout: The seconds that a tool has which sets no timeout itself; None for no limit.
             limiter: Counts the calls of tools with a ``rate_limit_key``; the default registry's if
                 omitted.
 
         Raises:
-            ValueError: Two tools have the same name, or the timeout is invalid.
+            ValueError: Two tools have the same name, or are bound to different sessions; or the timeout is
+                invalid.
             TypeError: An item is not a tool.
             ImportError: One has a ``rate_limit_key``, and the limits library is not installed.
         """
@@ -71,14 +72,13 @@ class Toolbox:
             self._limiter = lambda: registry.limiter
             self._limiter()  # what cannot be enforced is not accepted
         self._timeout = timeout
-        self._source = None if session is None else SessionOfCall(session, register_ledger)
+        source = _session_of(by_name.values()) if session is None else session
+        self._source = None if source is None else SessionOfCall(source, register_ledger)
         fixed = None if self._source is None else self._source.fixed
         if fixed is not None:
             register_ledger(fixed)
         self._pipeline = CallPipeline(ToolContext(fixed), limiter=self._limiter, timeout=timeout)
-        self._is_fixed = (self._source is None or fixed is not None) and all(
-            tool.session is None or tool.session.fixed is not None for tool in by_name.values()
-        )
+        self._is_fixed = self._source is None or fixed is not None
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -115,7 +115,7 @@ class Toolbox:
             Exception: Whatever the tool itself raises.
         """
         tool = self._tools.get(name) if type(name) is str else None
-        pipeline = self._pipeline if context is None and self._is_fixed else self._on(context, tool)
+        pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
         try:
             return pipeline.invoke(self._find(name) if tool is None else tool, params)
         finally:
@@ -125,9 +125,7 @@ class Toolbox:
         self, name: str, params: object = None, *, context: Mapping[str, Any] | None = None
     ) -> ToolResult:
         """The same from async code; see ``acall``."""
-        pipeline = (
-            self._pipeline if context is None and self._is_fixed else self._on(context, self._get(name))
-        )
+        pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
         try:
             return await pipeline.ainvoke(self._find(name), params)
         finally:
@@ -149,7 +147,7 @@ class Toolbox:
         """
         tool = self._get(name)
         try:
-            pipeline = self._pipeline if context is None and self._is_fixed else self._on(context, tool)
+            pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
         except ContextInvalid as error:
             return self._pipeline.answer_bad_context(_shown(name), error)
         if tool is None:
@@ -174,7 +172,7 @@ class Toolbox:
         """
         tool = self._get(name)
         try:
-            pipeline = self._pipeline if context is None and self._is_fixed else self._on(context, tool)
+            pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
         except ContextInvalid as error:
             answer = partial(self._pipeline.answer_bad_context, _shown(name), error)
             return await self._pipeline.off_loop(answer)
@@ -186,17 +184,13 @@ class Toolbox:
         finally:
             del arguments  # as in invoke
 
-    def _on(self, context: Mapping[str, Any] | None, tool: Tool | None) -> CallPipeline:
+    def _on(self, context: Mapping[str, Any] | None) -> CallPipeline:
         """What makes one call.
 
         Raises:
             ContextInvalid: The context cannot be read, or the call has no session.
         """
-        source = self._source
-        if source is None and tool is not None and tool.session is not None and tool.session.fixed is None:
-            source = tool.session
-        session = None if source is None else source.find()
-        made = ToolContext.of({} if context is None else context, session)
+        made = ToolContext.of({} if context is None else context, self.session)
         return CallPipeline(made, limiter=self._limiter, timeout=self._timeout)
 
     def _find(self, name: object) -> Tool:
@@ -210,6 +204,24 @@ class Toolbox:
 
     def _unfound(self, name: object) -> ToolValidationError:
         return ToolValidationError(f"no tool is named {show(name)}; {nearest_tool(name, self._tools)}")
+
+
+def _session_of(tools: Iterable[Tool]) -> SessionSource | None:
+    """The session that tools are bound to; None when none of them is.
+
+    Raises:
+        ValueError: They are bound to different ones.
+    """
+    bound = [(tool.name, tool.session.source) for tool in tools if tool.session is not None]
+    if not bound:
+        return None
+    first, source = bound[0]
+    for name, other in bound:
+        if other != source:
+            raise ValueError(
+                f"{first} and {name} are bound to different sessions; make one Toolbox for each session"
+            )
+    return source
 
 
 def _shown(name: object) -> str:

@@ -1,7 +1,7 @@
 """Workflows: a model's plan, read from almost-JSON, checked as a compiler checks a program, and run.
 
-Every name is loaded when it is first used. The rest is imported from its module: what a session keeps of a
-run from ``run.records`` and ``run.memory``, edits from ``edits``, the kinds of findings from ``codes``.
+Every name is loaded when it is first used. Executors are in ``executors``, edits in ``edits``, the kinds of
+findings in ``codes``.
 """
 
 from typing import TYPE_CHECKING
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from planning.workflow.model import Workflow, WorkflowStep
     from planning.workflow.reports.report import Report
     from planning.workflow.run.engine import arun_workflow, run_workflow
-    from planning.workflow.run.memory import extract_value
+    from planning.workflow.run.memory import MemoryItem, extract_value
+    from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun
     from planning.workflow.run.result import WorkflowResult
     from planning.workflow.validate import validate_workflow
     from planning.workflow.wire.build import dump_workflow
@@ -37,6 +38,11 @@ __all__ = [
     "WorkflowError",
     "WorkflowLocked",
     "extract_value",
+    "WorkflowRun",
+    "StepRecord",
+    "RunChanged",
+    "StepChanged",
+    "MemoryItem",
 ]
 
 _HOMES = {
@@ -55,6 +61,11 @@ _HOMES = {
     "WorkflowError": "failures",
     "WorkflowLocked": "failures",
     "extract_value": "run.memory",
+    "WorkflowRun": "run.records",
+    "StepRecord": "run.records",
+    "RunChanged": "run.records",
+    "StepChanged": "run.records",
+    "MemoryItem": "run.memory",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, globals(), _HOMES, __all__)

@@ -10,7 +10,10 @@ import attrs
 
 from planning.tools.base import BaseTool
 from planning.tools.declare import as_tool, tool
+from planning.tools.parameters.model import FreeModel
+from planning.tools.parameters.signature import read_signature
 from planning.tools.registry import ToolRegistry
+from planning.tools.spec import as_name
 from planning.tools.tool import Tool, ToolSpec
 from planning.tools.toolbox import Toolbox
 from planning.workflow.checks.inputs import ToolInputs
@@ -18,12 +21,13 @@ from planning.workflow.checks.inputs import ToolInputs
 if TYPE_CHECKING:
     from planning.tools.rate_limit import RateLimiter
 
-__all__ = ["Capabilities", "Known"]
+__all__ = ["Capabilities", "Known", "called_by_steps"]
 
 Known = ToolRegistry | Toolbox | Mapping[str, Any] | Iterable[Any] | None
 """The declarations or names of one kind; None where they are not known."""
 
 _DECLARED = (Tool, BaseTool, ToolSpec)
+_WHOLE = "inputs"
 
 
 _NONE: Any = ()  # what a kind is before its converter has seen it
@@ -57,8 +61,9 @@ class Capabilities:
         agents: The callables by name; None for a bare name.
 
     Raises:
-        TypeError: A kind is of another type; a name is empty or not a string; or a value cannot be called.
-        ValueError: Two tools have the same name.
+        TypeError: A kind is of another type; a name is empty or not a string; a value cannot be called; or a
+            function cannot be called by the names of its inputs.
+        ValueError: Two tools have the same name, or a function is given under a name that a tool cannot have.
     """
 
     tools: Mapping[str, Tool | None] | None = attrs.field(default=_NONE, converter=_tools)
@@ -134,23 +139,28 @@ def _name_of(declared: object, kind: str) -> object:
 
 def _callable(name: str, value: object) -> Callable[..., Any] | None:
     """The callable for a name, as it was given; None for a bare name."""
-    if isinstance(value, (BaseTool, ToolSpec)):
-        return as_tool(value)
-    if value is None or callable(value):
-        return value
-    raise TypeError(f"{name} must be a tool or something that can be called, got {type(value).__name__}")
+    if value is None or isinstance(value, _DECLARED):
+        return None if value is None else as_tool(value)
+    if not callable(value):
+        what = type(value).__name__
+        raise TypeError(f"{name} must be a tool or something that can be called, got {what}")
+    called_by_steps(name, value)
+    return value
 
 
 def _tool(name: str, value: object) -> Tool | None:
-    """The tool for a name; None for a bare name, or where its signature cannot be read."""
-    if isinstance(value, _DECLARED):
-        return as_tool(value)
+    """The tool for a name; None for a bare name."""
     if isinstance(value, type):
         raise TypeError(f"{name} is the class {value.__name__}; write {value.__name__}()")
     function = _callable(name, value)
-    if function is None:
-        return None
-    try:
-        return tool(name=name)(function)
-    except Exception:  # noqa: BLE001 - a callable may be of any kind; that it exists is known even so
-        return None
+    return function if function is None or isinstance(function, Tool) else tool(name=name)(function)
+
+
+def called_by_steps(name: str, function: Callable[..., Any]) -> Tool:
+    """A handler or an agent as a tool: called with its inputs by name, or with all as ``inputs``.
+
+    Raises:
+        TypeError: It cannot be one.
+    """
+    parameters = list(read_signature(function).parameters)
+    return Tool(as_name(name), "", function, parameters=FreeModel() if parameters[:1] == [_WHOLE] else None)

@@ -126,6 +126,7 @@ CODES: Final[dict[str, Kind]] = {
         Category.CAPABILITY,
         Severity.WARNING,
         number_as_text="An input is a number in quotes where the tool takes only a number.",
+        boolean_as_text="An input is true or false in quotes where the tool takes only a boolean.",
     ),
     **_kinds(
         Category.DEPENDENCY,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 from typing import Any
 
 import pytest
@@ -124,7 +125,7 @@ OF_THE_SQL = [
 ]
 NOT_OF_THE_SQL = [
     (StorageUnavailable("the file is locked; close it"), "the file is locked; close it", None),
-    (OSError("no such file"), "no such file", SORRY),
+    (socket.gaierror("no such host"), "no such host", SORRY),
     (ConnectionError("refused"), "refused", SORRY),
 ]
 

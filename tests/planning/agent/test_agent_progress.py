@@ -82,7 +82,7 @@ def test_a_question_about_something_else_is_asked_back_in_the_plan(
 
 
 def test_each_call_is_an_event_and_stands_in_the_ledger(session: Session) -> None:
-    shop = ShopTools(executed=in_turn(failing("no such column: nope"), OSError("gone"), rows([3])))
+    shop = ShopTools(executed=in_turn(failing("no such column: nope"), ConnectionError("gone"), rows([3])))
     graph_of(session, shop, written("SELECT 1", "SELECT 2")).invoke({"resolved_query": QUESTION})
     assert [event.name for event in session.select_all(ToolInvoked)] == [
         "get_schema",

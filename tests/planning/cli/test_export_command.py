@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -65,6 +66,9 @@ def test_a_transcript_is_written_with_the_calls_of_all_tools(transcript: Path) -
     data = exported(str(transcript))
     plan = json.loads(run("replay", str(transcript), "--json").partition("--- stdout\n")[2])
     assert data["changes"][-1]["plan"]["status"] == plan["status"]
+    refused = [change for change in data["changes"] if change.get("kind") == "refused"]
+    assert re.search(rf" {len(refused)} refused\.", run("replay", str(transcript)))
+    assert refused
     names = {call["name"].partition("_")[0] for change in data["changes"] for call in change["calls"]}
     assert "planning" in names
     assert not any("at" in change for change in data["changes"])

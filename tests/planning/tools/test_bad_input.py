@@ -128,28 +128,44 @@ UNUSABLE = "t returned nothing that can be used. Go on without it."
         (Awaitable, "the function returned an awaitable, Awaitable; declare it async and await it"),
         (
             lambda: Unspeakable(ValueError("no words")),
-            f"the function returned Unspeakable, which {NO_FORM}",
+            f"the function returned test_bad_input.Unspeakable, which {NO_FORM}",
         ),
-        (lambda: Unspeakable(Odd("no words")), f"the function returned Unspeakable, which {NO_FORM}"),
+        (
+            lambda: Unspeakable(Odd("no words")),
+            f"the function returned test_bad_input.Unspeakable, which {NO_FORM}",
+        ),
         (object, f"the function returned object, which {NO_FORM}"),
-        (lambda: [{"deep": object()}], f"the function returned list with object in it, which {NO_FORM}"),
+        (
+            lambda: [{"deep": object()}],
+            f"the function returned list with object in it, which {NO_FORM} (it is at [0]['deep'])",
+        ),
         (
             lambda: [print],
-            f"the function returned list with builtin_function_or_method in it, which {NO_FORM}",
+            f"the function returned list with builtin_function_or_method in it, which {NO_FORM} "
+            "(it is at [0])",
         ),
         (
             lambda: {"e": ValueError("x")},
-            f"the function returned dict with ValueError in it, which {NO_FORM}",
+            f"the function returned dict with ValueError in it, which {NO_FORM} (it is at ['e'])",
         ),
-        (lambda: {"kinds": {int}}, f"the function returned dict with type in it, which {NO_FORM}"),
+        (
+            lambda: {"kinds": {int}},
+            f"the function returned dict with the class int in it, which {NO_FORM} (it is at ['kinds'])",
+        ),
         (lambda: {object(): 1}, f"the function returned dict with object in it, which {NO_FORM}"),
-        (lambda: Holder(object()), f"the function returned Holder with object in it, which {NO_FORM}"),
-        (lambda: Model(part=object()), f"the function returned Model, which cannot be read; {RETURN}"),
+        (
+            lambda: {2: [Holder(object())]},
+            f"the function returned dict with object in it, which {NO_FORM} (it is at ['2'][0].part)",
+        ),
+        (
+            lambda: Model(part=object()),
+            f"the function returned test_bad_input.Model, which cannot be read; {RETURN}",
+        ),
         (
             lambda: {1: 2, "1": 3},
             f"the function returned dict, which has two keys that are the same text in JSON; {RETURN}",
         ),
-        (Hostile, f"the function returned Hostile, which cannot be read; {RETURN}"),
+        (Hostile, f"the function returned test_bad_input.Hostile, which cannot be read; {RETURN}"),
     ],
 )
 def test_what_a_function_returns_and_has_no_json_form_is_a_bad_result(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from decimal import Decimal
+from enum import Enum
 from typing import Annotated, Any, Literal
 
 import attrs
@@ -15,6 +16,11 @@ from planning.tools import Tool, Toolbox, ToolSpec, tool
 from planning.tools.parameters.model import FreeModel
 
 Size = Literal["1", "2"]
+
+
+class Switch(Enum):
+    ON = True
+    OFF = False
 
 
 @dataclass
@@ -31,6 +37,13 @@ class Booking:
     text_or_number: str | int = "t"
     flag: bool = False
     flag_or_number: bool | int = False
+    flag_or_text: bool | str = False
+    flag_or_auto: Literal[True, "auto"] = "auto"
+    only_true: Literal[True] = True
+    maybe_flag: bool | None = None
+    switch: Switch = Switch.OFF
+    flags: list[bool] = field(default_factory=list)
+    word: Literal["true", "false"] = "true"
     anything: Any = None
     exact: Decimal = Decimal(1)
     size: Size = "1"
@@ -77,6 +90,43 @@ def test_texts_that_are_numbers_are_taken_at_any_depth() -> None:
     assert sent(**arguments) == (
         True, {"numbers": [1, 2, 3], "by_name": {"a": 1.5, "b": 2.0}, "pair": (4, "5")},
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["true", "True", "TRUE", "false", "False", "fALSE"])
+def test_a_text_that_is_a_boolean_is_one_where_a_boolean_fits_and_no_text_does(text: str) -> None:
+    is_true = text.lower() == "true"
+    assert sent(flag=text, maybe_flag=text, flag_or_number=text, flags=[text, True]) == (
+        True,
+        {"flag": is_true, "maybe_flag": is_true, "flag_or_number": is_true, "flags": [is_true, True]},
+    )
+    assert sent(switch=text) == (True, Switch(is_true))
+    assert sent(text=text, flag_or_text=text, text_or_number=text, anything=text) == (
+        True,
+        {"text": text, "flag_or_text": text, "text_or_number": text, "anything": text},
+    )
+    assert sent(word=text.lower()) == (True, text.lower())
+
+
+@pytest.mark.parametrize("text", ["yes", "no", "on", "1", "0", "t", "", " true", "true ", "tru", "null"])
+@pytest.mark.parametrize("name", ["flag", "maybe_flag"])
+def test_a_text_that_is_no_boolean_of_json_is_refused(name: str, text: str) -> None:
+    assert sent(**{name: text}) == (
+        False, f"Refused, nothing changed. {name}: expected a boolean, got a string",
+    )  # fmt: skip
+
+
+def test_a_boolean_as_text_is_held_to_the_values_that_are_listed() -> None:
+    assert sent(only_true="true") == (True, True)
+    assert sent(flag_or_auto="true") == (
+        False,
+        "Refused, nothing changed. flag_or_auto: 'true' is unknown; send one of true, auto",
+    )
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": ["boolean", "null"]}, "b": {"type": ["boolean", "string"]}},
+    }
+    made = Tool("t", "T.", lambda given: given, parameters=schema)
+    assert Toolbox([made]).call("t", {"a": "True", "b": "True"}).value == {"a": True, "b": "True"}
 
 
 @pytest.mark.parametrize("text", ["5", "1.5"])
@@ -166,7 +216,8 @@ def test_the_parameters_of_a_query_are_taken_for_the_same() -> None:
     ],
 )
 def test_an_unknown_tool_is_answered_with_the_closest_one_or_with_all(name: str, hint: str) -> None:
-    box = Toolbox([Tool(each, "T.", print) for each in ("calculate_discount", "calculate_tip", "send_mail")])
+    names = ("calculate_discount", "calculate_tip", "send_mail")
+    box = Toolbox([Tool(each, "T.", lambda: None) for each in names])
     shown = repr(name) if len(name) <= 40 else f"'{name[:37]}...'"
     assert box.call(name, {}).message == f"Refused, nothing changed. no tool is named {shown}; {hint}"
 

@@ -266,7 +266,9 @@ def test_a_registry_can_be_filled_while_it_is_read() -> None:
 def test_an_offered_tool_that_needs_a_missing_extra_is_left_out_and_the_rest_is_there(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    offered = [Tool("mail", "Mail.", print, rate_limit_key="mail"), Tool("look", "Look.", print)]
+    def act() -> None: ...
+
+    offered = [Tool("mail", "Mail.", act, rate_limit_key="mail"), Tool("look", "Look.", act)]
     install(monkeypatch, lambda: offered)
     monkeypatch.setitem(sys.modules, "limits", None)
     registry = ToolRegistry()

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from planning import Plan, PlanningToolsSection, Toolbox
+from planning import Plan, PlanningToolsSection, Toolbox, ToolValidationError
 from planning.suite import planning_tools
-from planning.tools import Tool, ToolError, ToolResult
+from planning.tools import Tool, ToolError, ToolRegistry, ToolResult
 from planning.tools.ledger import tool_calls
 from session import Session, ToolFailed
 from session.stores import SqliteStore
@@ -119,6 +119,77 @@ def test_tools_without_a_toolbox_of_their_own_find_the_session_too(section: Plan
     assert toolbox.call("planning_setup_plan", SETUP).success
     assert not toolbox.call("planning_mark_step", {"step_id": "S9", "status": "done"}).success
     assert (whose(session), len(session.select_all(ToolFailed))) == ("Fix the login bug", 1)
+
+
+def recorded(session: Session) -> list[tuple[str, str, str | None]]:
+    """What the session has of each call: the tool, how it ended, and its id."""
+    return [(call.tool, call.outcome, call.call_id) for call in tool_calls(session)]
+
+
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("planning_setup_plan", SETUP),
+    ("planning_mark_step", {"step_id": "S009", "status": "done"}),
+    ("planning_mark_step", {"step_id": "S001", "status": "dun"}),
+    ("planning_finish", {}),
+    ("slow", {}),
+    ("slow", {"sec": 1}),
+]
+
+
+@pytest.mark.parametrize("is_fixed", [True, False])
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_toolbox_records_in_the_session_that_its_tools_are_bound_to(
+    *, is_fixed: bool, is_async: bool
+) -> None:
+    def kept(*, is_named: bool) -> list[tuple[str, str, str | None]]:
+        session = Session()
+        current.set(session)
+        source = session if is_fixed else current.get
+        tools = [slow, *PlanningToolsSection(session=source).tools()]
+        box = Toolbox(tools, session=source) if is_named else Toolbox(tools)
+        assert box.session is session
+        for number, (name, arguments) in enumerate(CALLS):
+            context = {"call_id": f"c{number}"}
+            if is_async:
+                asyncio.run(box.acall(name, arguments, context=context))
+            else:
+                box.call(name, arguments, context=context)
+        with pytest.raises(ToolValidationError):
+            box.invoke("planning_mark_step", {"step_id": "S009", "status": "done"})
+        return recorded(session)
+
+    slow = Tool("slow", "Wait.", lambda: "Waited")
+    expected = [
+        ("planning_mark_step", "parameter", None),
+        ("slow", "parameter", "c5"),
+        ("slow", "success", "c4"),
+        ("planning_finish", "unknown_tool", "c3"),
+        ("planning_mark_step", "parameter", "c2"),
+        ("planning_mark_step", "parameter", "c1"),
+        ("planning_setup_plan", "success", "c0"),
+    ]
+    assert (kept(is_named=False), kept(is_named=True)) == (expected, expected)
+
+
+def test_a_toolbox_of_two_sessions_is_refused() -> None:
+    first, second = Session(), Session()
+    sections = [PlanningToolsSection(session=each) for each in (first, first, second, current.get)]
+    of_first, again, of_second, of_call = [section.tools() for section in sections]
+    assert Toolbox([*of_first[:3], *again[3:]]).session is first
+    for others in (of_second, of_call):
+        with pytest.raises(
+            ValueError,
+            match=r"^planning_setup_plan and planning_mark_step are bound to different sessions; "
+            r"make one Toolbox for each session$",
+        ):
+            Toolbox([*of_first[:3], *others[3:]])
+
+
+def test_a_registry_of_bound_tools_makes_a_toolbox_of_their_session() -> None:
+    session = Session()
+    toolbox = Toolbox(ToolRegistry(PlanningToolsSection(session=session).tools()))
+    toolbox.call("planning_read_plan")
+    assert recorded(session) == [("planning_read_plan", "parameter", None)]
 
 
 @pytest.mark.parametrize(

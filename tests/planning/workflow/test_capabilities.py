@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from planning.tools import BaseTool, Tool, Toolbox, ToolRegistry, ToolSpec
-from planning.workflow.capabilities import Capabilities
+from planning.workflow import Capabilities, run_workflow, validate_workflow
 
 
 def search(query: str, limit: int = 3) -> str:
@@ -108,15 +108,71 @@ def test_a_tool_is_known_by_the_name_that_it_is_given() -> None:
     assert Capabilities(tools={"web": LOOK}).tools == {"web": LOOK}
 
 
-def test_a_callable_that_cannot_be_a_tool_is_a_bare_name() -> None:
-    class Odd:
-        @property
-        def __doc__(self) -> str:  # type: ignore[override]  # it is asked for when the tool is described
-            raise RuntimeError
+def placed(text: str, /) -> None: ...
 
-        def __call__(self) -> None: ...
 
-    assert Capabilities(tools={"odd": Odd()}).tools == {"odd": None}
+def unreadable(text: Missing) -> None: ...  # type: ignore[name-defined]  # noqa: F821 - as in a user's module
+
+
+def odd(text: 5) -> None: ...  # type: ignore[valid-type]  # as a user may write
+
+
+NO_TOOL: list[tuple[Any, str]] = [
+    ([placed], "placed takes text by position only; wrap it in a function that takes it by name"),
+    ({"count": len}, "len takes obj by position only; wrap it in a function that takes it by name"),
+    (
+        [Mail.execute],
+        "execute takes self: it is a method; make the tool of a bound one, such as tool(thing.execute)",
+    ),
+    (
+        [unreadable],
+        "unreadable has a type hint that cannot be read: name 'Missing' is not defined; "
+        "import the name at the top of its module",
+    ),
+    (
+        [odd],
+        "odd cannot be described as JSON: Unable to generate pydantic-core schema for 5; use types that JSON "
+        "has, or records of them",
+    ),
+    (
+        {"send mail": search},
+        "'send mail' cannot be a tool's name: use 1 to 128 letters, digits, _, -, . and /",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), NO_TOOL)
+def test_a_function_that_cannot_be_a_tool_is_refused_where_it_is_given(given: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as refusal:
+        Capabilities(tools=given)
+    assert str(refusal.value) == message
+
+
+@pytest.mark.parametrize(("given", "message"), NO_TOOL[:-1])
+@pytest.mark.parametrize("kind", ["handlers", "agents"])
+def test_so_is_a_handler_or_an_agent_that_cannot_be_called_by_name(
+    kind: str, given: Any, message: str
+) -> None:
+    with pytest.raises(TypeError) as refusal:
+        Capabilities(**{kind: given})
+    assert str(refusal.value) == message
+    assert list(getattr(Capabilities(**{kind: {"send mail": search}}), kind)) == ["send mail"]
+
+
+@pytest.mark.parametrize("name", ["WeatherAPI.com_Time_Zone_API", "repos/get.file", "x" * 128])
+def test_a_tool_with_the_name_of_a_real_api_is_checked_and_run(name: str) -> None:
+    def plan(query: object) -> list[dict[str, Any]]:
+        first = {"step_id": "a.b", "description": "Look", "type": "tool", "name": name}
+        second = {**first, "step_id": "c", "depends_on": ["a.b"], "inputs": {"query": "${a.b.output}"}}
+        return [{**first, "depends_on": [], "inputs": {"query": query, "limit": 2}}, second]
+
+    capabilities = Capabilities(tools={name: search})
+    wrong = validate_workflow(plan(5), capabilities)
+    assert [(each.code, each.pointer) for each in wrong.errors] == [("bad_input", "/0/inputs/query")]
+    report = validate_workflow(plan("ab"), capabilities)
+    assert report.workflow is not None
+    result = run_workflow(report.workflow, capabilities)
+    assert dict(result.outputs) == {"a.b": "abab", "c": "abab" * 3}
 
 
 def test_handlers_and_agents_are_kept_as_they_were_given() -> None:

@@ -20,8 +20,8 @@ EXAMPLES: dict[str, dict[str, dict[str, Any]]] = json.loads(
 FLOOD = {"missing_field", "wrong_type"}
 
 
-def fetch(url: str, pages: int = 1) -> str:
-    return url * pages
+def fetch(url: str, pages: int = 1, fresh: bool = False) -> str:
+    return url * (pages + fresh)
 
 
 CAPABILITIES = Capabilities(

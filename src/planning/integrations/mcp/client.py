@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +15,7 @@ from pydantic import ValidationError
 from planning.errors import ToolError, cut, printable, show
 from planning.integrations.mcp.processes import ServerProcess
 from planning.tools.errors import StorageUnavailable, ToolTimeout
+from planning.tools.spec import as_name
 from planning.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ __all__ = ["open_server", "tools_from"]
 _TIMEOUT: Final = 60.0
 _MOST_PAGES: Final = 100
 _MOST_TOOLS: Final = 1_000
-_OTHER: Final = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_NAME: Final = 64
 
 
 async def tools_from(
@@ -120,7 +118,7 @@ def _tool(
             raise _closed(listed.name, client)
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(there(arguments), loop))
 
-    name = _OTHER.sub("_", prefix + listed.name)[:_LONGEST_NAME]
+    name = as_name(prefix + listed.name)
     hints = listed.annotations
     is_safe = hints is not None and bool(hints.read_only_hint or hints.idempotent_hint)
     try:

@@ -1,8 +1,8 @@
 """What models send beside the point, taken for what it means.
 
 A JSON text where an array or object belongs, a plain string where an object with one required string
-belongs, 2.0 where an integer belongs, null for an optional field; and a number as text
-where nothing but a number belongs.
+belongs, 2.0 where an integer belongs, null for an optional field; and a number, true or false
+as text where no text belongs.
 """
 
 from __future__ import annotations
@@ -14,12 +14,16 @@ from typing import Any
 
 from pydantic_core import from_json
 
-__all__ = ["coerced"]
+__all__ = ["BOOLEANS", "coerced"]
 
 Options = Sequence[Mapping[str, Any]]
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _EXACT = 2**53  # up to here a float holds every integer
 _MOST_DIGITS = 400
+BOOLEANS = {"true": True, "false": False}
+"""What JSON calls booleans; as text they are taken in any case."""
+_LONGEST_BOOLEAN = 5
+_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
 _OPENINGS: dict[str, tuple[type, str]] = {"{": (dict, "object"), "[": (list, "array")}
 
 
@@ -37,8 +41,8 @@ def coerced(data: Any, schema: Mapping[str, Any]) -> Any:
         if any(option.get("type") == "string" for option in options):
             return data
         data = _from_string(data, options)
-        if isinstance(data, str) and _is_number_only(options):
-            return _number(data, options)
+        if isinstance(data, str):
+            return _scalar(data, options)
     if isinstance(data, float) and data.is_integer() and _wants_integer(options, data):
         return int(data)
     if isinstance(data, dict):
@@ -126,12 +130,16 @@ def _from_string(text: str, options: Options) -> Any:
     return text
 
 
-def _is_number_only(options: Options) -> bool:
-    """Whether a number fits, and no text does."""
+def _scalar(text: str, options: Options) -> bool | int | float | str:
+    """The boolean or the number that a text is in JSON, where one fits and no text does; else the text."""
     listed = [value for option in options for value in option.get("enum", [option.get("const")])]
     types = {option.get("type") for option in options if "enum" not in option and "const" not in option}
-    has_number = bool(types & {"integer", "number"}) or any(type(value) in {int, float} for value in listed)
-    return has_number and None not in types and not any(isinstance(value, str) for value in listed)
+    types |= {_TYPES[type(value)] for value in listed if type(value) in _TYPES}
+    if types & {None, "string"}:
+        return text
+    if "boolean" in types and len(text) <= _LONGEST_BOOLEAN and text.lower() in BOOLEANS:
+        return BOOLEANS[text.lower()]
+    return _number(text, options) if types & {"integer", "number"} else text
 
 
 def _number(text: str, options: Options) -> int | float | str:

@@ -24,7 +24,7 @@ _UNREAD = frozenset({
     "propertyNames", "contains", "unevaluatedProperties", "unevaluatedItems",
 })  # fmt: skip
 _MISCOUNTED = frozenset({"uniqueItems", "maxProperties"})  # a set drops repeats; fields that are null go
-_CHANGED = frozenset({"string", "array", "object", "integer", "number"})
+_CHANGED = frozenset({"string", "array", "object", "integer", "number", "boolean"})
 # The keywords and formats that the strict modes of OpenAI and of Anthropic both take:
 # https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
@@ -49,8 +49,8 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """A schema that also allows what coercion changes into what the schema asks for.
 
     That is JSON text for an array or an object, plain text for an object with one required string, a number
-    as text, null for an optional field, and what a field's own repair takes. A part with keywords that
-    coercion does not read, such as ``allOf``, stays as it is.
+    or a boolean as text, null for an optional field, and what a field's own repair takes. A part with
+    keywords that coercion does not read, such as ``allOf``, stays as it is.
 
     Args:
         schema: The schema of an object, with its marks.
@@ -155,7 +155,9 @@ def strict_schema(schema: Mapping[str, Any], name: str) -> dict[str, Any]:
     made: dict[str, Any] = _strict(schema, definitions, (), name)
     for place in _PLACES:
         if place in schema:
-            made[place] = {each: _strict(node, definitions, (), name) for each, node in schema[place].items()}
+            made[place] = {
+                each: _strict(node, definitions, (place, each), name) for each, node in schema[place].items()
+            }
     return made
 
 
@@ -164,24 +166,27 @@ def _strict(node: Any, definitions: Mapping[str, Any], path: tuple[str | int, ..
         return _strict(part, definitions, (*path, *places), name)
 
     if not isinstance(node, Mapping) or not node.keys() & {"type", "enum", "const", "anyOf", "oneOf", "$ref"}:
-        _refuse(name, path, "takes any value")
+        _refuse(name, path, "takes any value; give it a type")
     foreign = sorted(node.keys() - _STRICT - _SPARE - {"oneOf"})
     if foreign:
-        _refuse(name, path, f"is declared with {foreign[0]}")
+        _refuse(name, path, f"is declared with {foreign[0]}; declare it without")
     if "$ref" in node:  # beside it nothing is allowed
         if node["$ref"] not in definitions:
-            _refuse(name, path, f"refers to {node['$ref']}")
+            _refuse(name, path, f"refers to {node['$ref']}; refer to a definition in $defs")
         return {"$ref": node["$ref"]}
     made = {key: value for key, value in node.items() if key in _STRICT}
     kinds = list(dict.fromkeys(_types(node, {})))
     if "enum" in node or "const" in node:
         if "object" in kinds:
-            _refuse(name, path, "lists arrays or objects")
+            _refuse(name, path, "lists arrays or objects; list text or numbers")
         made.setdefault("type", kinds[0] if len(kinds) == 1 else kinds)
     if "object" in kinds and "anyOf" not in made and "oneOf" not in node:
         properties = node.get("properties", {})
         if node.get("additionalProperties", True) is not False:
-            _refuse(name, path, "takes fields that it does not name")
+            instead = (
+                "as in a dataclass or a TypedDict" if path else "without **kwargs or additionalProperties"
+            )
+            _refuse(name, path, f"takes fields that it does not name; name each, {instead}")
         required = node.get("required", ())
         made["properties"] = {
             each: _nullable(inner(part, each), definitions) if each not in required else inner(part, each)
@@ -213,7 +218,9 @@ def _describe(node: dict[str, Any], said: str) -> None:
 
 def _refuse(name: str, path: tuple[str | int, ...], reason: str) -> NoReturn:
     where = f"its parameter {spell(path)}" if path else "it"
-    raise ValueError(f"{name} cannot be strict: {where} {reason}; use strict=False")
+    if path and path[0] in _PLACES:
+        where = f"its definition {spell(path[1:])}"
+    raise ValueError(f"{name} cannot be strict: {where} {reason}, or use strict=False")
 
 
 def is_recursive(schema: Mapping[str, Any]) -> bool:

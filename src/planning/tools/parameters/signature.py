@@ -103,7 +103,14 @@ def signature_fields(
     contexts = []
     for name, parameter in signature.parameters.items():
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
-            raise TypeError(f"{_name(function)} takes {name} by position only: arguments have names")
+            raise TypeError(
+                f"{_name(function)} takes {name} by position only; "
+                "wrap it in a function that takes it by name"
+            )
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL and not signature.is_open:
+            raise TypeError(
+                f"{_name(function)} takes *{name}, which has no name to send; take a list instead"
+            )
         if parameter.kind not in _KEYWORDS:
             continue
         hint = _hint(function, name, context_type)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from planning.errors import Problem, ToolValidationError, show
 from planning.tools.errors import PASSING, QueryTypeUnsupported
+from planning.tools.parameters.coercion import BOOLEANS
 from planning.tools.parameters.model import FreeModel, ParameterModel
 from planning.tools.parameters.words import node_at, spell, withheld
 from planning.tools.tool import Tool, ToolSpec
@@ -31,6 +32,7 @@ _MOST_SAMPLES = 1_000
 _OUT: Any = object()
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,299}+)")
 _NUMBER = re.compile(rf"{_WHOLE.pattern}(?:\.[0-9]{{1,300}}+)?(?:[eE][+-]?[0-9]{{1,2}}+)?\Z")
+_SCALAR = re.compile(rf"{_NUMBER.pattern}|(?i:true|false)\Z")
 
 
 class ToolInputs:
@@ -70,8 +72,8 @@ class ToolInputs:
             if model is None or given is None:
                 return []
             # A copy each time: a tool's own validator may change what it is given.
-            quoted: dict[Path, None] = {}
-            if form == DEEP or any(isinstance(each, str) and _NUMBER.match(each) for each in given.values()):
+            quoted: dict[Path, str] = {}
+            if form == DEEP or any(isinstance(each, str) and _SCALAR.match(each) for each in given.values()):
                 inputs = self._copy(given, {}, quoted)
             else:
                 inputs = dict(given)
@@ -99,7 +101,7 @@ class ToolInputs:
         self,
         inputs: Mapping[str, Any],
         places: dict[Path, None],
-        quoted: dict[Path, None],
+        quoted: dict[Path, str],
         *,
         without: bool = False,
     ) -> Any:
@@ -108,7 +110,7 @@ class ToolInputs:
         Args:
             inputs: The inputs.
             places: Takes the paths of the values with references.
-            quoted: Takes the paths of the numbers in quotes, which are copied as numbers.
+            quoted: Takes the paths of the numbers and booleans in quotes, which are copied without them.
             without: Whether such a value of an object is omitted instead.
         """
         query = _query_type(inputs)
@@ -124,11 +126,11 @@ class ToolInputs:
                         place = (*path, key)
                         places[place] = None
                         copied = _OUT if without and is_object else self._sample(query, place, value)
-                    elif _NUMBER.match(value):
-                        number = self._number(query, (*path, key), value)
-                        if number is not None:
-                            quoted[(*path, key)] = None
-                            copied = number
+                    elif _SCALAR.match(value):
+                        scalar = self._scalar(query, (*path, key), value)
+                        if scalar is not None:
+                            quoted[(*path, key)] = "boolean" if isinstance(scalar, bool) else "number"
+                            copied = scalar
                 elif isinstance(value, Mapping):
                     copied = {}
                     todo.append((value, copied, (*path, key)))
@@ -153,30 +155,32 @@ class ToolInputs:
             return text
         return self._copy({"": sample}, {}, {})[""] if isinstance(sample, (dict, list)) else sample
 
-    def _number(self, query: str | None, place: Path, text: str) -> float | None:
-        """The number that a text is, where the tool takes only a number; None anywhere else."""
+    def _scalar(self, query: str | None, place: Path, text: str) -> float | bool | None:
+        """The number or the boolean that a text is, where the tool takes only that; None anywhere else."""
         node = node_at(self._schema(query), place)
         options = [each.get("type") for key in ("anyOf", "oneOf") for each in node.get(key, ())]
         kinds = {each for each in options or [node.get("type")] if each != "null"}
+        if text.lower() in BOOLEANS:
+            return BOOLEANS[text.lower()] if kinds == {"boolean"} else None
         if kinds == {"integer"}:
             return int(text) if _WHOLE.fullmatch(text) else None
         return float(text) if kinds and kinds <= {"integer", "number"} and _NUMBER.fullmatch(text) else None
 
-    def _quoted(self, draft: Draft, quoted: dict[Path, None], found: list[Found]) -> list[Found]:
-        """The warnings about numbers in quotes, but for those that are wrong as numbers, too."""
+    def _quoted(self, draft: Draft, quoted: dict[Path, str], found: list[Found]) -> list[Found]:
+        """The warnings about numbers and booleans in quotes, but for those that are wrong without, too."""
         base = (*draft.path, draft.inputs_field)
         wrong = {each.path for each in found}
-        places = [(spell(path), (*base, *path)) for path in quoted if (*base, *path) not in wrong]
         return [
             Found(
-                "number_as_text",
-                f"input {name} of {self._name} is a number in quotes",
-                "send the number without quotes",
-                path,
+                f"{kind}_as_text",
+                f"input {spell(path)} of {self._name} is a {kind} in quotes",
+                f"send the {kind} without quotes",
+                (*base, *path),
                 step_index=draft.number,
                 step_id=draft.step_id,
             )
-            for name, path in places
+            for path, kind in quoted.items()
+            if (*base, *path) not in wrong
         ]
 
     def _schema(self, query: str | None) -> dict[str, Any]:

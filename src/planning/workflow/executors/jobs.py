@@ -18,6 +18,7 @@ import attrs
 from planning.tools.context import ToolContext
 from planning.tools.errors import ErrorKind, StorageUnavailable, ToolError, classify_error
 from planning.tools.guard import Retry
+from planning.tools.outcome import text_of
 from planning.tools.parameters.model import FreeModel
 from planning.tools.pipeline import CallPipeline
 from planning.tools.result import safe_text
@@ -208,6 +209,7 @@ def _carried_out(written: bytes) -> bytes:
         try:
             return b"V" + dumps(value)
         except Exception as error:  # noqa: BLE001 - pickling runs the code of whatever is pickled
+            text_of(name, value)  # what has no JSON form either is refused as it is in this program
             raise StepFailed(
                 f"what {name} gave back cannot be sent ({reason(error)}); let it give back plain values",
                 "not_sent",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from inspect import Parameter
 from typing import Any
 
@@ -12,19 +11,15 @@ import attrs
 from planning.errors import show
 from planning.tools.context import ToolContext
 from planning.tools.errors import ErrorKind, nearest_tool
-from planning.tools.parameters.model import FreeModel
 from planning.tools.parameters.signature import is_of_type, read_signature
 from planning.tools.tool import Tool, ToolSpec
-from planning.workflow.capabilities import Capabilities
+from planning.workflow.capabilities import Capabilities, called_by_steps
 from planning.workflow.failures import StepFailed
 from planning.workflow.model import WorkflowStep
 
 __all__ = ["Callables", "key_of", "task_of"]
 
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
-_NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_NAME = 64
-_WHOLE = "inputs"
 _LISTED = "the tools are"
 
 
@@ -69,7 +64,7 @@ class Callables:
         if what is None:
             message = f"only the name of {kind} {show(name)} is known; give Capabilities the {kind} itself"
             raise StepFailed(message, ErrorKind.UNKNOWN_TOOL)
-        return what if isinstance(what, Tool) else _made(name, what)
+        return what if isinstance(what, Tool) else called_by_steps(name, what)
 
 
 def key_of(step: WorkflowStep, tool: Tool | None) -> str | None:
@@ -77,15 +72,6 @@ def key_of(step: WorkflowStep, tool: Tool | None) -> str | None:
     if step.expected_key is not None or tool is None or not isinstance(tool.parameters, ToolSpec):
         return step.expected_key
     return tool.parameters.output_key or None
-
-
-def _made(name: str, function: Callable[..., Any]) -> Tool:
-    """A handler or an agent as a tool: called with its inputs by name, or with all as ``inputs``."""
-    name = _NO_NAME.sub("_", name)[:_LONGEST_NAME]
-    parameters = list(read_signature(function).parameters)
-    if parameters[:1] == [_WHOLE]:
-        return Tool(name, "", function, parameters=FreeModel())
-    return Tool(name, "", function)
 
 
 def task_of(step: WorkflowStep, tool: Tool) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from functools import partial
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Call", "Caller", "Ended", "Interrupted"]
 
-_NOT_AWAITED = re.compile(r"\bcoroutine\b|\bawait")
 _MAY_PASS = frozenset({ErrorKind.STORAGE, ErrorKind.TIMEOUT, ErrorKind.RATE_LIMIT, ErrorKind.CIRCUIT_OPEN})
 
 
@@ -185,7 +183,7 @@ class Caller:
             if call.lost is not None:  # the only cause that a tool with private data shows
                 self.is_broken = self.is_broken or isinstance(call.lost, ExecutorLost)
                 return call.lost.error
-            return _error(failed(call.tool.name, error, started, is_private=call.tool.returns_private_data))
+            return _error(failed(call.tool.name, error, started, tool=call.tool))
 
     async def _to_its_end(self, call: Call) -> ToolResult:
         """Make a call that is not cancelled when the run is to stop, but awaited.
@@ -326,6 +324,6 @@ def _error(result: ToolResult) -> StepError:
     code = ErrorKind.UNKNOWN if result.code is None else result.code
     cause = None if result.cause is None or result.cause in result.message else result.cause
     message = result.message
-    if code is ErrorKind.BAD_RESULT and cause is not None and _NOT_AWAITED.search(cause):
+    if code is ErrorKind.BAD_RESULT and cause is not None:
         message = f"{message} Reason: {cause}."  # for the developer: a model cannot fix that
     return StepError(message, result.user_message or SORRY, str(code), cause)

@@ -30,6 +30,8 @@ def listed(cursor: str | None) -> dict[str, Any]:
         }
     if HOW == "pages" and cursor is None:
         return {"tools": [tool("one.first/tool")], "nextCursor": "2"}
+    if HOW == "names":
+        return {"tools": [tool("files.list"), tool("files_list"), tool("list all"), tool("x" * 129)]}
     if HOW == "strict":
         return {"tools": [tool("echo", outputSchema={"type": "object", "required": ["n"]})]}
     return {"tools": [tool("echo")]}

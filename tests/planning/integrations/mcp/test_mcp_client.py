@@ -76,12 +76,22 @@ def test_arguments_are_checked_against_the_schema_of_the_server_before_they_are_
     ]
 
 
-def test_all_pages_are_read_and_names_are_made_fit() -> None:
+def test_names_that_differ_by_a_dot_stand_beside_each_other_and_others_are_made_fit() -> None:
+    async def main() -> list[Any]:
+        async with open_server(bad("names")) as client:
+            tools = await tools_from(client)
+            return [[each.name for each in tools], Toolbox(tools).tools.keys()]
+
+    names = ["files.list", "files_list", "list_all", "x" * 128]
+    assert within(main()) == [names, set(names)]
+
+
+def test_all_pages_are_read_and_names_keep_their_dots() -> None:
     async def main() -> list[tuple[str, str]]:
         async with open_server(bad("pages")) as client:
             return [(tool.name, tool.description) for tool in await tools_from(client, prefix="far_")]
 
-    assert within(main()) == [("far_one_first_tool", "Do one.first/tool."), ("far_echo", "Do echo.")]
+    assert within(main()) == [("far_one.first/tool", "Do one.first/tool."), ("far_echo", "Do echo.")]
 
 
 @pytest.mark.parametrize(

@@ -282,7 +282,7 @@ def test_other_tools_are_served_beside_the_planning_tools(mode: str) -> None:
     )
     assert much.structured_content == {"message": said(much)}
     assert len(said(much)) <= 50_000
-    assert said(leaked) == "error: leak cannot reach its data now. Try again later, or go on without it."
+    assert said(leaked) == "error: leak failed. Call it again, or go on without it."
     assert said(own) == "mine"
 
 

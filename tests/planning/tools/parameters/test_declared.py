@@ -193,7 +193,7 @@ class Thing:
             "defaulted has pydantic.Field as the default of a; put it into the type: "
             "Annotated[int, pydantic.Field(ge=1)] = 1",
         ),
-        (placed, "placed takes a by position only: arguments have names"),
+        (placed, "placed takes a by position only; wrap it in a function that takes it by name"),
         (
             Thing.method,
             "method takes self: it is a method; make the tool of a bound one, such as tool(thing.method)",

@@ -148,12 +148,19 @@ def test_a_mock_takes_anything() -> None:
 def by_position(size: int, /, other: int = 1) -> None: ...
 
 
+def listing(folder: str, *paths: str) -> None: ...
+
+
+POSITIONAL = "by position only; wrap it in a function that takes it by name"
+
+
 @pytest.mark.parametrize(
     ("function", "expected"),
     [
-        (by_position, "by_position takes size by position only: arguments have names"),
-        (len, "len takes obj by position only: arguments have names"),
-        (functools.partial(by_position), "by_position takes size by position only: arguments have names"),
+        (by_position, f"by_position takes size {POSITIONAL}"),
+        (len, f"len takes obj {POSITIONAL}"),
+        (functools.partial(by_position), f"by_position takes size {POSITIONAL}"),
+        (listing, "listing takes *paths, which has no name to send; take a list instead"),
     ],
 )
 def test_a_parameter_that_has_no_name_to_send_is_refused(function: Any, expected: str) -> None:
@@ -263,7 +270,9 @@ def test_a_context_by_position_is_given_or_refused_where_the_tool_is_made() -> N
         made = Tool("t", "d", positional)
         _ = made.model
     except TypeError as error:
-        assert str(error) == "positional takes ctx by position only: arguments have names"
+        assert (
+            str(error) == "positional takes ctx by position only; wrap it in a function that takes it by name"
+        )
     else:
         assert made.execute(size=3)["result"] == (3, "ToolContext")
 

@@ -109,9 +109,6 @@ class Raising(pydantic.BaseModel):
         raise KeyboardInterrupt if a == "stop" else BaseException
 
 
-def unreadable(a: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821 - that is what is tested
-
-
 TOOLS = Capabilities(
     tools=[
         search,
@@ -124,6 +121,5 @@ TOOLS = Capabilities(
         tool("secret", Letter, returns_private_data=True),
         Tool("open", "Takes all.", lambda **given: None),
         ToolSpec("facts", {"dates": Dates, "range": Range}, "facts", function=lambda query, given: None),
-        unreadable,
     ]
 )

@@ -64,7 +64,6 @@ INPUTS: dict[str, object] = {
     "a validator that changes what it is given": calling("meddler", old=1, deep={}),
     "a validator that fails": calling("raising", a="x"),
     "a tool that takes all": calling("open", anything=5),
-    "a function that cannot be read": calling("unreadable", anything=5),
     "a query": calling("facts", query_type="dates", parameters={"start": "a-b-c", "end": "b"}),
     "a query with a wrong parameter": calling(
         "facts", query_type="range", parameters={"low": OUT, "high": "q"}

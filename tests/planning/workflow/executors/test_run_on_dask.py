@@ -134,7 +134,9 @@ def test_failures_are_told_as_without_a_cluster(executor: DaskExecutor) -> None:
     assert {step_id: error.message for step_id, error in result.errors.items()} == {
         "1": "the archive is closed",
         "2": "refuse_sealed failed. Call it again, or go on without it.",
-        "3": "what give_lock gave back cannot be sent (this stays here); let it give back plain values",
+        "3": "give_lock returned nothing that can be used. Go on without it. Reason: the function returned "
+        "executor_tools.Unwritable, which has no JSON form; return text, numbers, booleans, None, lists, "
+        "dicts or records of these.",
         "4": "hang took longer than 0.05 s and was given up; call it again, or go on without it",
         "5": "leave ended with SystemExit",
         "6": "give_much returned more than 32 MB, which is too much to keep; let it store its data and "

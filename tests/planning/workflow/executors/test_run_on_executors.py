@@ -122,10 +122,14 @@ def test_what_cannot_be_pickled_is_an_error_of_its_step(executor: Executor) -> N
         step("1", "give_lock"), step("2", "refuse_sealed"), step("3", "add", inputs={"a": 1, "b": 2})
     )
     result = run_workflow(steps, capable(tools.give_lock, tools.refuse_sealed, tools.add), executor=executor)
-    told = "what give_lock gave back cannot be sent (this stays here); let it give back plain values"
+    reason = (
+        "the function returned executor_tools.Unwritable, which has no JSON form; return text, numbers, "
+        "booleans, None, lists, dicts or records of these"
+    )
+    told = f"give_lock returned nothing that can be used. Go on without it. Reason: {reason}."
     assert result.outputs == {"3": 3}
     assert result.errors == {
-        "1": failure(told, "not_sent"),
+        "1": failure(told, "bad_result", reason),
         "2": failure(FAILED.format("refuse_sealed"), cause="Sealed: nobody can carry this"),
     }
 
@@ -139,7 +143,7 @@ def test_nothing_of_a_private_tools_error_is_told(executor: Executor) -> None:
     )
     assert result.errors == {
         "1": failure(FAILED.format("refuse_private")),
-        "2": failure(FAILED.format("give_private_lock"), "tool"),
+        "2": failure("give_private_lock returned nothing that can be used. Go on without it.", "bad_result"),
     }
     assert "secret" not in session.snapshot().to_json()
 

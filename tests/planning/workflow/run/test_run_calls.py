@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -248,7 +249,8 @@ FAILURES: list[tuple[Any, Any]] = [
     (Refused("closed"), told("closed", "tool", "That is closed on Sundays.")),
     (ValueError("at 0x7f"), told(FAILED, "unknown", cause="at 0x7f")),
     (KeyError("x"), told(FAILED, "unknown", cause="'x'")),
-    (OSError("disk"), told(NO_DATA, "storage", cause="disk")),
+    (ConnectionError("gone"), told(NO_DATA, "storage", cause="gone")),
+    (OSError("disk"), told(FAILED, "unknown", cause="disk")),
     (Mute(), told(FAILED, "unknown", cause="<Mute>")),
     (ToolResult(False, "I will not"), told("I will not", "tool")),
     ({"success": False, "error": "No such company"}, told("No such company", "tool")),
@@ -278,11 +280,43 @@ def test_a_tool_that_cancels_itself_fails_its_step_and_nothing_else() -> None:
     assert (result.errors["a"].code, dict(result.outputs)) == ("cancelled", {"b": "Do b"})
 
 
-@pytest.mark.parametrize("value", [(each for each in "ab"), int, ValueError("x")])
-def test_what_is_no_value_is_an_error_of_its_step(value: Any) -> None:
+NO_FORM = "which has no JSON form; return text, numbers, booleans, None, lists, dicts or records of these"
+
+
+class Thing:
+    """An object that JSON cannot write."""
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ((each for each in "ab"), "the function returned a generator; return a list of what it yields"),
+        (int, f"the function returned the class int, {NO_FORM}"),
+        (Thing, f"the function returned the class test_run_calls.Thing, {NO_FORM}"),
+        (ValueError("x"), f"the function returned ValueError, {NO_FORM}"),
+        (Thing(), f"the function returned test_run_calls.Thing, {NO_FORM}"),
+        (asyncio, f"the function returned module, {NO_FORM}"),
+        (lambda: 1, f"the function returned function, {NO_FORM}"),
+        ({Thing()}, f"the function returned set with test_run_calls.Thing in it, {NO_FORM}"),
+        (
+            {"hits": [1, {"first": Thing()}]},
+            f"the function returned dict with test_run_calls.Thing in it, {NO_FORM} "
+            "(it is at ['hits'][1]['first'])",
+        ),
+    ],
+)
+def test_an_output_without_a_json_form_is_an_error_of_its_step_that_names_the_type(
+    value: Any, reason: str
+) -> None:
     error = outcome(called("a"), capable(work=lambda: value))
-    message = "work returned nothing that can be used. Go on without it."
-    assert (error.message, error.code) == (message, "bad_result")
+    message = f"work returned nothing that can be used. Go on without it. Reason: {reason}."
+    assert error == told(message, "bad_result", cause=reason)
+
+
+def test_the_error_of_a_private_tool_names_no_type() -> None:
+    work = plain_tool("work", Thing, returns_private_data=True)
+    error = outcome(called("a"), capable(work))
+    assert (error.message, error.cause) == ("work returned nothing that can be used. Go on without it.", None)
 
 
 @pytest.mark.parametrize("kind", KINDS)

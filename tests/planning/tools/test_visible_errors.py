@@ -1,0 +1,214 @@
+"""Which text of an exception a model reads: a ``ToolError``'s, and that of the types that the tool names."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pydantic
+import pytest
+from tool_entries import CALLS, SORRY, piped, safely, through
+
+from planning import ToolError, tool
+from planning.tools import BaseTool, CircuitBreaker, Tool, Toolbox, ToolSpec
+from planning.workflow import Capabilities, run_workflow, validate_workflow
+from session import Session, SessionBusyError
+
+MISSING = "/nowhere/report-4711.txt"
+NO_FILE = f"[Errno 2] No such file or directory: '{MISSING}'"
+VISIBLE = (FileNotFoundError, ValueError)
+
+
+def read(path: str) -> str:
+    """Read a file."""
+    return Path(path).read_text()
+
+
+async def read_async(path: str) -> str:
+    """Read a file."""
+    return await asyncio.to_thread(read, path)
+
+
+class Reading(BaseTool):
+    name = "t"
+    description = "Read a file."
+    visible_errors = VISIBLE
+
+    async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
+        return {"success": True, "data": read(args["path"])}
+
+
+class Path_(pydantic.BaseModel):
+    path: str
+
+
+DECLARED: dict[str, tuple[Any, dict[str, Any]]] = {
+    "@tool": (tool(name="t", visible_errors=VISIBLE)(read), {"path": MISSING}),
+    "async": (tool(name="t", visible_errors=VISIBLE)(read_async), {"path": MISSING}),
+    "Tool": (Tool("t", "Read.", read, visible_errors=list(VISIBLE)), {"path": MISSING}),
+    "one type": (Tool("t", "Read.", read, visible_errors=FileNotFoundError), {"path": MISSING}),
+    "a base class": (Tool("t", "Read.", read, visible_errors=(OSError,)), {"path": MISSING}),
+    "BaseTool": (Reading(), {"path": MISSING}),
+    "ToolSpec": (
+        ToolSpec(
+            "t", {"a": Path_}, "out", function=lambda _, given: read(given.path), visible_errors=VISIBLE
+        ),
+        {"query_type": "a", "parameters": {"path": MISSING}},
+    ),
+    "ToolSpec in a Tool": (
+        Tool(
+            "t",
+            "Read.",
+            lambda _, given: read(given.path),
+            parameters=ToolSpec("t", {"a": Path_}, "out"),
+            visible_errors=VISIBLE,
+        ),
+        {"query_type": "a", "parameters": {"path": MISSING}},
+    ),
+}
+
+
+@pytest.mark.parametrize("entry", CALLS)
+@pytest.mark.parametrize(("declared", "arguments"), DECLARED.values(), ids=DECLARED)
+def test_the_text_of_a_visible_error_is_what_the_model_reads(
+    entry: str, declared: Any, arguments: dict[str, Any]
+) -> None:
+    result = through(entry, declared, arguments)
+    assert (result.success, result.message, result.error, result.user_message, result.code) == (
+        False,
+        f"t failed: {NO_FILE}",
+        NO_FILE,
+        SORRY,
+        "data_not_found",
+    )
+
+
+def test_pipelines_and_workflows_show_it_too() -> None:
+    told = {"success": False, "data": None, "error": NO_FILE, "user_message": SORRY, "code": "data_not_found"}
+    assert safely(Reading(), {"path": MISSING}) == told
+    assert piped([Reading()], [{"tool": "t", "args": {"path": MISSING}}]) == {"t": told}
+    capabilities = Capabilities(tools=[DECLARED["@tool"][0]])
+    step = {"step_id": "a", "description": "Read", "type": "tool", "name": "t", "depends_on": []}
+    workflow = validate_workflow([{**step, "inputs": {"path": MISSING}}], capabilities).workflow
+    assert workflow is not None
+    error = run_workflow(workflow, capabilities).errors["a"]
+    assert (error.message, error.user_message, error.code) == (
+        f"t failed: {NO_FILE}",
+        SORRY,
+        "data_not_found",
+    )
+
+
+@pytest.mark.parametrize("entry", CALLS)
+@pytest.mark.parametrize(
+    ("error", "message", "code"),
+    [
+        (FileNotFoundError(2, "No such file", MISSING), "t found nothing.", "data_not_found"),
+        (PermissionError(13, "Permission denied", MISSING), None, "unknown"),
+        (IsADirectoryError(21, "Is a directory", MISSING), None, "unknown"),
+        (OSError(errno.ENOSPC, "No space left on device"), None, "unknown"),
+        (KeyError(MISSING), None, "unknown"),
+        (
+            ConnectionRefusedError(111, "Connection refused"),
+            "t cannot reach its data now. Try again later, or go on without it.",
+            "storage",
+        ),
+        (TimeoutError(MISSING), "t did not answer in time. Call it again, or go on without it.", "timeout"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_without_it_a_model_reads_the_kind_of_failure_and_never_the_text(
+    entry: str, error: Exception, message: str | None, code: str
+) -> None:
+    def fail() -> None:
+        raise error
+
+    result = through(entry, Tool("t", "T.", fail, visible_errors=(ZeroDivisionError,)))
+    expected = message or "t failed. Call it again, or go on without it."
+    assert (result.message, result.error, result.code) == (expected, "Tool 't' encountered an error", code)
+
+
+@pytest.mark.parametrize("entry", CALLS)
+@pytest.mark.parametrize("visible", [(), (LookupError,)])
+def test_a_check_of_parameters_shows_it_where_the_tool_says_so(
+    entry: str, visible: tuple[type[Exception], ...]
+) -> None:
+    class Known(pydantic.BaseModel):
+        path: str
+
+        @pydantic.field_validator("path")
+        @classmethod
+        def _is_known(cls, path: str) -> str:
+            return {"a": path}[path]
+
+    made = Tool("t", "T.", lambda params: params.path, parameters=Known, visible_errors=visible)
+    result = through(entry, made, {"path": "b"})
+    expected = "t failed: 'b'" if visible else "t failed. Call it again, or go on without it."
+    assert (result.message, result.code) == (expected, "unknown")
+
+
+def failing(error: Exception) -> Callable[[], None]:
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
+def test_it_is_bounded_and_can_be_sent_like_every_text_of_a_result() -> None:
+    result = through("call", Tool("t", "T.", failing(ValueError("x\ud800" * 60_000)), visible_errors=VISIBLE))
+    assert result.error is not None
+    assert (len(result.error) <= 50_000, len(result.message) <= 50_000) == (True, True)
+    assert "characters" in result.message[-100:]
+    assert result.message.encode().startswith(b"t failed: x\\ud800x\\ud800")
+    blank = through("call", Tool("t", "T.", failing(ValueError(" ")), visible_errors=VISIBLE))
+    assert blank.message == "t failed. Call it again, or go on without it."
+
+
+def test_what_is_known_of_a_store_comes_before_its_text() -> None:
+    busy = SessionBusyError("another program is writing")
+    result = through("call", Tool("t", "T.", failing(busy), visible_errors=(Exception,)))
+    assert result.message == "t was not carried out: another program is writing. Call it again."
+
+
+def test_no_log_has_it_and_no_breaker_counts_a_missing_file(caplog: pytest.LogCaptureFixture) -> None:
+    breaker = CircuitBreaker(failures=1)
+    made = Tool("t", "T.", read, visible_errors=VISIBLE, breaker=breaker)
+    box = Toolbox([made], session=Session())
+    with caplog.at_level(logging.DEBUG):
+        for _ in range(3):
+            assert box.call("t", {"path": MISSING}).message == f"t failed: {NO_FILE}"
+    assert "4711" not in caplog.text + "".join(str(vars(record)) for record in caplog.records)
+    assert breaker.state == "closed"
+
+
+def test_a_tool_with_private_data_cannot_have_visible_errors() -> None:
+    with pytest.raises(ValueError) as caught:
+        Tool("t", "T.", read, visible_errors=VISIBLE, returns_private_data=True)
+    assert str(caught.value) == (
+        "a tool with private data cannot have visible_errors: their text may be private"
+    )
+
+
+@pytest.mark.parametrize(
+    "given", ["ValueError", (KeyboardInterrupt,), [ValueError("x")], None, BaseException]
+)
+def test_what_is_not_types_of_exceptions_is_refused_where_the_tool_is_declared(given: Any) -> None:
+    for declare in (
+        lambda: Tool("t", "T.", read, visible_errors=given),
+        lambda: ToolSpec("t", {}, "out", visible_errors=given),
+    ):
+        with pytest.raises(TypeError) as caught:
+            declare()
+        assert str(caught.value) == (
+            "a tool's visible_errors must be types of exceptions, such as (FileNotFoundError,), "
+            f"got {given!r}"
+        )
+
+
+def test_a_tool_error_speaks_to_the_model_without_being_named() -> None:
+    result = through("call", tool(name="t")(failing(ToolError("the queue is full; call again in a minute"))))
+    assert result.message == "the queue is full; call again in a minute"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final
+from uuid import UUID
 
 import typer
 
@@ -36,7 +37,8 @@ Sessions:
   Each client has a plan of its own. With --session ID, all have the
   same one. With --store FILE, plans are kept in a SQLite database: a
   server that is started again with the same --store and --session
-  resumes the plan.
+  resumes the plan. Without --session, a client that connects again
+  sends the id of its plan as the header Planning-Session.
 
 \b
 HTTP:
@@ -105,7 +107,7 @@ def mcp(
     """
     try:
         from planning.integrations.mcp import build_server, serve_http, serve_stdio
-        from planning.integrations.mcp.http import is_loopback
+        from planning.serving import is_loopback
     except ImportError as error:
         raise Refused(str(error)) from None
     names = _plan_tools(tools)
@@ -123,10 +125,7 @@ def mcp(
             )
     elif allow_host:
         raise bad_option("--allow-host", "it needs --http")
-    shared, new_session = _sessions(store, session)
-    server = build_server(
-        session=shared, new_session=new_session, plan_tools=names, workflows=_workflows(run)
-    )
+    server = build_server(**_sessions(store, session), plan_tools=names, workflows=_workflows(run))
     with _logging_plainly():
         if address is None:
             _serve(serve_stdio(server))
@@ -163,19 +162,29 @@ def _plan_tools(given: str | None) -> tuple[str, ...]:
     return tuple(name for name in PLAN_TOOLS if name in {known[word] for word in wanted})
 
 
-def _sessions(file: str | None, given: str | None) -> tuple[Session | None, Callable[[], Session] | None]:
-    """The session of all clients, and what opens one for each: one of them, or none for the defaults."""
+def _sessions(file: str | None, given: str | None) -> dict[str, Any]:
+    """How ``build_server`` finds the sessions: one for all clients, or one for each."""
     from session.stores import SqliteStore, StoreError
 
     try:
         store = None if file is None else SqliteStore(file)
         if given is not None:
-            return Session(session_id=given, store=store), None
+            return {"session": Session(session_id=given, store=store)}
     except IdentityError as error:
         raise bad_option("--session", error) from None
     except StoreError as error:
         raise Refused(printable(str(error))) from None
-    return None, None if store is None else lambda: Session(store=store)
+    if store is None:
+        return {}
+
+    def resume(name: str) -> Session | None:
+        try:
+            known = store.head(UUID(name))  # a random id: none that somebody else could guess
+        except ValueError:
+            return None
+        return None if known is None else Session(session_id=known.session_id, store=store)
+
+    return {"new_session": lambda: Session(store=store), "resume": resume}
 
 
 def _workflows(given: list[str] | None) -> Capabilities | None:

@@ -348,7 +348,7 @@ class SqliteStore(Store):
         ).fetchone()
         if row is not None:
             found = session_of(row)
-            if found.session_id != session_id:
+            if str(found.session_id) != str(session_id):
                 raise StoreError(f"the record of session {shown(str(session_id))} is damaged")
             return found
         if connection.execute("SELECT 1 FROM changes WHERE session = ? LIMIT 1", (key,)).fetchone():

@@ -44,6 +44,8 @@ _PLAN: Final[dict[str, Any]] = {
 }
 _STEPS: Final = {"type": "array", "items": _STEP, "description": "Absent when they are too long."}
 _WHOLE_PLAN: Final = _PLAN | {"properties": {**_PLAN["properties"], "steps": _STEPS}}
+_ABOUT: Final = frozenset({"title", "description", "default", "examples", "deprecated"})
+_VALUES: Final = frozenset({"default", "examples", "enum", "const", "required"})
 _READ: Final = "planning_read_plan"
 _OWN: Final = "own"
 
@@ -59,14 +61,36 @@ _OF_ANY: Final = _outputs("value", {"description": "What the tool returned; abse
 
 
 def definition(tool: Tool) -> types.Tool:
-    """What a client reads of a tool: its schemas unchanged."""
+    """What a client reads of a tool: its schemas, where each ``type`` is one word, as clients expect."""
     return types.Tool(
         name=tool.name,
         description=tool.description,
-        input_schema=tool.parameters_schema(),
-        output_schema=_output_schema(tool),
+        input_schema=_single_types(tool.parameters_schema()),
+        output_schema=_single_types(_output_schema(tool)),
         annotations=_hints(tool),
     )
+
+
+def _single_types(schema: Any) -> Any:
+    """The same schema with ``anyOf`` in place of a list of types, which many clients cannot read."""
+    if isinstance(schema, list):
+        return [_single_types(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    schema = {key: value if key in _VALUES else _single_types(value) for key, value in schema.items()}
+    kinds = schema.get("type")
+    if not isinstance(kinds, list) or "anyOf" in schema:
+        return schema
+    about = {key: value for key, value in schema.items() if key in _ABOUT}
+    rules = {key: value for key, value in schema.items() if key not in _ABOUT and key != "type"}
+    return about | {"anyOf": [_of_kind(kind, rules) for kind in kinds]}
+
+
+def _of_kind(kind: str, rules: dict[str, Any]) -> dict[str, Any]:
+    if kind == "null":
+        return {"type": kind}
+    enum = [each for each in rules.get("enum", ()) if each is not None]
+    return {"type": kind, **rules, **({"enum": enum} if enum else {})}
 
 
 def called(tool: Tool | None, result: ToolResult, session: Session | None) -> types.CallToolResult:

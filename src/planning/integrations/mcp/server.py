@@ -17,15 +17,16 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from planning.definitions import ToolSource, tools_of
 from planning.errors import cut, printable, show
-from planning.integrations._common import call_context
+from planning.integrations._common import call_context, toolbox_of
 from planning.integrations.mcp.changes import Changes, watching
 from planning.integrations.mcp.results import called, definition, refused
 from planning.integrations.mcp.workflows import progress_of, workflow_tool
+from planning.prompt.section import Section
 from planning.prompt.strategies import PlanningStrategy, section_body
 from planning.render import plan_to_dict
 from planning.suite import planning_tools, register_plan
-from planning.tools.declare import Declaration
 from planning.tools.errors import ContextInvalid
 from planning.tools.toolbox import Toolbox
 from session import Session
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-    from mcp.server.session import ServerSession
 
     from planning.workflow.capabilities import Capabilities
 
@@ -58,6 +58,7 @@ _PROMPTS: Final = {
         "Keep a plan: restate the goal, split it, choose tools, combine the results.",
     ),
 }
+_RESUMED: Final = "Planning-Session"
 _CALL_ID: Final = "planning/call_id"
 _LONGEST_ACTOR: Final = 200
 _MOST_CHANGES: Final = 1_000  # that a session keeps in memory when it lives as long as a connection
@@ -70,10 +71,11 @@ _logger = logging.getLogger("planning.mcp")
 
 
 def build_server(
-    tools: Toolbox | Iterable[Declaration] = (),
+    tools: ToolSource = (),
     *,
     session: Session | SessionOf | None = None,
     new_session: Callable[[], Session] | None = None,
+    resume: Callable[[str], Session | None] | None = None,
     plan_tools: Iterable[str] = PLAN_TOOLS,
     strategy: PlanningStrategy = PlanningStrategy.REACT,
     workflows: Capabilities | None = None,
@@ -86,11 +88,14 @@ def build_server(
     model can repair its call.
 
     Args:
-        tools: Tools beside the planning tools. Or a ``Toolbox``, which is served as it is, with its own
-            session and nothing added.
+        tools: Tools beside the planning tools. Or a ``Toolbox`` or a section, which is served as it is, with
+            its own session and nothing added.
         session: The session of all clients, or a callable that returns the session of the current call.
             When omitted, each MCP connection has its own, which ends with the connection.
         new_session: Opens the session of a new connection; a session in memory by default.
+        resume: Opens the session that a connection over HTTP names in the header ``Planning-Session``, which
+            is the one that it had before; None where there is none of that id. Only whoever was told an id
+            may know it: open sessions with random ids alone.
         plan_tools: The names of the planning tools to offer.
         strategy: The strategy whose text is the server's instructions.
         workflows: What workflow documents may call. With it, the tool ``planning_run_workflow`` runs them.
@@ -99,9 +104,9 @@ def build_server(
     Raises:
         ValueError: A planning tool is unknown, two tools have the same name, or a session is given beside
             a toolbox.
-        TypeError: An item of ``tools`` is not a tool.
+        TypeError: ``tools`` is not a toolbox, a section or a collection of tools.
     """
-    service = _Service(tools, session, new_session, plan_tools, strategy, workflows)
+    service = _Service(tools, session, new_session, resume, plan_tools, strategy, workflows)
     server: Server[Any] = Server(
         name,
         version=version("session-planning"),
@@ -157,9 +162,10 @@ class _Service:
 
     def __init__(
         self,
-        tools: Toolbox | Iterable[Declaration],
+        tools: ToolSource,
         session: Session | SessionOf | None,
         new_session: Callable[[], Session] | None,
+        resume: Callable[[str], Session | None] | None,
         plan_tools: Iterable[str],
         strategy: PlanningStrategy,
         workflows: Capabilities | None,
@@ -168,11 +174,13 @@ class _Service:
         unknown = [each for each in self._names if each not in PLAN_TOOLS]
         if unknown:
             raise ValueError(f"{show(unknown[0])} is not a planning tool; they are {', '.join(PLAN_TOOLS)}")
+        tools = toolbox_of(tools) if isinstance(tools, Section) else tools
         self._is_own = not isinstance(tools, Toolbox)
         if not self._is_own and session is not None:
             raise ValueError("the toolbox has its own session: omit session=")
         self._given = session
         self._new_session = new_session or (lambda: Session(history=_MOST_CHANGES))
+        self._resume = resume
         self._current: ContextVar[Session | None] = ContextVar("planning_mcp_session", default=None)
         self._toolbox = tools if isinstance(tools, Toolbox) else self._made(tools, workflows)
         self._definitions = [definition(tool) for tool in self._toolbox.tools.values()]
@@ -211,25 +219,32 @@ class _Service:
         elif self.has_no_connection(ctx):
             session = None
         else:
-            session = self._of_connection(ctx.session)
+            session = self._of_connection(ctx)
         if session is not None and session not in self._prepared:
             register_plan(session)
             self._prepared.add(session)
         return session
 
-    def _of_connection(self, client: ServerSession) -> Session:
-        connection = client._connection  # what lives as long as a connection has no public way to it
+    def _of_connection(self, ctx: ServerRequestContext[Any]) -> Session:
+        connection = ctx.session._connection  # what lives as long as a connection has no public way to it
         session: Session | None = connection.state.get("planning")
         if session is None:
-            session = connection.state["planning"] = self._new_session()
+            named = None if ctx.request is None or self._resume is None else ctx.request.headers.get(_RESUMED)
+            session = self._new_session() if named is None or self._resume is None else self._resume(named)
+            if session is None:
+                raise MCPError(
+                    types.INVALID_PARAMS,
+                    f"no session {show(named)} is here; omit the header {_RESUMED} to begin a new one",
+                )
+            connection.state["planning"] = session
             connection.exit_stack.callback(session.close)
         return session
 
-    def _made(self, tools: Iterable[Declaration], workflows: Capabilities | None) -> Toolbox:
+    def _made(self, tools: ToolSource, workflows: Capabilities | None) -> Toolbox:
         """The planning tools and others, in the name of the session of each call."""
         own = [tool for tool in planning_tools(self._current.get) if tool.name in self._names]
         runs = [] if workflows is None else [workflow_tool(workflows)]
-        return Toolbox([*own, *tools, *runs], session=self._current.get)
+        return Toolbox([*own, *tools_of(tools), *runs], session=self._current.get)
 
     # Tools
 

@@ -26,18 +26,41 @@ __all__ = ["progress_of", "workflow_tool"]
 
 _CLIENT: ContextVar[ServerSession | None] = ContextVar("planning_mcp_client", default=None)
 _OPEN: Final = ("pending", "in_progress")
-_SCHEMA: Final = {
-    "type": "object",
-    "properties": {
-        "document": {
-            "description": "An object with schema_version, goal and steps, or an array of steps.",
-            "anyOf": [{"type": "object"}, {"type": "array"}, {"type": "string"}],
+_FIELDS: Final = ("step_id", "description", "type", "name", "agent", "inputs", "outputs", "depends_on",
+                 "expected_key", "output_path", "done_check", "timeout", "retries", "on_failure")  # fmt: skip
+
+
+def _schema() -> dict[str, Any]:
+    """The arguments of the tool: any object, array or text is taken; the first form says what to write."""
+    from planning.workflow.wire.schemas import schema  # noqa: PLC0415 - only servers that run workflows
+
+    whole = schema(2)
+    known, step = whole["$defs"], whole["$defs"]["step"]["properties"]
+    fields = {name: known[step[name]["$ref"].split("/")[-1]] if "$ref" in step[name] else step[name]
+              for name in _FIELDS}  # fmt: skip
+    document = {
+        "type": "object",
+        "properties": {
+            **{name: whole["properties"][name] for name in ("schema_version", "goal")},
+            "steps": {
+                "type": "array",
+                "items": {"type": "object", "properties": fields, "required": ["step_id", "description"]},
+            },
         },
-        "prompt": {"type": "string", "description": "The value of ${user_prompt}."},
-    },
-    "required": ["document"],
-    "additionalProperties": False,
-}
+        "required": ["schema_version", "goal", "steps"],
+    }
+    return {
+        "type": "object",
+        "properties": {
+            "document": {
+                "description": "The workflow. An array of steps alone will do, and so will JSON as text.",
+                "anyOf": [document, {"type": "object"}, {"type": "array"}, {"type": "string"}],
+            },
+            "prompt": {"type": "string", "description": "The value of ${user_prompt}."},
+        },
+        "required": ["document"],
+        "additionalProperties": False,
+    }
 
 
 @contextmanager
@@ -82,7 +105,7 @@ def workflow_tool(capabilities: Capabilities) -> Tool:
         "Run a workflow document: steps that call tools, with dependencies. A document that is not valid does"
         f" not run; all its problems are reported. Its steps may call: {names}."
     )
-    return Tool("planning_run_workflow", description, run, parameters=_SCHEMA)
+    return Tool("planning_run_workflow", description, run, parameters=_schema())
 
 
 @asynccontextmanager

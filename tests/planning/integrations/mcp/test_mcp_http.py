@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ from planning import Plan
 from planning.integrations.mcp import build_server, http_app
 from planning.serving import Limits, is_loopback
 from session import Session
+from session.stores import SqliteStore
 
 READ = "planning_read_plan"
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
@@ -260,6 +262,36 @@ def test_the_plan_of_a_connection_ends_with_it() -> None:
     assert first == second
     plans = [session.select_latest(Plan) for session in opened]
     assert [None if plan is None else plan.objective for plan in plans] == ["A", "B"]
+
+
+def test_a_client_takes_its_plan_up_again_after_a_reconnect(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "plans.db")
+
+    def resume(name: str) -> Session | None:
+        return None if store.head(name) is None else Session(session_id=name, store=store)
+
+    async def main() -> list[str]:
+        server = build_server(new_session=lambda: Session(store=store), resume=resume)
+        async with over_http(server) as url:
+            async with Client(url, mode="legacy") as client:
+                await client.call_tool("planning_setup_plan", setup("Kept"))
+                uri = str((await client.list_resources()).resources[0].uri)
+            texts = []
+            for name in (uri.removeprefix("plan://"), "somebody-elses"):
+                async with (
+                    httpx2.AsyncClient(headers={"Planning-Session": name}) as http,
+                    Client(streamable_http_client(url, http_client=http), mode="legacy") as client,
+                ):
+                    try:
+                        texts.append(said(await client.call_tool(READ)))
+                    except MCPError as error:
+                        texts.append(str(error))
+            return texts
+
+    assert within(main()) == [
+        "Kept (active, 0 of 0 done)",
+        "no session 'somebody-elses' is here; omit the header Planning-Session to begin a new one",
+    ]
 
 
 # Clients that leave, stall or flood

@@ -31,9 +31,13 @@ def test_the_tools_are_listed_with_their_own_descriptions_and_schemas(way: str, 
         async with connecting(way, mode) as connect, connect() as client:
             return (await client.list_tools()).tools
 
-    listed = [(tool.name, tool.description, tool.input_schema) for tool in within(main())]
+    listed = [(tool.name, tool.description, fields_of(tool.input_schema)) for tool in within(main())]
     tools = planning_tools(Session())
-    assert listed == [(tool.name, tool.description, tool.parameters_schema()) for tool in tools]
+    assert listed == [(tool.name, tool.description, fields_of(tool.parameters_schema())) for tool in tools]
+
+
+def fields_of(schema: dict[str, Any]) -> dict[str, Any]:
+    return {name: field["description"] for name, field in schema["properties"].items()}
 
 
 @in_both_eras
@@ -352,3 +356,22 @@ def test_a_defect_is_answered_without_its_text(mode: str) -> None:
             return failed.value.error.message
 
     assert within(main()) == "tools/call failed"
+
+
+def test_a_section_is_served_as_it_is() -> None:
+    session = Session()
+
+    async def main() -> str:
+        async with Client(build_server(PlanningToolsSection(session=session))) as client:
+            return said(await client.call_tool("planning_setup_plan", setup("Fix it")))
+
+    assert within(main()) == "Plan set, no steps yet. Add them with planning_add_step."
+    assert session.select_latest(Plan) == Plan("Fix it", "active", ())
+
+
+@pytest.mark.parametrize("wrong", ["planning_mark_step", 5, None, Session()], ids=range(4))
+def test_what_is_no_collection_of_tools_is_refused(wrong: Any) -> None:
+    with pytest.raises(TypeError) as caught:
+        build_server(wrong)
+    kind = type(wrong).__name__
+    assert str(caught.value) == f"expected a Toolbox, a Section or an iterable of tools, got {kind}"

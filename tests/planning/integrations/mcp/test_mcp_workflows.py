@@ -6,9 +6,11 @@ import asyncio
 import json
 from typing import Any
 
+import jsonschema
 import pytest
 from mcp import Client
 from mcp_served import connecting, in_both_eras, said, within
+from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan
 from planning.integrations.mcp import build_server
@@ -193,3 +195,43 @@ def test_without_leave_there_is_no_such_tool() -> None:
             return [tool.name for tool in (await client.list_tools()).tools if tool.name == RUN]
 
     assert within(main()) == []
+
+
+def types_in(schema: Any) -> list[Any]:
+    """Each ``type`` of a schema, at any depth."""
+    if isinstance(schema, list):
+        return [kind for each in schema for kind in types_in(each)]
+    if not isinstance(schema, dict):
+        return []
+    inner = [kind for each in schema.values() for kind in types_in(each)]
+    return [schema["type"], *inner] if isinstance(schema.get("type"), (str, list)) else inner
+
+
+def listed(capabilities: Capabilities) -> dict[str, Any]:
+    async def main() -> dict[str, Any]:
+        async with Client(build_server(workflows=capabilities)) as client:
+            return {each.name: each for each in (await client.list_tools()).tools}
+
+    found: dict[str, Any] = within(main())
+    return found
+
+
+def test_no_schema_has_a_list_of_types() -> None:
+    for tool in listed(CAPABILITIES).values():
+        kinds = types_in([tool.input_schema, tool.output_schema])
+        assert [kind for kind in kinds if not isinstance(kind, str)] == []
+
+
+def test_the_schema_of_the_tool_describes_the_form_of_a_step(snapshot: SnapshotAssertion) -> None:
+    schema = listed(CAPABILITIES)[RUN].input_schema
+    assert json.dumps(schema, indent=2) + "\n" == snapshot
+    validator = jsonschema.Draft202012Validator(schema)
+    for taken in (GOOD, GOOD["steps"], "any text", {"goal": 5}):
+        assert list(validator.iter_errors({"document": taken})) == []
+    form = jsonschema.Draft202012Validator(schema["properties"]["document"]["anyOf"][0])
+    assert list(form.iter_errors(GOOD)) == []
+    wrong = document({**step("find", "find"), "depends_on": "none", "retries": -1})
+    assert sorted(error.json_path for error in form.iter_errors(wrong)) == [
+        "$.steps[0].depends_on",
+        "$.steps[0].retries",
+    ]

@@ -70,7 +70,8 @@ class Session:
 
         Args:
             bus: Where its events travel; a new bus by default. Sessions may share one.
-            parent: The session that this one works for; it lists this one among its children.
+            parent: The session that this one works for; it lists this one among its children. A store keeps
+                its id.
             session_id: Its identity, a UUID or a name; a random UUID by default.
             created_at: When it began, with a time zone; now by default.
             tags: Words to find it by.
@@ -98,7 +99,7 @@ class Session:
         if store is None:
             state = State(identity, Kept(history))
         else:
-            state = _opened(store, identity, began, tags, history)
+            state = _opened(store, parent, identity, began, tags, history)
         if state.stored is not None:
             began, tags = state.stored.head.created_at, dict(state.stored.head.tags)
         self._begin(InProcessEventBus() if bus is None else bus, parent, state, began, tags)
@@ -611,15 +612,23 @@ class Session:
 
 
 def _opened(
-    store: Store, session_id: SessionId, created_at: datetime, tags: Mapping[str, str], limit: int | None
+    store: Store,
+    parent: Session | None,
+    session_id: SessionId,
+    created_at: datetime,
+    tags: Mapping[str, str],
+    limit: int | None,
 ) -> State:
     """The state of a session in a store: the one that is open in this process, or a new one."""
     from session.stored import Stored  # noqa: PLC0415 - most sessions are in memory
+    from session.stores.chain import StoredSession  # noqa: PLC0415 - likewise
 
+    works_for = None if parent is None else parent.session_id
     with store.opening.lock:
         known: State | None = store.states.get(str(session_id))
         if known is None:
-            known = State(session_id, Stored(store, session_id, created_at, tags, limit))
+            begun = StoredSession(session_id, 0, b"", created_at, created_at, tags, parent=works_for)
+            known = State(session_id, Stored(store, begun, limit))
             store.states[str(session_id)] = known
     return known
 

@@ -61,18 +61,20 @@ class Stored(Replay):
     def __init__(
         self,
         store: Store,
-        session_id: SessionId,
-        created_at: datetime,
-        tags: Mapping[str, str],
+        begun: StoredSession,
         limit: int | None,
     ) -> None:
         """Open what the store has, or prepare to begin.
 
+        Args:
+            store: The store.
+            begun: The session, if it is new.
+            limit: How many events its logs keep.
+
         Raises:
             StoreError: The store cannot be read.
         """
-        begun = StoredSession(session_id, 0, b"", created_at, created_at, tags)
-        super().__init__(store, session_id, store.head(session_id) or begun, limit)
+        super().__init__(store, begun.session_id, store.head(begun.session_id) or begun, limit)
         self.is_unsettled = False
         self._lock: AbstractContextManager[None] | None = None
         self._worker: ThreadPoolExecutor | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from planning.model import Plan
@@ -74,21 +75,34 @@ def session_fields(store: Store, head: StoredSession) -> Fields:
 
 
 def family_of(store: Store, head: StoredSession) -> list[Fields]:
-    """A session, what it was forked from, and its forks; empty where it is alone.
+    """A session with those that it works for, those that work for it, and forks; empty where it is alone.
 
     Raises:
         StoreError: The store cannot be read.
     """
     heads = {str(each.session_id): each for each in (*store.sessions(MOST_SESSIONS), head)}
-    lines = {name: [str(source) for source, _ in each.forked_from] for name, each in heads.items()}
-    oldest = {name: (*line, name)[0] for name, line in lines.items()}
+    parents = {name: _parent_of(each, heads) for name, each in heads.items()}
+    oldest = {name: _oldest(name, parents) for name in heads}
     kin = [name for name in heads if oldest[name] == oldest[str(head.session_id)]]
     if len(kin) == 1:
         return []
     family = list[Fields]()
     for name in kin:
         fields = session_fields(store, heads[name])
-        parent = next((each for each in reversed(lines[name]) if each in heads), None)
         kept = {key: fields[key] for key in ("id", "status", "done", "total")}
-        family.append({**kept, "parent": parent, "title": fields["objective"] or name})
+        family.append({**kept, "parent": parents[name], "title": fields["objective"] or name})
     return family
+
+
+def _parent_of(head: StoredSession, heads: Mapping[str, StoredSession]) -> str | None:
+    """The session that it works for, else the nearest that it was forked from, where that is there."""
+    named = [*(str(source) for source, _ in head.forked_from), str(head.parent or "")]
+    return next((name for name in reversed(named) if name in heads and name != str(head.session_id)), None)
+
+
+def _oldest(name: str, parents: Mapping[str, str | None]) -> str:
+    seen = {name}
+    while (parent := parents[name]) is not None and parent not in seen:
+        seen.add(parent)
+        name = parent
+    return name

@@ -89,6 +89,7 @@ class StoredSession:
         tags: Words to find it by.
         forked_from: For a fork, the sessions that its first versions came from, oldest first: an identity,
             and the last version that came from there.
+        parent: The session that it works for.
     """
 
     session_id: SessionId
@@ -98,6 +99,7 @@ class StoredSession:
     changed_at: datetime
     tags: Mapping[str, str] = attrs.field(factory=dict, converter=_frozen)
     forked_from: tuple[tuple[SessionId, int], ...] = ()
+    parent: SessionId | None = None
 
     def owner(self, version: int) -> SessionId:
         """The session in which a version was made."""
@@ -105,14 +107,14 @@ class StoredSession:
 
     def about(self) -> str:
         """What does not change with a commit, as JSON."""
-        return json.dumps(
-            {
-                "created_at": self.created_at.isoformat(),
-                "tags": dict(self.tags),
-                "forked_from": [[str(source), last] for source, last in self.forked_from],
-            },
-            separators=(",", ":"),
-        )
+        about: dict[str, object] = {
+            "created_at": self.created_at.isoformat(),
+            "tags": dict(self.tags),
+            "forked_from": [[str(source), last] for source, last in self.forked_from],
+        }
+        if self.parent is not None:
+            about["parent"] = str(self.parent)
+        return json.dumps(about, separators=(",", ":"))
 
     @classmethod
     def of(cls, session_id: str, version: int, hash_: bytes, changed_at: str, about: str) -> StoredSession:
@@ -131,6 +133,7 @@ class StoredSession:
                 changed_at=datetime.fromisoformat(changed_at),
                 tags={str(key): str(word) for key, word in said["tags"].items()},
                 forked_from=tuple((session_id_of(source), int(last)) for source, last in said["forked_from"]),
+                parent=session_id_of(said["parent"]) if "parent" in said else None,
             )
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise StoreError(f"the record of session {shown(session_id)} is damaged") from error

@@ -25,6 +25,8 @@ from page_data import (
 from syrupy.assertion import SnapshotAssertion
 
 from planning import Plan
+from planning.commands import SetupPlan
+from planning.suite import register_plan
 from planning.tools import Tool, Toolbox
 from planning.tools.ledger import tool_calls
 from planning.view.document import Document
@@ -249,6 +251,27 @@ def test_the_family_of_a_session_is_its_line_and_its_forks(tmp_path: Path) -> No
     for name in ("nightly", "what-if", "deeper"):
         assert sorted(family_of(store, heads[name]), key=lambda each: str(each["id"])) == family
     assert family_of(store, heads[str(other.session_id)]) == []
+
+
+def test_the_family_of_a_session_has_those_that_work_for_it(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "plans.db")
+    lead = Session(session_id="lead", store=store)
+    worker = Session(session_id="worker", store=store, parent=lead)
+    helper = Session(session_id="helper", store=store, parent=worker)
+    for session in (lead, worker, helper, Session(session_id="alone", store=store)):
+        register_plan(session)
+        session.dispatch(SetupPlan(f"Do what {session.session_id} does"))
+    worker.fork(session_id="what-if")
+    store.close()
+
+    heads = {str(head.session_id): head for head in SqliteStore(tmp_path / "plans.db").sessions()}
+    assert {name: head.parent for name, head in heads.items()} == {
+        "lead": None, "worker": "lead", "helper": "worker", "alone": None, "what-if": None,
+    }  # fmt: skip
+    store = PastStore(tmp_path / "plans.db")
+    found = {each["id"]: each["parent"] for each in family_of(store, heads["helper"])}
+    assert found == {"lead": None, "worker": "lead", "helper": "worker", "what-if": "worker"}
+    assert family_of(store, heads["alone"]) == []
 
 
 def test_a_session_in_a_list_has_its_progress(tmp_path: Path) -> None:

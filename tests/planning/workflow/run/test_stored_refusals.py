@@ -149,9 +149,9 @@ def test_what_is_in_the_store_is_never_written_in_the_thread_of_the_event_loop(o
     threads = set[int]()
 
     class Watched(SqliteStore):
-        def _connect(self, link: Any) -> Any:
+        def _explaining(self, timeout: float | None = None) -> Any:
             threads.add(threading.get_ident())
-            return super()._connect(link)
+            return super()._explaining(timeout)
 
     async def scene(*wanted: str) -> None:
         session = nightly(opened(Watched))

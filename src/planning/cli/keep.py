@@ -181,10 +181,9 @@ def kept_run(
             f" or {otherwise}"
         )
     if prompt is not None and prompt != run.user_prompt:
-        raise Refused(
-            f"{name} holds a run with another prompt: {_short(run.user_prompt)}; omit the prompt to"
-            f" resume with that, or {otherwise}"
-        )
+        began = run.user_prompt
+        was = "without a prompt" if began is None else f"with another prompt: {_short(began)}"
+        raise Refused(f"{name} holds a run {was}; omit the prompt to resume with that, or {otherwise}")
     for key, value in given.items():
         if key not in run.inputs or plain(run.inputs[key]) != plain(value):
             was = f"with {_short(run.inputs[key])}" if key in run.inputs else "without a value"

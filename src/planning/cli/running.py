@@ -37,6 +37,7 @@ from planning.workflow.failures import StepError, WorkflowError
 from planning.workflow.model import Workflow
 from planning.workflow.run.engine import arun_workflow
 from planning.workflow.run.records import StepChanged, StepRecord, WorkflowRun, states_of
+from planning.workflow.run.resolve import step_with_prompt
 from planning.workflow.run.result import WorkflowResult
 from session import Session, SessionError
 
@@ -139,6 +140,7 @@ class Running:
         self._progress = Progress.of_run(self.workflow, self.clock, states)
         if past is None:
             self._check_calls()
+            self._check_prompt(run)
         self._drive = Drive(self._start, self._stopping)
         return past
 
@@ -171,6 +173,16 @@ class Running:
         run = kept_run(snapshot, name_of(self.resume), *asked)
         self._session.rollback(snapshot)
         return run
+
+    def _check_prompt(self, run: WorkflowRun | None) -> None:
+        """Refuse a workflow that refers to the prompt where none is given, nor kept by the resumed run."""
+        asking = step_with_prompt(self.workflow) if self.user_prompt is None else None
+        if asking is None:
+            return
+        refers = f"step {show(asking)} refers to ${{user_prompt}}"
+        if run is not None:
+            raise Refused(f"{refers}, and the run began without a prompt; remove the reference, or start over")
+        raise Refused(f"{refers}; give its value with --prompt TEXT")
 
     def _check_calls(self) -> None:
         """Refuse a step that has yet to run and whose tool cannot be called."""
@@ -235,7 +247,7 @@ class Running:
             self.workflow,
             self.capabilities,
             session=self._session,
-            user_prompt=self.user_prompt or "",
+            user_prompt=self.user_prompt,
             inputs=self.inputs,
             executor=self._pool,
             max_parallel=self.max_parallel,

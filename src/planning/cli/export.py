@@ -90,7 +90,9 @@ def _is_picture(output: str, svg: Picture | None) -> bool:
     if ending == ".svg":
         return True
     if svg is not None:
-        raise bad_option("--output", f"--svg draws a picture; name a file that ends in .svg, not {show(output)}")
+        raise bad_option(
+            "--output", f"--svg draws a picture; name a file that ends in .svg, not {show(output)}"
+        )
     if ending not in _PAGES:
         raise bad_option(
             "--output", f"name a file that ends in .html, the page, or .svg, a picture, not {show(output)}"

@@ -181,7 +181,9 @@ class Running:
             return
         refers = f"step {show(asking)} refers to ${{user_prompt}}"
         if run is not None:
-            raise Refused(f"{refers}, and the run began without a prompt; remove the reference, or start over")
+            raise Refused(
+                f"{refers}, and the run began without a prompt; remove the reference, or start over"
+            )
         raise Refused(f"{refers}; give its value with --prompt TEXT")
 
     def _check_calls(self) -> None:

@@ -87,7 +87,9 @@ def test_the_result_as_json_is_all_that_stands_on_standard_output(folder: Path) 
 
 @pytest.mark.parametrize("executor", ["threads", "processes"])
 def test_an_executor_gives_the_same_result(executor: str) -> None:
-    assert ran("fine.json", *WITH, "--prompt", "larks", "--executor", executor) == ran("fine.json", *WITH, "--prompt", "larks")
+    assert ran("fine.json", *WITH, "--prompt", "larks", "--executor", executor) == ran(
+        "fine.json", *WITH, "--prompt", "larks"
+    )
 
 
 @pytest.mark.parametrize(
@@ -200,7 +202,10 @@ def test_a_plan_is_read_from_standard_input(folder: Path) -> None:
             "planning: --save 'no/where.json' is in a folder that does not exist; create the folder first",
         ),
         (WITH, "planning: step 'find' refers to ${user_prompt}; give its value with --prompt TEXT"),
-        ([*WITH, "--json"], "planning: step 'find' refers to ${user_prompt}; give its value with --prompt TEXT"),
+        (
+            [*WITH, "--json"],
+            "planning: step 'find' refers to ${user_prompt}; give its value with --prompt TEXT",
+        ),
         ([*WITH, "--resume", "no.json"], "planning: cannot read 'no.json': No such file or directory"),
     ],
     ids=lambda value: " ".join(value[-2:]) if isinstance(value, list) else "",
@@ -223,7 +228,9 @@ def test_a_cluster_gives_the_same_result() -> None:
         n_workers=1, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address=None
     ) as cluster:
         address = cluster.scheduler_address.replace("tcp://", "dask://")
-        assert ran("fine.json", *WITH, "--prompt", "larks", "--executor", address) == ran("fine.json", *WITH, "--prompt", "larks")
+        assert ran("fine.json", *WITH, "--prompt", "larks", "--executor", address) == ran(
+            "fine.json", *WITH, "--prompt", "larks"
+        )
 
 
 def test_a_cluster_that_cannot_be_reached_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

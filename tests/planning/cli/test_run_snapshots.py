@@ -178,7 +178,9 @@ def test_a_snapshot_without_a_run_is_refused(folder: Path) -> None:
 
 
 def test_a_completed_run_is_kept_where_that_is_asked_for_and_shown_again(folder: Path) -> None:
-    assert run("run", "fine.json", *WITH, "--prompt", "larks", "--save", "kept.json").startswith("exit code 0\n--- stdout\n")
+    assert run("run", "fine.json", *WITH, "--prompt", "larks", "--save", "kept.json").startswith(
+        "exit code 0\n--- stdout\n"
+    )
     saved = Snapshot.from_json((folder / "kept.json").read_text(), types=[WorkflowRun])
     assert [each.status for each in saved.select_all(WorkflowRun)] == ["completed"]
     first = run("run", "fine.json", *WITH, "--prompt", "larks", "--json", "--save", "again.json")

@@ -112,10 +112,10 @@ async def arun_workflow(
     Raises:
         WorkflowError: Nothing was started: the steps depend on each other in a cycle or on one that does not
             exist, two steps have the same id, or a step is impossible; a step refers to the prompt, and none
-            was given; an input is too large, or has no form in JSON; the same workflow is running in this session; a completed step of the unfinished run was
-            changed; or a step whose tool is not idempotent has the status ``completed``, and the session has
-            no such run. Or memory ran out: then the run can be resumed. Or another process has resumed this
-            run.
+            was given; an input is too large, or has no form in JSON; the same workflow is running in this
+            session; a completed step of the unfinished run was changed; or a step whose tool is not
+            idempotent has the status ``completed``, and the session has no such run. Or memory ran out: then
+            the run can be resumed. Or another process has resumed this run.
         StoreError: The session's store refuses a change; the run can be resumed.
         TypeError: An argument is of another type.
         ValueError: ``max_parallel`` or ``timeout`` is out of range.

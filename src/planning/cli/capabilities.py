@@ -51,14 +51,12 @@ def mention_colon(report: Report, **options: Sequence[str] | None) -> None:
     """
     unknown = {error.code for error in report.errors}
     for kind, values in options.items():
-        named = [value for value in values or () if ":" not in value and f"unknown_{kind[:-1]}" in unknown]
-        for value in named:
-            if _MODULE.fullmatch(value) or Path(f"{value}.py").is_file():
-                typer.echo(
-                    f"planning: --{kind} {printable(value)} is read as the name of a {kind[:-1]}; for an object in"
-                    f" a module, write --{kind} {printable(value)}:NAME",
-                    err=True,
-                )
+        one = kind.removesuffix("s")
+        for value in values or ():
+            if f"unknown_{one}" in unknown and (_MODULE.fullmatch(value) or Path(f"{value}.py").is_file()):
+                given = f"--{kind} {printable(value)}"
+                remedy = f"for an object in a module, write {given}:NAME"
+                typer.echo(f"planning: {given} is read as the name of a {one}; {remedy}", err=True)
 
 
 def with_tools(capabilities: Capabilities | None, tools: Mapping[str, Any]) -> Capabilities:

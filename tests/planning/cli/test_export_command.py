@@ -137,9 +137,7 @@ def test_a_file_that_ends_in_html_is_the_page(name: str, folder: Path) -> None:
     assert (folder / name).read_bytes() == (folder / "run.html").read_bytes()
 
 
-@pytest.mark.parametrize(
-    "name", ["p.png", "p.pdf", "p.svgz", "p.html.gz", "p", "p.", ".html", ".", "out/", ""]
-)
+@pytest.mark.parametrize("name", ["p.png", "p.pdf", "p.svgz", "p.html.gz", "p", "p.", ".html", "out/", ""])
 def test_a_file_of_any_other_ending_is_not_written(name: str, folder: Path) -> None:
     before = sorted(folder.iterdir())
     assert run("export", "missing.db", "-o", name).endswith(

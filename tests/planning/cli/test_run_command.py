@@ -87,9 +87,8 @@ def test_the_result_as_json_is_all_that_stands_on_standard_output(folder: Path) 
 
 @pytest.mark.parametrize("executor", ["threads", "processes"])
 def test_an_executor_gives_the_same_result(executor: str) -> None:
-    assert ran("fine.json", *WITH, "--prompt", "larks", "--executor", executor) == ran(
-        "fine.json", *WITH, "--prompt", "larks"
-    )
+    fine = ("fine.json", *WITH, "--prompt", "larks")
+    assert ran(*fine, "--executor", executor) == ran(*fine)
 
 
 @pytest.mark.parametrize(
@@ -228,9 +227,8 @@ def test_a_cluster_gives_the_same_result() -> None:
         n_workers=1, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address=None
     ) as cluster:
         address = cluster.scheduler_address.replace("tcp://", "dask://")
-        assert ran("fine.json", *WITH, "--prompt", "larks", "--executor", address) == ran(
-            "fine.json", *WITH, "--prompt", "larks"
-        )
+        fine = ("fine.json", *WITH, "--prompt", "larks")
+        assert ran(*fine, "--executor", address) == ran(*fine)
 
 
 def test_a_cluster_that_cannot_be_reached_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,7 +73,11 @@ def test_a_workflow_that_refers_to_the_prompt_is_not_run_without_one(
 ) -> None:
     session, calls = Session(), list[object]()
     before = session.snapshot()
-    capabilities = Capabilities(handlers={"take": lambda inputs: calls.append(inputs)})
+
+    def take(inputs: dict[str, Any]) -> None:
+        calls.append(inputs)
+
+    capabilities = Capabilities(handlers={"take": take})
     workflow = flow(thought("a"), thought("b", "a", type="handler", name="take", inputs=inputs))
     refusal = "step 'b' refers to ${user_prompt}; give its value as user_prompt"
     with pytest.raises(WorkflowError) as refused:

@@ -15,8 +15,17 @@ from jsonschema import Draft202012Validator
 from planning.workflow import Report, schema_text, validate_workflow
 from planning.workflow.wire import schemas
 
-CARE = {"expected_key": "k", "output_path": ["p"], "done_check": "k > 1", "timeout": 1, "retries": 2,
-        "on_failure": "continue", "status": "failed", "completed_at": "2024-05-06", "skipped": True}  # fmt: skip
+CARE = {
+    "expected_key": "k",
+    "output_path": ["p"],
+    "done_check": "k > 1",
+    "timeout": 1,
+    "retries": 2,
+    "on_failure": "continue",
+    "status": "failed",
+    "completed_at": "2024-05-06",
+    "skipped": True,
+}
 THOUGHT: dict[str, Any] = {"step_id": "a", "description": "d", "outputs": ["x"], "depends_on": [], **CARE}
 TOOL = {**THOUGHT, "type": "tool", "name": "t", "inputs": {"x": None}}
 AGENT = {**THOUGHT, "agent": "t", "inputs": {}}

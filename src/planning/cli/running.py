@@ -17,6 +17,7 @@ import typer
 from planning.cli.drive import EXIT_CODES, Drive, leave_if_held_up
 from planning.cli.faces import Face, face_of
 from planning.cli.keep import (
+    check_prompt,
     check_target,
     default_target,
     kept_run,
@@ -37,7 +38,6 @@ from planning.workflow.failures import StepError, WorkflowError
 from planning.workflow.model import Workflow
 from planning.workflow.run.engine import arun_workflow
 from planning.workflow.run.records import StepChanged, StepRecord, WorkflowRun, states_of
-from planning.workflow.run.resolve import step_with_prompt
 from planning.workflow.run.result import WorkflowResult
 from session import Session, SessionError
 
@@ -140,7 +140,7 @@ class Running:
         self._progress = Progress.of_run(self.workflow, self.clock, states)
         if past is None:
             self._check_calls()
-            self._check_prompt(run)
+            check_prompt(self.workflow, self.user_prompt, run)
         self._drive = Drive(self._start, self._stopping)
         return past
 
@@ -173,18 +173,6 @@ class Running:
         run = kept_run(snapshot, name_of(self.resume), *asked)
         self._session.rollback(snapshot)
         return run
-
-    def _check_prompt(self, run: WorkflowRun | None) -> None:
-        """Refuse a workflow that refers to the prompt where none is given, nor kept by the resumed run."""
-        asking = step_with_prompt(self.workflow) if self.user_prompt is None else None
-        if asking is None:
-            return
-        refers = f"step {show(asking)} refers to ${{user_prompt}}"
-        if run is not None:
-            raise Refused(
-                f"{refers}, and the run began without a prompt; remove the reference, or start over"
-            )
-        raise Refused(f"{refers}; give its value with --prompt TEXT")
 
     def _check_calls(self) -> None:
         """Refuse a step that has yet to run and whose tool cannot be called."""
@@ -379,12 +367,9 @@ def _answer_lines(workflow: Workflow, result: WorkflowResult) -> Iterator[Line]:
 
 def _value_lines(value: object) -> Iterator[Line]:
     """A value whole: a text as it is, anything else as JSON."""
-    shown = plain(value)
-    text = (
-        shown
-        if isinstance(shown, str)
-        else json.dumps(json.loads(as_json(shown)), indent=2, ensure_ascii=False)
-    )
+    text = plain(value)
+    if not isinstance(text, str):
+        text = json.dumps(json.loads(as_json(text)), indent=2, ensure_ascii=False)
     return ((line, "") for line in lines_of(text))
 
 

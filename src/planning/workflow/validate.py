@@ -17,7 +17,7 @@ from planning.workflow.model import Workflow
 from planning.workflow.reports.report import Report
 from planning.workflow.wire.build import document_of, draft_steps, dump_workflow, make_workflow
 from planning.workflow.wire.form import PLAN, Form, form_of
-from planning.workflow.wire.meant import Meant, read_as_meant
+from planning.workflow.wire.other_names import Meant, read_as_meant
 from planning.workflow.wire.shape import check_shape
 
 __all__ = ["MOST_STEPS", "validate_workflow"]

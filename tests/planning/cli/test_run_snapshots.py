@@ -104,8 +104,8 @@ def test_a_run_that_began_without_a_prompt_cannot_be_given_one(folder: Path) -> 
     refers = step("find", inputs={"topic": "${user_prompt}"})
     (folder / "failing.json").write_text(plan(step("fail"), refers, goal="Look"))
     assert told("failing.json", *WITH, *RESUME) == (
-        "step 'find' refers to ${user_prompt}, and the run began without a prompt; remove the reference, or"
-        " start over"
+        "step 'find' refers to ${user_prompt}, and the run began without one; remove the reference, or start"
+        " over"
     )
     assert calls(folder) == ["fail"]
 

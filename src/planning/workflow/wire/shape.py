@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from planning.errors import show
 from planning.workflow.findings import Found, Path
 from planning.workflow.wire.form import Form
-from planning.workflow.wire.meant import hint_for
+from planning.workflow.wire.other_names import hint_for
 from planning.workflow.wire.schemas import schema, validator
 
 if TYPE_CHECKING:

@@ -70,7 +70,7 @@ def export(
     document = _document(source, session)
     data = _drawn(document, svg, source) if is_picture else _page(document)
     if output == "-":
-        typer.get_binary_stream("stdout").write(data)
+        typer.echo(data, nl=False)  # to a closed output too, where there is nothing to write to
     else:
         _write(data, source, output)
     if document.problem is not None:

@@ -134,9 +134,10 @@ def _worded(error: jsonschema_rs.ValidationError, prefix: Path, version: int) ->
             yield Found("missing_field", f"{missing} is missing", f"add {missing}: {wanted}", path)
         case "additionalProperties":
             known = tuple(_properties(version, place))
+            fields: Any = error.instance  # an object, or it would have another error
             for name in islice(details["unexpected"], MOST_ERRORS + 1):
                 message = f"{show(name)} is not a field of {'a step' if 'step_id' in known else 'a plan'}"
-                hint = hint_for(name, error.instance, known)
+                hint = hint_for(name, fields, known)
                 yield Found("unknown_field", message, hint, (*path, name), at_key=True)
         case "enum" if not isinstance(error.instance, str):
             pass  # wrong_type says so

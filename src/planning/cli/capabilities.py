@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
+import typer
 
 from planning.cli.usage import Refused
 from planning.errors import printable, show
 from planning.workflow.capabilities import Capabilities
 
-__all__ = ["capabilities_of", "with_tools"]
+if TYPE_CHECKING:
+    from planning.workflow.reports.report import Report
+
+__all__ = ["capabilities_of", "mention_colon", "with_tools"]
 
 _NONE_KNOWN = Capabilities(tools=None, handlers=None, agents=None)
+_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+", re.ASCII)
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -34,6 +40,23 @@ def capabilities_of(**options: Sequence[str] | None) -> Capabilities | None:
     """
     kinds = {kind: _merged(kind, values) for kind, values in options.items() if values}
     return attrs.evolve(_NONE_KNOWN, **kinds) if kinds else None
+
+
+def mention_colon(report: Report, **options: Sequence[str] | None) -> None:
+    """Say on standard error which values were read as names and are probably modules, if names are unknown.
+
+    Args:
+        report: About the workflow.
+        options: As for ``capabilities_of``.
+    """
+    unknown = {error.code for error in report.errors}
+    for kind, values in options.items():
+        one = kind.removesuffix("s")
+        for value in values or ():
+            if f"unknown_{one}" in unknown and (_MODULE.fullmatch(value) or Path(f"{value}.py").is_file()):
+                given = f"--{kind} {printable(value)}"
+                remedy = f"for an object in a module, write {given}:NAME"
+                typer.echo(f"planning: {given} is read as the name of a {one}; {remedy}", err=True)
 
 
 def with_tools(capabilities: Capabilities | None, tools: Mapping[str, Any]) -> Capabilities:

@@ -10,6 +10,7 @@ import typer
 
 from planning.cli.source import SOURCES, ShownSession, ShownSource, name_of
 from planning.cli.usage import EXIT_CODES, Refused, bad_option
+from planning.errors import show
 
 if TYPE_CHECKING:
     from planning.view.document import Document
@@ -21,18 +22,22 @@ EXPORT_HELP: Final = f"""\b
 Examples:
   planning export plans.db --session nightly -o run.html
   planning export transcript.jsonl -o run.html
+  planning export plans.db --session nightly -o run.svg
   planning export plans.db --session nightly --svg plan -o plan.svg
-  planning export workflow.json --svg graph -o workflow.svg
 
 {SOURCES}
 \b
 The file:
-  It opens from a disk, makes no request, and holds what the run
+  The ending of its name decides: .html or .htm is the page, .svg a
+  picture of the workflow with its states, or, without a workflow, of
+  the plan. - is the page, or with --svg the picture.
+  The page opens from a disk, makes no request, and holds what the run
   recorded: send it only to those who may read that.
 
 {EXIT_CODES}"""
 
 _LISTED: Final = 5
+_PAGES: Final = (".html", ".htm")
 
 
 class Picture(StrEnum):
@@ -47,27 +52,52 @@ def export(
     *,
     output: Annotated[
         str,
-        typer.Option("--output", "-o", metavar="FILE", help="The file to write; - for standard output."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The file to write, .html or .svg; - for standard output."
+        ),
     ],
     session: ShownSession = None,
     svg: Annotated[
         Picture | None,
         typer.Option(
-            help="Draw this instead, as a picture: the plan as it is now, or the workflow with its states.",
+            help="Draw this, as a picture: the plan as it is now, or the workflow with its states.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
     """Write what a run did as one HTML file, the page that 'planning view' shows; or draw it as SVG."""
+    is_picture = _is_picture(output, svg)
     document = _document(source, session)
-    data = _written(document, svg, source)
+    data = _drawn(document, svg, source) if is_picture else _page(document)
     if output == "-":
-        typer.get_binary_stream("stdout").write(data)
+        typer.echo(data, nl=False)  # to a closed output too, where there is nothing to write to
     else:
         _write(data, source, output)
     if document.problem is not None:
         typer.echo(f"planning: {document.problem}", err=True)
         raise typer.Exit(1)
+
+
+def _is_picture(output: str, svg: Picture | None) -> bool:
+    """Whether a picture is written, and not the page.
+
+    Raises:
+        BadParameter: The name of the file ends otherwise.
+    """
+    if output == "-":
+        return svg is not None
+    ending = Path(output).suffix.lower()
+    if ending == ".svg":
+        return True
+    if svg is not None:
+        raise bad_option(
+            "--output", f"--svg draws a picture; name a file that ends in .svg, not {show(output)}"
+        )
+    if ending not in _PAGES:
+        raise bad_option(
+            "--output", f"name a file that ends in .html, the page, or .svg, a picture, not {show(output)}"
+        )
+    return False
 
 
 def _document(source: str, session: str | None) -> Document:
@@ -97,24 +127,26 @@ def _document(source: str, session: str | None) -> Document:
         return read_session(store, head, Path(source).name)[0]
 
 
-def _written(document: Document, svg: Picture | None, source: str) -> bytes:
-    """The bytes of the file.
+def _page(document: Document) -> bytes:
+    from planning.view.page import export_page
+
+    return export_page("".join(document.parts()))
+
+
+def _drawn(document: Document, svg: Picture | None, source: str) -> bytes:
+    """The picture; by default of the workflow if there is one, else of the plan.
 
     Raises:
         Refused: There is nothing to draw.
     """
-    from planning.view.page import export_page
     from planning.view.svg import graph_svg, plan_svg
 
-    if svg is None:
-        return export_page("".join(document.parts()))
-    if svg is Picture.PLAN:
-        if document.plan is None:
-            raise Refused(f"{name_of(source)} holds no plan to draw")
+    if svg is not Picture.PLAN and document.run.workflow is not None:
+        return graph_svg(document.run).encode()
+    if svg is not Picture.GRAPH and document.plan is not None:
         return plan_svg(document.plan).encode()
-    if document.run.workflow is None:
-        raise Refused(f"{name_of(source)} holds no workflow to draw")
-    return graph_svg(document.run).encode()
+    what = {Picture.PLAN: "no plan", Picture.GRAPH: "no workflow", None: "neither a workflow nor a plan"}[svg]
+    raise Refused(f"{name_of(source)} holds {what} to draw")
 
 
 def _write(data: bytes, source: str, output: str) -> None:

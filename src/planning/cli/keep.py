@@ -29,6 +29,7 @@ from planning.workflow.run.records import (
     register_workflow,
     states_of,
 )
+from planning.workflow.run.resolve import step_with_prompt
 from planning.workflow.run.result import WorkflowResult
 from planning.workflow.validate import validate_workflow
 from session import Session, Snapshot, SnapshotError
@@ -38,6 +39,7 @@ from session.selectors import Selectable
 __all__ = [
     "MOST_BYTES",
     "TYPES",
+    "check_prompt",
     "check_target",
     "default_target",
     "kept_run",
@@ -181,10 +183,9 @@ def kept_run(
             f" or {otherwise}"
         )
     if prompt is not None and prompt != run.user_prompt:
-        raise Refused(
-            f"{name} holds a run with another prompt: {_short(run.user_prompt)}; omit the prompt to"
-            f" resume with that, or {otherwise}"
-        )
+        began = run.user_prompt
+        was = "without a prompt" if began is None else f"with another prompt: {_short(began)}"
+        raise Refused(f"{name} holds a run {was}; omit the prompt to resume with that, or {otherwise}")
     for key, value in given.items():
         if key not in run.inputs or plain(run.inputs[key]) != plain(value):
             was = f"with {_short(run.inputs[key])}" if key in run.inputs else "without a value"
@@ -193,6 +194,25 @@ def kept_run(
                 f" with that, or {otherwise}"
             )
     return run
+
+
+def check_prompt(workflow: Workflow, prompt: str | None, run: WorkflowRun | None) -> None:
+    """Refuse a workflow that refers to the user's prompt where there is none.
+
+    Args:
+        workflow: The workflow that is to be run.
+        prompt: The prompt, where one was given, or the resumed run has one.
+        run: The run that is resumed; None to begin one.
+
+    Raises:
+        Refused: A step refers to it.
+    """
+    asking = step_with_prompt(workflow) if prompt is None else None
+    if asking is not None:
+        refers = f"step {show(asking)} refers to ${{user_prompt}}"
+        if run is not None:
+            raise Refused(f"{refers}, and the run began without one; remove the reference, or start over")
+        raise Refused(f"{refers}; give its value with --prompt TEXT")
 
 
 def past_result(source: Selectable, run: WorkflowRun, session: Session) -> WorkflowResult:

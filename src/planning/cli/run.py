@@ -258,7 +258,7 @@ def _checked(
 ) -> tuple[Workflow, Capabilities]:
     """The workflow and what it calls; its warnings are printed, and with errors the command ends here."""
     source = read_bytes(plan, "WORKFLOW")
-    from planning.cli.capabilities import capabilities_of, with_tools
+    from planning.cli.capabilities import capabilities_of, mention_colon, with_tools
     from planning.cli.validate import print_report
     from planning.workflow.capabilities import Capabilities
     from planning.workflow.validate import validate_workflow
@@ -271,6 +271,7 @@ def _checked(
         refuse_other(source, plan, "a workflow", "workflow")
     if report.errors or report.warnings:
         print_report(report, plan, err=True)
+    mention_colon(report, tools=tools, handlers=handlers, agents=agents)
     if not report.ok:
         raise typer.Exit(1)
     return report.workflow, capabilities or Capabilities(tools=None, handlers=None, agents=None)

@@ -17,6 +17,7 @@ import typer
 from planning.cli.drive import EXIT_CODES, Drive, leave_if_held_up
 from planning.cli.faces import Face, face_of
 from planning.cli.keep import (
+    check_prompt,
     check_target,
     default_target,
     kept_run,
@@ -139,6 +140,7 @@ class Running:
         self._progress = Progress.of_run(self.workflow, self.clock, states)
         if past is None:
             self._check_calls()
+            check_prompt(self.workflow, self.user_prompt, run)
         self._drive = Drive(self._start, self._stopping)
         return past
 
@@ -235,7 +237,7 @@ class Running:
             self.workflow,
             self.capabilities,
             session=self._session,
-            user_prompt=self.user_prompt or "",
+            user_prompt=self.user_prompt,
             inputs=self.inputs,
             executor=self._pool,
             max_parallel=self.max_parallel,
@@ -365,12 +367,9 @@ def _answer_lines(workflow: Workflow, result: WorkflowResult) -> Iterator[Line]:
 
 def _value_lines(value: object) -> Iterator[Line]:
     """A value whole: a text as it is, anything else as JSON."""
-    shown = plain(value)
-    text = (
-        shown
-        if isinstance(shown, str)
-        else json.dumps(json.loads(as_json(shown)), indent=2, ensure_ascii=False)
-    )
+    text = plain(value)
+    if not isinstance(text, str):
+        text = json.dumps(json.loads(as_json(text)), indent=2, ensure_ascii=False)
     return ((line, "") for line in lines_of(text))
 
 

@@ -95,7 +95,7 @@ def validate(
     wrote it: in a code fence, with text around it, or slightly broken.
     """
     source = read_bytes(plan, "WORKFLOW")
-    from planning.cli.capabilities import capabilities_of
+    from planning.cli.capabilities import capabilities_of, mention_colon
     from planning.workflow.validate import validate_workflow
 
     capabilities = capabilities_of(tools=tools, handlers=handlers, agents=agents)
@@ -103,6 +103,7 @@ def validate(
     if not report.ok:
         refuse_other(source, plan, "a workflow", "workflow")
     _print(report, form, plan)
+    mention_colon(report, tools=tools, handlers=handlers, agents=agents)
     if not report.ok:
         raise typer.Exit(1)
 

@@ -17,6 +17,7 @@ from planning.workflow.model import Workflow
 from planning.workflow.reports.report import Report
 from planning.workflow.wire.build import document_of, draft_steps, dump_workflow, make_workflow
 from planning.workflow.wire.form import PLAN, Form, form_of
+from planning.workflow.wire.other_names import Meant, read_as_meant
 from planning.workflow.wire.shape import check_shape
 
 __all__ = ["MOST_STEPS", "validate_workflow"]
@@ -58,6 +59,12 @@ def _validated(source: object, capabilities: Capabilities | None, *, is_finished
     if document.value is None:
         return _report(document, found, None, [], [])
     form = form_of(document.value)
+    meant, shape = Meant(form, form.steps), []
+    if form.version is not None and len(form.steps) <= MOST_STEPS:
+        shape = check_shape(form)
+        if any(each.code == "unknown_field" for each in shape):
+            meant = read_as_meant(form)
+            form = meant.form
     found += form.found
     if form.version is None:
         return _report(document, found, form, [], [])
@@ -65,7 +72,8 @@ def _validated(source: object, capabilities: Capabilities | None, *, is_finished
         message = f"the plan has {len(form.steps)} steps, the limit is {MOST_STEPS}"
         found.append(Found("too_long", message, "send a shorter plan", form.steps_path))
         return _report(document, found, form, [], [])
-    shape = check_shape(form)
+    if meant.found:
+        shape = meant.at_given(check_shape(form, meant.found))
     unread = {each.path for each in document.found}
     found += [each for each in shape if not _follows(each, document, unread)]
     drafts = draft_steps(form)
@@ -74,15 +82,17 @@ def _validated(source: object, capabilities: Capabilities | None, *, is_finished
     else:
         known = capabilities.tools, capabilities.handlers, capabilities.agents
         checked = check_steps(drafts, dict(zip(KINDS, known, strict=True)), capabilities.inputs)
+    checked = meant.at_given(checked)
     if document.found or shape:
-        checked = _causes(checked, shape, document, form, drafts)
+        others = shape[len(meant.found) :]  # what a wrong name hides was read under the right one
+        checked = _causes(checked, others, document, form, drafts)
     found += checked
     if not form.steps and not shape and not document.is_broken(form.steps_path):
         message = "the plan has no steps"
         found.append(
             Found("empty_plan", message, "send the steps, if there is anything to do", form.steps_path)
         )
-    return _report(document, found, form, drafts, form.steps)
+    return _report(document, found, form, drafts, meant.steps)
 
 
 def _written(workflow: Any) -> object:

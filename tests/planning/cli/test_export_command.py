@@ -120,6 +120,48 @@ def test_the_plan_and_the_workflow_are_drawn(folder: Path, snapshot: SnapshotAss
         assert (folder / f"{name}.svg").read_text() == snapshot(name=name)
 
 
+@pytest.mark.parametrize("name", ["p.svg", "P.SVG", "a b.html.Svg"])
+@pytest.mark.parametrize(("session", "drawn"), [("nightly", "plan"), ("run", "graph")])
+def test_a_file_that_ends_in_svg_is_a_picture_of_the_workflow_or_else_of_the_plan(
+    name: str, session: str, drawn: str, folder: Path
+) -> None:
+    command = ("export", "plans.db", "--session", session)
+    assert run(*command, "-o", name) == "exit code 0\n"
+    assert run(*command, "--svg", drawn, "-o", "asked.svg") == "exit code 0\n"
+    text = (folder / name).read_text()
+    assert text.startswith("<svg ")
+    assert text == (folder / "asked.svg").read_text()
+    assert run(*command, "--svg", drawn, "-o", "-") == f"exit code 0\n--- stdout\n{text}"
+
+
+@pytest.mark.parametrize("name", ["p.html", "P.HTM", "run.svg.Html"])
+def test_a_file_that_ends_in_html_is_the_page(name: str, folder: Path) -> None:
+    exported("plans.db", "--session", "nightly")
+    assert run("export", "plans.db", "--session", "nightly", "-o", name) == "exit code 0\n"
+    assert (folder / name).read_bytes() == (folder / "run.html").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["p.png", "p.pdf", "p.svgz", "p.html.gz", "p", "p.", ".html", "out/", ""])
+def test_a_file_of_any_other_ending_is_not_written(name: str, folder: Path) -> None:
+    before = sorted(folder.iterdir())
+    assert run("export", "missing.db", "-o", name).endswith(
+        "\nError: Invalid value for '--output': name a file that ends in .html, the page, or .svg, a picture,"
+        f" not '{name}'\n"
+    )
+    assert run("export", "missing.db", "--svg", "plan", "-o", "p.html").endswith(
+        "\nError: Invalid value for '--output': --svg draws a picture; name a file that ends in .svg, not"
+        " 'p.html'\n"
+    )
+    assert sorted(folder.iterdir()) == before
+
+
+def test_what_holds_nothing_to_draw_is_refused(folder: Path) -> None:
+    (folder / "empty.json").write_text(Session().snapshot().to_json())
+    assert run("export", "empty.json", "-o", "p.svg") == (
+        "exit code 2\n--- stderr\nplanning: 'empty.json' holds neither a workflow nor a plan to draw\n"
+    )
+
+
 def test_sound_changes_before_the_damage_are_written_and_the_damage_is_told() -> None:
     with closing(sqlite3.connect("plans.db")) as connection:
         connection.execute("UPDATE changes SET text = 'x' || text WHERE version = 4")
@@ -155,8 +197,9 @@ def test_what_is_not_there_is_not_drawn(what: str, session: str) -> None:
 
 def test_the_source_is_never_written_over(folder: Path) -> None:
     before = (folder / "plans.db").read_bytes()
-    (folder / "link.db").symlink_to(folder / "plans.db")
-    for target in ("plans.db", "./plans.db", "link.db"):
+    (folder / "link.svg").symlink_to(folder / "plans.db")
+    (folder / "plans.html").hardlink_to(folder / "plans.db")
+    for target in ("link.svg", "plans.html", "./plans.html"):
         assert run("export", "plans.db", "--session", "nightly", "-o", target).endswith(
             "Error: Invalid value for '--output': it is the source itself; name another file\n"
         )
@@ -164,7 +207,8 @@ def test_the_source_is_never_written_over(folder: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_told(folder: Path) -> None:
-    for target, reason in (("no/run.html", "No such file or directory"), (".", "Is a directory")):
+    (folder / "page.html").mkdir()
+    for target, reason in (("no/run.html", "No such file or directory"), ("page.html", "Is a directory")):
         assert run("export", "plans.db", "--session", "nightly", "-o", target) == (
             f"exit code 2\n--- stderr\nplanning: cannot write '{target}': {reason}\n"
         )

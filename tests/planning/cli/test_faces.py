@@ -334,7 +334,9 @@ def test_a_failed_run_in_a_terminal_says_why_and_how_to_resume(
     (tmp_path / "step_tools.py").write_text(TOOLS)
     (tmp_path / "failing.json").write_text(FAILING)
     monkeypatch.chdir(tmp_path)
-    text = written_in_terminal(80, "run", "failing.json", "--tools", "step_tools:tools", NO_COLOR="1")
+    text = written_in_terminal(
+        80, "run", "failing.json", "--tools", "step_tools:tools", "--prompt=larks", NO_COLOR="1"
+    )
     assert timeless(plain(text.rsplit(ERASED_LINE, 1)[-1])) == snapshot
 
 

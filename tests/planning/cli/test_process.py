@@ -99,6 +99,17 @@ def test_what_the_encoding_of_the_output_cannot_hold_is_escaped() -> None:
     assert b"refused  planning_\\u2192 " in done.stdout
 
 
+@pytest.mark.parametrize(
+    "arguments", [["replay"], ["export", "-o", "-"], ["export", "--svg", "plan", "-o", "-"]], ids=" ".join
+)
+def test_an_output_that_is_closed_is_no_error(arguments: list[str]) -> None:
+    command = [*COMMAND, arguments[0], str(TRIAGE), *arguments[1:]]
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$@" >&-', "sh", *command], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_without_the_extra_it_says_what_to_install() -> None:
     for missing in ("typer", "rich"):
         program = f"import sys; sys.modules[{missing!r}] = None; from planning.cli import main; main()"

@@ -55,7 +55,7 @@ def test_a_completed_run_is_a_line_for_each_change(folder: Path) -> None:
 
 
 def test_a_failed_run_says_why_and_how_to_go_on(snapshot: SnapshotAssertion) -> None:
-    shown = ran("failing.json", *WITH)
+    shown = ran("failing.json", *WITH, "--prompt", "larks")
     assert shown.startswith("exit code 1\n")
     assert shown == snapshot
 
@@ -87,7 +87,8 @@ def test_the_result_as_json_is_all_that_stands_on_standard_output(folder: Path) 
 
 @pytest.mark.parametrize("executor", ["threads", "processes"])
 def test_an_executor_gives_the_same_result(executor: str) -> None:
-    assert ran("fine.json", *WITH, "--executor", executor) == ran("fine.json", *WITH)
+    fine = ("fine.json", *WITH, "--prompt", "larks")
+    assert ran(*fine, "--executor", executor) == ran(*fine)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ def test_a_plan_with_errors_is_told_as_validate_tells_it_and_not_run(folder: Pat
 
 
 def test_a_plan_is_read_from_standard_input(folder: Path) -> None:
-    shown = ran("-", *WITH, stdin=f"Here it is:\n```json\n{FAILING}\n```\n")
+    shown = ran("-", *WITH, "--prompt", "larks", stdin=f"Here it is:\n```json\n{FAILING}\n```\n")
     assert shown.startswith("exit code 1\n")
     last = (
         "planning: failed; to retry the failed steps, run with the same workflow on standard input:"
@@ -199,6 +200,11 @@ def test_a_plan_is_read_from_standard_input(folder: Path) -> None:
             [*WITH, "--save", "no/where.json"],
             "planning: --save 'no/where.json' is in a folder that does not exist; create the folder first",
         ),
+        (WITH, "planning: step 'find' refers to ${user_prompt}; give its value with --prompt TEXT"),
+        (
+            [*WITH, "--json"],
+            "planning: step 'find' refers to ${user_prompt}; give its value with --prompt TEXT",
+        ),
         ([*WITH, "--resume", "no.json"], "planning: cannot read 'no.json': No such file or directory"),
     ],
     ids=lambda value: " ".join(value[-2:]) if isinstance(value, list) else "",
@@ -209,7 +215,7 @@ def test_what_cannot_be_done_is_refused_before_anything_runs(arguments: list[str
 
 def test_an_executor_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    assert refused("fine.json", *WITH, "--executor", "dask://127.0.0.1:8786") == (
+    assert refused("fine.json", *WITH, "--prompt", "larks", "--executor", "dask://127.0.0.1:8786") == (
         "planning: --executor dask:// needs Dask; run pip install 'session-planning[distributed]'"
     )
 
@@ -221,12 +227,13 @@ def test_a_cluster_gives_the_same_result() -> None:
         n_workers=1, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address=None
     ) as cluster:
         address = cluster.scheduler_address.replace("tcp://", "dask://")
-        assert ran("fine.json", *WITH, "--executor", address) == ran("fine.json", *WITH)
+        fine = ("fine.json", *WITH, "--prompt", "larks")
+        assert ran(*fine, "--executor", address) == ran(*fine)
 
 
 def test_a_cluster_that_cannot_be_reached_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("planning.workflow.executors.dask_cluster._CONNECT", 0.1)
-    assert refused("fine.json", *WITH, "--executor", "dask://127.0.0.1:1") == (
+    assert refused("fine.json", *WITH, "--prompt", "larks", "--executor", "dask://127.0.0.1:1") == (
         "planning: --executor dask://127.0.0.1:1 cannot be reached:"
         " Timed out trying to connect to tcp://127.0.0.1:1 after 0.1 s"
     )
@@ -257,10 +264,11 @@ def test_a_value_is_json_where_it_can_be(value: str, stored: object, folder: Pat
     assert json.loads(shown.split("--- stdout\n")[1])["memory"] == {"given": stored}
 
 
-@pytest.mark.parametrize("arguments", [["--prompt", "7"], ["--var", "user_prompt=7"]], ids=["prompt", "var"])
-def test_the_prompt_is_text_however_it_is_given(arguments: list[str]) -> None:
-    shown = run("run", "fine.json", *WITH, "--json", *arguments)
-    assert json.loads(shown.split("--- stdout\n")[1])["outputs"]["find"]["topic"] == "7"
+@pytest.mark.parametrize("prompt", ["7", ""])
+@pytest.mark.parametrize("option", ["--prompt=", "--var=user_prompt="])
+def test_the_prompt_is_text_however_it_is_given(option: str, prompt: str) -> None:
+    shown = run("run", "fine.json", *WITH, "--json", option + prompt)
+    assert json.loads(shown.split("--- stdout\n")[1])["outputs"]["find"]["topic"] == prompt
 
 
 @pytest.mark.parametrize(("name", "call"), [("leave", "SystemExit(3)"), ("interrupt", "KeyboardInterrupt()")])

@@ -161,7 +161,7 @@ def test_a_reader_that_goes_away_stops_the_run_and_nothing_is_lost(folder: Path)
 
 def test_nothing_is_run_when_there_is_no_room_for_the_first_line(folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
-        done = shown(folder, "fine.json", *WITH, stdout=full)
+        done = shown(folder, "fine.json", *WITH, "--prompt", "larks", stdout=full)
     assert (done.returncode, done.stderr) == (
         1,
         "planning: cannot write the output: No space left on device\n",
@@ -183,7 +183,7 @@ def test_a_signal_that_comes_twice_at_once_is_one(folder: Path) -> None:
 
 def test_a_result_that_cannot_be_written_is_kept(folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
-        done = shown(folder, "fine.json", *WITH, "--json", stdout=full)
+        done = shown(folder, "fine.json", *WITH, "--prompt", "larks", "--json", stdout=full)
     assert (done.returncode, done.stderr) == (
         1,
         "planning: cannot write the output: No space left on device\n"

@@ -94,6 +94,22 @@ def test_another_prompt_or_value_is_refused(arguments: list[str], line: str, fol
     assert calls(folder) == ["fail", "find"]
 
 
+def test_a_run_that_began_without_a_prompt_cannot_be_given_one(folder: Path) -> None:
+    (folder / "failing.json").write_text(plan(step("fail"), goal="Look"))
+    run("run", "failing.json", *WITH)
+    assert told("failing.json", *WITH, *RESUME, "--prompt", "owls") == (
+        "'failing.snapshot.json' holds a run without a prompt; omit the prompt to resume with that, or omit"
+        " --resume to start over"
+    )
+    refers = step("find", inputs={"topic": "${user_prompt}"})
+    (folder / "failing.json").write_text(plan(step("fail"), refers, goal="Look"))
+    assert told("failing.json", *WITH, *RESUME) == (
+        "step 'find' refers to ${user_prompt}, and the run began without one; remove the reference, or start"
+        " over"
+    )
+    assert calls(folder) == ["fail"]
+
+
 FIRST = json.loads(FAILING)["steps"]
 
 
@@ -162,10 +178,12 @@ def test_a_snapshot_without_a_run_is_refused(folder: Path) -> None:
 
 
 def test_a_completed_run_is_kept_where_that_is_asked_for_and_shown_again(folder: Path) -> None:
-    assert run("run", "fine.json", *WITH, "--save", "kept.json").startswith("exit code 0\n--- stdout\n")
+    assert run("run", "fine.json", *WITH, "--prompt", "larks", "--save", "kept.json").startswith(
+        "exit code 0\n--- stdout\n"
+    )
     saved = Snapshot.from_json((folder / "kept.json").read_text(), types=[WorkflowRun])
     assert [each.status for each in saved.select_all(WorkflowRun)] == ["completed"]
-    first = run("run", "fine.json", *WITH, "--json", "--save", "again.json")
+    first = run("run", "fine.json", *WITH, "--prompt", "larks", "--json", "--save", "again.json")
     shown = run("run", "fine.json", "--json", "--resume", "again.json")
     nothing = "planning: the run in 'again.json' is already complete\n"
     assert shown == first.replace("--- stdout\n", f"--- stderr\n{nothing}--- stdout\n")
@@ -185,7 +203,7 @@ def kept(folder: Path) -> list[str]:
 def test_a_run_is_kept_in_one_file_however_often_it_fails(folder: Path) -> None:
     before = (folder / "failing.snapshot.json").read_text()
     for more in ((), RESUME, RESUME):
-        shown = run("run", "failing.json", *WITH, *more)
+        shown = run("run", "failing.json", *WITH, "--prompt", "larks", *more)
         assert shown.splitlines()[2] == (
             "planning: failed; to retry the failed steps, run: planning run failing.json"
             " --tools step_tools:tools --resume failing.snapshot.json"
@@ -211,12 +229,12 @@ def test_a_run_that_was_resumed_is_kept_where_it_was_also_when_it_is_completed(f
 def test_a_run_that_could_not_be_saved_under_its_name_does_not_begin(is_folder: bool, folder: Path) -> None:
     target = folder / "failing.snapshot.json"
     target.mkdir() if is_folder else target.write_text("mine")
-    assert told("failing.json", *WITH) == (
+    assert told("failing.json", *WITH, "--prompt", "larks") == (
         "'failing.snapshot.json' holds something else, and a run that is stopped or fails is saved under this"
         " name; name another file with --save, or rename that one"
     )
     assert (calls(folder), target.is_dir() or target.read_text() == "mine") == ([], True)
-    run("run", "failing.json", *WITH, "--save", "other.json")
+    run("run", "failing.json", *WITH, "--prompt", "larks", "--save", "other.json")
     assert calls(folder) == ["fail", "find"]
     assert sorted(path.name for path in folder.glob("*.snapshot*")) == ["failing.snapshot.json"]
 
@@ -224,7 +242,7 @@ def test_a_run_that_could_not_be_saved_under_its_name_does_not_begin(is_folder: 
 def test_the_line_to_go_on_with_is_quoted_for_a_shell(folder: Path) -> None:
     (folder / "it's mine.json").write_text(FAILING)
     options = ("--max-parallel", "2", "--timeout", "1.5", "--executor", "threads", "--save", "a b.json")
-    shown = run("run", "it's mine.json", *WITH, *options)
+    shown = run("run", "it's mine.json", *WITH, "--prompt", "larks", *options)
     assert (
         "planning: failed; to retry the failed steps, run: planning run 'it'\"'\"'s mine.json'"
         " --tools step_tools:tools --executor threads --max-parallel 2 --timeout 1.5 --save 'a b.json'"
@@ -241,12 +259,12 @@ def test_a_snapshot_that_cannot_be_written_fails_a_run_that_was_fine(
 
     monkeypatch.setattr("os.fsync", full)
     (folder / "kept.json").write_text("before")
-    shown = run("run", "fine.json", *WITH, "--save", "kept.json")
+    shown = run("run", "fine.json", *WITH, "--prompt", "larks", "--save", "kept.json")
     assert shown.startswith(
         "exit code 1\n--- stderr\nplanning: cannot write the snapshot: No space left on device\n---"
     )
     assert (folder / "kept.json").read_text() == "before"
-    shown = run("run", "failing.json", *WITH)
+    shown = run("run", "failing.json", *WITH, "--prompt", "larks")
     assert shown.startswith(
         "exit code 1\n--- stderr\nplanning: cannot write the snapshot: No space left on device; the run"
         " cannot be resumed\n"

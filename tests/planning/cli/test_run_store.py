@@ -53,12 +53,12 @@ def test_a_failed_run_is_resumed_in_its_session(
 
 
 def test_a_session_whose_run_is_complete_begins_another_or_shows_it(folder: Path) -> None:
-    first = run("run", "fine.json", *NIGHTLY, "--json")
+    first = run("run", "fine.json", *NIGHTLY, "--prompt", "larks", "--json")
     shown = run("run", "fine.json", *WITH, "--resume", "nightly", "--json")
     complete = "planning: the run in the session 'nightly' is already complete\n"
     assert shown == first.replace("--- stdout\n", f"--- stderr\n{complete}--- stdout\n")
     assert calls(folder) == ["find"]
-    assert run("run", "fine.json", *NIGHTLY).startswith("exit code 0\n")
+    assert run("run", "fine.json", *NIGHTLY, "--prompt", "larks").startswith("exit code 0\n")
     assert calls(folder) == ["find", "find"]
     assert json.loads(run("show", "plans.db", "nightly", "--json").split("--- stdout\n")[1])["run"][
         "status"
@@ -67,7 +67,7 @@ def test_a_session_whose_run_is_complete_begins_another_or_shows_it(folder: Path
 
 def test_several_runs_share_a_store() -> None:
     for name in ("one", "two"):
-        run("run", "fine.json", *WITH, "--session", name)
+        run("run", "fine.json", *WITH, "--prompt", "larks", "--session", name)
     assert {str(head.session_id) for head in SqliteStore("plans.db").sessions()} == {"one", "two"}
 
 

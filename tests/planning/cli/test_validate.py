@@ -123,6 +123,38 @@ def test_a_valid_plan_is_told_in_few_words(form: str, stdout: str) -> None:
     assert run("validate", "valid.json", "--format", form) == f"exit code 0\n{stdout}"
 
 
+@pytest.mark.parametrize("command", ["validate", "run"])
+@pytest.mark.parametrize(
+    ("given", "mentioned"),
+    [
+        (["--tools", "my_app.tools"], ["--tools my_app.tools is read as the name of a tool"]),
+        (["--tools", "my_tools"], ["--tools my_tools is read as the name of a tool"]),  # my_tools.py is here
+        (
+            ["--tools", "my_tools.registry", "--handlers", "a.b.c"],
+            [
+                "--tools my_tools.registry is read as the name of a tool",
+                "--handlers a.b.c is read as the name of a handler",
+            ],
+        ),
+        (["--tools", "files.list,files.read"], []),
+        (["--tools", "files-list"], []),
+        (["--agents", "my_app.agents"], []),  # no agent is unknown
+        (["--tools", "search,fetch", "--tools", "my_app.tools"], []),  # no tool is unknown
+    ],
+    ids=lambda value: " ".join(value) if value and value[0].startswith("--") else "",
+)
+def test_a_module_without_a_colon_is_told_to_have_one(
+    command: str, given: list[str], mentioned: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "two.json").write_text(PLAN.replace('"serch"', '"search"'))
+    shown = run(command, "two.json", *given)
+    hints = [line for line in shown.splitlines() if "is read as" in line]
+    assert hints == [
+        f"planning: {each}; for an object in a module, write {each.partition(' is ')[0]}:NAME"
+        for each in mentioned
+    ]
+
+
 def test_the_form_is_text_when_left_out() -> None:
     assert run("validate", "plan.json") == run("validate", "--format", "TEXT", "plan.json")
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
-from planning.errors import ToolError
+from planning.errors import ToolError, show
 from planning.tools.context import ToolContext
 from planning.tools.result import plain
 from planning.tools.tool import Tool
@@ -81,6 +81,7 @@ def workflow_tool(capabilities: Capabilities) -> Tool:
     """
     from planning.workflow.failures import WorkflowError  # noqa: PLC0415 - likewise
     from planning.workflow.run.engine import arun_workflow  # noqa: PLC0415 - only servers that run workflows
+    from planning.workflow.run.resolve import step_with_prompt  # noqa: PLC0415 - likewise
     from planning.workflow.validate import validate_workflow  # noqa: PLC0415 - likewise
 
     async def run(arguments: dict[str, Any], context: ToolContext) -> Any:
@@ -88,11 +89,14 @@ def workflow_tool(capabilities: Capabilities) -> Tool:
         workflow = report.workflow
         if not report.ok or workflow is None:
             raise ToolError(report.to_prompt())
+        asking = step_with_prompt(workflow)
+        if asking is not None and arguments.get("prompt") is None:
+            raise ToolError(f"step {show(asking)} refers to ${{user_prompt}}; send prompt, its value")
         session = context.session or Session()
         try:
             async with _reporting(session, workflow):
                 result = await arun_workflow(
-                    workflow, capabilities, session=session, user_prompt=arguments.get("prompt", "")
+                    workflow, capabilities, session=session, user_prompt=arguments.get("prompt")
                 )
         except WorkflowError as error:
             raise ToolError(str(error)) from None
@@ -168,6 +172,6 @@ def _failure(workflow: Workflow, result: WorkflowResult) -> str:
     lines = [
         f"The workflow failed: {len(result.outputs)} of {len(workflow.steps)} steps completed.",
         *(f"- {step_id}: {error.message}" for step_id, error in result.errors.items()),
-        "Call this tool again with the same document to retry; completed steps do not run again.",
+        "Call this tool again with the same arguments to retry; completed steps do not run again.",
     ]
     return "\n".join(lines)

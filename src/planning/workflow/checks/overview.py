@@ -64,11 +64,13 @@ class Overview:
 
     @cached_property
     def lost(self) -> frozenset[str]:
-        """Ids that are numbers instead of texts, or are in another field: a step may name them."""
-        fields = [draft.fields for draft in self.drafts if draft.step_id is None]
-        given = [each.get("step_id", each.get("id")) for each in fields]
+        """What may be the ids of steps without one: numbers instead of texts, or texts in another field."""
         return frozenset(
-            str(each) for each in given if type(each) is str or (type(each) is int and abs(each) < 10**15)
+            str(value)
+            for draft in self.drafts
+            if draft.step_id is None
+            for value in draft.fields.values()
+            if type(value) is str or (type(value) is int and abs(value) < 10**15)
         )
 
     def is_missing(self, step_id: str) -> bool:

@@ -221,7 +221,7 @@ def _kinship(run: WorkflowRun, new: WorkflowRun) -> Literal["same", "edited"] | 
     just number their steps: those need a step in common that is the same as a whole.
     """
     goal = run.workflow.goal
-    if (goal, run.user_prompt) != (new.workflow.goal, new.user_prompt) or (
+    if (goal, run.user_prompt or "") != (new.workflow.goal, new.user_prompt or "") or (
         plain(run.inputs) != plain(new.inputs)
     ):
         return None

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
+from planning.errors import show
 from planning.suite import register_plan
 from planning.tools.contract import check_timeout
 from planning.workflow.capabilities import Capabilities
@@ -20,6 +21,7 @@ from planning.workflow.run.claim import claim
 from planning.workflow.run.known import Known
 from planning.workflow.run.private import without_arguments
 from planning.workflow.run.records import WorkflowRun, bare, now, register_workflow
+from planning.workflow.run.resolve import step_with_prompt
 from planning.workflow.run.result import WorkflowResult
 from planning.workflow.run.schedule import Schedule
 from planning.workflow.run.steps import Steps
@@ -38,7 +40,7 @@ def run_workflow(
     capabilities: Capabilities,
     *,
     session: Session | None = None,
-    user_prompt: str = "",
+    user_prompt: str | None = None,
     inputs: Mapping[str, Any] | None = None,
     executor: AnyExecutor | None = None,
     max_parallel: int = MAX_PARALLEL,
@@ -74,7 +76,7 @@ async def arun_workflow(
     capabilities: Capabilities,
     *,
     session: Session | None = None,
-    user_prompt: str = "",
+    user_prompt: str | None = None,
     inputs: Mapping[str, Any] | None = None,
     executor: AnyExecutor | None = None,
     max_parallel: int = MAX_PARALLEL,
@@ -99,7 +101,7 @@ async def arun_workflow(
             likewise by name, or, where their first parameter is called ``inputs``, with all of them.
         session: Where the state is kept; a new one if omitted. Its Plan mirrors the run. Its subscribers
             are called in another thread if it has a store.
-        user_prompt: The value of ``${user_prompt}``.
+        user_prompt: The value of ``${user_prompt}``. It may be omitted if no step refers to it.
         inputs: Values that the memory holds from the start, by key.
         executor: Where tools run: a ``concurrent.futures.Executor``, ``executors.processes()``,
             ``executors.dask(client)``. None for here: async tools in the event loop, others in threads.
@@ -109,11 +111,11 @@ async def arun_workflow(
 
     Raises:
         WorkflowError: Nothing was started: the steps depend on each other in a cycle or on one that does not
-            exist, two steps have the same id, or a step is impossible; an input is too large, or has no form
-            in JSON; the same workflow is running in this session; a completed step of the unfinished run was
-            changed; or a step whose tool is not idempotent has the status ``completed``, and the session has
-            no such run. Or memory ran out: then the run can be resumed. Or another process has resumed this
-            run.
+            exist, two steps have the same id, or a step is impossible; a step refers to the prompt, and none
+            was given; an input is too large, or has no form in JSON; the same workflow is running in this
+            session; a completed step of the unfinished run was changed; or a step whose tool is not
+            idempotent has the status ``completed``, and the session has no such run. Or memory ran out: then
+            the run can be resumed. Or another process has resumed this run.
         StoreError: The session's store refuses a change; the run can be resumed.
         TypeError: An argument is of another type.
         ValueError: ``max_parallel`` or ``timeout`` is out of range.
@@ -150,7 +152,7 @@ def _begin(
     workflow: Workflow,
     capabilities: Capabilities,
     session: Session,
-    user_prompt: str,
+    user_prompt: str | None,
     inputs: dict[str, Any],
     *,
     executor: AnyExecutor | None,
@@ -159,6 +161,8 @@ def _begin(
     """Begin a run, or resume one, in one transaction; its steps are in ``begun`` as soon as it is live."""
     steps = bare(workflow)
     schedule = Schedule(steps)
+    if user_prompt is None and (asking := step_with_prompt(steps)) is not None:
+        raise WorkflowError(f"step {show(asking)} refers to ${{user_prompt}}; give its value as user_prompt")
     register_workflow(session)
     register_plan(session)
     if session.store is not None:
@@ -200,7 +204,7 @@ def _check(
         raise TypeError(f"write Capabilities(tools=[...]), got {type(capabilities).__name__}")
     if session is not None and not isinstance(session, Session):
         raise TypeError(f"session must be a Session, got {type(session).__name__}")
-    if not isinstance(user_prompt, str):
+    if user_prompt is not None and not isinstance(user_prompt, str):
         raise TypeError(f"user_prompt must be text, got {type(user_prompt).__name__}")
     if inputs is not None and not (
         isinstance(inputs, Mapping) and all(isinstance(key, str) for key in inputs)

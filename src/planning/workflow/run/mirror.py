@@ -32,11 +32,11 @@ class RunMirror:
     Text that ASCII cannot spell is not shown: the plan shows the step's id instead.
     """
 
-    def __init__(self, session: Session, workflow: Workflow, user_prompt: str) -> None:
+    def __init__(self, session: Session, workflow: Workflow, user_prompt: str | None) -> None:
         """Prepare the plan of a workflow; nothing changes yet."""
         self._mirror = PlanMirror(session, "the workflow", _setup_of(workflow, user_prompt))
         self._workflow = workflow
-        self._prompt = user_prompt
+        self._prompt = user_prompt or ""
         self._places = {step.step_id: index for index, step in enumerate(workflow.steps)}
         self._problem: str | None = None
         self._unspelled: dict[str, None] = {}
@@ -124,9 +124,9 @@ def id_in_plan(step_id: str, number_id: str) -> str:
     return fitted(step_id, DETAILS) or number_id
 
 
-def _setup_of(workflow: Workflow, prompt: str) -> SetupPlan:
+def _setup_of(workflow: Workflow, prompt: str | None) -> SetupPlan:
     """The plan that shows a workflow."""
-    objective = fitted(workflow.goal, OBJECTIVE) or fitted(prompt, OBJECTIVE) or _NAMELESS
+    objective = fitted(workflow.goal, OBJECTIVE) or fitted(prompt or "", OBJECTIVE) or _NAMELESS
     steps = (_plan_step(step, format_id(number)) for number, step in enumerate(workflow.steps, start=1))
     return SetupPlan(objective, tuple(steps))
 

@@ -62,7 +62,7 @@ class WorkflowRun:
     Attributes:
         run_id: Its identity.
         workflow: The workflow; here all its steps are pending.
-        user_prompt: The value of ``${user_prompt}``.
+        user_prompt: The value of ``${user_prompt}``; None if none was given.
         inputs: The values that the memory held at the start.
         status: Its status; ``in_progress`` also for a run that was stopped and can be resumed.
         started_at: When it began, as ISO 8601 in UTC.
@@ -71,7 +71,7 @@ class WorkflowRun:
 
     run_id: str
     workflow: Workflow = attrs.field(eq=written, metadata={"snapshot": written})
-    user_prompt: str = ""
+    user_prompt: str | None = None
     inputs: Mapping[str, Any] = attrs.field(factory=dict, eq=plain, metadata={"snapshot": plain}, repr=False)
     status: WorkflowStatus = "in_progress"
     started_at: str = ""

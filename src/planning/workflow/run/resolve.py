@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from sys import getsizeof
 from typing import Any
 
 from planning.errors import show
 from planning.tools.result import plain
 from planning.workflow.failures import StepFailed
+from planning.workflow.model import Workflow
 from planning.workflow.references import (
     LITERAL_MARK,
     MARK,
@@ -17,13 +18,14 @@ from planning.workflow.references import (
     NoReference,
     Reference,
     StepIds,
+    iter_references,
     parse_references,
 )
 from planning.workflow.run.memory import MissingValue, extract_value, spell_path
 from planning.workflow.run.records import StepRecord
 from planning.workflow.values import MOST_BYTES, Copier
 
-__all__ = ["Values", "text_of"]
+__all__ = ["Values", "step_with_prompt", "text_of"]
 
 _HOLD = "the inputs of this step hold"
 _TOO_LARGE = (
@@ -38,7 +40,7 @@ class Values:
     def __init__(
         self,
         outputs: Mapping[str, Any],
-        user_prompt: str,
+        user_prompt: str | None,
         ids: StepIds,
         private: Collection[str] = (),
         states: Mapping[str, StepRecord] | None = None,
@@ -48,7 +50,7 @@ class Values:
 
         Args:
             outputs: By step id.
-            user_prompt: What the user asked.
+            user_prompt: What the user asked; None where no step refers to it.
             ids: The ids of all steps.
             private: The ids of steps whose outputs no message may show.
             states: The newest record of each step.
@@ -63,18 +65,9 @@ class Values:
 
     def uses_private(self, inputs: Mapping[str, Any]) -> bool:
         """Whether inputs refer to an output that no store may keep."""
-        todo = list[Any](inputs.values()) if self._private else []
-        while todo:
-            value = todo.pop()
-            if isinstance(value, str) and MARK in value:
-                found = parse_references(value, self._ids)
-                if any(isinstance(each, Reference) and each.step_id in self._private for each in found):
-                    return True
-            elif isinstance(value, Mapping):
-                todo += value.values()
-            elif isinstance(value, (list, tuple)):
-                todo += value
-        return False
+        return bool(self._private) and any(
+            each.step_id in self._private for each in _references_in(inputs, self._ids)
+        )
 
     def resolve(self, inputs: Mapping[str, Any], most: int = MOST_BYTES) -> dict[str, Any]:
         """Copies of the inputs, with the values of their references.
@@ -187,6 +180,33 @@ class Values:
         return extract_value(
             value, reference.path[len(path) :], name=kept, tells=step_id not in self._private
         )
+
+
+def step_with_prompt(workflow: Workflow) -> str | None:
+    """The id of the first step whose inputs refer to the user's prompt; None where no step does."""
+    ids = StepIds(())  # a reference to the prompt is the same whatever the steps are called
+    return next(
+        (
+            step.step_id
+            for step in workflow.steps
+            if any(each.step_id is None for each in _references_in(step.inputs, ids))
+        ),
+        None,
+    )
+
+
+def _references_in(inputs: Mapping[str, Any], ids: StepIds) -> Iterator[Reference]:
+    """The references in a step's inputs, in any order."""
+    todo = list[Any](inputs.values())
+    while todo:
+        value = todo.pop()
+        if isinstance(value, str):
+            if MARK in value:
+                yield from (each for each in iter_references(value, ids) if isinstance(each, Reference))
+        elif isinstance(value, Mapping):
+            todo += value.values()
+        elif isinstance(value, (list, tuple)):
+            todo += value
 
 
 def text_of(value: Any) -> str:

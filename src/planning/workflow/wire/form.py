@@ -12,7 +12,7 @@ from planning.reading import Wanted
 from planning.workflow.findings import Found, Path
 from planning.workflow.wire.schemas import VERSIONS, schema
 
-__all__ = ["PLAN", "Form", "form_of", "is_numbered"]
+__all__ = ["PLAN", "Form", "form_of", "is_numbered", "with_steps"]
 
 # Spelled as one text: a list would take a page.
 _FIELDS: Final = (
@@ -145,6 +145,13 @@ def _of_version(value: Mapping[str, Any], path: Path, found: tuple[Found, ...]) 
             return Form(None, None, path, [], path, found=(*found, missing))
         return _of_steps(value[name], (*path, name), found)
     return _newer(value, path, found)
+
+
+def with_steps(form: Form, steps: list[Any]) -> Form:
+    """The same document with other steps in the place of its own."""
+    if form.version == 1:
+        return attrs.evolve(_of_steps(steps, form.path, form.found), is_single=form.is_single)
+    return attrs.evolve(form, document={**form.document, "steps": steps}, steps=steps)
 
 
 def is_numbered(step: object) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from planning.errors import nearest, show
+from planning.errors import show
 from planning.workflow.findings import Found, Path
 from planning.workflow.wire.form import Form
+from planning.workflow.wire.other_names import hint_for
 from planning.workflow.wire.schemas import schema, validator
 
 if TYPE_CHECKING:
@@ -33,33 +34,18 @@ _BOUNDS: Final = {
     "exclusiveMinimum": "more than {}",
     "maximum": "at most {}",
 }
-_MEANT: Final = {
-    "id": "step_id",
-    "args": "inputs",
-    "arguments": "inputs",
-    "params": "inputs",
-    "parameters": "inputs",
-    "input": "inputs",
-    "dependencies": "depends_on",
-    "requires": "depends_on",
-    "output": "outputs",
-    "objective": "goal",
-}
-"""Other common names of the fields."""
-_CALLED: Final = {"tool": "tool", "tool_name": "tool", "handler": "handler"}
-"""Fields of other formats that mean type and name together, and the type that they mean."""
 
 
-def check_shape(form: Form) -> list[Found]:
+def check_shape(form: Form, misnamed: Sequence[Found] = ()) -> list[Found]:
     """Every error against the schema; none where the document is valid.
 
     Args:
         form: The document, its version known.
+        misnamed: The errors of fields that have their right names in it by now.
     """
     assert form.version is not None  # noqa: S101 - the caller has looked
-    if validator(form.version).is_valid(form.document):
-        return []
-    found = list(islice(_errors(form), MOST_ERRORS + 1))
+    is_valid = validator(form.version).is_valid(form.document)
+    found = list(islice(chain(misnamed, () if is_valid else _errors(form)), MOST_ERRORS + 1))
     if len(found) > MOST_ERRORS:
         message = "there are more errors than are listed"
         found[MOST_ERRORS] = Found("too_many_errors", message, "fix the errors above first", form.path)
@@ -122,45 +108,41 @@ def _is_long(items: object) -> bool:
 
 
 def _found(checked: jsonschema_rs.Validator, value: Any, path: Path, version: int) -> Iterator[Found]:
-    errors = list(checked.iter_errors(value))
-    found = [each for error in errors for each in _worded(error, path, version)]
-    hints = {(*each.path[:-1], each.hint) for each in found if each.code == "unknown_field"}
-    for each in found:
-        # A field that is there under another name is not missing as well.
-        field = each.message.partition(" ")[0]
-        meant = map(_call, _CALLED.values()) if field in {"type", "name"} else (_did_you_mean(field),)
-        if each.code != "missing_field" or hints.isdisjoint((*each.path, hint) for hint in meant):
-            yield each
+    for error in checked.iter_errors(value):
+        yield from _worded(error, path, version)
 
 
 def _worded(error: jsonschema_rs.ValidationError, prefix: Path, version: int) -> Iterator[Found]:
     path, details = (*prefix, *error.instance_path), error.kind.as_dict()
     place = list(map(str, error.schema_path))
     field = str(path[-1]) if path else ""
+    if "dependentSchemas" in place and error.kind.name == "required":
+        missing = str(details["property"])
+        present = "name" if missing == "type" else "type"
+        message = f"{present} is given without {missing}"
+        yield Found("conflicting_fields", message, f"add {missing}, or remove {present}", path)
+        return
     if "dependentSchemas" in place:
         one, other = ("agent", "tool") if field == "tool" else ("agent", "type and name")
         message = f"{field} and agent exclude each other; a step calls one thing"
         yield Found("conflicting_fields", message, f"send {one}, or {other}", path, at_key=True)
         return
     match error.kind.name:
-        case "required" if place[-1] == "dependentRequired":
-            missing = str(details["property"])
-            present = "name" if missing == "type" else "type"
-            message = f"{present} is given without {missing}"
-            yield Found("conflicting_fields", message, f"add {missing}, or remove {present}", path)
         case "required":
             missing = str(details["property"])
             wanted = _wanted(_properties(version, place)[missing])
             yield Found("missing_field", f"{missing} is missing", f"add {missing}: {wanted}", path)
         case "additionalProperties":
-            known = list(_properties(version, place))
+            known = tuple(_properties(version, place))
+            fields: Any = error.instance  # an object, or it would have another error
             for name in islice(details["unexpected"], MOST_ERRORS + 1):
-                message = f"{show(name)} is not a field of {'a step' if _is_step(known) else 'a plan'}"
-                yield Found("unknown_field", message, _meant(name, known), (*path, name), at_key=True)
+                message = f"{show(name)} is not a field of {'a step' if 'step_id' in known else 'a plan'}"
+                hint = hint_for(name, fields, known)
+                yield Found("unknown_field", message, hint, (*path, name), at_key=True)
         case "enum" if not isinstance(error.instance, str):
             pass  # wrong_type says so
         case "enum":
-            options = ", ".join(map(str, details["options"]))
+            options = ", ".join(each for each in details["options"] if each is not None)
             yield Found("unknown_option", f"{field} is {show(error.instance)}", f"use one of {options}", path)
         case "pattern" if not error.instance:
             pass  # minLength says so
@@ -182,10 +164,6 @@ def _worded(error: jsonschema_rs.ValidationError, prefix: Path, version: int) ->
             yield Found("wrong_type", message, _how(error.instance, wanted, path), path)
 
 
-def _is_step(known: list[str]) -> bool:
-    return "step_id" in known
-
-
 def _properties(version: int, place: list[str]) -> Mapping[str, Any]:
     """The fields of the object that the keyword at a place of the schema speaks of."""
     properties: Mapping[str, Any] = _node(version, place)["properties"]
@@ -204,23 +182,6 @@ def _node(version: int, place: list[str]) -> Mapping[str, Any]:
 def _wanted(node: Mapping[str, Any]) -> str:
     """What a required field is to hold: they all say one type, or the options."""
     return f"one of {', '.join(node['enum'])}" if "enum" in node else _WORDS[node["type"]]
-
-
-def _meant(name: str, known: list[str]) -> str:
-    folded = name[:100].casefold()
-    if folded in _CALLED and "type" in known:
-        return _call(_CALLED[folded])
-    meant = _MEANT.get(folded)
-    near = meant if meant in known else nearest(name, known)
-    return _did_you_mean(near) if near else f"remove it; the fields are {', '.join(known)}"
-
-
-def _did_you_mean(name: str) -> str:
-    return f"did you mean {name}?"
-
-
-def _call(kind: str) -> str:
-    return f'write "type": "{kind}" and "name" instead'
 
 
 def _shown(number: Any) -> str:

@@ -15,6 +15,7 @@ from syrupy.assertion import SnapshotAssertion
 from planning import Plan
 from planning.integrations.mcp import build_server
 from planning.workflow import Capabilities
+from planning.workflow.run.records import WorkflowRun
 from session import Session
 
 RUN = "planning_run_workflow"
@@ -102,6 +103,23 @@ def test_a_document_with_problems_is_not_run_and_all_of_them_are_reported(mode: 
     )
 
 
+@in_both_eras
+def test_a_document_that_refers_to_the_prompt_asks_for_it(mode: str) -> None:
+    session = Session()
+
+    async def main() -> list[str]:
+        async with Client(build_server(session=session, workflows=CAPABILITIES), mode=mode) as client:
+            asked = said(await client.call_tool(RUN, {"document": GOOD}))
+            empty = said(await client.call_tool(RUN, {"document": GOOD, "prompt": ""}))
+            return [asked, empty]
+
+    assert within(main()) == [
+        "error: step 'find' refers to ${user_prompt}; send prompt, its value",
+        '{"outputs":{"twice":6}}',
+    ]
+    assert [run.user_prompt for run in session.select_all(WorkflowRun)] == [""]
+
+
 def test_a_failed_step_is_named_and_a_second_call_repeats_only_that() -> None:
     is_mended = False
     found: list[str] = []
@@ -127,7 +145,7 @@ def test_a_failed_step_is_named_and_a_second_call_repeats_only_that() -> None:
     failed = (
         "error: The workflow failed: 1 of 2 steps completed.\n"
         "- b: flaky failed. Call it again, or go on without it.\n"
-        "Call this tool again with the same document to retry; completed steps do not run again."
+        "Call this tool again with the same arguments to retry; completed steps do not run again."
     )
     assert within(main()) == [failed, '{"outputs":{"b":"better"}}']
     assert found == ["x"]

@@ -10,7 +10,7 @@ import pytest
 from run_cases import called, capable, flow, plain_tool, thought, told
 from syrupy.assertion import SnapshotAssertion
 
-from planning.tools import ToolError
+from planning.tools import ToolContext, ToolError
 from planning.workflow import (
     Capabilities,
     StepError,
@@ -20,6 +20,7 @@ from planning.workflow import (
     arun_workflow,
     run_workflow,
 )
+from planning.workflow.run.records import WorkflowRun
 from session import Session
 
 NOTHING = Capabilities()
@@ -36,7 +37,7 @@ INPUTS = "inputs must be a mapping from memory keys, which are strings, to value
         ((None, NOTHING), {}, TypeError,
          "a Workflow is run, got NoneType; write validate_workflow(document).workflow"),
         ((Workflow(), [print]), {}, TypeError, "write Capabilities(tools=[...]), got list"),
-        ((Workflow(), NOTHING), {"user_prompt": None}, TypeError, "user_prompt must be text, got NoneType"),
+        ((Workflow(), NOTHING), {"user_prompt": b""}, TypeError, "user_prompt must be text, got bytes"),
         ((Workflow(), NOTHING), {"max_parallel": 0}, ValueError, PARALLEL + "0"),
         ((Workflow(), NOTHING), {"max_parallel": True}, ValueError, PARALLEL + "True"),
         ((Workflow(), NOTHING), {"max_parallel": 2.0}, ValueError, PARALLEL + "2.0"),
@@ -54,6 +55,72 @@ def test_an_argument_of_another_kind_is_refused(
     with pytest.raises(kind) as refused:
         run_workflow(*arguments, **options)
     assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        {"q": "${user_prompt}"},
+        {"q": "about: ${user_prompt}!"},
+        {"q": {"deep": [1, ({"er": "$${x} ${user_prompt}"},)]}},
+        {"q": "${nothing} ${user_prompt} ${"},
+    ],
+    ids=["whole", "within", "nested", "beside a broken one"],
+)
+@pytest.mark.parametrize("options", [{}, {"user_prompt": None}], ids=["omitted", "None"])
+def test_a_workflow_that_refers_to_the_prompt_is_not_run_without_one(
+    inputs: dict[str, Any], options: dict[str, Any]
+) -> None:
+    session, calls = Session(), list[object]()
+    before = session.snapshot()
+
+    def take(inputs: dict[str, Any]) -> None:
+        calls.append(inputs)
+
+    capabilities = Capabilities(handlers={"take": take})
+    workflow = flow(thought("a"), thought("b", "a", type="handler", name="take", inputs=inputs))
+    refusal = "step 'b' refers to ${user_prompt}; give its value as user_prompt"
+    with pytest.raises(WorkflowError) as refused:
+        run_workflow(workflow, capabilities, session=session, **options)
+    assert str(refused.value) == refusal
+    with pytest.raises(WorkflowError) as refused:
+        asyncio.run(arun_workflow(workflow, capabilities, session=session, **options))
+    assert str(refused.value) == refusal
+    assert (session.snapshot(), calls) == (before, [])
+
+
+def test_an_empty_prompt_is_a_prompt() -> None:
+    step = thought("a", type="handler", name="say", inputs={"text": "<${user_prompt}>"})
+    capabilities = Capabilities(handlers={"say": lambda text: text})
+    assert dict(run_workflow(flow(step), capabilities, user_prompt="").outputs) == {"a": "<>"}
+
+
+def test_what_only_looks_like_the_prompt_needs_none_and_tools_see_that_there_is_none() -> None:
+    def say(text: str, context: ToolContext) -> Any:
+        return text, context.values["user_prompt"]
+
+    inputs = {"text": "$${user_prompt} ${user_prompt.output}"}
+    steps = thought("user_prompt"), called("a", "user_prompt", tool="say", inputs=inputs)
+    result = run_workflow(flow(*steps, goal="${user_prompt}"), capable(say=say))
+    assert result.outputs["a"] == ("${user_prompt} Do user_prompt", None)
+
+
+def test_a_run_that_began_without_a_prompt_is_resumed_without_one_and_with_an_empty_one() -> None:
+    is_mended = False
+
+    def work() -> str:
+        if not is_mended:
+            raise ToolError("It broke")
+        return "fine"
+
+    for prompt in (None, ""):
+        is_mended, session = False, Session()
+        workflow = flow(thought("a"), called("b", "a"))
+        first = run_workflow(workflow, capable(work=work), session=session)
+        is_mended = True
+        again = run_workflow(workflow, capable(work=work), session=session, user_prompt=prompt)
+        assert (first.status, again.status) == ("failed", "completed")
+        assert len(session.select_all(WorkflowRun)) == 1
 
 
 def test_in_a_running_event_loop_it_says_what_to_await() -> None:

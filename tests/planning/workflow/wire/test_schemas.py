@@ -8,10 +8,60 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from planning.workflow import schema_text
+from planning.workflow import Report, schema_text, validate_workflow
 from planning.workflow.wire import schemas
+
+CARE = {
+    "expected_key": "k",
+    "output_path": ["p"],
+    "done_check": "k > 1",
+    "timeout": 1,
+    "retries": 2,
+    "on_failure": "continue",
+    "status": "failed",
+    "completed_at": "2024-05-06",
+    "skipped": True,
+}
+THOUGHT: dict[str, Any] = {"step_id": "a", "description": "d", "outputs": ["x"], "depends_on": [], **CARE}
+TOOL = {**THOUGHT, "type": "tool", "name": "t", "inputs": {"x": None}}
+AGENT = {**THOUGHT, "agent": "t", "inputs": {}}
+NUMBERED = {"step_id": 1, "description": "d", "parameters": {}, "dependencies": [], **CARE}
+OLDER_FIELDS = ("step_id", "description", "type", "name", "inputs", "outputs", "depends_on")
+STEPS = {
+    "version 1": (1, {name: TOOL[name] for name in OLDER_FIELDS}),
+    "a thought": (2, THOUGHT),
+    "a tool": (2, TOOL),
+    "an agent": (2, AGENT),
+    "an older step with a tool": (2, {**NUMBERED, "tool": "t"}),
+    "an older step with an agent": (2, {**NUMBERED, "agent": "t"}),
+}
+WHOLE = {"schema_version": 2, "goal": "g", "steps": [TOOL], "status": "failed", "created_at": "2024-05-06",
+         "completed_at": "2024-05-06", "owner": "o", "can_modify": False}  # fmt: skip
+
+
+def fields_of(version: int, step: dict[str, Any]) -> list[str]:
+    """The fields that a step of this form may have, whether or not it has them."""
+    part = "numbered_step" if type(step["step_id"]) is int else "step"
+    return list(schemas.schema(version)["$defs"][part]["properties"])
+
+
+def document(version: int, step: dict[str, Any]) -> Any:
+    return [step] if version == 1 else {"schema_version": 2, "goal": "g", "steps": [step]}
+
+
+def is_published(version: int, value: Any) -> bool:
+    """Whether a document is valid by the published schema, on which two libraries agree."""
+    is_valid = bool(Draft202012Validator(json.loads(schema_text(version))).is_valid(value))
+    assert jsonschema_rs.is_valid(json.loads(schema_text(version)), value) is is_valid
+    return is_valid
+
+
+def findings(report: Report) -> list[tuple[str, str, str]]:
+    return [(each.code, each.message, each.pointer) for each in (*report.errors, *report.warnings)]
 
 
 @pytest.mark.parametrize("version", schemas.VERSIONS)
@@ -44,3 +94,42 @@ def test_what_a_schema_would_refer_to_outside_is_not_fetched(monkeypatch: pytest
             schemas.validator(2)
     finally:
         schemas.validator.cache_clear()
+
+
+@given(st.sampled_from(sorted(STEPS)), st.data())
+def test_a_field_of_a_step_that_is_null_is_absent_for_the_schema_and_for_the_validator(
+    name: str, data: st.DataObject
+) -> None:
+    version, step = STEPS[name]
+    fields = fields_of(version, step)
+    nulls = data.draw(st.sets(st.sampled_from(fields), min_size=1))
+    null = document(version, {**step, **dict.fromkeys(nulls)})
+    absent = document(version, {field: step[field] for field in step if field not in nulls})
+    assert is_published(version, null) is is_published(version, absent)
+    assert is_published(version, null) is validate_workflow(null).ok
+    assert findings(validate_workflow(null)) == findings(validate_workflow(absent))
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_of_the_fields_of_a_step_those_that_are_not_required_may_be_null(name: str) -> None:
+    version, step = STEPS[name]
+    pair = {"type", "name"} if "type" in step else set()  # one needs the other
+    required = {"step_id", "description", *pair} | ({"inputs", "depends_on"} if version == 1 else set())
+    fields = fields_of(version, step)
+    nullable = [each for each in fields if is_published(version, document(version, {**step, each: None}))]
+    assert nullable == [each for each in fields if each not in required]
+    whole = document(version, {**dict.fromkeys(fields), **step})  # as strict structured outputs write it
+    assert is_published(version, whole)
+    assert validate_workflow(whole).workflow == validate_workflow(document(version, step)).workflow
+
+
+@pytest.mark.parametrize("field", WHOLE)
+def test_a_field_of_a_document_that_is_null_is_absent_for_the_schema_and_for_the_validator(
+    field: str,
+) -> None:
+    null, absent = {**WHOLE, field: None}, {name: WHOLE[name] for name in WHOLE if name != field}
+    assert is_published(2, null) is (field not in {"schema_version", "goal", "steps"})
+    assert is_published(2, null) is is_published(2, absent)
+    assert findings(validate_workflow(null)) == findings(validate_workflow(absent))
+    if field != "schema_version":  # which the validator assumes, with a warning
+        assert validate_workflow(null).ok is is_published(2, null)

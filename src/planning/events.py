@@ -11,7 +11,6 @@ from planning.diff import PlanDiff, diff_plans
 from planning.model import Plan
 from session import Commit, Session, SessionEvent, SessionId, Transaction
 
-
 __all__ = [
     "MOST_PLACES",
     "FrameworkChange",
@@ -102,7 +101,7 @@ def _last_changes(
 
 
 def announce_plan(session: Session) -> None:
-    """Let a session publish ``PlanChanged``, and keep the last changes of frameworks; once or more often is the same."""
+    """Let a session publish ``PlanChanged``, and keep frameworks' last changes; once or more is the same."""
     session.announce(Plan, PlanChanged, _changed)
     session.register_reducer(FrameworkChange, _last_changes)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import takewhile
 from threading import Lock
@@ -16,8 +16,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 
-from planning.events import FrameworkChange, framework, last_change
-from planning.integrations._rewind import Position, checked, go_back, is_older, settle
+from planning.events import FrameworkChange, last_change
+from planning.integrations._rewind import Position, calling, checked, go_back, is_older, settle
 from session import Session
 
 __all__ = ["Here"]
@@ -88,15 +88,9 @@ class Here:
         run = None if control is None else _run_of(control)
         return cls(step, at, f"langchain:{thread}", thread, saver, named, run)
 
-    @contextmanager
-    def calling(self, session: Session | None) -> Iterator[None]:
+    def calling(self, session: Session | None) -> AbstractContextManager[None]:
         """Let changes of a session, in this context, carry where they were made."""
-        is_known = session is not None and self.place is not None
-        token = framework.set((session.session_id, self.place, self.at) if is_known else None)  # type: ignore[union-attr, arg-type]  # both were asked just now
-        try:
-            yield
-        finally:
-            framework.reset(token)
+        return calling(session, self.place, self.at)
 
     def follow(self, session: Session, position: Position | None) -> None:
         """Rewind a session if this run demonstrably began from an older checkpoint; once for each run.

@@ -7,20 +7,22 @@ others did is worse than not going back: a session is rewound only over changes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, get_args
 
 from planning.diff import diff_plans
 from planning.errors import show
-from planning.events import FrameworkChange, last_change, sign
+from planning.events import FrameworkChange, framework, last_change, sign
 from planning.model import STEP_STATUSES, Plan, PlanStatus, PlanStep
 from session import Session, Snapshot, SnapshotError, VersionError
 
 __all__ = [
     "Position",
+    "calling",
     "checked",
     "go_back",
+    "is_current",
     "is_older",
     "merge",
     "news",
@@ -56,8 +58,8 @@ def settle(session: Session, position: Position | None) -> None:
         return
     if position["version"] > session.version:
         raise VersionError(
-            f"the agent's state is of version {position['version']} of session {session.session_id}, which has "
-            f"the versions 0 to {session.version}: its store is another one, or has lost changes"
+            f"the agent's state is of version {position['version']} of session {session.session_id}, which "
+            f"has the versions 0 to {session.version}: its store is another one, or has lost changes"
         )
 
 
@@ -106,12 +108,31 @@ def news(session: Session, position: Position | None) -> str:
     """One sentence for the model when the plan is another than at its position; else an empty string."""
     if position is None:
         return ""
-    try:
-        before = plan_from(position) if "plan" in position else session.at(position["version"]).select_latest(Plan)
-    except VersionError:
-        return "The plan may have changed since your last turn."
+    is_whole = "plan" in position
+    before = plan_from(position) if is_whole else session.at(position["version"]).select_latest(Plan)
     difference = diff_plans(before, session.select_latest(Plan))
     return f"The plan has changed since your last turn: {difference}" if difference else ""
+
+
+def is_current(session: Session, position: Position | None) -> bool:
+    """Whether a position is the session's last one."""
+    return position is not None and _is_of(position, session) and position["version"] == session.version
+
+
+@contextmanager
+def calling(session: Session | None, place: str | None, at: str) -> Iterator[None]:
+    """Let changes of a session, in this context, carry where in a framework they were made.
+
+    Args:
+        session: The session.
+        place: See ``FrameworkChange``; None for nowhere.
+        at: See ``FrameworkChange``.
+    """
+    token = framework.set(None if session is None or place is None else (session.session_id, place, at))
+    try:
+        yield
+    finally:
+        framework.reset(token)
 
 
 def _is_of(position: Position, session: Session) -> bool:
@@ -126,7 +147,7 @@ def _other(position: Position, session: Session) -> str:
             f"the agent's state is of another session named {session.session_id}, which began at another time"
         )
     return (
-        f"the agent's state is of session {show(position['session_id'])}, and the session of this call is "
+        f"the agent's state is of session {position['session_id'][:128]}, and the session of this call is "
         f"{session.session_id}: let each thread keep its session"
     )
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NotRequired
 from planning.errors import ToolValidationError
 from planning.integrations._common import Call, acarry_out, carry_out
 from planning.integrations._order import TurnOrder
-from planning.integrations._rewind import Position, checked, merge, news, position_of, settle
+from planning.integrations._rewind import Position, checked, is_current, merge, news, position_of
 from planning.integrations._sessions import SessionsOfStates, SessionSource, source_of
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.tools import Tool, Toolbox, ToolResult
@@ -51,10 +51,11 @@ _AWAY = (StoreError, TransactionError)
 
 
 class PlanningState(AgentState[Any]):
-    """The state of an agent that plans, and of a graph around such agents that goes back with its checkpoints.
+    """The state of an agent that plans, and of a graph around such agents whose checkpoints the plan follows.
 
     Attributes:
-        planning: The session's id and version; of a session in memory also what it holds. No input of an agent.
+        planning: The session's id and version; of a session in memory also what it holds. An agent does not
+            take it as input.
     """
 
     planning: NotRequired[Annotated[dict[str, Any] | None, OmitFromInput, merge]]
@@ -182,9 +183,8 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         if not self._sessions.are_given:
             return reminder, None
         told = news(session, position) if self._section.is_enabled() else ""
-        kept = position_of(session, position)
-        is_kept = position is not None and all(position[name] == kept[name] for name in _IDENTITY)
-        return "\n\n".join(filter(None, [reminder, told])), None if is_kept else kept
+        kept = None if is_current(session, position) else position_of(session, position)
+        return "\n\n".join(filter(None, [reminder, told])), kept
 
     def _prepared(self, request: ModelRequest[Any], reminder: str) -> ModelRequest[Any]:
         if not self._section.is_enabled():
@@ -355,8 +355,6 @@ def _arguments(text: str, *, is_cut: bool) -> dict[str, Any]:
 
 
 # LangGraph's state
-
-_IDENTITY = ("session_id", "since", "version")
 
 
 def _position(state: Mapping[str, Any]) -> Position | None:

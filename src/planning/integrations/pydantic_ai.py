@@ -61,7 +61,6 @@ __all__ = ["Planning"]
 
 _TEXT = "__text__"  # the arguments of a call that are not a JSON object
 _LOST = "The plan of this conversation is lost: its messages were shortened, or lost their metadata."
-)
 Mindset = Literal["react", "plan-act-reflect", "goal-decompose-route-synthesise"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, aclosing, suppress
 from functools import partial
 from itertools import takewhile
 from threading import Lock
@@ -105,20 +105,25 @@ class Here:
         """
         last = self._last(session, position)
         if last is not None and self.saver is not None:
-            listed = self.saver.list(self._config())
-            newest = list(takewhile(lambda kept: _id(kept) > last.at, listed))
-            self._settle(session, last, newest, self.named and self.saver.get_tuple(self._config(self.named)))
+            named, newest = None, list[CheckpointTuple]()
+            with suppress(Exception):  # what a checkpointer cannot tell now is no proof
+                named = self.named and self.saver.get_tuple(self._config(self.named))
+                # No name holds the iterator: some savers are locked until it is gone.
+                newest += takewhile(lambda kept: _id(kept) > last.at, self.saver.list(self._config()))
+            self._settle(session, last, newest, named)
 
     async def afollow(self, session: Session, position: Position | None) -> None:
         """The same from async code."""
         last = await session.off_loop(partial(self._last, session, position))
         if last is not None and self.saver is not None:
-            newest = []
-            async for kept in self.saver.alist(self._config()):
-                if _id(kept) <= last.at:
-                    break
-                newest.append(kept)
-            named = self.named and await self.saver.aget_tuple(self._config(self.named))
+            named, newest = None, list[CheckpointTuple]()
+            with suppress(Exception):  # as above
+                named = self.named and await self.saver.aget_tuple(self._config(self.named))
+                async with aclosing(self.saver.alist(self._config())) as listed:  # type: ignore[type-var]  # savers have generators
+                    async for kept in listed:
+                        if _id(kept) <= last.at:
+                            break
+                        newest.append(kept)
             await session.off_loop(partial(self._settle, session, last, newest, named))
 
     def _last(self, session: Session, position: Position | None) -> FrameworkChange | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, aclosing, suppress
 from functools import partial
 from itertools import takewhile
 from threading import Lock
+from time import sleep
 from typing import Any
 from uuid import uuid4
 
@@ -24,6 +26,8 @@ __all__ = ["Here"]
 
 
 _MOST_RUNS = 10_000
+_PAUSES = (0.01, 0.05, 0.2, 0.5)
+"""The seconds to wait for a checkpoint that is being saved."""
 
 
 class _Run:
@@ -108,8 +112,14 @@ class Here:
             named, newest = None, list[CheckpointTuple]()
             with suppress(Exception):  # what a checkpointer cannot tell now is no proof
                 named = self.named and self.saver.get_tuple(self._config(self.named))
-                # No name holds the iterator: some savers are locked until it is gone.
-                newest += takewhile(lambda kept: _id(kept) > last.at, self.saver.list(self._config()))
+                for pause in _PAUSES:
+                    # No name holds the iterator: some savers are locked until it is gone.
+                    newest = list(
+                        takewhile(lambda kept: _id(kept) > last.at, self.saver.list(self._config()))
+                    )
+                    if not self._must_wait(newest):
+                        break
+                    sleep(pause)
             self._settle(session, last, newest, named)
 
     async def afollow(self, session: Session, position: Position | None) -> None:
@@ -119,11 +129,16 @@ class Here:
             named, newest = None, list[CheckpointTuple]()
             with suppress(Exception):  # as above
                 named = self.named and await self.saver.aget_tuple(self._config(self.named))
-                async with aclosing(self.saver.alist(self._config())) as listed:  # type: ignore[type-var]  # savers have generators
-                    async for kept in listed:
-                        if _id(kept) <= last.at:
-                            break
-                        newest.append(kept)
+                for pause in _PAUSES:
+                    newest = []
+                    async with aclosing(self.saver.alist(self._config())) as listed:  # type: ignore[type-var]  # savers have generators
+                        async for kept in listed:
+                            if _id(kept) <= last.at:
+                                break
+                            newest.append(kept)
+                    if not self._must_wait(newest):
+                        break
+                    await asyncio.sleep(pause)
             await session.off_loop(partial(self._settle, session, last, newest, named))
 
     def _last(self, session: Session, position: Position | None) -> FrameworkChange | None:
@@ -146,11 +161,30 @@ class Here:
         with self.run.lock:  # the other agents of this run wait, so that they do not work in between
             if _identity(session) in self.run.settled:
                 return
-            origin = _origin(session, last, newest, named)
+            origin = None
+            if self.step == self.at or self._is_apart(session, last, newest):
+                origin = _origin(session, last, newest, named)
             if origin is not None:
                 with self.calling(session):
-                    go_back(session, _position(origin), last)
+                    go_back(session, _position(origin), last, _since(origin, newest))
             self.run.settled.add(_identity(session))
+
+    def _must_wait(self, newest: Sequence[CheckpointTuple]) -> bool:
+        """Whether it is needed to know which checkpoints this run has behind it, and they are not saved yet.
+
+        An agent within another graph does not see that graph's state.
+        """
+        may_go_back = self.named is not None or any(map(_is_fork, newest))
+        return self.step != self.at and may_go_back and all(_id(kept) != self.at for kept in newest)
+
+    def _is_apart(self, session: Session, last: FrameworkChange, newest: Sequence[CheckpointTuple]) -> bool:
+        """Whether this run has no checkpoint behind it that has the thread's last change."""
+        saved = {_id(kept): kept for kept in newest}
+        kept = saved.get(self.at)
+        is_known = kept is not None
+        while kept is not None and is_older(session, _position(kept), last):
+            kept = saved.get(_parent(kept))
+        return is_known and kept is None
 
     def _config(self, checkpoint: str | None = None) -> Any:
         """The thread's checkpoints of the outermost graph, or one of them."""
@@ -177,9 +211,29 @@ def _origin(
         if not is_older(session, _position(kept), last):
             origin = named or fork
             return origin if origin is not None and is_older(session, _position(origin), last) else None
-        if fork is None and kept.metadata.get("source") in {"update", "fork"}:
+        if fork is None and _is_fork(kept):
             fork = kept
     return None
+
+
+def _since(origin: CheckpointTuple, newest: Sequence[CheckpointTuple]) -> str:
+    """The checkpoint of a run whose position an origin has: its own, or the one that it was made of."""
+    saved, since = {_id(kept): kept for kept in newest}, _id(origin)
+    kept: CheckpointTuple | None = origin
+    while kept is not None and _is_fork(kept):
+        since = _parent(kept)
+        kept = saved.get(since)
+    return since
+
+
+def _is_fork(kept: CheckpointTuple) -> bool:
+    """Whether a checkpoint was made of another, by ``update_state`` or to run again from there."""
+    return kept.metadata.get("source") in {"update", "fork"}
+
+
+def _parent(kept: CheckpointTuple) -> str:
+    parent = kept.parent_config or {}
+    return str(parent.get("configurable", {}).get("checkpoint_id") or "")
 
 
 def _id(kept: CheckpointTuple) -> str:

@@ -15,7 +15,7 @@ from planning.diff import diff_plans
 from planning.errors import show
 from planning.events import FrameworkChange, framework, last_change, sign
 from planning.model import STEP_STATUSES, Plan, PlanStatus, PlanStep
-from session import Session, Snapshot, SnapshotError, VersionError
+from session import Change, Session, Snapshot, SnapshotError, VersionError
 
 __all__ = [
     "Position",
@@ -23,6 +23,7 @@ __all__ = [
     "checked",
     "go_back",
     "is_current",
+    "is_of",
     "is_older",
     "merge",
     "news",
@@ -48,7 +49,7 @@ def settle(session: Session, position: Position | None) -> None:
         session.refresh()  # other processes may have changed it
     if position is None:
         return
-    if not _is_of(position, session):
+    if not is_of(position, session):
         if is_stored or "plan" not in position:
             raise VersionError(_other(position, session))
         if session.version == 0:
@@ -65,16 +66,18 @@ def settle(session: Session, position: Position | None) -> None:
 
 def is_older(session: Session, position: Position | None, last: FrameworkChange) -> bool:
     """Whether a position is from before the last change of its place."""
-    return position is None or not _is_of(position, session) or position["version"] < last.version
+    return position is None or not is_of(position, session) or position["version"] < last.version
 
 
-def go_back(session: Session, position: Position | None, last: FrameworkChange) -> bool:
+def go_back(session: Session, position: Position | None, last: FrameworkChange, since: str = "") -> bool:
     """Restore what a session was at a position, unless others than one place have changed it since.
 
     Args:
         session: The session.
         position: The position; None for the time before the place's first change.
         last: The place's last change; when there is a later one, the session stays as it is.
+        since: Where in the framework the position is from. A change that was made ``at`` an earlier place and
+            that the position lacks was not kept there, so that the position is not what it says.
 
     Returns:
         Whether the session went back.
@@ -84,10 +87,10 @@ def go_back(session: Session, position: Position | None, last: FrameworkChange) 
     """
     actor = last.place.partition(":")[0]
     with suppress(VersionError), session.transaction(actor=actor) as transaction:
-        is_own = position is None or _is_of(position, session)
+        is_own = position is None or is_of(position, session)
         version = last.start if position is None else position["version"] if is_own else 0
         changes = session.history(after=version)  # a VersionError when they are not all kept
-        if last_change(session, last.place) != last or not all(_is_by(each, last.place) for each in changes):
+        if last_change(session, last.place) != last or not all(_is_by(each, last, since) for each in changes):
             return False
         if position is None or is_own:
             session.rewind(version)
@@ -98,25 +101,31 @@ def go_back(session: Session, position: Position | None, last: FrameworkChange) 
     return False
 
 
-def _is_by(change: Any, place: str) -> bool:
-    """Whether a change was made by a place, or left the slices as they were."""
-    signed = (each.place for each in change.events if isinstance(each, FrameworkChange))
-    return not change.changed or place in signed
+def _is_by(change: Change, last: FrameworkChange, since: str) -> bool:
+    """Whether a change was made by a place since it was somewhere, or left the slices as they were."""
+    signed = (each for each in change.events if isinstance(each, FrameworkChange))
+    return not change.changed or any(each.place == last.place and each.at >= since for each in signed)
 
 
 def news(session: Session, position: Position | None) -> str:
     """One sentence for the model when the plan is another than at its position; else an empty string."""
     if position is None:
         return ""
-    is_whole = "plan" in position
-    before = plan_from(position) if is_whole else session.at(position["version"]).select_latest(Plan)
+    try:
+        if "seen" in position or "plan" not in position:
+            before = session.at(position.get("seen", position["version"])).select_latest(Plan)
+        else:
+            before = plan_from(position)
+    except VersionError:  # a session in memory may keep a part of its history
+        return ""
     difference = diff_plans(before, session.select_latest(Plan))
     return f"The plan has changed since your last turn: {difference}" if difference else ""
 
 
 def is_current(session: Session, position: Position | None) -> bool:
-    """Whether a position is the session's last one."""
-    return position is not None and _is_of(position, session) and position["version"] == session.version
+    """Whether a position is the session's last one, and the model has read what was new in it."""
+    is_last = position is not None and position["version"] == session.version and is_of(position, session)
+    return is_last and position is not None and "seen" not in position
 
 
 @contextmanager
@@ -135,7 +144,7 @@ def calling(session: Session | None, place: str | None, at: str) -> Iterator[Non
         framework.reset(token)
 
 
-def _is_of(position: Position, session: Session) -> bool:
+def is_of(position: Position, session: Session) -> bool:
     """Whether a position is one of this session as it was opened."""
     own = (str(session.session_id), session.created_at.isoformat())
     return (position["session_id"], position["since"]) == own

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NotRequired
 from planning.errors import ToolValidationError
 from planning.integrations._common import Call, acarry_out, carry_out
 from planning.integrations._order import TurnOrder
-from planning.integrations._rewind import Position, checked, is_current, merge, news, position_of
+from planning.integrations._rewind import Position, checked, is_current, is_of, merge, news, position_of
 from planning.integrations._sessions import SessionsOfStates, SessionSource, source_of
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.tools import Tool, Toolbox, ToolResult
@@ -227,7 +227,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
     ) -> ToolMessage | Command[Any]:
         """Carry out the calls of a turn in order, and keep the session's position with each result."""
         if request.tool_call["name"] not in self._boxes:
-            return handler(request)
+            return self._followed(request, handler(request))
         here, position = Here.now(), _position(request.state)
         with self._order.turn_of(here.step, *self._ordered(request)):
             try:
@@ -235,7 +235,12 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             except _AWAY as error:
                 return _away(request, error)
             with self._calling(request, session, here):
-                return _answered(handler(request), session, position, here)
+                answer = handler(request)
+                return (
+                    answer
+                    if session is None
+                    else _answered(answer, position_of(session, position, here.step))
+                )
 
     async def awrap_tool_call(
         self,
@@ -244,7 +249,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
     ) -> ToolMessage | Command[Any]:
         """The same from async code."""
         if request.tool_call["name"] not in self._boxes:
-            return await handler(request)
+            return self._followed(request, await handler(request))
         here, position = Here.now(), _position(request.state)
         async with self._order.aturn_of(here.step, *self._ordered(request)):
             try:
@@ -252,7 +257,27 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             except _AWAY as error:
                 return _away(request, error)
             with self._calling(request, session, here):
-                return _answered(await handler(request), session, position, here)
+                answer = await handler(request)
+                return (
+                    answer
+                    if session is None
+                    else _answered(answer, position_of(session, position, here.step))
+                )
+
+    def _followed(
+        self, request: ToolCallRequest, answer: ToolMessage | Command[Any]
+    ) -> ToolMessage | Command[Any]:
+        """The answer of another tool, with the position of a session that its agents have changed."""
+        try:
+            session = self._sessions.given() if self._sessions.are_given else None
+        except _AWAY:
+            return answer
+        before = _position(request.state)
+        if session is None or before is None or not is_of(before, session) or is_current(session, before):
+            return answer
+        return _answered(
+            answer, {**position_of(session, before), "seen": before.get("seen", before["version"])}
+        )
 
     @contextmanager
     def _calling(self, request: ToolCallRequest, session: Session | None, here: Here) -> Iterator[None]:
@@ -321,15 +346,12 @@ def _message(call: Call, result: ToolResult) -> ToolMessage | str:
     return ToolMessage(result.message, name=call.name, tool_call_id=call.call_id, status=status)
 
 
-def _answered(
-    answer: ToolMessage | Command[Any], session: Session | None, before: Position | None, here: Here
-) -> ToolMessage | Command[Any]:
-    """The answer to a call as an update of the state, with the session's position."""
-    if session is None:
-        return answer
-    position = position_of(session, before, here.step)
+def _answered(answer: ToolMessage | Command[Any], position: Position) -> ToolMessage | Command[Any]:
+    """The answer to a call as an update of the agent's state, with a session's position."""
     if isinstance(answer, ToolMessage):
         return Command(update={"messages": [answer], "planning": position})
+    if answer.graph is not None or not isinstance(answer.update, dict | None):
+        return answer
     return dataclasses.replace(answer, update={**(answer.update or {}), "planning": position})
 
 

@@ -15,8 +15,7 @@ pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'se
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_models import mark, said, setup, turn
 from langgraph.checkpoint.memory import InMemorySaver
-from test_langchain import Ways, agent_of, answers, run_async, run_stream, run_sync, text_of, thread
-from test_langchain import ASKED as ASKED
+from test_langchain import ASKED, Ways, agent_of, answers, run_async, run_stream, run_sync, text_of, thread
 
 from planning import PlanningToolsSection, Toolbox
 from planning.integrations.langchain import PlanningMiddleware
@@ -143,7 +142,8 @@ class TestInput:
         with pytest.raises(SnapshotError) as caught:
             PlanningMiddleware().session_of(result)
         assert str(caught.value) == (
-            "the agent's state is of session 'shop', which is in a store: give that session to the integration"
+            "the agent's state is of session 'shop', which is in a store: give that session to the "
+            "integration"
         )
 
 

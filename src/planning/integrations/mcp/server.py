@@ -175,6 +175,8 @@ class _Service:
         if not self._is_own and session is not None:
             raise ValueError("the toolbox has its own session: omit session=")
         self._given = session
+        if isinstance(session, Session):
+            register_plan(session)  # it can be read before the first call
         self._new_session = new_session or (lambda: Session(history=_MOST_CHANGES))
         self._current: ContextVar[Session | None] = ContextVar("planning_mcp_session", default=None)
         self._toolbox = tools if isinstance(tools, Toolbox) else self._made(tools, workflows)

@@ -159,14 +159,12 @@ class TestOwnHistory:
         read = [text_of(planning.session_of(each)) for each in (first, *ends, first, ends[0])]
         assert read == [OPEN, HALF, other, OPEN, HALF]
 
-    @pytest.mark.parametrize("is_bare", [False, True])
-    def test_a_history_that_lost_its_metadata_keeps_the_plan(self, run: Way, is_bare: bool) -> None:
+    @pytest.mark.parametrize("whole", [0, 3])
+    def test_a_history_that_lost_its_metadata_keeps_the_plan(self, run: Way, whole: int) -> None:
         planning = Planning()
         agent, script = agent_of(planning, [SHOP, mark("S01x")], [mark("S001")], [READ], "Done.")
         messages = run(agent)
-        history = bare(messages)
-        if not is_bare:  # the last calls alone lost it
-            history = [*messages[:4], *history[4:]]
+        history = [*messages[:whole], *bare(messages[whole:])]
         assert text_of(planning.session_of(history)) == HALF
         script.turns = [[READ], "Done."]
         result = run(agent, "Go on", message_history=history)
@@ -267,7 +265,7 @@ class TestSpec:
             assert [each[1] for each in answers(messages)] == ["success"]
             plan = Planning().plan_of(messages)
             assert plan is not None
-            assert plan_text(plan).endswith(" (active, 0 of 0 done)")
+            assert plan_text(plan).splitlines()[0].endswith(" (active, 0 of 1 done)")
 
     def test_an_unknown_strategy_is_refused(self) -> None:
         with pytest.raises(ValueError, match="strategy: 'react-ish' is unknown; ") as caught:

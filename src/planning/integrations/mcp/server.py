@@ -250,7 +250,10 @@ class _Service:
         self, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         """Call a tool; a failure is a result, so that the model reads it."""
-        session = self.session_of(ctx)
+        try:
+            session = self.session_of(ctx)
+        except StoreError as error:  # its text is meant for whoever asks
+            return refused(str(error))
         if session is None and self._is_own:
             return refused(_NO_CONNECTION if self.has_no_connection(ctx) else _NO_SESSION)
         token = self._current.set(session)

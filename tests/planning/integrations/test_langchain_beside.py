@@ -20,7 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, RetryPolicy, interrupt
 
-from planning import MarkStep, NewPlanStep, Plan, SetupPlan, plan_text
+from planning import MarkStep, NewPlanStep, Plan, SetupPlan, plan_text, register_plan
 from planning.integrations.langchain import PlanningMiddleware, PlanningState
 from session import Rewound, Session, select_latest
 
@@ -41,7 +41,7 @@ def calls(*made: Any) -> AIMessage:
 def planned() -> Session:
     """A session with a plan of two steps, which the host has set up."""
     session = Session()
-    PlanningMiddleware(session)
+    register_plan(session)
     session.dispatch(SetupPlan("Open the shop", (NewPlanStep("Rent a room"), NewPlanStep("Buy shelves"))))
     return session
 

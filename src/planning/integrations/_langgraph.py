@@ -88,9 +88,9 @@ class Here:
         thread, saver, at = inner.get("thread_id"), inner.get("__pregel_checkpointer"), checkpoints.get("")
         if saver is None or not thread or not at:
             return cls(step)
-        control, named = get_runtime().control, config.get("metadata", {}).get("checkpoint_id")
+        control, named = get_runtime().control, (config.get("metadata") or {}).get("checkpoint_id")
         run = None if control is None else _run_of(control)
-        return cls(step, at, f"langchain:{thread}", thread, saver, named, run)
+        return cls(step, at, f"langchain:{thread}", str(thread), saver, named, run)
 
     def calling(self, session: Session | None) -> AbstractContextManager[None]:
         """Let changes of a session, in this context, carry where they were made."""

@@ -187,7 +187,7 @@ class TestOwnHistory:
         agent, script = agent_of(planning, [SHOP], [mark("S001")], "Done.")
         history = bare(run(agent))
         if kind == "edited":
-            history[1] = replace(history[1], parts=[ToolCallPart("planning_clear_plan", {}, "c1.1")])
+            history[1] = ModelResponse([ToolCallPart("planning_clear_plan", {}, "c1.1")])
         else:
             history = history[3 if kind == "shortened" else 4 :]
         script.turns = [[SHOP], "Done."]

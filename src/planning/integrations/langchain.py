@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from time import perf_counter
 from typing import Annotated, Any, NotRequired
 
@@ -152,27 +153,26 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         here, position = Here.now(), _position(request.state)
         try:
             session = await self._asession(here, position)
-            tail, kept = self._shown(session, position)
+            shown = partial(self._shown, session, position)
+            tail, kept = shown() if session is None else await session.off_loop(shown)
         except _AWAY as error:
             tail, kept = _unread(error), None
         return _extended(self._readable(await handler(self._prepared(request, tail))), kept)
 
     def _session(self, here: Here, position: Position | None) -> Session | None:
         """The host's session, brought to where the run begins; or the one that the calls of a step share."""
-        if not self._sessions.are_given:
-            return self._sessions.of_step(here.step, position)
-        session = self._sessions.given()
-        if session is not None:
-            here.follow(session, position)
+        session = self._sessions.given() if self._sessions.are_given else None
+        if session is None:
+            return None if self._sessions.are_given else self._sessions.of_step(here.step, position)
+        here.follow(session, position)
         return session
 
     async def _asession(self, here: Here, position: Position | None) -> Session | None:
         """The same from async code."""
-        if not self._sessions.are_given:
-            return self._sessions.of_step(here.step, position)
-        session = self._sessions.given()
-        if session is not None:
-            await here.afollow(session, position)
+        session = self._sessions.given() if self._sessions.are_given else None
+        if session is None:
+            return None if self._sessions.are_given else self._sessions.of_step(here.step, position)
+        await here.afollow(session, position)
         return session
 
     def _shown(self, session: Session | None, position: Position | None) -> tuple[str, dict[str, Any] | None]:
@@ -235,12 +235,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             except _AWAY as error:
                 return _away(request, error)
             with self._calling(request, session, here):
-                answer = handler(request)
-                return (
-                    answer
-                    if session is None
-                    else _answered(answer, position_of(session, position, here.step))
-                )
+                return _answered(handler(request), session, position, here.step)
 
     async def awrap_tool_call(
         self,
@@ -257,12 +252,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             except _AWAY as error:
                 return _away(request, error)
             with self._calling(request, session, here):
-                answer = await handler(request)
-                return (
-                    answer
-                    if session is None
-                    else _answered(answer, position_of(session, position, here.step))
-                )
+                return _answered(await handler(request), session, position, here.step)
 
     def _followed(
         self, request: ToolCallRequest, answer: ToolMessage | Command[Any]
@@ -275,9 +265,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         before = _position(request.state)
         if session is None or before is None or not is_of(before, session) or is_current(session, before):
             return answer
-        return _answered(
-            answer, {**position_of(session, before), "seen": before.get("seen", before["version"])}
-        )
+        return _answered(answer, session, before, seen=before.get("seen", before["version"]))
 
     @contextmanager
     def _calling(self, request: ToolCallRequest, session: Session | None, here: Here) -> Iterator[None]:
@@ -346,8 +334,17 @@ def _message(call: Call, result: ToolResult) -> ToolMessage | str:
     return ToolMessage(result.message, name=call.name, tool_call_id=call.call_id, status=status)
 
 
-def _answered(answer: ToolMessage | Command[Any], position: Position) -> ToolMessage | Command[Any]:
-    """The answer to a call as an update of the agent's state, with a session's position."""
+def _answered(
+    answer: ToolMessage | Command[Any],
+    session: Session | None,
+    before: Position | None,
+    step: str = "",
+    **more: Any,
+) -> ToolMessage | Command[Any]:
+    """The answer to a call as an update of the agent's state, with the session's position."""
+    if session is None:
+        return answer
+    position = {**position_of(session, before, step), **more}
     if isinstance(answer, ToolMessage):
         return Command(update={"messages": [answer], "planning": position})
     if answer.graph is not None or not isinstance(answer.update, dict | None):

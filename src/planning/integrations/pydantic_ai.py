@@ -232,7 +232,9 @@ class Planning(AbstractCapability[Any]):
                 return ""
             if self._sessions.are_given and session.store is not None:
                 await session.off_loop(session.refresh)  # other processes may have changed it
-            told = _LOST if self._is_lost else news(session, self._position)
+            told = _LOST
+            if not self._is_lost:
+                told = await session.off_loop(partial(news, session, self._position))
             self._is_lost = False
             if self._position is not None and not is_current(session, self._position):
                 self._position = position_of(session, self._position)

@@ -25,7 +25,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from benchmarks.check import Check
 from planning import PlanningToolsSection, Toolbox, register_plan
-from planning.integrations._rewind import follow, plan_from, position_of
+from planning.integrations._rewind import plan_from, position_of, settle
 from planning.integrations.langchain import PlanningMiddleware
 from planning.integrations.pydantic_ai import Planning
 from planning.tools import Tool
@@ -239,12 +239,12 @@ def _restoring(rounds: int) -> tuple[float, float]:
     toolbox = Toolbox(PlanningToolsSection(session=session).tools())
     steps = [{"title": f"Look at part {number}", "details": "All of it"} for number in range(RESTORED)]
     toolbox.call("planning_setup_plan", {"objective": "Check the report", "initial_steps": steps})
-    position = json.loads(json.dumps(position_of(session, None)))
+    position = json.loads(json.dumps(position_of(session)))
 
     def with_session() -> None:
         restored = Session()
         register_plan(restored)
-        follow(restored, position, "bench:", "", calls=False)
+        settle(restored, position)
 
     repeats = 20
     plain = [_timed(lambda: [plan_from(position) for _ in range(repeats)]) / repeats for _ in range(rounds)]

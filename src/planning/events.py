@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from contextvars import ContextVar
 from functools import cached_property
 
 import attrs
 
 from planning.diff import PlanDiff, diff_plans
 from planning.model import Plan
-from session import Commit, Session, SessionEvent, SessionId
+from session import Commit, Session, SessionEvent, SessionId, Transaction
 
-__all__ = ["MOST_PLACES", "FrameworkTurn", "PlanChanged", "announce_plan"]
+__all__ = [
+    "MOST_PLACES",
+    "FrameworkChange",
+    "PlanChanged",
+    "announce_plan",
+    "framework",
+    "last_change",
+    "sign",
+]
 
 MOST_PLACES = 1_000
-"""The most places in frameworks of which a session keeps the last turn."""
+"""The most places in frameworks of which a session keeps the last change."""
 
 
 @attrs.frozen
@@ -48,36 +56,54 @@ class PlanChanged:
 
 
 @attrs.frozen(kw_only=True, slots=False)
-class FrameworkTurn(SessionEvent):
-    """A framework begins to change the session, or went back in it.
+class FrameworkChange(SessionEvent):
+    """The change that carries this event was made by an agent of a framework that keeps its own state.
 
     Attributes:
-        place: Where in the framework: its name, the thread and the agent in the thread.
-        turn: Which turn there; calls of one turn share it.
-        base: The version of the position that the turn started from.
-        version: The version of this event itself.
-        start: The version of the session when the place began to use it.
-        began: When that was.
+        place: The framework, and its thread or conversation.
+        at: Where in it: the id of the framework's checkpoint.
+        version: The version of the change.
+        start: The version of the session before the place's first change.
     """
 
     place: str
-    turn: str
-    base: int
+    at: str
     version: int
     start: int
-    began: datetime
 
 
-def _last_turns(turns: tuple[FrameworkTurn, ...], turn: FrameworkTurn) -> tuple[FrameworkTurn, ...]:
-    """The last turn of each place, of the places that had one last."""
-    others = tuple(each for each in turns if each.place != turn.place)
-    return (*others[1 - MOST_PLACES :], turn)
+framework: ContextVar[tuple[SessionId, str, str] | None] = ContextVar("framework", default=None)
+"""The session that an agent of a framework is calling now, its ``place`` and its ``at``."""
+
+
+def last_change(session: Session, place: str) -> FrameworkChange | None:
+    """The newest change that a place made; None if it made none."""
+    changes = reversed(session.select_all(FrameworkChange))
+    return next((change for change in changes if change.place == place), None)
+
+
+def sign(session: Session, transaction: Transaction) -> None:
+    """Note in an open transaction which framework makes the change, if one does."""
+    calling = framework.get()
+    if calling is not None and calling[0] == session.session_id:
+        _, place, at = calling
+        last = last_change(session, place)
+        start = session.version if last is None else last.start
+        transaction.publish(FrameworkChange(place=place, at=at, version=session.version + 1, start=start))
+
+
+def _last_changes(
+    changes: tuple[FrameworkChange, ...], change: FrameworkChange
+) -> tuple[FrameworkChange, ...]:
+    """The last change of each place, of the places that had one last."""
+    others = tuple(each for each in changes if each.place != change.place)
+    return (*others[1 - MOST_PLACES :], change)
 
 
 def announce_plan(session: Session) -> None:
-    """Let a session publish ``PlanChanged``, and keep turns of frameworks; once or more often is the same."""
+    """Let a session publish ``PlanChanged``, and keep frameworks' last changes; once or more is the same."""
     session.announce(Plan, PlanChanged, _changed)
-    session.register_reducer(FrameworkTurn, _last_turns)
+    session.register_reducer(FrameworkChange, _last_changes)
 
 
 def _changed(commit: Commit[Plan]) -> PlanChanged | None:

@@ -22,7 +22,7 @@ from planning.commands import (
     UpdateStep,
 )
 from planning.errors import Problem, ToolError, ToolValidationError
-from planning.events import announce_plan
+from planning.events import announce_plan, sign
 from planning.model import Plan, StepStatus
 from planning.reducers import REDUCERS, mark_steps
 from planning.render import reply
@@ -227,6 +227,7 @@ def _in_transaction(
             result = ToolResult(True, message, value, None, None, perf_counter() - started)
             ids["session_id"] = session.session_id
             transaction.publish(ToolInvoked(name, params, result, command, **ids))
+            sign(session, transaction)
         return result
 
     def read(params: Command, context: ToolContext) -> ToolResult:

@@ -8,19 +8,20 @@ from collections.abc import AsyncIterator, Hashable, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import asynccontextmanager, contextmanager, suppress
 from threading import Lock
+from time import monotonic
 
 __all__ = ["TurnOrder"]
 
 _MOST_TURNS = 1_000
 _GRACE = 2.0
-"""The seconds to wait for an earlier call that has not begun: other code may hold it back for good."""
+"""The seconds to wait for earlier calls that have not begun: other code may hold them back for good."""
 
 
 class TurnOrder:
     """Lets each call of a turn begin when the earlier ones are over.
 
     An earlier call may never come, because it waits for a person or was over before a restart: that is waited
-    for ``_GRACE`` seconds.
+    for ``_GRACE`` seconds in all.
     """
 
     def __init__(self) -> None:
@@ -37,10 +38,13 @@ class TurnOrder:
             earlier: The calls of the turn that go before it.
         """
         calls, own = self._enter(turn, call_id, earlier)
+        left = _GRACE
         try:
             for call in calls:
+                started = monotonic()
                 with suppress(TimeoutError):
-                    call.result(_GRACE)
+                    call.result(left)
+                left = max(0.0, left - (monotonic() - started))
                 if call.running():
                     call.result()
             yield
@@ -51,9 +55,12 @@ class TurnOrder:
     async def aturn_of(self, turn: Hashable, call_id: str, earlier: Sequence[str]) -> AsyncIterator[None]:
         """The same from async code."""
         calls, own = self._enter(turn, call_id, earlier)
+        left = _GRACE
         try:
             for call in calls:
-                await asyncio.wait([asyncio.wrap_future(_shielded(call))], timeout=_GRACE)
+                started = monotonic()
+                await asyncio.wait([asyncio.wrap_future(_shielded(call))], timeout=left)
+                left = max(0.0, left - (monotonic() - started))
                 if call.running():
                     await asyncio.wrap_future(_shielded(call))
             yield

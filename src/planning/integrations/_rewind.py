@@ -1,151 +1,153 @@
-"""The plan rewinds with a framework's own state: what that state holds, and what the session keeps.
+"""The plan goes back with a framework's own state: what that state holds, and when a session is rewound.
 
-The framework keeps a *position* in its state: the session's id and version, and for a session in memory
-also what the session held. The session keeps a ``FrameworkTurn`` for each place in the framework, such as a
-thread, that uses it. A position that is older than the place's last turn means that the framework went back,
-and the session is rewound. Changes that others made since are no reason to rewind.
+The framework keeps a *position* in its state: the session's id and version, and for a session in memory also
+what it holds. In the session, each change of a framework's agent carries a ``FrameworkChange``. Losing what
+others did is worse than not going back: a session is rewound only over changes of the same place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, get_args
 
+from planning.diff import diff_plans
 from planning.errors import show
-from planning.events import FrameworkTurn
+from planning.events import FrameworkChange, framework, last_change, sign
 from planning.model import STEP_STATUSES, Plan, PlanStatus, PlanStep
-from session import Session, Snapshot, SnapshotError, VersionError
+from session import Change, Session, Snapshot, SnapshotError, VersionError
 
 __all__ = [
-    "began",
-    "calls_made",
     "Position",
-    "follow",
+    "calling",
+    "checked",
+    "go_back",
     "is_current",
+    "is_of",
+    "is_older",
     "merge",
+    "news",
     "plan_from",
     "position_of",
     "restored",
+    "settle",
 ]
 
 Position = Mapping[str, Any]
 """Plain JSON values, so that every framework can keep them."""
 
 
-def follow(
-    session: Session,
-    position: Position | None,
-    place: str,
-    turn: str,
-    *,
-    calls: bool,
-    restarts: bool = False,
-) -> None:
-    """Bring the session to where the framework's state is, and note the turn.
-
-    Args:
-        session: The session of the run, after ``register_plan``.
-        position: What the framework's state holds; None when it holds nothing.
-        place: See ``FrameworkTurn``.
-        turn: See ``FrameworkTurn``; empty when the framework keeps positions with the results of calls alone.
-        calls: Whether calls follow now. Otherwise the turn is noted only when others changed the session, so
-            that the position that is kept next is a later one.
-        restarts: Whether a state without a position is one from before the place's first turn.
+def settle(session: Session, position: Position | None) -> None:
+    """Check that a framework's state is about a session; an empty one in memory takes over what it holds.
 
     Raises:
         VersionError: The position is not one of this session.
-        SnapshotError: What it holds of the session cannot be restored.
+        SnapshotError: What it holds of the session cannot be read.
     """
-    if not calls and position is not None and is_current(session, position):
-        return
-    if _is_stored(session) and position is not None and position["version"] > session.version:
-        session.refresh()  # another process was further
-    actor = place.partition(":")[0]
-    with session.transaction(actor=actor) as transaction:
-        last = _last(session, place)
-        start = session.version if last is None else last.start
-        base = start if position is None else position["version"]
-        if last is not None and last.turn == turn != "":
-            return  # calls of one turn start from one position
-        is_there = last is not None and last.turn == "" and last.base == base
-        went_back = not is_there and _go_back(session, position, place, last, restarts=restarts)
-        if calls or went_back or (turn and position is not None and base != session.version):
-            version, began = session.version + 1, datetime.now(UTC) if last is None else last.began
-            transaction.publish(
-                FrameworkTurn(
-                    place=place, turn=turn, base=base, version=version, start=start, began=began, actor=actor
-                )
-            )
-
-
-def calls_made(session: Session, place: str, turn: str) -> set[str | None]:
-    """The ids of the calls that a turn has made."""
-    last = _last(session, place)
-    if last is None or last.turn != turn:
-        return set()
-    try:
-        return {change.call_id for change in session.history(after=last.version)}
-    except VersionError:  # the session keeps a part of its history alone
-        return set()
-
-
-def is_current(session: Session, position: Position) -> bool:
-    """Whether a position is the session's last one."""
-    return identity_of(position) == identity_of(_position(session))
-
-
-def _is_of(position: Position, session: Session) -> bool:
-    """Whether a position is one of this session as it was opened."""
-    return identity_of(position)[:2] == identity_of(_position(session))[:2]
-
-
-def began(session: Session, place: str) -> datetime | None:
-    """When a place began to change the session; None if it did not yet."""
-    last = _last(session, place)
-    return None if last is None else last.began
-
-
-def _last(session: Session, place: str) -> FrameworkTurn | None:
-    turns = reversed(session.select_all(FrameworkTurn))
-    return next((turn for turn in turns if turn.place == place), None)
-
-
-def _go_back(
-    session: Session, position: Position | None, place: str, last: FrameworkTurn | None, *, restarts: bool
-) -> bool:
-    """Rewind or restore the session if the position is an older one. Within a transaction."""
+    is_stored = session.store is not None
+    if is_stored:
+        session.refresh()  # other processes may have changed it
     if position is None:
-        if last is not None and restarts:
-            session.rewind(last.start)
-        return restarts
-    if not _is_of(position, session):
-        if "plan" not in position:
+        return
+    if not is_of(position, session):
+        if is_stored or "plan" not in position:
             raise VersionError(_other(position, session))
-        if last is not None:
-            with suppress(VersionError):  # the ids of calls that are taken back are free again
-                session.rewind(last.start)
-        session.rollback(restored(position))
-        return True
-    version = position["version"]
-    if version > session.version:
+        if session.version == 0:
+            with session.transaction() as transaction:
+                session.rollback(restored(position))
+                sign(session, transaction)
+        return
+    if position["version"] > session.version:
         raise VersionError(
-            f"the agent's state is of version {version} of session {session.session_id}, which has the "
-            f"versions 0 to {session.version}: its store is another one, or has lost changes"
+            f"the agent's state is of version {position['version']} of session {session.session_id}, which "
+            f"has the versions 0 to {session.version}: its store is another one, or has lost changes"
         )
-    turns: tuple[FrameworkTurn, ...] = () if last is None else (last,)
-    if last is None and not place.endswith(":"):
-        turns = session.select_all(FrameworkTurn)  # an agent within others has its position from theirs
-    if all(version >= each.version for each in turns):
-        return False
+
+
+def is_older(session: Session, position: Position | None, last: FrameworkChange) -> bool:
+    """Whether a position is from before the last change of its place."""
+    return position is None or not is_of(position, session) or position["version"] < last.version
+
+
+def go_back(session: Session, position: Position | None, last: FrameworkChange, since: str = "") -> bool:
+    """Restore what a session was at a position, unless others than one place have changed it since.
+
+    Args:
+        session: The session.
+        position: The position; None for the time before the place's first change.
+        last: The place's last change; when there is a later one, the session stays as it is.
+        since: Where in the framework the position is from. A change that was made ``at`` an earlier place and
+            that the position lacks was not kept there, so that the position is not what it says.
+
+    Returns:
+        Whether the session went back.
+
+    Raises:
+        StoreError: The session's store cannot be reached.
+    """
+    actor = last.place.partition(":")[0]
+    with suppress(VersionError), session.transaction(actor=actor) as transaction:
+        is_own = position is None or is_of(position, session)
+        version = last.start if position is None else position["version"] if is_own else 0
+        changes = session.history(after=version)  # a VersionError when they are not all kept
+        if last_change(session, last.place) != last or not all(_is_by(each, last, since) for each in changes):
+            return False
+        if position is None or is_own:
+            session.rewind(version)
+        else:
+            session.rollback(restored(position))
+        sign(session, transaction)
+        return True
+    return False
+
+
+def _is_by(change: Change, last: FrameworkChange, since: str) -> bool:
+    """Whether a change was made by a place since it was somewhere, or left the slices as they were."""
+    signed = (each for each in change.events if isinstance(each, FrameworkChange))
+    return not change.changed or any(each.place == last.place and each.at >= since for each in signed)
+
+
+def news(session: Session, position: Position | None) -> str:
+    """One sentence for the model when the plan is another than at its position; else an empty string."""
+    if position is None:
+        return ""
     try:
-        session.rewind(version)
+        if "seen" in position or "plan" not in position:
+            before = session.at(position.get("seen", position["version"])).select_latest(Plan)
+        else:
+            before = plan_from(position)
     except VersionError:  # a session in memory may keep a part of its history
-        if "plan" not in position:
-            raise
-        session.rollback(restored(position))
-    return True
+        return ""
+    difference = diff_plans(before, session.select_latest(Plan))
+    return f"The plan has changed since your last turn: {difference}" if difference else ""
+
+
+def is_current(session: Session, position: Position | None) -> bool:
+    """Whether a position is the session's last one, and the model has read what was new in it."""
+    is_last = position is not None and position["version"] == session.version and is_of(position, session)
+    return is_last and position is not None and "seen" not in position
+
+
+@contextmanager
+def calling(session: Session | None, place: str | None, at: str) -> Iterator[None]:
+    """Let changes of a session, in this context, carry where in a framework they were made.
+
+    Args:
+        session: The session.
+        place: See ``FrameworkChange``; None for nowhere.
+        at: See ``FrameworkChange``.
+    """
+    token = framework.set(None if session is None or place is None else (session.session_id, place, at))
+    try:
+        yield
+    finally:
+        framework.reset(token)
+
+
+def is_of(position: Position, session: Session) -> bool:
+    """Whether a position is one of this session as it was opened."""
+    own = (str(session.session_id), session.created_at.isoformat())
+    return (position["session_id"], position["since"]) == own
 
 
 def _other(position: Position, session: Session) -> str:
@@ -154,7 +156,7 @@ def _other(position: Position, session: Session) -> str:
             f"the agent's state is of another session named {session.session_id}, which began at another time"
         )
     return (
-        f"the agent's state is of session {position['session_id']}, and the session of this call is "
+        f"the agent's state is of session {position['session_id'][:128]}, and the session of this call is "
         f"{session.session_id}: let each thread keep its session"
     )
 
@@ -162,57 +164,68 @@ def _other(position: Position, session: Session) -> str:
 # Positions
 
 
-def position_of(session: Session, before: Position | None) -> dict[str, Any]:
+def checked(value: object) -> Position | None:
+    """What a framework's state has as a position.
+
+    Raises:
+        SnapshotError: It is not a position.
+    """
+    if value is None:
+        return None
+    if isinstance(value, Mapping):
+        version = value.get("version")
+        is_text = isinstance(value.get("session_id"), str) and isinstance(value.get("since"), str)
+        if is_text and type(version) is int and version >= 0:
+            return value
+    raise SnapshotError(
+        f"planning in the agent's state is not a position of a session, but {show(value)}: remove it, or go "
+        "back to an earlier checkpoint"
+    )
+
+
+def position_of(session: Session, before: Position | None = None, step: str = "") -> dict[str, Any]:
     """The position of a session as it is.
 
     Args:
         session: The session.
         before: The position that the state had before, if any.
+        step: What tells the framework's steps apart: positions of one step are merged.
 
     Raises:
         SnapshotError: The session is in memory, and holds something that has no JSON form.
     """
-    position = _position(session)
-    if before is not None:
-        position["after"] = identity_of(before)
-    if not _is_stored(session):
+    position: dict[str, Any] = {
+        "session_id": str(session.session_id),
+        "since": session.created_at.isoformat(),
+        "version": session.version,
+    }
+    if session.store is None:
         slices = dict(session.snapshot().slices)
         plans = slices.pop(Plan, ())
         position["plan"] = _plain(plans[-1]) if plans else None
         position["slices"] = Snapshot(slices, session.session_id).to_json() if any(slices.values()) else None
         position["changed"] = any(position[name] != (before or {}).get(name) for name in ("plan", "slices"))
+        position["step"] = step
     return position
 
 
-def _is_stored(session: Session) -> bool:
-    return session.store is not None
-
-
-def _position(session: Session) -> dict[str, Any]:
-    since = session.created_at.isoformat()
-    return {"session_id": str(session.session_id), "since": since, "version": session.version}
-
-
-def identity_of(position: Position) -> list[Any]:
-    """What tells positions apart: the session, when it was opened, and its version."""
-    return [position["session_id"], position["since"], position["version"]]
-
-
-def merge(old: Position | None, new: Position | None) -> Position | None:
+def merge(old: object, new: object) -> Position | None:
     """The position of a state to which several tasks wrote one: the latest.
 
     Raises:
         VersionError: A session in memory was restored while its calls were half done, so that each position
             lacks what the other has.
+        SnapshotError: One is not a position.
     """
-    if old is None or new is None or new.get("after") == identity_of(old):
-        return old if new is None else new
-    if identity_of(old)[:2] == identity_of(new)[:2]:
-        return max(new, old, key=lambda position: position["version"])
-    if not new.get("changed"):
-        return old
-    if not old.get("changed"):
-        return new
+    one, other = checked(old), checked(new)
+    if one is None or other is None:
+        return one if other is None else other
+    if (one["session_id"], one["since"]) == (other["session_id"], other["since"]):
+        return max(other, one, key=lambda position: position["version"])
+    if one.get("step") != other.get("step") or not one.get("changed"):
+        return other
+    if not other.get("changed"):
+        return one
     raise VersionError(
         "the process ended between calls of one turn, and the session was in memory: go back to an earlier "
         "checkpoint, or open the session with a store"
@@ -225,9 +238,8 @@ def restored(position: Position) -> Snapshot:
     Raises:
         SnapshotError: It cannot be read.
     """
-    text = position.get("slices")
+    plan, text = plan_from(position), position.get("slices")
     slices: dict[type, tuple[Any, ...]] = dict(Snapshot.from_json(text).slices) if text else {}
-    plan = plan_from(position)
     return Snapshot({**slices, Plan: () if plan is None else (plan,)}, position["session_id"])
 
 
@@ -235,8 +247,13 @@ def plan_from(position: Position) -> Plan | None:
     """The plan in the position of a session in memory.
 
     Raises:
-        SnapshotError: It is not a plan.
+        SnapshotError: It is not a plan, or the session is in a store.
     """
+    if "plan" not in position:
+        raise SnapshotError(
+            f"the agent's state is of session {show(position['session_id'])}, which is in a store: give that "
+            "session to the integration"
+        )
     written = position["plan"]
     if written is None:
         return None
@@ -249,14 +266,15 @@ def plan_from(position: Position) -> Plan | None:
         Plan.check_slice((plan,))
     except (ValueError, TypeError, AttributeError) as error:
         raise SnapshotError(f"the plan in the agent's state cannot be read: {error}") from error
-    unknown = {status} - _PLAN_STATUSES or {step.status for step in steps} - _STATUSES
-    if unknown:
-        raise SnapshotError(f"the plan in the agent's state has an unknown status: {show(min(unknown))}")
+    given = [status, *(step.status for step in steps if step.status not in STEP_STATUSES)]
+    if status in _PLAN_STATUSES:
+        del given[0]
+    if given:
+        raise SnapshotError(f"the plan in the agent's state has an unknown status: {show(given[0])}")
     return plan
 
 
-_PLAN_STATUSES = frozenset(get_args(PlanStatus))
-_STATUSES = frozenset(STEP_STATUSES)
+_PLAN_STATUSES = get_args(PlanStatus)
 
 
 def _plain(plan: Plan) -> list[Any]:

@@ -11,12 +11,12 @@ from threading import Lock
 from typing import Any
 from weakref import WeakSet
 
-from planning.integrations._rewind import Position, restored
+from planning.integrations._rewind import Position, restored, settle
 from planning.prompt import PlanningToolsSection
 from planning.suite import register_plan
 from planning.tools import Toolbox
 from planning.tools.errors import ContextInvalid
-from session import Session
+from session import PastState, Session
 
 __all__ = ["SessionSource", "SessionsOfStates", "source_of"]
 
@@ -53,13 +53,10 @@ def source_of(
 
 
 class SessionsOfStates:
-    """Finds the session of a state: the host's, or one in memory that the state itself holds.
-
-    Of the latter, those used last are kept; any other is restored from its state.
-    """
+    """Finds the session of a state: the host's, or one in memory that is made of the state itself."""
 
     def __init__(self, source: SessionSource | None) -> None:
-        """Take the host's session, if there is one.
+        """Take the host's session, if there is one, and register the plan with it.
 
         Args:
             source: The session, a function that returns it, or None.
@@ -71,10 +68,12 @@ class SessionsOfStates:
             raise TypeError(f"session must be a Session or a function, got {type(source).__name__}")
         self._takes_context = callable(source) and bool(inspect.signature(source).parameters)
         self._source = source
-        self._kept: OrderedDict[tuple[str, str, str], Session] = OrderedDict()
-        self._known = WeakSet[Session]()
+        self._of_steps: OrderedDict[str, Session] = OrderedDict()
+        self._prepared = WeakSet[Session]()
         self._lock = Lock()
         self._current: ContextVar[Session | None] = ContextVar("session of the call", default=None)
+        if isinstance(source, Session):
+            self._prepare(source)
 
     @property
     def are_given(self) -> bool:
@@ -93,49 +92,74 @@ class SessionsOfStates:
     def current(self) -> Session | None:
         """The session of the running call."""
         session = self._current.get()
-        return self.find(None, "") if session is None and not self._takes_context else session
+        return self.given() if session is None and self.are_given and not self._takes_context else session
 
-    def find(self, position: Position | None, thread: str, context: object = None) -> Session | None:
-        """The session of a state; None when the host has none for this call.
+    def given(self, context: object = None) -> Session | None:
+        """The host's session; None when it has none for this call.
 
         Args:
-            position: The state's position; None for a state that has none yet.
-            thread: The thread of the state: an id that a client sends is looked for in its own thread alone.
             context: What the framework knows of the run, for a function that takes it.
 
         Raises:
-            SnapshotError: The session cannot be restored.
             TypeError: The host's function returned something else.
+            StoreError: The session cannot be read.
         """
         source: Any = self._source
-        if source is None:
-            return self._of_state(position, thread)
         session = source
-        if callable(source):
+        if not isinstance(source, Session):
             session = source(context) if self._takes_context else source()
         if session is not None and not isinstance(session, Session):
             raise TypeError(f"session must return a Session, got {type(session).__name__}")
-        return None if session is None else self._prepared(session)
+        return None if session is None else self._prepare(session)
 
-    def _prepared(self, session: Session) -> Session:
-        if session not in self._known:
-            register_plan(session)
-            self._known.add(session)
+    def of_step(self, step: str, position: Position | None) -> Session:
+        """The session in memory that the calls of one step of a framework share.
+
+        Args:
+            step: The step, unlike that of any other run.
+            position: The position that the state has at its start.
+
+        Raises:
+            SnapshotError: The position cannot be read.
+        """
+        with self._lock:
+            session = self._of_steps.get(step) or self.made_of(position)
+            self._of_steps[step] = session
+            self._of_steps.move_to_end(step)
+            while len(self._of_steps) > _MOST:
+                self._of_steps.popitem(last=False)
+            return session
+
+    def made_of(self, position: Position | None) -> Session:
+        """A new session in memory with what a position holds.
+
+        Raises:
+            SnapshotError: The position cannot be read.
+        """
+        session = self._prepare(Session())
+        if position is not None:
+            session.rollback(restored(position))
         return session
 
-    def _of_state(self, position: Position | None, thread: str) -> Session:
-        with self._lock:
-            known = None if position is None else (thread, position["session_id"], position["since"])
-            session = None if known is None else self._kept.get(known)
-            if session is None:
-                session = self._prepared(Session())
-                if position is not None:
-                    session.rollback(restored(position))
-            own = (thread, str(session.session_id), session.created_at.isoformat())
-            for key in (known, own):  # a restored session answers to the state it came from, too
-                if key is not None:
-                    self._kept[key] = session
-                    self._kept.move_to_end(key)
-            while len(self._kept) > _MOST:
-                self._kept.popitem(last=False)
+    def read(self, position: Position | None, context: object = None) -> Session | PastState | None:
+        """What a session was at a position, for the selectors; the host's session where there is no position.
+
+        Raises:
+            VersionError: The session does not have that version, or the position is of another.
+            SnapshotError: The position cannot be read.
+        """
+        if not self.are_given:
+            return self.made_of(position)
+        session = self.given(context)
+        if session is None or position is None:
             return session
+        if "plan" in position:
+            return self.made_of(position)
+        settle(session, position)
+        return session.at(position["version"])
+
+    def _prepare(self, session: Session) -> Session:
+        if session not in self._prepared:
+            register_plan(session)
+            self._prepared.add(session)
+        return session

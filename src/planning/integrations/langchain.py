@@ -6,18 +6,21 @@ import dataclasses
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
+from time import perf_counter
 from typing import Annotated, Any, NotRequired
 
 from planning.errors import ToolValidationError
 from planning.integrations._common import Call, acarry_out, carry_out
 from planning.integrations._order import TurnOrder
-from planning.integrations._rewind import Position, began, calls_made, follow, is_current, merge, position_of
+from planning.integrations._rewind import Position, checked, is_current, is_of, merge, news, position_of
 from planning.integrations._sessions import SessionsOfStates, SessionSource, source_of
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.tools import Tool, Toolbox, ToolResult
 from planning.tools.declare import Declaration
 from planning.tools.decode import read_arguments
-from session import Session
+from planning.tools.outcome import failed
+from session import PastState, Session, StoreError, TransactionError
 
 try:
     from langchain.agents.middleware import (
@@ -27,13 +30,14 @@ try:
         ModelRequest,
         ModelResponse,
     )
+    from langchain.agents.middleware.types import OmitFromInput
     from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
     from langchain_core.tools import BaseTool
-    from langgraph.config import get_config
     from langgraph.prebuilt.tool_node import ToolCallRequest
     from langgraph.types import Command
 
     from planning.integrations._langchain_tools import tools_from
+    from planning.integrations._langgraph import Here
 except ImportError as error:
     raise ImportError(
         "planning in LangChain's agents needs langchain: pip install 'session-planning[langchain]'"
@@ -42,20 +46,20 @@ except ImportError as error:
 __all__ = ["PlanningMiddleware", "PlanningState", "tools_from"]
 
 _TEXT, _CUT = "__text__", "__cut__"  # the arguments of a call that LangChain could not read
-Place = tuple[str, str, str]
-"""Its name for the session, the thread, and the namespace of the agent in the thread."""
-
 _CUT_OFF = ("length", "max_tokens")
+_AWAY = (StoreError, TransactionError)
+"""Why a session may be out of reach for a while: no reason to end a run."""
 
 
 class PlanningState(AgentState[Any]):
-    """The state of an agent that plans; the plan of a parent graph with this state rewinds with the parent's.
+    """The state of an agent that plans, and of a graph around such agents whose checkpoints the plan follows.
 
     Attributes:
-        planning: The session's id and version; of a session in memory also what it holds.
+        planning: The session's id and version; of a session in memory also what it holds. An agent does not
+            take it as input.
     """
 
-    planning: NotRequired[Annotated[dict[str, Any] | None, merge]]
+    planning: NotRequired[Annotated[dict[str, Any] | None, OmitFromInput, merge]]
 
 
 _caller: ContextVar[tuple[str | None, str | None]] = ContextVar("caller", default=(None, None))
@@ -108,16 +112,20 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         self._order = TurnOrder()
         self.tools = [_BoundTool.of(self, box.tools[name]) for name, box in self._boxes.items()]
 
-    def session_of(self, state: Mapping[str, Any]) -> Session | None:
-        """The session of an agent's state; None when the host has none for this call.
+    def session_of(self, state: Mapping[str, Any]) -> Session | PastState | None:
+        """The session as it was at an agent's state, to read the plan: ``select_latest(..., Plan)``.
 
         Args:
             state: What ``invoke`` returned, or ``get_state(config).values``.
 
+        Returns:
+            What the selectors take; None when the host has no session for this call.
+
         Raises:
-            SnapshotError: What the state holds of the session cannot be restored.
+            VersionError: The state is of another session, or of a version that the session does not have.
+            SnapshotError: What the state holds of the session cannot be read.
         """
-        return self._sessions.find(state.get("planning"), _thread())
+        return self._sessions.read(_position(state))
 
     # Requests to the model
 
@@ -126,18 +134,15 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """Add the section to the system message, and the reminder behind the conversation.
 
-        Before that the session is brought to where the state is, and with the answer the state to where the
-        session is.
+        With the answer, the state is brought to where the session is.
         """
-        session, position, place = (
-            self.session_of(request.state),
-            _position(request.state),
-            _place(request.runtime),
-        )
-        saver = _saver() if position is None and session is not None and began(session, place[0]) else None
-        restarts = saver is not None and any(map(_has_position, saver.list(_kept(place), limit=10)))
-        found = _followed(session, position, place, request.runtime, restarts=restarts)
-        return _extended(self._readable(handler(self._prepared(request, session))), found)
+        here, position = Here.now(), _position(request.state)
+        try:
+            session = self._session(here, position)
+            tail, kept = self._shown(session, position)
+        except _AWAY as error:
+            tail, kept = _unread(error), None
+        return _extended(self._readable(handler(self._prepared(request, tail))), kept)
 
     async def awrap_model_call(
         self,
@@ -145,25 +150,43 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """The same from async code."""
-        session, position, place = (
-            self.session_of(request.state),
-            _position(request.state),
-            _place(request.runtime),
-        )
-        saver = _saver() if position is None and session is not None and began(session, place[0]) else None
-        found = (
-            []
-            if saver is None
-            else [_has_position(each) async for each in saver.alist(_kept(place), limit=10)]
-        )
-        current = None
-        if session is not None:
-            current = await session.off_loop(
-                lambda: _followed(session, position, place, request.runtime, restarts=any(found))
-            )
-        return _extended(self._readable(await handler(self._prepared(request, session))), current)
+        here, position = Here.now(), _position(request.state)
+        try:
+            session = await self._asession(here, position)
+            shown = partial(self._shown, session, position)
+            tail, kept = shown() if session is None else await session.off_loop(shown)
+        except _AWAY as error:
+            tail, kept = _unread(error), None
+        return _extended(self._readable(await handler(self._prepared(request, tail))), kept)
 
-    def _prepared(self, request: ModelRequest[Any], session: Session | None) -> ModelRequest[Any]:
+    def _session(self, here: Here, position: Position | None) -> Session | None:
+        """The host's session, brought to where the run begins; or the one that the calls of a step share."""
+        session = self._sessions.given() if self._sessions.are_given else None
+        if session is None:
+            return None if self._sessions.are_given else self._sessions.of_step(here.step, position)
+        here.follow(session, position)
+        return session
+
+    async def _asession(self, here: Here, position: Position | None) -> Session | None:
+        """The same from async code."""
+        session = self._sessions.given() if self._sessions.are_given else None
+        if session is None:
+            return None if self._sessions.are_given else self._sessions.of_step(here.step, position)
+        await here.afollow(session, position)
+        return session
+
+    def _shown(self, session: Session | None, position: Position | None) -> tuple[str, dict[str, Any] | None]:
+        """What the model reads of the plan, and the position that its answer is kept with."""
+        if session is None:
+            return "", None
+        reminder = self._section.reminder(session=session) if self._section.is_enabled() else ""
+        if not self._sessions.are_given:
+            return reminder, None
+        told = news(session, position) if self._section.is_enabled() else ""
+        kept = None if is_current(session, position) else position_of(session, position)
+        return "\n\n".join(filter(None, [reminder, told])), kept
+
+    def _prepared(self, request: ModelRequest[Any], reminder: str) -> ModelRequest[Any]:
         if not self._section.is_enabled():
             return request
         text = f"## {self._section.title}\n\n{self._section.body()}"
@@ -173,7 +196,6 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             content = "\n\n".join(filter(None, [system.content, text]))
         else:
             content = [*system.content, {"type": "text", "text": text}]
-        reminder = "" if session is None else self._section.reminder(session=session)
         tail: list[AnyMessage] = [HumanMessage(reminder)] if reminder else []
         return request.override(
             system_message=system.model_copy(update={"content": content}), messages=[*request.messages, *tail]
@@ -205,11 +227,15 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
     ) -> ToolMessage | Command[Any]:
         """Carry out the calls of a turn in order, and keep the session's position with each result."""
         if request.tool_call["name"] not in self._boxes:
-            return handler(request)
-        session, position = self.session_of(request.state), _position(request.state)
-        with self._calling(request, session), self._order.turn_of(*self._ordered(request, session)):
-            _follow_call(session, position, request.runtime)
-            return _answered(handler(request), session, position)
+            return self._followed(request, handler(request))
+        here, position = Here.now(), _position(request.state)
+        with self._order.turn_of(here.step, *self._ordered(request)):
+            try:
+                session = self._session(here, position)
+            except _AWAY as error:
+                return _away(request, error)
+            with self._calling(request, session, here):
+                return _answered(handler(request), session, position, here.step)
 
     async def awrap_tool_call(
         self,
@@ -218,45 +244,49 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
     ) -> ToolMessage | Command[Any]:
         """The same from async code."""
         if request.tool_call["name"] not in self._boxes:
-            return await handler(request)
-        session, position = self.session_of(request.state), _position(request.state)
-        with self._calling(request, session):
-            async with self._order.aturn_of(*self._ordered(request, session)):
-                if session is not None:
-                    await session.off_loop(lambda: _follow_call(session, position, request.runtime))
-                return _answered(await handler(request), session, position)
+            return self._followed(request, await handler(request))
+        here, position = Here.now(), _position(request.state)
+        async with self._order.aturn_of(here.step, *self._ordered(request)):
+            try:
+                session = await self._asession(here, position)
+            except _AWAY as error:
+                return _away(request, error)
+            with self._calling(request, session, here):
+                return _answered(await handler(request), session, position, here.step)
+
+    def _followed(
+        self, request: ToolCallRequest, answer: ToolMessage | Command[Any]
+    ) -> ToolMessage | Command[Any]:
+        """The answer of another tool, with the position of a session that its agents have changed."""
+        try:
+            session = self._sessions.given() if self._sessions.are_given else None
+        except _AWAY:
+            return answer
+        before = _position(request.state)
+        if session is None or before is None or not is_of(before, session) or is_current(session, before):
+            return answer
+        return _answered(answer, session, before, seen=before.get("seen", before["version"]))
 
     @contextmanager
-    def _calling(self, request: ToolCallRequest, session: Session | None) -> Iterator[None]:
+    def _calling(self, request: ToolCallRequest, session: Session | None, here: Here) -> Iterator[None]:
         """Let the tool know of its call."""
         actor = self._actor or request.runtime.config.get("metadata", {}).get("lc_agent_name")
         token = _caller.set((request.tool_call["id"], actor))
         try:
-            with self._sessions.within(session):
+            with self._sessions.within(session), here.calling(session):
                 yield
         finally:
             _caller.reset(token)
 
-    def _ordered(self, request: ToolCallRequest, session: Session | None) -> tuple[Any, str, list[str]]:
-        """The turn of a call, its id in it, and the calls that go before it and are not over."""
+    def _ordered(self, request: ToolCallRequest) -> tuple[str, list[str]]:
+        """The id of a call, and the calls of its turn that go before it and are not over."""
         messages = request.state.get("messages", [])
         asked = next((each for each in reversed(messages) if isinstance(each, AIMessage)), AIMessage(""))
         own = str(request.tool_call["id"])
-        over: set[str | None] = {
-            message.tool_call_id for message in messages if isinstance(message, ToolMessage)
-        }
-        place = _place(request.runtime)[0]
-        turn = _turn(request.runtime)
-        if session is not None:
-            over |= calls_made(session, place, turn)
+        over = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
         ids = [str(call["id"]) for call in asked.tool_calls if self._is_ordered(call["name"])]
         earlier = ids[: ids.index(own)] if own in ids else []
-        place, thread, _ = _place(request.runtime)
-        return (
-            (place, thread, asked.id, _turn(request.runtime)),
-            own,
-            [each for each in earlier if each not in over],
-        )
+        return own, [each for each in earlier if each not in over]
 
     def _is_ordered(self, name: str) -> bool:
         """Whether calls of a tool are made one after the other: those that change the session at once are."""
@@ -305,15 +335,32 @@ def _message(call: Call, result: ToolResult) -> ToolMessage | str:
 
 
 def _answered(
-    answer: ToolMessage | Command[Any], session: Session | None, before: Position | None
+    answer: ToolMessage | Command[Any],
+    session: Session | None,
+    before: Position | None,
+    step: str = "",
+    **more: Any,
 ) -> ToolMessage | Command[Any]:
-    """The answer to a call as an update of the state, with the session's position."""
+    """The answer to a call as an update of the agent's state, with the session's position."""
     if session is None:
         return answer
-    position = position_of(session, before)
+    position = {**position_of(session, before, step), **more}
     if isinstance(answer, ToolMessage):
         return Command(update={"messages": [answer], "planning": position})
+    if answer.graph is not None or not isinstance(answer.update, dict | None):
+        return answer
     return dataclasses.replace(answer, update={**(answer.update or {}), "planning": position})
+
+
+def _away(request: ToolCallRequest, error: Exception) -> ToolMessage | Command[Any]:
+    """The answer to a call whose session is out of reach."""
+    call, name = request.tool_call, request.tool_call["name"]
+    result = failed(name, error, perf_counter())
+    return ToolMessage(result.message, name=name, tool_call_id=call["id"], status="error")
+
+
+def _unread(error: Exception) -> str:
+    return f"The plan cannot be read now: {error}"
 
 
 def _arguments(text: str, *, is_cut: bool) -> dict[str, Any]:
@@ -329,16 +376,8 @@ def _arguments(text: str, *, is_cut: bool) -> dict[str, Any]:
 # LangGraph's state
 
 
-def _followed(
-    session: Session | None, position: Position | None, place: Place, runtime: Any, *, restarts: bool
-) -> dict[str, Any] | None:
-    """Bring the session to where the state is; the position of the session, if the state's is another one."""
-    if session is None:
-        return None
-    follow(session, position, place[0], _turn(runtime), calls=False, restarts=restarts)
-    if position is not None and is_current(session, position):
-        return None
-    return position_of(session, position)
+def _position(state: Mapping[str, Any]) -> Position | None:
+    return checked(state.get("planning"))
 
 
 def _extended(
@@ -347,50 +386,3 @@ def _extended(
     if position is None:
         return response
     return ExtendedModelResponse(response, Command(update={"planning": position}))
-
-
-def _follow_call(session: Session | None, position: Position | None, runtime: Any) -> None:
-    if session is not None:
-        follow(session, position, _place(runtime)[0], _turn(runtime), calls=True)
-
-
-def _place(runtime: Any) -> Place:
-    """Where an agent runs: its name for the session, the thread, and its place in the thread."""
-    info = getattr(runtime, "execution_info", None)
-    if info is None:
-        return "langchain", "", ""
-    namespace = info.checkpoint_ns.rpartition("|")[0]
-    thread = info.thread_id or ""
-    return f"langchain:{thread}:{namespace}", thread, namespace
-
-
-def _position(state: Any) -> Position | None:
-    found: Position | None = state.get("planning")
-    return found
-
-
-def _thread() -> str:
-    """The running thread; outside of any run, none."""
-    try:
-        return str(get_config().get("configurable", {}).get("thread_id") or "")
-    except RuntimeError:
-        return ""
-
-
-def _turn(runtime: Any) -> str:
-    info = getattr(runtime, "execution_info", None)
-    return "" if info is None else info.checkpoint_id
-
-
-def _saver() -> Any:
-    """What keeps the checkpoints of the running graph; None if nothing does."""
-    return get_config().get("configurable", {}).get("__pregel_checkpointer")
-
-
-def _kept(place: Place) -> dict[str, Any]:
-    """Where the checkpoints of a place are."""
-    return {"configurable": {"thread_id": place[1], "checkpoint_ns": place[2]}}
-
-
-def _has_position(kept: Any) -> bool:
-    return kept.checkpoint["channel_values"].get("planning") is not None

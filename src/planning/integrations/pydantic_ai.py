@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import replace
-from datetime import datetime
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import partial
+from time import perf_counter
+from typing import Any, Literal
 
-from planning.errors import ToolValidationError
+from planning.errors import ToolValidationError, unknown_option
+from planning.events import last_change
 from planning.integrations._common import Call, acarry_out
-from planning.integrations._rewind import Position, began, follow, plan_from, position_of
+from planning.integrations._rewind import (
+    Position,
+    calling,
+    go_back,
+    is_current,
+    is_older,
+    news,
+    position_of,
+    settle,
+)
 from planning.integrations._sessions import SessionsOfStates, SessionSource, source_of
 from planning.model import Plan
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.tools import Tool, Toolbox
 from planning.tools.declare import Declaration
 from planning.tools.decode import read_arguments
-from session import Session
+from planning.tools.outcome import failed
+from session import PastState, Session, StoreError, TransactionError
 
 try:
     from pydantic_ai import RunContext
@@ -28,6 +41,7 @@ try:
         CachePoint,
         ModelMessage,
         ModelRequest,
+        ModelResponse,
         SystemPromptPart,
         ToolReturn,
         ToolReturnPart,
@@ -36,6 +50,8 @@ try:
     from pydantic_ai.models import ModelRequestContext
     from pydantic_ai.tools import ToolDefinition
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+
+    from planning.integrations._pydantic_history import KEY, made_of, position_in, unkept
 except ImportError as error:
     raise ImportError(
         "planning in Pydantic AI's agents needs pydantic-ai: pip install 'session-planning[pydantic-ai]'"
@@ -43,17 +59,18 @@ except ImportError as error:
 
 __all__ = ["Planning"]
 
-_KEY = "planning"
 _TEXT = "__text__"  # the arguments of a call that are not a JSON object
+_LOST = "The plan of this conversation is lost: its messages were shortened, or lost their metadata."
+Mindset = Literal["react", "plan-act-reflect", "goal-decompose-route-synthesise"]
 
 
+@dataclass(init=False, repr=False, eq=False)  # as Agent.from_spec demands
 class Planning(AbstractCapability[Any]):
     """Gives an agent a plan: ``Agent(..., capabilities=[Planning()])``.
 
     The section is a static instruction, and the reminder comes last in each request, behind a cache point; it
-    is not kept in the message history. The result of each call keeps the session's position as metadata,
-    which the model does not see, so that a run with an earlier message history goes on with the plan of that
-    moment.
+    is not kept in the message history. Messages keep the session's position as metadata, which the model does
+    not see. Without a session of the host's, the plan is the message history's own.
     """
 
     def __init__(
@@ -64,18 +81,21 @@ class Planning(AbstractCapability[Any]):
         section: PlanningToolsSection | None = None,
         strategy: PlanningStrategy = PlanningStrategy.REACT,
         actor: str | None = None,
-        id: str | None = _KEY,  # noqa: A002 - the name that pydantic-ai gives it
+        follow_history: bool = False,
+        id: str | None = KEY,  # noqa: A002 - the name that pydantic-ai gives it
     ) -> None:
         """Prepare the tools; one capability serves any number of runs and sessions.
 
         Args:
             session: The session, or a function that returns the session of a call. It takes the
-                ``RunContext``, whose ``deps`` may hold the session, or nothing. Omitted, each conversation
-                has a session of its own in memory, which is restored from the message history.
+                ``RunContext``, whose ``deps`` may hold the session, or nothing. Omitted, each run has a
+                session of its own in memory, which is made of the message history.
             tools: Further tools, or a toolbox that has them.
             section: The section, instead of ``session`` and ``strategy``.
             strategy: The mindset of the section's copy.
             actor: Who makes the calls, for the history; the name of the agent if omitted.
+            follow_history: Whether a run with an earlier message history rewinds the host's session to that
+                point. Two runs at once with the same history then take back each other's changes.
             id: The id of the capability and of its toolset.
 
         Raises:
@@ -84,7 +104,6 @@ class Planning(AbstractCapability[Any]):
         """
         self.id = id
         self._sessions = SessionsOfStates(source_of(session, section, tools))
-        self._own: Session | None = None  # of the run, when it comes from the message history
         self._section = section or PlanningToolsSection(session=self._sessions.current, strategy=strategy)
         given = tools if isinstance(tools, Toolbox) else Toolbox(tools, session=self._sessions.current)
         own = [tool for tool in self._section.tools() if tool.name not in given.tools]
@@ -92,21 +111,51 @@ class Planning(AbstractCapability[Any]):
         self._boxes |= dict.fromkeys(given.tools, given)
         self._definitions = [_definition(box.tools[name]) for name, box in self._boxes.items()]
         self._actor = actor
+        self._follows = follow_history
+        self._own: Session | None = None  # of the run, when it comes from the message history
         self._position: Position | None = None
+        self._is_lost = False
+
+    @classmethod
+    def from_spec(
+        cls,
+        strategy: Mindset = "react",
+        actor: str | None = None,
+        id: str | None = KEY,  # noqa: A002 - as above
+    ) -> Planning:
+        """Make the capability for ``Agent.from_spec``.
+
+        Args:
+            strategy: The mindset of the section's copy.
+            actor: Who makes the calls, for the history; the name of the agent if omitted.
+            id: The id of the capability and of its toolset.
+
+        Raises:
+            ValueError: There is no such strategy.
+        """
+        known = {each.name.lower().replace("_", "-"): each for each in PlanningStrategy}
+        if strategy not in known:
+            raise ValueError(f"strategy: {unknown_option(strategy, known)}")
+        return cls(strategy=known[strategy], actor=actor, id=id)
 
     def session_of(
         self, messages: Sequence[ModelMessage], ctx: RunContext[Any] | None = None
-    ) -> Session | None:
-        """The session of a conversation; None when the host has none for this call.
+    ) -> Session | PastState | None:
+        """The session as it was at the end of a message history, to read it.
 
         Args:
-            messages: What ``result.all_messages()`` returned.
+            messages: What ``result.all_messages()`` returned, all or up to any point.
             ctx: The context of a run, for a ``session`` that takes it.
 
+        Returns:
+            What the selectors take; None when the host has no session for this call.
+
         Raises:
-            SnapshotError: What the messages hold of the session cannot be restored.
+            VersionError: The messages are of another session, or of a version that the session does not have.
+            SnapshotError: What the messages hold of the session cannot be read.
         """
-        return self._sessions.find(_position_in(messages), "", ctx)
+        given = self._sessions.are_given
+        return self._sessions.read(position_in(messages), ctx) if given else made_of(messages)[0]
 
     def plan_of(self, messages: Sequence[ModelMessage], session: Session | None = None) -> Plan | None:
         """The plan at the end of a message history; None when there was none.
@@ -119,29 +168,40 @@ class Planning(AbstractCapability[Any]):
             VersionError: The session does not have that version.
             SnapshotError: What the messages hold is not a plan.
         """
-        position = _position_in(messages)
-        if position is None:
-            return None
-        if "plan" in position:
-            return plan_from(position)
-        session = session or self.session_of(messages)
-        return None if session is None else session.at(position["version"]).select_latest(Plan)
+        position = position_in(messages)
+        if session is not None and position is not None and "plan" not in position:
+            return session.at(position["version"]).select_latest(Plan)
+        found = None if position is None and self._sessions.are_given else self.session_of(messages)
+        return None if found is None else found.select_latest(Plan)
 
     # What an agent asks of a capability
 
     async def for_run(self, ctx: RunContext[Any]) -> Planning:
         """The capability of one run, which begins where the message history ends."""
         run = copy(self)
-        run._position = position = _position_in(ctx.messages)
-        run._own = session = self._sessions.find(position, "", ctx)
-        if session is not None:
-            place = _place(ctx)
-            first = began(session, place)
-            restarts = position is None and first is not None and _is_before(ctx.messages, first)
-            await session.off_loop(
-                lambda: follow(session, position, place, "", calls=False, restarts=restarts)
-            )
+        run._position = position = position_in(ctx.messages)
+        if not self._sessions.are_given:
+            run._own, run._is_lost = made_of(ctx.messages)
+            if run._is_lost:
+                warnings.warn(f"{_LOST} Keep them whole, or give Planning a session.", stacklevel=2)
+            if run._own.version:
+                run._position = position_of(run._own, position)
+            return run
+        try:
+            session = self._session(ctx)
+            if session is not None:
+                await session.off_loop(partial(run._begin, session, ctx, position))
+        except _AWAY:
+            pass  # each request and each call says so
         return run
+
+    def _begin(self, session: Session, ctx: RunContext[Any], position: Position | None) -> None:
+        with calling(session, _place(ctx), str(ctx.run_id)):
+            settle(session, position)
+            last = last_change(session, _place(ctx)) if self._follows else None
+            is_short = position is not None or not any(unkept(ctx.messages, self._boxes))
+            if last is not None and is_short and is_older(session, position, last):
+                go_back(session, position, last)
 
     def get_instructions(self) -> str | None:
         """The section, which never changes."""
@@ -156,8 +216,7 @@ class Planning(AbstractCapability[Any]):
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         """Put the reminder behind the messages of this request alone."""
-        session = self._session(ctx) if self._section.is_enabled() else None
-        reminder = "" if session is None else self._section.reminder(session=session)
+        reminder = await self._reminder(ctx) if self._section.is_enabled() else ""
         messages = request_context.messages
         last = messages[-1] if messages else None
         if reminder and isinstance(last, ModelRequest):
@@ -165,6 +224,35 @@ class Planning(AbstractCapability[Any]):
             part = UserPromptPart([CachePoint(), reminder] if is_cached else reminder)
             request_context.messages = [*messages[:-1], replace(last, parts=[*last.parts, part])]
         return request_context
+
+    async def _reminder(self, ctx: RunContext[Any]) -> str:
+        try:
+            session = self._session(ctx)
+            if session is None:
+                return ""
+            if self._sessions.are_given and session.store is not None:
+                await session.off_loop(session.refresh)  # other processes may have changed it
+            told = _LOST
+            if not self._is_lost:
+                told = await session.off_loop(partial(news, session, self._position))
+            self._is_lost = False
+            if self._position is not None and not is_current(session, self._position):
+                self._position = position_of(session, self._position)
+            return "\n\n".join(filter(None, [self._section.reminder(session=session), told]))
+        except _AWAY as error:
+            return f"The plan cannot be read now: {error}"
+
+    async def after_model_request(
+        self,
+        ctx: RunContext[Any],  # noqa: ARG002 - the run's own capability knows it
+        *,
+        request_context: ModelRequestContext,
+        response: ModelResponse,
+    ) -> ModelResponse:
+        """Keep the position with an answer to messages without one, for who keeps the last messages alone."""
+        if self._position is None or position_in(request_context.messages[-1:]) is not None:
+            return response
+        return replace(response, metadata={**(response.metadata or {}), KEY: self._position})
 
     # Calls
 
@@ -174,17 +262,18 @@ class Planning(AbstractCapability[Any]):
         Raises:
             ToolFailedError: It failed; the model reads why, and the tool's retries are not used up.
         """
-        session, before = self._session(ctx), self._position
-        if session is not None:
-            place, turn = _place(ctx), f"{ctx.run_id}:{ctx.run_step}"
-            await session.off_loop(lambda: follow(session, before, place, turn, calls=True))
         actor = self._actor or (None if ctx.agent is None else ctx.agent.name)
         sent = arguments[_TEXT] if arguments.keys() == {_TEXT} else arguments
-        with self._sessions.within(session):
-            result = await acarry_out(self._boxes[name], Call(ctx.tool_call_id, name, sent), actor)
+        try:
+            session = self._session(ctx)
+        except _AWAY as error:
+            session, result = None, failed(name, error, perf_counter())
+        else:
+            with self._sessions.within(session), calling(session, _place(ctx), str(ctx.run_id)):
+                result = await acarry_out(self._boxes[name], Call(ctx.tool_call_id, name, sent), actor)
         if session is not None:
-            self._position = position_of(session, before)
-        kept = {_KEY: self._position}
+            self._position = position_of(session, self._position)
+        kept = {KEY: self._position}
         if result.success:
             return ToolReturn(result.message, metadata=kept)
         call_id = ctx.tool_call_id or ""
@@ -192,7 +281,11 @@ class Planning(AbstractCapability[Any]):
 
     def _session(self, ctx: RunContext[Any]) -> Session | None:
         """The session of a call: the host's, or that of the run."""
-        return self._sessions.find(None, "", ctx) if self._sessions.are_given else self._own
+        return self._sessions.given(ctx) if self._sessions.are_given else self._own
+
+
+_AWAY = (StoreError, TransactionError)
+"""Why a session may be out of reach for a while: no reason to end a run."""
 
 
 def _definition(tool: Tool) -> ToolDefinition:
@@ -252,20 +345,3 @@ class _Unchecked:
 
 def _place(ctx: RunContext[Any]) -> str:
     return f"pydantic_ai:{ctx.conversation_id}"
-
-
-def _position_in(messages: Sequence[ModelMessage]) -> Position | None:
-    """The last position that messages hold."""
-    for message in reversed(messages):
-        parts = message.parts if isinstance(message, ModelRequest) else ()
-        kept = [part.metadata for part in parts if isinstance(part, ToolReturnPart)]
-        found = [each[_KEY] for each in kept if isinstance(each, dict) and isinstance(each.get(_KEY), dict)]
-        if found:
-            last: Position = max(found, key=lambda position: position["version"])
-            return last
-    return None
-
-
-def _is_before(messages: Sequence[ModelMessage], moment: datetime) -> bool:
-    """Whether a message history ends before a moment; an empty one begins a conversation."""
-    return bool(messages) and (messages[-1].timestamp or moment) < moment

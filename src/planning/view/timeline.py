@@ -11,7 +11,7 @@ import attrs
 from planning.commands import MarkSteps, SetupPlan
 from planning.diff import PlanDiff
 from planning.errors import one_line
-from planning.events import FrameworkTurn, PlanChanged
+from planning.events import FrameworkChange, PlanChanged
 from planning.model import Plan
 from planning.reducers import REDUCERS
 from planning.tools.result import ToolResult, plain
@@ -220,10 +220,8 @@ def _words_of_event(event: object, *, is_told: bool) -> str:
             return f"{event.name} {'refused' if is_refused else 'failed'}: {reason}"
         case ToolInvoked():
             return "" if is_told and type(event.value) in _PLANNING else f"Called {event.name}."
-        case FrameworkTurn():
-            framework, _, thread = event.place.partition(":")
-            where = f" in {thread.rstrip(':')}" if thread.strip(":") else ""
-            return f"Turn of {framework}{where}, from version {event.base}."
+        case FrameworkChange():
+            return ""
         case RunChanged():
             status, goal = event.run.status.replace("_", " "), event.run.workflow.goal
             return f"Run {status}: {goal}." if goal else f"Run {status}."

@@ -14,9 +14,9 @@ from cli_runs import in_terminal, run, written_in_terminal
 from store_files import a_store, timeless
 from syrupy.assertion import SnapshotAssertion
 
-from planning import PlanningToolsSection, register_plan
+from planning import PlanningToolsSection, Toolbox
 from planning.diff import diff_plans
-from planning.integrations._rewind import follow
+from planning.integrations._rewind import calling
 from planning.model import Plan
 from session import Session
 from session.stores import SqliteStore
@@ -132,16 +132,15 @@ def test_the_history_tells_of_each_change_what_it_did_to_the_plan() -> None:
     ]
 
 
-def test_the_history_has_words_for_the_turn_of_a_framework() -> None:
+def test_the_history_has_no_words_for_the_framework_that_made_a_change() -> None:
     session = Session(session_id="agents", store=SqliteStore("plans.db"))
-    register_plan(session)
-    for place in ("langchain:thread-a:", "langchain:thread-a:helper", "langchain::", "pydantic_ai:c1"):
-        follow(session, None, place, "1", calls=True)
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    with calling(session, "langchain:thread-a", "1"):
+        toolbox.call("planning_setup_plan", {"objective": "Open the shop", "initial_steps": ["Rent a room"]})
+        toolbox.call("planning_read_plan", {})
     assert [each["text"] for each in printed("history", "plans.db", "agents")] == [
-        "Turn of langchain in thread-a, from version 0.",
-        "Turn of langchain in thread-a:helper, from version 1.",
-        "Turn of langchain, from version 2.",
-        "Turn of pydantic_ai in c1, from version 3.",
+        "New plan: Open the shop. Added S001.",
+        "Called planning_read_plan.",
     ]
 
 

@@ -72,7 +72,7 @@ def answers(messages: list[AnyMessage]) -> list[tuple[str, str, str]]:
     ]
 
 
-def text_of(session: Session) -> str:
+def text_of(session: Any) -> str:
     plan = select_latest(session, Plan)
     return "" if plan is None else plan_text(plan)
 

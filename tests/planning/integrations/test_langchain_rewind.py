@@ -19,8 +19,9 @@ from langchain_models import ScriptedModel, mark, said, setup, turn
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from planning import AddStep, Plan, PlanningToolsSection, Toolbox, plan_text, register_plan
+from planning import AddStep, Plan, PlanningToolsSection, SetupPlan, Toolbox, plan_text, register_plan
 from planning.commands import NewPlanStep
+from planning.integrations._rewind import position_of
 from planning.integrations.langchain import PlanningMiddleware
 from session import Rewound, RolledBack, Session, VersionError, select_latest
 from session.stores import SqliteStore
@@ -176,17 +177,24 @@ def test_a_rewind_of_the_host_between_two_turns_stays(session: Session) -> None:
     assert rewinds(session) == 1
 
 
-def test_the_host_goes_back_behind_its_own_edit(session: Session) -> None:
+def test_an_edit_of_the_host_stays_when_the_caller_goes_back_behind_it_and_the_model_reads_so(
+    session: Session,
+) -> None:
     agent, model = agent_of(session, script=[turn(setup("Open the shop", "Rent a room")), said()])
     agent.invoke(ASKED, A)
     head = agent.get_state(A).config
     session.dispatch(AddStep((NewPlanStep("Count the money"),)))
-    model.script = [said()]
+    model.script = [turn(mark("S001"), prefix="d"), said()]
     agent.invoke(ASKED, A)
 
     model.script = [said()]
     agent.invoke(ASKED, head)
-    assert text_of(session) == "Open the shop (active, 0 of 1 done)\nS001 pending: Rent a room"
+    plan = "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 pending: Count the money"
+    assert text_of(session) == plan
+    assert model.requests[-1][-1].content == (
+        f"{plan}\n\nThe plan has changed since your last turn: S001 done. Added S002."
+    )
+    assert rewinds(session) == 0
 
 
 def test_a_fork_of_the_turn_before_its_calls_replaces_them(session: Session) -> None:
@@ -265,27 +273,49 @@ class TestInMemory:
         again.invoke(None, A)
         assert text_of(session) == "Open the shop (active, 0 of 1 done)\nS001 pending: Rent a room"
 
-    def test_a_history_that_is_not_kept_is_restored_from_the_checkpoint(self) -> None:
+    def test_a_session_that_keeps_a_part_of_its_history_alone_stays(self) -> None:
         session = Session(history=1)
         agent, model = agent_of(session)
-        agent.invoke(ASKED, A)
+        plan = plan_after(agent.invoke(ASKED, A)["messages"])
         start = next(each for each in agent.get_state_history(A) if len(each.values.get("messages", ())) == 4)
         model.script = [said()]
         agent.invoke(ASKED, start.config)
-        assert text_of(session) == plan_after(start.values["messages"])
+        assert text_of(session) == plan
+
+    def test_a_session_that_has_changes_of_its_own_is_not_overwritten(self) -> None:
+        saver = InMemorySaver()
+        agent, _ = agent_of(Session(session_id="shop"), saver=saver)
+        agent.invoke(ASKED, A)
+        second = Session(session_id="shop")
+        PlanningMiddleware(second)
+        second.dispatch(SetupPlan("Close the shop", (NewPlanStep("Sell shelves"),)))
+        again, model = agent_of(second, [said()], saver)
+        again.invoke(ASKED, A)
+        plan = "Close the shop (active, 0 of 1 done)\nS001 pending: Sell shelves"
+        assert text_of(second) == plan
+        assert model.requests[0][-1].content == (
+            f"{plan}\n\nThe plan has changed since your last turn: New plan: Close the shop. Added S001."
+        )
+
+    def test_checkpoints_of_an_ended_process_are_gone_back_to(self) -> None:
+        saver = InMemorySaver()
+        agent, _ = agent_of(Session(), saver=saver)
+        agent.invoke(ASKED, A)
+        history = list(agent.get_state_history(A))
+        agent, model = agent_of(Session(), saver=saver)
+        for checkpoint in history:
+            if checkpoint.next == ("model",):
+                model.requests.clear()
+                agent.invoke(None, checkpoint.config)
+                assert reminder_in(model.requests[0]) == plan_after(model.requests[0])
 
 
 def test_a_state_of_a_version_that_the_session_never_had_is_an_error() -> None:
     session = Session()
     agent, _ = agent_of(session, [said()])
-    identity: dict[str, Any] = {
-        "session_id": str(session.session_id),
-        "since": session.created_at.isoformat(),
-        "version": 7,
-        "plan": None,
-    }
+    agent.update_state(A, {"planning": {**position_of(session), "version": 7}}, as_node="model")
     with pytest.raises(VersionError) as caught:
-        agent.invoke({**ASKED, "planning": identity}, A)
+        agent.invoke(ASKED, A)
     assert str(caught.value) == (
         f"the agent's state is of version 7 of session {session.session_id}, which has the versions 0 to 0: "
         "its store is another one, or has lost changes"
@@ -293,10 +323,11 @@ def test_a_state_of_a_version_that_the_session_never_had_is_an_error() -> None:
 
 
 def test_a_thread_with_the_stored_session_of_another_is_an_error() -> None:
-    session = Session(session_id="mine")
-    agent, _ = agent_of(session, [said()])
+    agent, _ = agent_of(Session(session_id="mine"), [said()])
+    other = {"planning": {"session_id": "other", "since": "", "version": 0}}
+    agent.update_state(A, other, as_node="model")
     with pytest.raises(VersionError) as caught:
-        agent.invoke({**ASKED, "planning": {"session_id": "other", "since": "", "version": 0}}, A)
+        agent.invoke(ASKED, A)
     assert str(caught.value) == (
         "the agent's state is of session other, and the session of this call is mine: "
         "let each thread keep its session"
@@ -312,7 +343,7 @@ class TestInAStore:
         with SqliteSaver.from_conn_string(str(tmp_path / "checkpoints.db")) as saver:
             agent, _ = agent_of(stored(), saver=saver)
             result = agent.invoke(ASKED, A)
-        assert set(result["planning"]) == {"session_id", "since", "version", "after"}
+        assert set(result["planning"]) == {"session_id", "since", "version"}
         with SqliteSaver.from_conn_string(str(tmp_path / "checkpoints.db")) as saver:
             session = stored()
             agent, _ = agent_of(session, [turn(mark("S003"), prefix="d"), said()], saver)

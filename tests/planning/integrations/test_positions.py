@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from planning import Plan, PlanningToolsSection, SetupPlan, Toolbox, register_plan
-from planning.events import MOST_PLACES, FrameworkTurn
-from planning.integrations._rewind import follow, merge, plan_from, position_of, restored
+from planning import Plan, PlanningToolsSection, SetupPlan, Toolbox
+from planning.events import MOST_PLACES, FrameworkChange, last_change
+from planning.integrations._rewind import calling, go_back, merge, plan_from, position_of, restored
 from session import Session, SnapshotError, VersionError, replace_latest, select_all, select_latest
 
 
@@ -25,7 +25,7 @@ def planned(objective: str = "Open the shop") -> Session:
 
 def test_a_position_is_json_and_gives_the_plan_back() -> None:
     session = planned()
-    position = json.loads(json.dumps(position_of(session, None)))
+    position = json.loads(json.dumps(position_of(session)))
     assert plan_from(position) == select_latest(session, Plan)
 
 
@@ -33,7 +33,7 @@ def test_what_else_a_session_in_memory_holds_is_in_its_position() -> None:
     session = planned()
     session.register_reducer(SetupPlan, replace_latest)
     session.dispatch(SetupPlan("Open the shop", ()))
-    position = json.loads(json.dumps(position_of(session, None)))
+    position = json.loads(json.dumps(position_of(session)))
     assert restored(position).select_all(SetupPlan) == (SetupPlan("Open the shop", ()),)
 
 
@@ -61,29 +61,36 @@ def test_a_position_without_a_plan_is_refused(plan: Any, message: str) -> None:
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize("status", [[], {}, 7, None])
+def test_a_status_of_another_type_is_refused(status: Any) -> None:
+    for plan in (["x", status, []], ["x", "active", [["S001", "y", None, status, []]]]):
+        with pytest.raises(SnapshotError, match=r"^the plan in the agent's state "):
+            plan_from({"plan": plan})
+
+
 class TestMerge:
     """Several tasks of a framework write a position each."""
 
     def test_the_later_version_of_a_session_stays(self) -> None:
-        session = planned()
-        first = position_of(session, None)
-        second, third = ({**first, "version": version, "after": None} for version in (4, 5))
+        first = position_of(planned())
+        second, third = ({**first, "version": version} for version in (4, 5))
         assert merge(second, third) == merge(third, second) == third
 
-    def test_a_position_that_follows_the_other_stays(self) -> None:
-        first = position_of(planned(), None)
-        second = position_of(planned("Another"), first)
+    def test_a_position_of_a_later_step_stays(self) -> None:
+        first = position_of(planned(), step="1")
+        second = position_of(planned("Another"), first, "2")
         assert merge(first, second) == second
+        assert merge(None, first) == merge(first, None) == first
 
     def test_a_restored_session_that_changed_nothing_gives_way(self) -> None:
-        start = position_of(Session(), None)
-        changed, idle = position_of(planned(), start), position_of(Session(), start)
+        start = position_of(Session(), step="1")
+        changed, idle = position_of(planned(), start, "2"), position_of(Session(), start, "2")
         assert merge(merge(start, changed), idle) == changed
         assert merge(merge(start, idle), changed) == changed
 
-    def test_two_sessions_that_both_changed_are_an_error(self) -> None:
-        start = position_of(Session(), None)
-        one, other = position_of(planned(), start), position_of(planned("Another"), start)
+    def test_two_sessions_that_both_changed_in_one_step_are_an_error(self) -> None:
+        start = position_of(Session(), step="1")
+        one, other = position_of(planned(), start, "2"), position_of(planned("Another"), start, "2")
         with pytest.raises(VersionError) as caught:
             merge(merge(start, one), other)
         assert str(caught.value) == (
@@ -92,10 +99,63 @@ class TestMerge:
         )
 
 
-def test_a_session_keeps_the_last_turns_of_a_bounded_number_of_places() -> None:
-    session = Session()
-    register_plan(session)
+def marked(session: Session, place: str, at: str, step_id: str = "S002") -> None:
+    """Mark a step in the name of a place of a framework."""
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    with calling(session, place, at):
+        toolbox.call("planning_mark_step", {"step_id": step_id, "status": "in_progress"})
+
+
+def test_a_session_keeps_the_last_changes_of_a_bounded_number_of_places() -> None:
+    session = planned()
     for number in range(MOST_PLACES + 5):
-        follow(session, None, f"bench:{number}:", "1", calls=True)
-    places = [turn.place for turn in select_all(session, FrameworkTurn)]
-    assert places == [f"bench:{number}:" for number in range(5, MOST_PLACES + 5)]
+        marked(session, f"bench:{number}", "1")
+    places = [change.place for change in select_all(session, FrameworkChange)]
+    assert places == [f"bench:{number}" for number in range(5, MOST_PLACES + 5)]
+
+
+def test_a_change_in_another_session_is_not_signed() -> None:
+    session, other = planned(), planned()
+    with calling(session, "bench:1", "1"):
+        marked(other, "bench:2", "1")
+        toolbox = Toolbox(PlanningToolsSection(session=other).tools(), session=other)
+        toolbox.call("planning_mark_step", {"step_id": "S002", "status": "blocked"})
+    assert [change.place for change in select_all(other, FrameworkChange)] == ["bench:2"]
+    assert select_all(session, FrameworkChange) == ()
+
+
+class TestGoBack:
+    """A session goes back over changes of one place alone."""
+
+    @pytest.mark.parametrize(
+        ("others", "since", "goes"),
+        [
+            ((), "2", True),
+            ((("bench:1", "3", "S001"),), "2", True),
+            ((("bench:2", "3", "S001"),), "2", False),
+            ((), "4", False),
+        ],
+    )
+    def test_only_over_changes_that_the_place_made_since(
+        self, others: tuple[tuple[str, str, str], ...], since: str, goes: bool
+    ) -> None:
+        session = planned()
+        start = position_of(session)
+        marked(session, "bench:1", "2")
+        for each in others:
+            marked(session, *each)
+        plan, last = select_latest(session, Plan), last_change(session, "bench:1")
+        assert last is not None
+        assert go_back(session, start, last, since) is goes
+        assert select_latest(session, Plan) == (plan_from(start) if goes else plan)
+
+    def test_not_when_the_place_has_changed_it_meanwhile(self) -> None:
+        session = planned()
+        start = position_of(session)
+        marked(session, "bench:1", "2")
+        last = last_change(session, "bench:1")
+        marked(session, "bench:1", "3", "S001")
+        plan = select_latest(session, Plan)
+        assert last is not None
+        assert not go_back(session, start, last)
+        assert select_latest(session, Plan) == plan

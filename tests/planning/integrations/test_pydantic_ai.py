@@ -330,7 +330,7 @@ class TestMessageHistory:
     @pytest.mark.parametrize("kind", ["history", "memory", "another session", "json"])
     def test_a_truncated_history_gives_the_plan_of_that_point(self, run: Way, kind: str) -> None:
         session = None if kind in {"history", "json"} else Session()
-        planning = Planning(session)
+        planning = Planning(session, follow_history=True)
         agent, _ = agent_of(planning, *self.TURNS)
         messages = run(agent)
         if kind == "json":
@@ -348,7 +348,7 @@ class TestMessageHistory:
 
     def test_going_on_from_an_earlier_point_leaves_both_branches_whole(self, run: Way) -> None:
         session = Session()
-        planning = Planning(session)
+        planning = Planning(session, follow_history=True)
         agent, script = agent_of(planning, *self.TURNS)
         first = run(agent)
         script.turns = [[mark("S002"), mark("S001")], "Done."]
@@ -371,7 +371,7 @@ class TestMessageHistory:
 
     def test_an_edit_of_the_host_after_going_back_stays(self, run: Way) -> None:
         session = Session()
-        agent, script = agent_of(Planning(session), *self.TURNS)
+        agent, script = agent_of(Planning(session, follow_history=True), *self.TURNS)
         messages = run(agent)[:3]
         script.turns = ["Hm.", [mark("S003")], "Done."]
         messages = run(agent, "Go on", message_history=messages)

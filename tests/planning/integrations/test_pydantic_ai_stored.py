@@ -56,7 +56,9 @@ class TestInAStore:
         assert first.store is not None
         first.store.close()
         second = self.opened(path)
-        agent, _ = agent_of(Planning(second), [mark("S003")], "Done.", [mark("S002")], "Done.")
+        agent, _ = agent_of(
+            Planning(second, follow_history=True), [mark("S003")], "Done.", [mark("S002")], "Done."
+        )
         run(agent, "Go on", message_history=messages)
         assert text_of(second).startswith("Open the shop (completed, 3 of 3 done)")
         run(agent, "Go on", message_history=messages[:3])

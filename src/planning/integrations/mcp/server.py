@@ -179,6 +179,8 @@ class _Service:
         if not self._is_own and session is not None:
             raise ValueError("the toolbox has its own session: omit session=")
         self._given = session
+        if isinstance(session, Session):
+            register_plan(session)  # it can be read before the first call
         self._new_session = new_session or (lambda: Session(history=_MOST_CHANGES))
         self._resume = resume
         self._current: ContextVar[Session | None] = ContextVar("planning_mcp_session", default=None)
@@ -260,7 +262,10 @@ class _Service:
         self, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         """Call a tool; a failure is a result, so that the model reads it."""
-        session = self.session_of(ctx)
+        try:
+            session = self.session_of(ctx)
+        except StoreError as error:  # its text is meant for whoever asks
+            return refused(str(error))
         if session is None and self._is_own:
             return refused(_NO_CONNECTION if self.has_no_connection(ctx) else _NO_SESSION)
         token = self._current.set(session)

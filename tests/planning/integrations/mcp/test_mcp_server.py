@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import closing
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import mcp_types as types
@@ -19,7 +21,8 @@ from planning.integrations.mcp.server import PLAN_TOOLS
 from planning.prompt.strategies import PlanningStrategy, section_body
 from planning.suite import planning_tools
 from planning.tools import Tool, ToolContext
-from session import Session
+from session import Session, StoreError
+from session.stores import SqliteStore
 
 READ = "planning_read_plan"
 
@@ -375,3 +378,29 @@ def test_what_is_no_collection_of_tools_is_refused(wrong: Any) -> None:
         build_server(wrong)
     kind = type(wrong).__name__
     assert str(caught.value) == f"expected a Toolbox, a Section or an iterable of tools, got {kind}"
+
+
+def test_a_session_that_is_given_is_readable_at_once(tmp_path: Path) -> None:
+    with closing(SqliteStore(tmp_path / "plans.db")) as store:
+        session = Session(session_id="shop", store=store)
+        toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+        toolbox.call("planning_setup_plan", setup("Open the shop"))
+    with closing(SqliteStore(tmp_path / "plans.db")) as store:
+        session = Session(session_id="shop", store=store)
+        build_server(session=session)
+        plan = session.select_latest(Plan)
+    assert plan is not None
+    assert plan.objective == "Open the shop"
+
+
+@in_both_eras
+def test_a_session_that_cannot_be_opened_is_a_failed_call(mode: str) -> None:
+    def opened() -> Session:
+        raise StoreError("plans.db is locked")
+
+    async def main() -> types.CallToolResult:
+        async with Client(build_server(session=opened), mode=mode) as client:
+            return await client.call_tool(READ)
+
+    result = within(main())
+    assert said(result) == "error: plans.db is locked"

@@ -1,0 +1,249 @@
+"""Where an agent runs in LangGraph, and whether its run began from an older checkpoint."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, aclosing, suppress
+from functools import partial
+from itertools import takewhile
+from threading import Lock
+from time import sleep
+from typing import Any
+from uuid import uuid4
+
+import attrs
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.config import get_config
+from langgraph.runtime import get_runtime
+
+from planning.events import FrameworkChange, last_change
+from planning.integrations._rewind import Position, calling, checked, go_back, is_older, settle
+from session import Session
+
+__all__ = ["Here"]
+
+
+_MOST_RUNS = 10_000
+_PAUSES = (0.01, 0.05, 0.2, 0.5)
+"""The seconds to wait for a checkpoint that is being saved."""
+
+
+class _Run:
+    """A run of an outermost graph: of which sessions it has settled already whether they go back."""
+
+    def __init__(self, control: object) -> None:
+        self.control = control  # kept, so that no other run's has its address
+        self.lock = Lock()
+        self.settled: set[tuple[str, str]] = set()
+
+
+_runs = OrderedDict[int, _Run]()
+_lock = Lock()
+
+
+def _run_of(control: object) -> _Run:
+    """The run that has a ``RunControl``, of those that were seen last."""
+    with _lock:
+        run = _runs.setdefault(id(control), _Run(control))
+        _runs.move_to_end(id(control))
+        if len(_runs) > _MOST_RUNS:
+            _runs.popitem(last=False)
+        return run
+
+
+@attrs.frozen
+class Here:
+    """Where in LangGraph a hook of an agent runs now.
+
+    Attributes:
+        step: The step of the agent's own graph; calls of one turn have the same.
+        at: The checkpoint of the outermost graph, whose ids are in the order of time.
+        place: The thread, as ``FrameworkChange`` names it; None without a checkpointer.
+        thread: The thread's id.
+        saver: What keeps the checkpoints.
+        named: The checkpoint from which the caller began the run, if it named one.
+        run: The run of the outermost graph; None when it cannot be told from others.
+    """
+
+    step: str
+    at: str = ""
+    place: str | None = None
+    thread: str | None = None
+    saver: BaseCheckpointSaver[Any] | None = None
+    named: str | None = None
+    run: _Run | None = None
+
+    @classmethod
+    def now(cls) -> Here:
+        """Where the running code is; nowhere outside of a graph."""
+        try:
+            config = get_config()
+        except RuntimeError:
+            return cls(uuid4().hex)
+        inner = config.get("configurable", {})
+        checkpoints = inner.get("checkpoint_map") or {}
+        step = checkpoints.get(str(inner.get("checkpoint_ns", "")).rpartition("|")[0]) or uuid4().hex
+        thread, saver, at = inner.get("thread_id"), inner.get("__pregel_checkpointer"), checkpoints.get("")
+        if saver is None or not thread or not at:
+            return cls(step)
+        control, named = get_runtime().control, (config.get("metadata") or {}).get("checkpoint_id")
+        run = None if control is None else _run_of(control)
+        return cls(step, at, f"langchain:{thread}", str(thread), saver, named, run)
+
+    def calling(self, session: Session | None) -> AbstractContextManager[None]:
+        """Let changes of a session, in this context, carry where they were made."""
+        return calling(session, self.place, self.at)
+
+    def follow(self, session: Session, position: Position | None) -> None:
+        """Rewind a session if this run demonstrably began from an older checkpoint; once for each run.
+
+        Args:
+            session: The session.
+            position: What the agent's state has of it.
+
+        Raises:
+            VersionError: The position is not one of this session.
+            StoreError: The session's store cannot be reached; the next hook of the run tries again.
+        """
+        last = self._last(session, position)
+        if last is not None and self.saver is not None:
+            named, newest = None, list[CheckpointTuple]()
+            with suppress(Exception):  # what a checkpointer cannot tell now is no proof
+                named = self.named and self.saver.get_tuple(self._config(self.named))
+                for pause in _PAUSES:
+                    # No name holds the iterator: some savers are locked until it is gone.
+                    newest = list(
+                        takewhile(lambda kept: _id(kept) > last.at, self.saver.list(self._config()))
+                    )
+                    if not self._must_wait(newest):
+                        break
+                    sleep(pause)
+            self._settle(session, last, newest, named)
+
+    async def afollow(self, session: Session, position: Position | None) -> None:
+        """The same from async code."""
+        last = await session.off_loop(partial(self._last, session, position))
+        if last is not None and self.saver is not None:
+            named, newest = None, list[CheckpointTuple]()
+            with suppress(Exception):  # as above
+                named = self.named and await self.saver.aget_tuple(self._config(self.named))
+                for pause in _PAUSES:
+                    newest = []
+                    async with aclosing(self.saver.alist(self._config())) as listed:  # type: ignore[type-var]  # savers have generators
+                        async for kept in listed:
+                            if _id(kept) <= last.at:
+                                break
+                            newest.append(kept)
+                    if not self._must_wait(newest):
+                        break
+                    await asyncio.sleep(pause)
+            await session.off_loop(partial(self._settle, session, last, newest, named))
+
+    def _last(self, session: Session, position: Position | None) -> FrameworkChange | None:
+        """The thread's last change, where it is to be settled whether the session goes back behind it."""
+        with self.calling(session):
+            settle(session, position)
+        if self.run is None or self.place is None or _identity(session) in self.run.settled:
+            return None
+        last = last_change(session, self.place)
+        if last is not None and last.at < self.at and is_older(session, position, last):
+            return last
+        self.run.settled.add(_identity(session))
+        return None
+
+    def _settle(
+        self, session: Session, last: FrameworkChange, newest: Sequence[CheckpointTuple], named: Any
+    ) -> None:
+        if self.run is None:
+            return
+        with self.run.lock:  # the other agents of this run wait, so that they do not work in between
+            if _identity(session) in self.run.settled:
+                return
+            origin = None
+            if self.step == self.at or self._is_apart(session, last, newest):
+                origin = _origin(session, last, newest, named)
+            if origin is not None:
+                with self.calling(session):
+                    go_back(session, _position(origin), last, _since(origin, newest))
+            self.run.settled.add(_identity(session))
+
+    def _must_wait(self, newest: Sequence[CheckpointTuple]) -> bool:
+        """Whether it is needed to know which checkpoints this run has behind it, and they are not saved yet.
+
+        An agent within another graph does not see that graph's state.
+        """
+        may_go_back = self.named is not None or any(map(_is_fork, newest))
+        return self.step != self.at and may_go_back and all(_id(kept) != self.at for kept in newest)
+
+    def _is_apart(self, session: Session, last: FrameworkChange, newest: Sequence[CheckpointTuple]) -> bool:
+        """Whether this run has no checkpoint behind it that has the thread's last change."""
+        saved = {_id(kept): kept for kept in newest}
+        kept = saved.get(self.at)
+        is_known = kept is not None
+        while kept is not None and is_older(session, _position(kept), last):
+            kept = saved.get(_parent(kept))
+        return is_known and kept is None
+
+    def _config(self, checkpoint: str | None = None) -> Any:
+        """The thread's checkpoints of the outermost graph, or one of them."""
+        ids = {} if checkpoint is None else {"checkpoint_id": checkpoint}
+        return {"configurable": {"thread_id": self.thread, "checkpoint_ns": "", **ids}}
+
+
+def _origin(
+    session: Session, last: FrameworkChange, newest: Sequence[CheckpointTuple], named: CheckpointTuple | None
+) -> CheckpointTuple | None:
+    """The older checkpoint from which a run demonstrably began.
+
+    That is the one that the caller named, or one that was made of an old one after a checkpoint had the
+    thread's last change. If no checkpoint has that change, the work is under way, or was cut short.
+
+    Args:
+        session: The session.
+        last: The thread's last change.
+        newest: The thread's checkpoints that are newer than the one at which that was made, newest first.
+        named: The checkpoint that the caller named.
+    """
+    fork = None
+    for kept in newest:
+        if not is_older(session, _position(kept), last):
+            origin = named or fork
+            return origin if origin is not None and is_older(session, _position(origin), last) else None
+        if fork is None and _is_fork(kept):
+            fork = kept
+    return None
+
+
+def _since(origin: CheckpointTuple, newest: Sequence[CheckpointTuple]) -> str:
+    """The checkpoint of a run whose position an origin has: its own, or the one that it was made of."""
+    saved, since = {_id(kept): kept for kept in newest}, _id(origin)
+    kept: CheckpointTuple | None = origin
+    while kept is not None and _is_fork(kept):
+        since = _parent(kept)
+        kept = saved.get(since)
+    return since
+
+
+def _is_fork(kept: CheckpointTuple) -> bool:
+    """Whether a checkpoint was made of another, by ``update_state`` or to run again from there."""
+    return kept.metadata.get("source") in {"update", "fork"}
+
+
+def _parent(kept: CheckpointTuple) -> str:
+    parent = kept.parent_config or {}
+    return str(parent.get("configurable", {}).get("checkpoint_id") or "")
+
+
+def _id(kept: CheckpointTuple) -> str:
+    found: str = kept.checkpoint["id"]
+    return found
+
+
+def _position(kept: CheckpointTuple) -> Position | None:
+    return checked(kept.checkpoint["channel_values"].get("planning"))
+
+
+def _identity(session: Session) -> tuple[str, str]:
+    return str(session.session_id), session.created_at.isoformat()

@@ -1,0 +1,233 @@
+"""What an agent's state holds of a plan: who can read it, and who cannot write it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("langchain.agents", reason="needs langchain: pip install 'session-planning[langchain]'")
+
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_models import mark, said, setup, turn
+from langgraph.checkpoint.memory import InMemorySaver
+from test_langchain import ASKED, Ways, agent_of, answers, run_async, run_stream, run_sync, text_of, thread
+
+from planning import PlanningToolsSection, Toolbox
+from planning.integrations.langchain import PlanningMiddleware
+from session import Session, SnapshotError, StoreError
+from session.stores import SqliteStore
+
+SHOP = setup("Open the shop", "Rent a room", "Buy shelves")
+OPEN = "Open the shop (active, 0 of 2 done)\nS001 pending: Rent a room\nS002 pending: Buy shelves"
+HALF = "Open the shop (active, 1 of 2 done)\nS001 done: Rent a room\nS002 pending: Buy shelves"
+
+
+@pytest.fixture(params=[run_sync, run_async, run_stream])
+def run(request: pytest.FixtureRequest) -> Ways:
+    way: Ways = request.param
+    return way
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "plans.db"
+
+
+@pytest.fixture
+def stored(path: Path) -> Iterator[Session]:
+    with closing(SqliteStore(path, timeout=0.05)) as store:
+        yield Session(session_id="shop", store=store)
+
+
+@contextmanager
+def written_by_another(path: Path) -> Iterator[None]:
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
+
+
+class TestSessionOf:
+    """``session_of`` gives the plan of a result."""
+
+    @pytest.mark.parametrize("kind", ["none", "memory", "store"])
+    def test_each_result_keeps_its_plan_whatever_is_read_and_done_later(
+        self, run: Ways, kind: str, stored: Session
+    ) -> None:
+        session = {"none": None, "memory": Session(), "store": stored}[kind]
+        script = [turn(SHOP, prefix="a"), said(), turn(mark("S001"), prefix="b"), said()]
+        agent, model = agent_of(script, session)
+        planning = PlanningMiddleware(session)
+        first = run(agent, ASKED, thread("A"))
+        assert text_of(planning.session_of(first)) == OPEN
+        old = agent.get_state(thread("A")).config
+        second = run(agent, ASKED, thread("A"))
+        assert [text_of(planning.session_of(each)) for each in (second, first, second)] == [HALF, OPEN, HALF]
+
+        model.script = [turn(mark("S002"), prefix="c"), said()]
+        run(agent, ASKED, old)
+        fork = agent.get_state(thread("A")).values
+        other = "Open the shop (active, 1 of 2 done)\nS001 pending: Rent a room\nS002 done: Buy shelves"
+        read = [text_of(planning.session_of(each)) for each in (fork, second, first, fork)]
+        assert read == [other, HALF, OPEN, other]
+
+    def test_two_requests_at_once_have_a_plan_each_when_it_lives_in_the_checkpoints(self) -> None:
+        saver = InMemorySaver()
+        planning = PlanningMiddleware()
+        agent, _ = agent_of([turn(SHOP, prefix="a"), said()], checkpointer=saver)
+        agent.invoke(ASKED, thread("A"))
+        head = agent.get_state(thread("A")).config
+        results = []
+        for step_id in ("S001", "S002"):
+            agent, _ = agent_of([turn(mark(step_id), prefix=step_id), said()], checkpointer=saver)
+            results.append(agent.invoke(ASKED, head))
+        assert [text_of(planning.session_of(each)).count("done: ") for each in results] == [1, 1]
+
+
+class TestInput:
+    """A client cannot write the position."""
+
+    def test_it_is_no_input_of_the_agent(self, run: Ways) -> None:
+        session = Session()
+        agent, model = agent_of([turn(SHOP, prefix="a"), said()], session)
+        assert "planning" not in agent.get_input_jsonschema()["properties"]
+        first = run(agent, ASKED, thread("A"))
+        model.script = [turn(mark("S001"), prefix="b"), said(), said()]
+        run(agent, ASKED, thread("A"))
+        for sent in (first["planning"], {"plan": ["Mine", "active", []]}, 7, None):
+            model.script = [said()]
+            result = run(agent, {**ASKED, "planning": sent}, thread("A"))
+            assert result["planning"]["version"] == session.version
+            assert text_of(session) == HALF
+
+    def test_a_plan_that_a_client_sends_is_not_taken(self, run: Ways) -> None:
+        agent, _ = agent_of([turn(SHOP, prefix="a"), said()])
+        first = run(agent, ASKED, thread("A"))
+        agent, model = agent_of([said()])
+        result = run(agent, {**ASKED, "planning": first["planning"]}, thread("A"))
+        assert text_of(PlanningMiddleware().session_of(result)) == ""
+        assert len(model.requests[0]) == 2
+
+    @pytest.mark.parametrize(
+        "value", [7, "x", [], {}, {"session_id": "a"}, {"session_id": "a", "since": "", "version": True}]
+    )
+    def test_what_is_not_a_position_is_refused(self, value: Any) -> None:
+        agent, _ = agent_of([said()])
+        shown = repr(value) if isinstance(value, str) else f"a value of type {type(value).__name__}"
+        message = (
+            f"planning in the agent's state is not a position of a session, but {shown}: "
+            "remove it, or go back to an earlier checkpoint"
+        )
+        with pytest.raises(SnapshotError) as caught:
+            PlanningMiddleware().session_of({"planning": value})
+        assert str(caught.value) == message
+        agent.update_state(thread("A"), {"planning": value}, as_node="model")
+        with pytest.raises(SnapshotError) as caught:
+            agent.invoke(ASKED, thread("A"))
+        assert str(caught.value).splitlines()[0] == message
+        agent, _ = agent_of([turn(SHOP), said()])
+        agent.invoke(ASKED, thread("B"))
+        with pytest.raises(SnapshotError) as caught:
+            agent.update_state(thread("B"), {"planning": value}, as_node="model")
+        assert str(caught.value) == message
+
+    def test_the_position_of_a_stored_session_needs_that_session(self, stored: Session) -> None:
+        agent, _ = agent_of([turn(SHOP), said()], stored)
+        result = agent.invoke(ASKED, thread("A"))
+        with pytest.raises(SnapshotError) as caught:
+            PlanningMiddleware().session_of(result)
+        assert str(caught.value) == (
+            "the agent's state is of session 'shop', which is in a store: give that session to the "
+            "integration"
+        )
+
+
+class TestStore:
+    """A store that is busy or gone ends no run."""
+
+    def test_a_busy_store_is_a_failed_call(self, run: Ways, stored: Session, path: Path) -> None:
+        agent, model = agent_of([turn(SHOP, prefix="a"), said()], stored)
+        run(agent, ASKED, thread("A"))
+        model.script = [turn(mark("S001"), prefix="b"), said()]
+        with written_by_another(path):
+            result = run(agent, ASKED, thread("A"))
+            with written_session(path) as (box, _):
+                expected = box.call("planning_mark_step", {"step_id": "S001", "status": "done"}).message
+        assert answers(result["messages"])[-1] == ("b1", "error", expected)
+        model.script = [turn(mark("S001"), prefix="c"), said()]
+        assert answers(run(agent, ASKED, thread("A"))["messages"])[-1][1] == "success"
+        assert text_of(stored) == HALF
+
+    def test_a_store_that_is_gone_is_a_failed_call(self, run: Ways, stored: Session, path: Path) -> None:
+        agent, model = agent_of([turn(SHOP, prefix="a"), said()], stored)
+        run(agent, ASKED, thread("A"))
+        assert stored.store is not None
+        stored.store.close()
+        path.unlink()
+        model.script = [turn(mark("S001"), prefix="b"), said()]
+        result = run(agent, ASKED, thread("A"))
+        assert [each[:2] for each in answers(result["messages"])] == [("a1", "success"), ("b1", "error")]
+        assert str(model.requests[-1][-1].content).startswith("The plan cannot be read now: ")
+
+    def test_a_session_that_cannot_be_opened_is_a_failed_call(self, run: Ways) -> None:
+        def opened() -> Session:
+            raise StoreError("plans.db is locked")
+
+        agent, model = agent_of([turn(SHOP, prefix="a"), said()], opened)
+        result = run(agent, ASKED, thread("A"))
+        assert answers(result["messages"]) == [
+            (
+                "a1",
+                "error",
+                "planning_setup_plan cannot reach its data now. Try again later, or go on without it.",
+            )
+        ]
+        assert model.requests[0][-1].content == "The plan cannot be read now: plans.db is locked"
+
+    def test_a_store_that_is_busy_when_the_run_begins_is_gone_back_to_later(
+        self, stored: Session, path: Path
+    ) -> None:
+        agent, model = agent_of([turn(SHOP, prefix="a"), said()], stored)
+        agent.invoke(ASKED, thread("A"))
+        old = agent.get_state(thread("A")).config
+        model.script = [turn(mark("S001"), prefix="b"), said()]
+        agent.invoke(ASKED, thread("A"))
+
+        with ExitStack() as busy:
+            busy.enter_context(written_by_another(path))
+            script = [turn(mark("S002"), prefix="c"), said()]
+
+            def play(_: list[BaseMessage]) -> AIMessage:
+                busy.close()
+                return script.pop(0)
+
+            model.script = play
+            model.requests.clear()
+            agent.invoke(ASKED, old)
+        assert str(model.requests[0][-1].content).startswith("The plan cannot be read now: ")
+        assert text_of(stored) == (
+            "Open the shop (active, 1 of 2 done)\nS001 pending: Rent a room\nS002 done: Buy shelves"
+        )
+
+
+@contextmanager
+def written_session(path: Path) -> Iterator[tuple[Toolbox, Session]]:
+    """Another process's toolbox of the session."""
+    with closing(SqliteStore(path, timeout=0.05)) as store:
+        session = Session(session_id="shop", store=store)
+        section = PlanningToolsSection(session=session)
+        yield Toolbox(section.tools(), session=session), session
+
+
+def test_a_session_that_is_given_is_readable_at_once(stored: Session, path: Path) -> None:
+    agent, _ = agent_of([turn(SHOP), said()], stored)
+    agent.invoke(ASKED, thread("A"))
+    with closing(SqliteStore(path)) as store:
+        session = Session(session_id="shop", store=store)
+        PlanningMiddleware(session)
+        assert text_of(session) == OPEN

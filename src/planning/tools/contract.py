@@ -110,7 +110,8 @@ class ToolContract:
         retry: How often it is tried when it fails with an error that may pass.
         breaker: What leaves it alone for a while after it has failed several times in a row.
         blocking: Whether a plain function may take its time: then async callers run it in a thread.
-        session: The session that it is bound to, for a tool that publishes within its own transaction.
+        session: The session that it is bound to, for a tool that publishes within its own transaction, and
+            looks there for an earlier call with its idempotency key.
         idempotent: Whether a call may be repeated when the outcome of the first is unknown, as
             after a worker died. A tool with effects that must not happen twice says False.
         is_async: Whether the function is a coroutine function.

@@ -332,8 +332,9 @@ def called(parts: Sequence[Any], key: str | None = None) -> ToolInvoked | None:
     for part in reversed(parts):
         if isinstance(part, Rewound):
             return None
-        found = part.idempotency_key if isinstance(part, ToolInvoked) else None
-        if found is not None and key in {None, found}:
+        if not isinstance(part, ToolInvoked) or part.idempotency_key is None:
+            continue
+        if key in {None, part.idempotency_key}:
             return part
     return None
 

@@ -58,8 +58,8 @@ class PlanningState(AgentState[Any]):
     planning: NotRequired[Annotated[dict[str, Any] | None, merge]]
 
 
-_caller: ContextVar[tuple[str | None, str | None]] = ContextVar("caller", default=(None, None))
-"""The id of the running call, and who makes it."""
+_caller: ContextVar[tuple[str | None, str | None, str | None]] = ContextVar("caller", default=(None,) * 3)
+"""The id of the running call, who makes it, and what names its turn."""
 
 
 class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
@@ -230,7 +230,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
     def _calling(self, request: ToolCallRequest, session: Session | None) -> Iterator[None]:
         """Let the tool know of its call."""
         actor = self._actor or request.runtime.config.get("metadata", {}).get("lc_agent_name")
-        token = _caller.set((request.tool_call["id"], actor))
+        token = _caller.set((request.tool_call["id"], actor, _turn_id(request)))
         try:
             with self._sessions.within(session):
                 yield
@@ -274,9 +274,9 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         return _message(call, await acarry_out(self._boxes[name], call, actor))
 
     def _call(self, name: str, arguments: Mapping[str, Any]) -> tuple[Call, str | None]:
-        call_id, actor = _caller.get()
+        call_id, actor, turn = _caller.get()
         text = arguments.get(_TEXT) if arguments.keys() <= {_TEXT, _CUT} else None
-        return Call(call_id, name, arguments if text is None else text, _CUT in arguments), actor
+        return Call(call_id, name, arguments if text is None else text, _CUT in arguments, turn), actor
 
 
 class _BoundTool(BaseTool):
@@ -380,6 +380,22 @@ def _thread() -> str:
 def _turn(runtime: Any) -> str:
     info = getattr(runtime, "execution_info", None)
     return "" if info is None else info.checkpoint_id
+
+
+def _turn_id(request: ToolCallRequest) -> str | None:
+    """What names a call's turn: the model's message, after the messages before it, in its place.
+
+    The id of the model's message alone does not: a model may give the same one in two conversations. LangGraph
+    draws those of what the user and the tools say.
+    """
+    messages = request.state.get("messages", [])
+    places = [place for place, each in enumerate(messages) if isinstance(each, AIMessage)]
+    asked = messages[places[-1]] if places else AIMessage("")
+    ids = [each.id for each in messages[: places[-1]]] if places else []
+    same = [call for call in asked.tool_calls if call["id"] == request.tool_call["id"]]
+    if asked.id is None or not any(ids) or len(same) != 1:
+        return None
+    return repr((_place(request.runtime)[0], *ids, asked.id))
 
 
 def _saver() -> Any:

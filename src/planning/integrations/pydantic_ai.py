@@ -181,7 +181,9 @@ class Planning(AbstractCapability[Any]):
         actor = self._actor or (None if ctx.agent is None else ctx.agent.name)
         sent = arguments[_TEXT] if arguments.keys() == {_TEXT} else arguments
         with self._sessions.within(session):
-            result = await acarry_out(self._boxes[name], Call(ctx.tool_call_id, name, sent), actor)
+            named = None if ctx.run_id is None else f"{ctx.run_id}:{ctx.run_step}"
+            call = Call(ctx.tool_call_id, name, sent, turn=named)
+            result = await acarry_out(self._boxes[name], call, actor)
         if session is not None:
             self._position = position_of(session, before)
         kept = {_KEY: self._position}

@@ -33,8 +33,8 @@ __all__ = [
 
 
 _SHORTEST_ID = 20
-"""The fewest characters of an id that no other response has. Servers count shorter ones, draw them from few, or
-give all responses the same: ``chatcmpl-1``, ``chatcmpl-637``, ``chatcmpl-A1``."""
+"""The fewest characters of an id that no other response has. Servers count shorter ones, draw them from few,
+or give all responses the same: ``chatcmpl-1``, ``chatcmpl-637``, ``chatcmpl-A1``."""
 
 
 @attrs.frozen

@@ -33,7 +33,7 @@ try:
     from langgraph.prebuilt.tool_node import ToolCallRequest
     from langgraph.types import Command
 
-    from planning.integrations._langchain_tools import tools_from
+    from planning.integrations._langchain_tools import name_of_turn, tools_from
 except ImportError as error:
     raise ImportError(
         "planning in LangChain's agents needs langchain: pip install 'session-planning[langchain]'"
@@ -230,7 +230,8 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
     def _calling(self, request: ToolCallRequest, session: Session | None) -> Iterator[None]:
         """Let the tool know of its call."""
         actor = self._actor or request.runtime.config.get("metadata", {}).get("lc_agent_name")
-        token = _caller.set((request.tool_call["id"], actor, _turn_id(request)))
+        named = name_of_turn(request, _place(request.runtime)[0])
+        token = _caller.set((request.tool_call["id"], actor, named))
         try:
             with self._sessions.within(session):
                 yield
@@ -380,22 +381,6 @@ def _thread() -> str:
 def _turn(runtime: Any) -> str:
     info = getattr(runtime, "execution_info", None)
     return "" if info is None else info.checkpoint_id
-
-
-def _turn_id(request: ToolCallRequest) -> str | None:
-    """What names a call's turn: the model's message, after the messages before it, in its place.
-
-    The id of the model's message alone does not: a model may give the same one in two conversations. LangGraph
-    draws those of what the user and the tools say.
-    """
-    messages = request.state.get("messages", [])
-    places = [place for place, each in enumerate(messages) if isinstance(each, AIMessage)]
-    asked = messages[places[-1]] if places else AIMessage("")
-    ids = [each.id for each in messages[: places[-1]]] if places else []
-    same = [call for call in asked.tool_calls if call["id"] == request.tool_call["id"]]
-    if asked.id is None or not any(ids) or len(same) != 1:
-        return None
-    return repr((_place(request.runtime)[0], *ids, asked.id))
 
 
 def _saver() -> Any:

@@ -322,19 +322,12 @@ def is_present(version: int, newest: int, rewinds: Sequence[tuple[int, int]]) ->
     return version <= newest
 
 
-def called(parts: Sequence[Any], key: str | None = None) -> ToolInvoked | None:
-    """The last accepted call with an idempotency key among what was published, if no rewind came after it.
-
-    Args:
-        parts: What was dispatched and published, in order.
-        key: The key; any when omitted.
-    """
+def called(parts: Sequence[Any]) -> ToolInvoked | None:
+    """The last accepted call with an idempotency key among what was published, if no rewind came after it."""
     for part in reversed(parts):
         if isinstance(part, Rewound):
             return None
-        if not isinstance(part, ToolInvoked) or part.idempotency_key is None:
-            continue
-        if key in {None, part.idempotency_key}:
+        if isinstance(part, ToolInvoked) and part.idempotency_key is not None:
             return part
     return None
 

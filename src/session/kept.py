@@ -80,7 +80,7 @@ class Kept:
         """The call with a key on the branch that ends with a version; see ``Session.find_call``."""
         for version in reversed(self._keys.get(key, ())):
             if is_present(version, newest, self._rewinds):
-                return called(self._entries[version - self._entries[0].version].parts, key)
+                return called(self._entries[version - self._entries[0].version].parts)
         return None
 
     def claim(self, name: str, version: int) -> bool:

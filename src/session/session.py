@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from session.bus import EventBus, InProcessEventBus, PublishResult, require_function
 from session.delivery import delivery_of
-from session.errors import IdentityError, SessionBusyError, SnapshotError, shown
+from session.errors import IdentityError, SessionBusyError, SnapshotError, TransactionError, shown
 from session.events import SessionEvent, SessionId, ToolInvoked, addressed, session_id_of
 from session.history import (
     Announcement,
@@ -31,7 +31,7 @@ from session.routes import Route
 from session.slices import items_of
 from session.snapshot import Snapshot
 from session.state import State
-from session.transaction import Transaction
+from session.transaction import OTHER_KEY, Transaction
 
 if TYPE_CHECKING:
     from session.stores.base import Store
@@ -270,17 +270,20 @@ class Session:
 
         Raises:
             StoreError: The store cannot be read.
+            TransactionError: The open transaction has a call with another key; a transaction takes one.
         """
         state = self._state
         with state.lock:
             if state.stored is not None and state.open is None:
                 state.catch_up()
                 Transaction(state, self._delivery).deliver((), ())
-            opened = state.open
+            opened, newest = state.open, last_version(state.slices)
             parts = opened.all_parts() if opened is not None and opened.is_held() else []
-            rewinds = [part.version for part in parts if isinstance(part, Rewound)]
-            newest = rewinds[-1] if rewinds else last_version(state.slices)
-            return called(parts, idempotency_key) or state.past.find_call(idempotency_key, newest)
+            call = called(parts)
+            if call is not None and call.idempotency_key != idempotency_key:
+                raise TransactionError(OTHER_KEY)
+            newest = next((part.version for part in reversed(parts) if isinstance(part, Rewound)), newest)
+            return state.past.find_call(idempotency_key, newest) if call is None else call
 
     def claim(self, name: str) -> bool:
         """Record a fact about the world, which no rewind takes back, durably in a stored session.

@@ -179,7 +179,7 @@ class Stored(Replay):
         for version in versions:
             if is_present(version, newest, rewinds):
                 (change,) = self._read(version, version)
-                return called(change.change(is_lenient=True).events, key)
+                return called(change.change(is_lenient=True).events)
         return None
 
     def claim(self, name: str, _version: int) -> bool:

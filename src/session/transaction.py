@@ -15,9 +15,10 @@ from session.history import Restored, Slices, called, value_of
 from session.slices import latest_of
 from session.state import BUSY, State
 
-__all__ = ["Deliverer", "Transaction"]
+__all__ = ["OTHER_KEY", "Deliverer", "Transaction"]
 
 S = TypeVar("S")
+OTHER_KEY = "the open transaction has a call with another idempotency key: end it first"
 _NOT_HERE = "the transaction is not open here: use it inside its own with block, and not inside a nested one"
 
 
@@ -253,7 +254,7 @@ class Transaction:
         if event.idempotency_key is not None and isinstance(event, ToolInvoked):
             call = called(self.all_parts())
             if call is not None and call.idempotency_key != event.idempotency_key:
-                raise TransactionError("a transaction takes calls of one idempotency key: end it first")
+                raise TransactionError(OTHER_KEY)
             self._has_key = True
         return event
 

@@ -239,7 +239,7 @@ def _found(items: list[dict[str, Any]], *, is_cut: bool) -> Iterator[tuple[dict[
             name, arguments = asked.get("name"), asked.get("arguments", asked.get("input"))
             lost = is_cut and number == len(calls) and not is_json(arguments)
             yield each, Call(each.get("id"), name, arguments, lost)
-        if item.get("type") in _OUTPUTS:
+        if str(item.get("type")) in _OUTPUTS:
             is_custom = item["type"] == "custom_tool_call"  # these do not say whether they are complete
             lost = item.get("status") == "incomplete" or (is_custom and is_cut and item is items[-1])
             arguments = item.get("input" if is_custom else "arguments")
@@ -247,6 +247,7 @@ def _found(items: list[dict[str, Any]], *, is_cut: bool) -> Iterator[tuple[dict[
 
 
 def _answer(item: dict[str, Any], result: ToolResult) -> dict[str, Any]:
-    if item.get("type") in _OUTPUTS:
-        return {"type": _OUTPUTS[item["type"]], "call_id": item.get("call_id"), "output": result.message}
+    output = _OUTPUTS.get(str(item.get("type")))
+    if output is not None:
+        return {"type": output, "call_id": item.get("call_id"), "output": result.message}
     return {"role": "tool", "tool_call_id": item.get("id"), "content": result.message}

@@ -45,7 +45,10 @@ def find_repeat(
         ContextInvalid: The key was used for another call, or the result of the first is not kept.
         StoreError: The session's store cannot be read.
     """
-    call = session.find_call(key)
+    try:
+        call = session.find_call(key)
+    except TransactionError as error:
+        raise ContextInvalid(f"{name} was not called: {error}") from None
     if call is None:
         return None
     if call.name != name:

@@ -196,20 +196,20 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     Format 1 looked calls up by their ids in a table of their own, and had a tally of its rows in each record.
 
     Raises:
-        StoreError: The file cannot be written, or has other tables than format 1 has.
+        StoreError: The file is read-only, or has other tables than format 1 has.
         sqlite3.Error: It cannot be migrated; nothing has changed.
     """
-    try:
-        connection.execute("BEGIN IMMEDIATE")
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:
-            raise
-        raise StoreError(
-            f"{path} has format 1 and is read-only: make it writable and open it once, which brings it to "
-            f"format {_FORMAT}"
-        ) from error
+    connection.execute("BEGIN IMMEDIATE")
     if _number(connection, "user_version") == 1:
-        connection.execute("DROP INDEX changes_rewound_to")
+        try:
+            connection.execute("DROP INDEX changes_rewound_to")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:
+                raise
+            raise StoreError(
+                f"{path} has format 1 and is read-only: make it writable and open it once, which brings it "
+                f"to format {_FORMAT}"
+            ) from error
         for table in ("sessions", "changes"):
             connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
         for name in ("sessions", "changes", "changes_idempotency_key", "changes_rewound_to"):

@@ -122,13 +122,14 @@ def test_a_key_that_was_used_for_another_call_is_refused(opened: Callable[[], Se
         (
             False,
             "bad_context",
-            "planning_setup_plan was not called: its idempotency key was used with other arguments; use a new key",
+            "planning_setup_plan was not called: its idempotency key was used with other arguments; use a "
+            "new key",
         ),
         (
             False,
             "bad_context",
-            "planning_read_plan was not called: its idempotency key was used for a call of planning_setup_plan; "
-            "use a new key",
+            "planning_read_plan was not called: its idempotency key was used for a call of "
+            "planning_setup_plan; use a new key",
         ),
     ]
     assert (made, session.version, [change.changed for change in session.history(version)]) == (

@@ -30,7 +30,7 @@ from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.contract import ToolExample
 from planning.tools.errors import ContextInvalid
 from planning.tools.pipeline import PATIENCE
-from planning.tools.repeats import find_repeat
+from planning.tools.repeats import find_repeat, fingerprint_of
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
 from session import Session, StoreError, ToolInvoked, replace_latest
@@ -214,18 +214,18 @@ def _in_transaction(
             session = _session_of(found, name, context)
         started = perf_counter()
         with session.transaction(timeout=PATIENCE if reads else None) as transaction:
-            ids: dict[str, Any] = {"call_id": context.call_id, "actor": context.actor}
-            if context.call_id is not None:
-                found_call = find_repeat(session, name, params, context.call_id)
-                if isinstance(found_call, ToolResult):
-                    return found_call
-                ids |= found_call.of_events()
+            key, fingerprint = context.idempotency_key, None
+            if key is not None:
+                fingerprint = fingerprint_of(params)
+                repeat = find_repeat(session, name, key, fingerprint)
+                if repeat is not None and not reads:
+                    return repeat
             before = transaction.latest(Plan)
             command, plan = carry_out(transaction, name, handler, params, before)
             value = plan if reads else command
             message = reply(command, plan, before)
             result = ToolResult(True, message, value, None, None, perf_counter() - started)
-            ids["session_id"] = session.session_id
+            ids = {**context.of_events(), "session_id": session.session_id, "fingerprint": fingerprint}
             transaction.publish(ToolInvoked(name, params, result, command, **ids))
             sign(session, transaction)
         return result

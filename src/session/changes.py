@@ -23,7 +23,7 @@ from session.history import (
     Restored,
     Rewound,
     RolledBack,
-    call_key,
+    key_of,
     value_of,
 )
 from session.records import Records
@@ -178,8 +178,9 @@ class ReadChange:
             return Reset({})
         if kind == _PLAIN:
             return self._records.read(part["is"])
-        if kind == _CALLED and "params" not in part:
-            part = {**part, "params": part.get("value")}
+        if kind == _CALLED:  # files of format 1 also say whether the call id was used before
+            part = {"params": part.get("value"), **part}
+            part.pop("is_id_reused", None)
         read = self._records.read(part, is_lenient=is_lenient)
         return addressed(read, self._owner) if isinstance(read, SessionEvent) else read
 
@@ -193,7 +194,8 @@ class ReadChange:
             StoreError: A value cannot be read.
         """
         events = tuple([self.part(index, is_lenient=is_lenient) for index in range(len(self.parts))])
-        return Change(self.version, self.at, events, *self.said(), bool(self.slices) or self.restores)
+        by = (*self.said(), bool(self.slices) or self.restores, key_of(events))
+        return Change(self.version, self.at, events, *by)
 
     def said(self) -> tuple[str | None, str | None]:
         """Who made the change, and the id of the call."""
@@ -242,20 +244,19 @@ def change_of(text: str, version: int, owner: SessionId, records: Records) -> Ch
     return read_change(text, version, owner, records).change(is_lenient=True)
 
 
-def found_by(text: str, version: int) -> tuple[set[str], int | None]:
-    """By what the calls of a change are found, and the version that it restored, if it did.
+def found_by(text: str, version: int) -> tuple[str | None, int | None]:
+    """The idempotency key by which a change is found, and the version that it restored, if it did.
 
     Raises:
         StoreError: It cannot be read.
     """
-    keys, restored = set[str](), None
+    key, restored = None, None
     for part in read_change(text, version, "", Records()).parts:
-        if part.get("!") == _CALLED and part.get("call_id") is not None:
-            call_id = str(part["call_id"])
-            keys |= {call_id, call_key(call_id, part.get("fingerprint"))}
+        if part.get("!") == _CALLED:
+            key = part.get("idempotency_key", key)
         elif part.get("!") == _REWOUND:
-            restored = part.get("version")
-    return keys, restored
+            key, restored = None, part.get("version")
+    return key, restored
 
 
 def _write_part(part: Any, owner: SessionId, records: Records) -> dict[str, Any]:

@@ -103,6 +103,8 @@ class SessionEvent:
         created_at: When it happened, in UTC.
         call_id: The id that the provider gave the call that it is about, if there is one.
         actor: Who caused it, such as the agent's name; None when it is not known.
+        idempotency_key: The key of the call that it is about: another call with it is a repeat. None for a
+            call that is always made.
     """
 
     session_id: SessionId | None = attrs.field(default=None, converter=_receiver, metadata={"snapshot": str})
@@ -112,6 +114,7 @@ class SessionEvent:
     created_at: datetime = attrs.field(factory=partial(datetime.now, UTC))
     call_id: str | None = attrs.field(default=None, repr=False)
     actor: str | None = attrs.field(default=None, repr=False)
+    idempotency_key: str | None = attrs.field(default=None, repr=False)
 
     @property
     def event_id(self) -> UUID:
@@ -129,16 +132,14 @@ class ToolInvoked(SessionEvent):
         result: What the caller got back. Plain containers are copied.
         value: What the session reduces beside the event itself: for a command tool the normalised
             command. None when there is nothing to reduce.
-        is_id_reused: Whether an earlier call with the same ``call_id`` was another.
-        fingerprint: A digest of the tool's name and the arguments, by which the session finds this call among
-            those with the same ``call_id``; None when there is none.
+        fingerprint: A digest of the arguments of a call with an ``idempotency_key``, to compare a later call
+            with; None where there is no key, or the arguments are private or have no JSON form.
     """
 
     name: str
     params: Any = attrs.field(converter=_own)
     result: Any = attrs.field(converter=_own)
     value: Any = None
-    is_id_reused: bool = attrs.field(default=False, kw_only=True, repr=False)
     fingerprint: str | None = attrs.field(default=None, kw_only=True, repr=False)
 
 

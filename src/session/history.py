@@ -33,11 +33,10 @@ __all__ = [
     "Slices",
     "View",
     "announced",
-    "call_key",
     "called",
-    "invoked",
     "is_log",
     "is_present",
+    "key_of",
     "last_version",
     "taken_over",
     "value_of",
@@ -77,6 +76,7 @@ class Change:
         actor: Who made the change, when the event or the caller says so.
         call_id: The id that the provider gave the call, when there is one.
         changed: Whether a reducer replaced a slice other than the event logs.
+        idempotency_key: The key of the call, when it has one; see ``Session.find_call``.
     """
 
     version: int
@@ -85,6 +85,7 @@ class Change:
     actor: str | None = None
     call_id: str | None = None
     changed: bool = True
+    idempotency_key: str | None = None
 
 
 @attrs.frozen
@@ -154,6 +155,7 @@ class Entry:
         changed: As in ``Change``.
         at: As in ``Change``.
         base: Set for one change in ``REPLAYED`` at least.
+        key: The idempotency key of the accepted call in it.
     """
 
     version: int
@@ -163,13 +165,15 @@ class Entry:
     changed: bool
     at: datetime
     base: Base | None
+    key: str | None = None
 
     def change(self) -> Change:
         """The change as callers see it."""
         following = [*self.parts[1:], None]
         pairs = zip(self.parts, following, strict=True)
-        events = (part for part, after in pairs if value_of(after) is not part)
-        return Change(self.version, self.at, tuple(events), self.actor, self.call_id, self.changed)
+        events = tuple(part for part, after in pairs if value_of(after) is not part)
+        by = (self.actor, self.call_id, self.changed, key_of(events))
+        return Change(self.version, self.at, events, *by)
 
 
 @attrs.frozen
@@ -318,30 +322,21 @@ def is_present(version: int, newest: int, rewinds: Sequence[tuple[int, int]]) ->
     return version <= newest
 
 
-def call_key(call_id: str, fingerprint: str | None) -> str:
-    """What calls are looked up by: their id, or their id and their fingerprint."""
-    return call_id if fingerprint is None else f"{call_id} {fingerprint}"
+def called(parts: Sequence[Any]) -> ToolInvoked | None:
+    """The last accepted call with an idempotency key among what was published, if no rewind came after it."""
+    for part in reversed(parts):
+        if isinstance(part, Rewound):
+            return None
+        if isinstance(part, ToolInvoked) and part.idempotency_key is not None:
+            return part
+    return None
 
 
-def called(parts: Iterable[Any]) -> set[str]:
-    """The keys of the calls among what was dispatched and published; see ``call_key``."""
-    return {
-        key
-        for part in parts
-        if isinstance(part, ToolInvoked) and part.call_id is not None
-        for key in (part.call_id, call_key(part.call_id, part.fingerprint))
-    }
-
-
-def invoked(parts: Iterable[Any], call_id: str, fingerprint: str | None) -> list[ToolInvoked]:
-    """The calls with an id, and with a fingerprint unless that is None, among what was published."""
-    return [
-        part
-        for part in parts
-        if isinstance(part, ToolInvoked)
-        and part.call_id == call_id
-        and fingerprint in {None, part.fingerprint}
-    ]
+def key_of(events: Sequence[Any]) -> str | None:
+    """The idempotency key of the call in a change: that of the accepted one, if there is one."""
+    keys = (each.idempotency_key for each in events if isinstance(each, SessionEvent))
+    call = called(events)
+    return next(filter(None, keys), None) if call is None else call.idempotency_key
 
 
 def last_version(slices: Slices) -> int:

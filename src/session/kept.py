@@ -14,9 +14,7 @@ from session.history import (
     Restored,
     Rewound,
     Slices,
-    call_key,
     called,
-    invoked,
     is_log,
     is_present,
     last_version,
@@ -34,7 +32,7 @@ class Kept:
         limit: How many changes are kept; None for all.
     """
 
-    __slots__ = ("_based_on", "_calls", "_claims", "_entries", "_first", "_rewinds", "limit")
+    __slots__ = ("_based_on", "_claims", "_entries", "_first", "_keys", "_rewinds", "limit")
 
     def __init__(self, limit: int | None, entries: list[Entry] | None = None, first: int = 0) -> None:
         """Begin a history, or go on with that of another session.
@@ -47,7 +45,7 @@ class Kept:
         self.limit = limit
         self._entries: list[Entry] = [] if entries is None else entries
         self._first = first
-        self._calls: dict[str, list[int]] = {}
+        self._keys: dict[str, list[int]] = {}
         self._rewinds: list[tuple[int, int]] = []
         self._claims: dict[str, int] = {}
         for entry in self._entries:
@@ -71,30 +69,19 @@ class Kept:
         self._index(entry)
 
     def _index(self, entry: Entry) -> None:
-        if entry.call_id is not None:
-            for call_id in called(entry.parts):
-                self._calls.setdefault(call_id, []).append(entry.version)
+        if entry.key is not None:
+            self._keys.setdefault(entry.key, []).append(entry.version)
         if entry.changed:
             for part in entry.parts:
                 if isinstance(part, Rewound):
                     self._rewinds.append((entry.version, part.version))
 
-    def calls(self, call_id: str, fingerprint: str | None, slices: Slices) -> tuple[ToolInvoked, ...]:
-        """The calls with an id on the present branch; see ``Session.calls``."""
-        first = self._entries[0].version if self._entries else 1
-        newest = last_version(slices)
-        return tuple(
-            event
-            for version in self._calls.get(call_key(call_id, fingerprint), ())
-            if first <= version and is_present(version, newest, self._rewinds)
-            for event in invoked(self._entries[version - first].parts, call_id, fingerprint)
-        )
-
-    def has_call(self, call_id: str, slices: Slices) -> bool:
-        """Whether there is a call with an id on the present branch; see ``Session.has_call``."""
-        newest = last_version(slices)
-        versions = reversed(self._calls.get(call_id, ()))
-        return any(is_present(version, newest, self._rewinds) for version in versions)
+    def find_call(self, key: str, newest: int) -> ToolInvoked | None:
+        """The call with a key on the branch that ends with a version; see ``Session.find_call``."""
+        for version in reversed(self._keys.get(key, ())):
+            if is_present(version, newest, self._rewinds):
+                return called(self._entries[version - self._entries[0].version].parts)
+        return None
 
     def claim(self, name: str, version: int) -> bool:
         """Record a name; see ``Session.claim``."""
@@ -157,11 +144,11 @@ class Kept:
         return Base(kept, registered)
 
     def _forget(self, entry: Entry) -> None:
-        for call_id in called(entry.parts) if entry.call_id is not None else ():
-            versions = self._calls[call_id]
+        if entry.key is not None:
+            versions = self._keys[entry.key]
             versions.remove(entry.version)
             if not versions:
-                del self._calls[call_id]
+                del self._keys[entry.key]
 
     def _reduced(self, base: Base, parts: list[Any]) -> Slices:
         slices, last, routes = dict(base.slices), None, dict[type, tuple[Route, ...]]()

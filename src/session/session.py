@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,7 +10,7 @@ from uuid import uuid4
 
 from session.bus import EventBus, InProcessEventBus, PublishResult, require_function
 from session.delivery import delivery_of
-from session.errors import IdentityError, SessionBusyError, SnapshotError, shown
+from session.errors import IdentityError, SessionBusyError, SnapshotError, TransactionError, shown
 from session.events import SessionEvent, SessionId, ToolInvoked, addressed, session_id_of
 from session.history import (
     Announcement,
@@ -23,7 +22,6 @@ from session.history import (
     RolledBack,
     View,
     called,
-    invoked,
     is_log,
     last_version,
 )
@@ -33,7 +31,7 @@ from session.routes import Route
 from session.slices import items_of
 from session.snapshot import Snapshot
 from session.state import State
-from session.transaction import Transaction
+from session.transaction import OTHER_KEY, Transaction
 
 if TYPE_CHECKING:
     from session.stores.base import Store
@@ -264,50 +262,29 @@ class Session:
         state.copy_to(fork._state)
         return fork
 
-    def calls(self, call_id: str, *, fingerprint: str | None = None) -> tuple[ToolInvoked, ...]:
-        """The accepted calls with an id on the present branch, oldest first.
+    def find_call(self, idempotency_key: str) -> ToolInvoked | None:
+        """The accepted call with a key on the present branch; None where the key is free.
 
-        A rewind takes the versions after the one that it restores off the branch. Where ``history`` bounds
+        A rewind frees the keys that were used after the version that it restores. Where ``history`` bounds
         what is kept in memory, calls before that are forgotten. Calls that other processes have made in a
-        stored session are among them, and so are those of the transaction that this code is in.
-
-        Args:
-            call_id: The id.
-            fingerprint: Only the calls with this fingerprint, if given: however many have the same id, these
-                are found at once.
+        stored session are found too, and so are those of the transaction that this code is in.
 
         Raises:
             StoreError: The store cannot be read.
-        """
-        state = self._state
-        with self._caught_up() as uncommitted:
-            made = state.past.calls(call_id, fingerprint, state.slices)
-            return (*made, *invoked(uncommitted, call_id, fingerprint))
-
-    def has_call(self, call_id: str) -> bool:
-        """Whether there is an accepted call with an id on the present branch; see ``calls``.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
-        state = self._state
-        with self._caught_up() as uncommitted:
-            return call_id in called(uncommitted) or state.past.has_call(call_id, state.slices)
-
-    @contextmanager
-    def _caught_up(self) -> Iterator[list[Any]]:
-        """Hold the lock, with what other processes have committed taken over.
-
-        Yields:
-            What this code has dispatched and published in a transaction of its own that is open.
+            TransactionError: The open transaction has a call with another key; a transaction takes one.
         """
         state = self._state
         with state.lock:
             if state.stored is not None and state.open is None:
                 state.catch_up()
                 Transaction(state, self._delivery).deliver((), ())
-            opened = state.open
-            yield [] if opened is None or not opened.is_held() else opened.all_parts()
+            opened, newest = state.open, last_version(state.slices)
+            parts = opened.all_parts() if opened is not None and opened.is_held() else []
+            call = called(parts)
+            if call is not None and call.idempotency_key != idempotency_key:
+                raise TransactionError(OTHER_KEY)
+            newest = next((part.version for part in reversed(parts) if isinstance(part, Rewound)), newest)
+            return state.past.find_call(idempotency_key, newest) if call is None else call
 
     def claim(self, name: str) -> bool:
         """Record a fact about the world, which no rewind takes back, durably in a stored session.

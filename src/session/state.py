@@ -307,7 +307,14 @@ class State(ProcessLock):
                 self.taken += announced(known, before, after, entry, "store", self)
 
     def commit(
-        self, slices: Slices, parts: list[Any], actor: str | None, call_id: str | None, *, changed: bool
+        self,
+        slices: Slices,
+        parts: list[Any],
+        actor: str | None,
+        call_id: str | None,
+        key: str | None,
+        *,
+        changed: bool,
     ) -> Iterable[object]:
         """Make slices visible, and the change that made them, as one. The caller holds the lock.
 
@@ -316,6 +323,7 @@ class State(ProcessLock):
             parts: What was dispatched and published; the list is the history's from now on.
             actor: Who made the change.
             call_id: The id of the call.
+            key: The idempotency key of the accepted call in it.
             changed: Whether a slice that is not a log was replaced.
 
         Returns:
@@ -326,7 +334,7 @@ class State(ProcessLock):
         """
         last: Any = self.slices.get(Entry)
         version = 1 if last is None else last[0].version + 1
-        entry = Entry(version, parts, actor, call_id, changed, datetime.now(UTC), None)
+        entry = Entry(version, parts, actor, call_id, changed, datetime.now(UTC), None, key)
         past = self.past
         if isinstance(past, Kept):
             past.record(entry, self.slices, self.registered)

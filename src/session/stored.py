@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from contextvars import copy_context
@@ -23,9 +23,7 @@ from session.history import (
     Restored,
     Rewound,
     Slices,
-    call_key,
     called,
-    invoked,
     is_present,
     last_version,
 )
@@ -48,7 +46,6 @@ T = TypeVar("T")
 
 CHECKPOINT = 128
 """After how many changes a checkpoint is written at the earliest."""
-_FIRST_LOOK = 8  # calls with an id: unless there was a rewind, the newest is present
 
 
 class Stored(Replay):
@@ -177,28 +174,15 @@ class Stored(Replay):
         else:  # there is nothing of it in the store, and the fork begins as every session does
             refuse_copy(head, fork, self.store.head(session_id))
 
-    def calls(self, call_id: str, fingerprint: str | None, slices: Slices) -> tuple[ToolInvoked, ...]:
-        """The calls with an id on the present branch; see ``Session.calls``."""
-        versions = self.store.calls(self._session_id, call_key(call_id, fingerprint), None)
-        return tuple(
-            event
-            for version in self._present(versions, slices)
-            for change in self._read(version, version)
-            for event in invoked(change.change(is_lenient=True).events, call_id, fingerprint)
-        )
-
-    def has_call(self, call_id: str, slices: Slices) -> bool:
-        """Whether there is a call with an id on the present branch; see ``Session.has_call``."""
-        versions = self.store.calls(self._session_id, call_id, _FIRST_LOOK)
-        if len(versions) == _FIRST_LOOK and not self._present(versions, slices):
-            versions = self.store.calls(self._session_id, call_id, None)
-        return bool(self._present(versions, slices))
-
-    def _present(self, versions: Sequence[int], slices: Slices) -> list[int]:
-        """The versions of calls that are on the present branch, oldest first."""
-        newest = last_version(slices)
+    def find_call(self, key: str, newest: int) -> ToolInvoked | None:
+        """The call with a key on the branch that ends with a version; see ``Session.find_call``."""
+        versions = self.store.with_key(self._session_id, key)
         rewinds = self.store.rewinds(self._session_id) if versions else ()
-        return [each for each in reversed(versions) if each <= newest and is_present(each, newest, rewinds)]
+        for version in versions:
+            if is_present(version, newest, rewinds):
+                (change,) = self._read(version, version)
+                return called(change.change(is_lenient=True).events)
+        return None
 
     def claim(self, name: str, _version: int) -> bool:
         """Record a name in the store; see ``Session.claim``."""
@@ -241,8 +225,7 @@ class Stored(Replay):
         head = attrs.evolve(self.head, version=entry.version, hash=hash_, changed_at=entry.at)
         rewinds = [part.version for part in entry.parts if isinstance(part, Rewound)]
         rewound_to = rewinds[-1] if rewinds else None
-        call_ids = tuple(sorted(called(entry.parts)))
-        change = StoredChange(entry.version, text, hash_, call_ids, rewound_to)
+        change = StoredChange(entry.version, text, hash_, entry.key, rewound_to)
         tail = self._tail
         tail.names.update(changed)
         tail.count += 1

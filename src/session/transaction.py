@@ -10,14 +10,15 @@ from typing import Any, Protocol, TypeVar
 
 from session.bus import PublishResult, log_failure
 from session.errors import SessionBusyError, TransactionError
-from session.events import SessionEvent, addressed
-from session.history import Restored, Slices, value_of
+from session.events import SessionEvent, ToolInvoked, addressed
+from session.history import Restored, Slices, called, value_of
 from session.slices import latest_of
 from session.state import BUSY, State
 
-__all__ = ["Deliverer", "Transaction"]
+__all__ = ["OTHER_KEY", "Deliverer", "Transaction"]
 
 S = TypeVar("S")
+OTHER_KEY = "the open transaction has a call with another idempotency key: end it first"
 _NOT_HERE = "the transaction is not open here: use it inside its own with block, and not inside a nested one"
 
 
@@ -45,6 +46,7 @@ class Transaction:
         "_entered",
         "_events",
         "_has_event",
+        "_has_key",
         "_is_own",
         "_lock",
         "_outer",
@@ -109,7 +111,7 @@ class Transaction:
         self._outer = outer
         self._events: tuple[SessionEvent, ...] = ()
         self._parts: list[Any] = []  # all that was dispatched and published
-        self._changed = self._has_event = False
+        self._changed = self._has_event = self._has_key = False
         self._dispatched = None if outer is None else outer._dispatched
         self._reducing = False
         self._is_own = False  # the slices are another's until the first change
@@ -161,6 +163,7 @@ class Transaction:
         outer._parts += self._parts
         outer._changed = outer._changed or self._changed
         outer._has_event = outer._has_event or self._has_event
+        outer._has_key = outer._has_key or self._has_key
         outer._actor = outer._actor or self._actor
         outer._call_id = outer._call_id or self._call_id
         outer.restored = outer.restored if self.restored is None else self.restored
@@ -170,7 +173,9 @@ class Transaction:
         state = self._state
         if self._changed or self._has_event:
             slices = self.slices if self._is_own else self.slices.copy()
-            return state.commit(slices, self._parts, self._actor, self._call_id, changed=self._changed)
+            call = called(self._parts) if self._has_key else None
+            key = None if call is None else call.idempotency_key
+            return state.commit(slices, self._parts, self._actor, self._call_id, key, changed=self._changed)
         if self._is_own and state.private:  # a slice without a past makes no version
             state.slices = self.slices
         return ()
@@ -257,6 +262,11 @@ class Transaction:
             self._call_id = event.call_id
         if event.actor is not None and self._actor is None:
             self._actor = event.actor
+        if event.idempotency_key is not None and isinstance(event, ToolInvoked):
+            call = called(self.all_parts())
+            if call is not None and call.idempotency_key != event.idempotency_key:
+                raise TransactionError(OTHER_KEY)
+            self._has_key = True
         return event
 
     def publish(self, event: SessionEvent) -> None:

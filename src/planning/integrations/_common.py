@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -21,6 +22,7 @@ __all__ = [
     "call_context",
     "carry_out",
     "dicts",
+    "in_turn",
     "is_json",
     "listed_or_plain",
     "plain_data",
@@ -28,6 +30,11 @@ __all__ = [
     "toolbox_of",
     "unknown_response",
 ]
+
+
+_SHORTEST_ID = 20
+"""The fewest characters of an id that no other response has. Servers count shorter ones, draw them from few,
+or give all responses the same: ``chatcmpl-1``, ``chatcmpl-637``, ``chatcmpl-A1``."""
 
 
 @attrs.frozen
@@ -39,12 +46,30 @@ class Call:
         name: The tool's name.
         arguments: JSON text, or a mapping.
         is_cut: Whether the turn ended before the call was complete: then it is refused.
+        turn: What no other turn is named, in any conversation: with it the call has an idempotency key. None
+            where nothing names the turn, or its calls have no ids of their own.
     """
 
     call_id: Any
     name: Any
     arguments: Any
     is_cut: bool = False
+    turn: str | None = None
+
+    @property
+    def idempotency_key(self) -> str | None:
+        """What the same call of the same turn has again, and no other call; None where nothing says so."""
+        if not self.turn or not isinstance(self.call_id, str) or not self.call_id:
+            return None
+        try:
+            named = json.dumps([self.turn, self.call_id, self.name, self.arguments], sort_keys=True)
+        except (TypeError, ValueError, RecursionError):
+            return None
+        return f"sha256:{sha256(named.encode()).hexdigest()}"
+
+    def context(self, actor: str | None) -> dict[str, Any]:
+        """Its context for ``Toolbox.call``."""
+        return call_context(self.call_id, actor, idempotency_key=self.idempotency_key)
 
 
 def toolbox_of(source: ToolSource) -> Toolbox:
@@ -77,14 +102,27 @@ def carry_out(toolbox: Toolbox, call: Call, actor: str | None = None) -> ToolRes
     """Carry out one call; never raises, but for what ends the program."""
     if call.is_cut:
         return _cut(call)
-    return toolbox.call(call.name, call.arguments, context=call_context(call.call_id, actor))
+    return toolbox.call(call.name, call.arguments, context=call.context(actor))
 
 
 async def acarry_out(toolbox: Toolbox, call: Call, actor: str | None = None) -> ToolResult:
     """The same from async code."""
     if call.is_cut:
         return _cut(call)
-    return await toolbox.acall(call.name, call.arguments, context=call_context(call.call_id, actor))
+    return await toolbox.acall(call.name, call.arguments, context=call.context(actor))
+
+
+def in_turn(turn: object, calls: Sequence[Call]) -> list[Call]:
+    """The calls of a response, with its id as the name of the turn where that names it.
+
+    Args:
+        turn: The response's id, as the server sent it.
+        calls: Its calls.
+    """
+    if not isinstance(turn, str) or len(turn) < _SHORTEST_ID:
+        return list(calls)
+    ids = Counter(str(call.call_id) for call in calls)
+    return [attrs.evolve(call, turn=turn) if ids[str(call.call_id)] == 1 else call for call in calls]
 
 
 def plain_data(value: Any) -> Any:
@@ -101,13 +139,21 @@ def plain_data(value: Any) -> Any:
     return plain_data(vars(value)) if hasattr(value, "__dict__") else value
 
 
-def listed_or_plain(response: Any) -> dict[str, Any] | list[dict[str, Any]]:
-    """A client's response as a dictionary; a list or a stream of them as a list of dictionaries."""
-    is_one = isinstance(response, Mapping) or hasattr(response, "model_dump")
+def listed_or_plain(response: Any, kinds: str) -> dict[str, Any] | list[dict[str, Any]]:
+    """A client's response as a dictionary; a list or a stream of them as a list of dictionaries.
+
+    Args:
+        response: The response.
+        kinds: What it may be, for the message.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    is_one = isinstance(response, (Mapping, str, bytes)) or hasattr(response, "model_dump")
     data = plain_data(list(response) if isinstance(response, Iterable) and not is_one else response)
-    if isinstance(data, list):
-        return dicts(data)
-    return data if isinstance(data, dict) else {}
+    if isinstance(data, dict) or (isinstance(data, list) and all(isinstance(each, dict) for each in data)):
+        return data
+    raise unknown_response(response, kinds)
 
 
 def dicts(values: Any) -> list[dict[str, Any]]:
@@ -130,7 +176,10 @@ def is_json(arguments: Any) -> bool:
 
 def unknown_response(response: object, kinds: str) -> TypeError:
     """The error for something that is not a response of the provider."""
-    return TypeError(f"expected {kinds} or the list of its chunks or events, got {type(response).__name__}")
+    given = type(response).__name__
+    return TypeError(
+        f"expected {kinds} or the list of its chunks or events, got {given}: pass what the client returned"
+    )
 
 
 def _cut(call: Call) -> ToolResult:

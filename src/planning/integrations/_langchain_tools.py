@@ -1,4 +1,4 @@
-"""LangChain's tools as tools of a toolbox."""
+"""LangChain's tools as tools of a toolbox, and what names a turn of its models."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool, ToolException
+from langgraph.prebuilt.tool_node import ToolCallRequest
 from pydantic import ValidationError
 
 from planning.errors import Problem, ToolError, ToolValidationError
 from planning.tools import Tool, ToolContext
 
-__all__ = ["tools_from"]
+__all__ = ["name_of_turn", "tools_from"]
 
 
 def tools_from(tools: Iterable[BaseTool]) -> tuple[Tool, ...]:
@@ -74,3 +75,26 @@ def _value(answer: Any) -> Any:
     if answer.status == "error":
         raise ToolError(answer.text)
     return answer.content
+
+
+def name_of_turn(request: ToolCallRequest, place: str | None) -> str | None:
+    """What names a call's turn: the id of the model's message, behind those of the messages before it.
+
+    A model may give a message the same id in two conversations. LangGraph draws the ids of what the user says
+    and the tools answer.
+
+    Args:
+        request: The call.
+        place: The thread of its agent; None without a checkpointer.
+
+    Returns:
+        None where nothing names the turn, or several of its calls have one id.
+    """
+    messages = list(request.state.get("messages", ()))
+    while messages and not isinstance(messages[-1], AIMessage):
+        messages.pop()
+    ids = [each.id for each in messages]
+    calls = [each["id"] for each in messages[-1].tool_calls] if messages else []
+    if not any(ids[:-1]) or not ids[-1] or calls.count(request.tool_call["id"]) != 1:
+        return None
+    return repr((place, ids))

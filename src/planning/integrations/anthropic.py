@@ -21,6 +21,7 @@ from planning.integrations._common import (
     acarry_out,
     carry_out,
     dicts,
+    in_turn,
     is_json,
     listed_or_plain,
     record,
@@ -31,8 +32,8 @@ from planning.tools import ToolResult
 
 __all__ = ["arun_calls", "run_calls", "tools", "turn"]
 
-Content = tuple[list[dict[str, Any]], bool]
-"""The content of a message, and whether it ended before the model had finished."""
+Content = tuple[list[dict[str, Any]], bool, Any]
+"""The content of a message, whether it ended before the model had finished, and the message's id."""
 
 _CUT = ("max_tokens", "model_context_window_exceeded")
 _DELTAS = {
@@ -100,23 +101,25 @@ async def arun_calls(response: Any, toolbox: ToolSource, *, actor: str | None = 
 
 
 def _read(response: Any) -> Content:
-    data = listed_or_plain(response)
+    data = listed_or_plain(response, "a message")
     if isinstance(data, list) and [each.get("role") for each in data] == ["assistant"]:
         data = data[0]
     if isinstance(data, list):
+        if not all("type" in each for each in data):
+            raise unknown_response(response, "a message")
         return _of_events(data)
     content, is_cut = data.get("content"), data.get("stop_reason") in _CUT
     if isinstance(content, list):
-        return dicts(content), is_cut
+        return dicts(content), is_cut, data.get("id")
     if isinstance(content, str):
-        return [{"type": "text", "text": content}], is_cut
+        return [{"type": "text", "text": content}], is_cut, None
     raise unknown_response(response, "a message")
 
 
 def _of_events(events: list[dict[str, Any]]) -> Content:
     """The blocks that the events of a streamed message add up to."""
     blocks: dict[str, dict[str, Any]] = {}
-    stop_reason = None
+    stop_reason = turn_id = None
     for event in events:
         kind, index, delta = event.get("type"), str(event.get("index")), record(event.get("delta"))
         if kind == "content_block_start":
@@ -127,9 +130,11 @@ def _of_events(events: list[dict[str, Any]]) -> Content:
                 block["citations"] = [*dicts(block.get("citations")), delta.get(name)]
             elif name:
                 block[name] = str(block.get(name, "")) + str(delta.get(name, ""))
+        elif kind == "message_start":
+            turn_id = record(event.get("message")).get("id")
         elif kind == "message_delta":
             stop_reason = delta.get("stop_reason") or stop_reason
-    return list(blocks.values()), stop_reason in (None, *_CUT)
+    return list(blocks.values()), stop_reason in (None, *_CUT), turn_id
 
 
 def _sendable(block: dict[str, Any]) -> dict[str, Any]:
@@ -142,8 +147,12 @@ def _sendable(block: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "input": given if isinstance(given, dict) else {}}
 
 
-def _calls(content: Content) -> Iterator[Call]:
-    blocks, is_cut = content
+def _calls(content: Content) -> list[Call]:
+    blocks, is_cut, turn_id = content
+    return in_turn(turn_id, list(_found(blocks, is_cut=is_cut)))
+
+
+def _found(blocks: list[dict[str, Any]], *, is_cut: bool) -> Iterator[Call]:
     calls = [block for block in blocks if block.get("type") == "tool_use"]
     for block in calls:
         arguments = block.get("partial_json") or block.get("input")

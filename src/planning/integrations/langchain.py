@@ -36,7 +36,7 @@ try:
     from langgraph.prebuilt.tool_node import ToolCallRequest
     from langgraph.types import Command
 
-    from planning.integrations._langchain_tools import tools_from
+    from planning.integrations._langchain_tools import name_of_turn, tools_from
     from planning.integrations._langgraph import Here
 except ImportError as error:
     raise ImportError(
@@ -62,8 +62,8 @@ class PlanningState(AgentState[Any]):
     planning: NotRequired[Annotated[dict[str, Any] | None, OmitFromInput, merge]]
 
 
-_caller: ContextVar[tuple[str | None, str | None]] = ContextVar("caller", default=(None, None))
-"""The id of the running call, and who makes it."""
+_caller: ContextVar[tuple[str | None, str | None, str | None]] = ContextVar("caller", default=(None,) * 3)
+"""The id of the running call, who makes it, and what names its turn."""
 
 
 class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
@@ -271,7 +271,8 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
     def _calling(self, request: ToolCallRequest, session: Session | None, here: Here) -> Iterator[None]:
         """Let the tool know of its call."""
         actor = self._actor or request.runtime.config.get("metadata", {}).get("lc_agent_name")
-        token = _caller.set((request.tool_call["id"], actor))
+        named = name_of_turn(request, here.place)
+        token = _caller.set((request.tool_call["id"], actor, named))
         try:
             with self._sessions.within(session), here.calling(session):
                 yield
@@ -304,9 +305,9 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         return _message(call, await acarry_out(self._boxes[name], call, actor))
 
     def _call(self, name: str, arguments: Mapping[str, Any]) -> tuple[Call, str | None]:
-        call_id, actor = _caller.get()
+        call_id, actor, turn = _caller.get()
         text = arguments.get(_TEXT) if arguments.keys() <= {_TEXT, _CUT} else None
-        return Call(call_id, name, arguments if text is None else text, _CUT in arguments), actor
+        return Call(call_id, name, arguments if text is None else text, _CUT in arguments, turn), actor
 
 
 class _BoundTool(BaseTool):

@@ -21,6 +21,7 @@ from planning.integrations._common import (
     acarry_out,
     carry_out,
     dicts,
+    in_turn,
     is_json,
     listed_or_plain,
     record,
@@ -31,8 +32,13 @@ from planning.tools import Tool, ToolResult, tool_from_schema
 
 __all__ = ["arun_calls", "run_calls", "tools", "tools_from", "turn"]
 
-Turn = tuple[list[dict[str, Any]], bool]
-"""The message or the items of a turn, and whether it ended before the model had finished."""
+Turn = tuple[list[dict[str, Any]], bool, Any]
+"""The message or items of a turn, whether it ended before the model had finished, and the response's id."""
+
+_KINDS = "a completion, a message, a response"
+_OUTPUTS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
+"""The items of a response that call a tool by its name, and how each is answered. The server answers calls of
+its own tools; those of its tools for a computer, a shell or patches are for the code that offers them."""
 
 _CUT = ("length", "content_filter")
 _LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed")
@@ -125,23 +131,22 @@ def tools_from(
 
 
 def _read(response: Any) -> Turn:
-    data = listed_or_plain(response)
+    data = listed_or_plain(response, _KINDS)
     if isinstance(data, list):
         if any("choices" in each for each in data):
             return _of_chunks(data)
         if any(str(each.get("type")).startswith("response.") for each in data):
             return _of_events(data)
-        return [_sendable(each) for each in data], False
-    if "choices" in data:
+    elif "choices" in data:
         choice = next(iter(dicts(data["choices"])), {})
-        return [_sendable(each) for each in dicts([choice.get("message")])], choice.get(
-            "finish_reason"
-        ) in _CUT
-    if "output" in data:
-        return [_sendable(each) for each in dicts(data["output"])], False
-    if "role" in data or "type" in data:
-        return [_sendable(data)], False
-    raise unknown_response(response, "a completion, a message, a response")
+        message = [_sendable(each) for each in dicts([choice.get("message")])]
+        return message, choice.get("finish_reason") in _CUT, data.get("id")
+    elif "output" in data:
+        return _of_output(data)
+    items = data if isinstance(data, list) else [data]
+    if not all("role" in each or "type" in each for each in items):
+        raise unknown_response(response, _KINDS)
+    return [_sendable(each) for each in items], False, None
 
 
 def _of_chunks(chunks: list[dict[str, Any]]) -> Turn:
@@ -162,7 +167,14 @@ def _of_chunks(chunks: list[dict[str, Any]]) -> Turn:
                     message[name] = value
     for call in calls:
         call.pop("index", None)
-    return [{**message, "tool_calls": calls} if calls else message], finish_reason in (None, *_CUT)
+    turn_id = next((chunk["id"] for chunk in chunks if chunk.get("id")), None)
+    whole = {**message, "tool_calls": calls} if calls else message
+    return [whole], finish_reason in (None, *_CUT), turn_id
+
+
+def _of_output(response: dict[str, Any]) -> Turn:
+    items = [_sendable(each) for each in dicts(response.get("output"))]
+    return items, response.get("status") == "incomplete", response.get("id")
 
 
 def _add_call(calls: list[dict[str, Any]], delta: dict[str, Any]) -> None:
@@ -190,9 +202,10 @@ def _add_call(calls: list[dict[str, Any]], delta: dict[str, Any]) -> None:
 def _of_events(events: list[dict[str, Any]]) -> Turn:
     """The items of a streamed response: those of its end, or else those that are complete."""
     done = [each.get("item") for each in events if each.get("type") == "response.output_item.done"]
+    responses = [record(each.get("response")) for each in events if "response" in each]
     ends = [record(each.get("response")) for each in events if each.get("type") in _LAST_EVENTS]
-    output = dicts(ends[-1].get("output")) if ends else []
-    return [_sendable(each) for each in output or dicts(done)], False
+    last = (ends or responses or [{}])[-1]
+    return _of_output(last if ends and dicts(last.get("output")) else {**last, "output": done})
 
 
 def _sendable(item: dict[str, Any]) -> dict[str, Any]:
@@ -213,20 +226,28 @@ def _sendable(item: dict[str, Any]) -> dict[str, Any]:
 
 def _calls(read: Turn) -> Iterator[tuple[dict[str, Any], Call]]:
     """The calls of a turn, each with the part of the turn that it answers."""
-    items, is_cut = read
+    items, is_cut, turn_id = read
+    found = list(_found(items, is_cut=is_cut))
+    return zip((item for item, _ in found), in_turn(turn_id, [call for _, call in found]), strict=True)
+
+
+def _found(items: list[dict[str, Any]], *, is_cut: bool) -> Iterator[tuple[dict[str, Any], Call]]:
     for item in items:
         calls = dicts(item.get("tool_calls"))
         for number, each in enumerate(calls, 1):
             asked = record(each.get("function") or each.get("custom"))
-            name, arguments = asked.get("name"), asked.get("arguments")
+            name, arguments = asked.get("name"), asked.get("arguments", asked.get("input"))
             lost = is_cut and number == len(calls) and not is_json(arguments)
             yield each, Call(each.get("id"), name, arguments, lost)
-        if item.get("type") == "function_call":
-            lost = item.get("status") == "incomplete"
-            yield item, Call(item.get("call_id"), item.get("name"), item.get("arguments"), lost)
+        if str(item.get("type")) in _OUTPUTS:
+            is_custom = item["type"] == "custom_tool_call"  # these do not say whether they are complete
+            lost = item.get("status") == "incomplete" or (is_custom and is_cut and item is items[-1])
+            arguments = item.get("input" if is_custom else "arguments")
+            yield item, Call(item.get("call_id"), item.get("name"), arguments, lost)
 
 
 def _answer(item: dict[str, Any], result: ToolResult) -> dict[str, Any]:
-    if item.get("type") == "function_call":
-        return {"type": "function_call_output", "call_id": item.get("call_id"), "output": result.message}
+    output = _OUTPUTS.get(str(item.get("type")))
+    if output is not None:
+        return {"type": output, "call_id": item.get("call_id"), "output": result.message}
     return {"role": "tool", "tool_call_id": item.get("id"), "content": result.message}

@@ -269,8 +269,10 @@ class Planning(AbstractCapability[Any]):
         except _AWAY as error:
             session, result = None, failed(name, error, perf_counter())
         else:
+            named = None if ctx.run_id is None else f"{ctx.run_id}:{ctx.run_step}"
+            call = Call(ctx.tool_call_id, name, sent, turn=named)
             with self._sessions.within(session), calling(session, _place(ctx), str(ctx.run_id)):
-                result = await acarry_out(self._boxes[name], Call(ctx.tool_call_id, name, sent), actor)
+                result = await acarry_out(self._boxes[name], call, actor)
         if session is not None:
             self._position = position_of(session, self._position)
         kept = {KEY: self._position}

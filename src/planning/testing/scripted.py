@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
+from urllib.parse import urlsplit
+from uuid import uuid4
 
 import attrs
 
@@ -30,7 +32,7 @@ class Request:
     """A request that the model received.
 
     Attributes:
-        path: Such as ``/v1/chat/completions``.
+        path: Such as ``/v1/chat/completions``, or ``/v1/messages?beta=true``.
         body: The parsed JSON.
     """
 
@@ -61,6 +63,7 @@ class _Call:
 
 @attrs.frozen
 class _Spoken:
+    name: str  # no other turn of any model has it
     text: str | None
     calls: tuple[_Call, ...]
 
@@ -78,14 +81,13 @@ class ScriptedModel:
     """
 
     def __init__(self, *script: Line) -> None:
-        """Take the turns in order; call ids are ``call_1``, ``call_2`` and so on.
+        """Take the turns in order. Calls and responses have ids that no model ever gives a second time.
 
         Args:
             script: Each turn is text, a list of calls, or a function that makes one of the request's body.
         """
         self.requests: list[Request] = []
         self._script = list(script)
-        self._calls = 0
         self._lock = threading.Lock()
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.model = self
@@ -124,13 +126,10 @@ class ScriptedModel:
             line = self._script.pop(0)
             turn = line(body) if callable(line) else line
             if isinstance(turn, str):
-                return _Spoken(turn, ())
-            calls = []
-            for name, arguments in turn:
-                self._calls += 1
-                text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-                calls.append(_Call(f"call_{self._calls}", name, text))
-            return _Spoken(None, tuple(calls))
+                return _Spoken(uuid4().hex, turn, ())
+            texts = [(name, given if isinstance(given, str) else json.dumps(given)) for name, given in turn]
+            calls = [_Call(f"call_{uuid4().hex}", name, text) for name, text in texts]
+            return _Spoken(uuid4().hex, None, tuple(calls))
 
 
 class _Server(ThreadingHTTPServer):
@@ -146,7 +145,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Answer a request."""
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        whole, streamed = _PROTOCOLS.get(self.path, (None, None))
+        whole, streamed = _PROTOCOLS.get(urlsplit(self.path).path, (None, None))
         if whole is None or streamed is None:
             self._send(404, "application/json", _failure(f"no such endpoint: {self.path}"))
             return
@@ -193,7 +192,7 @@ def _completion(spoken: _Spoken) -> dict[str, Any]:
             for call in spoken.calls
         ]
     choice = {"index": 0, "finish_reason": _finish_reason(spoken), "message": message}
-    return {**_of_completion("chat.completion"), "choices": [choice], "usage": _HOW_MANY}
+    return {**_of_completion("chat.completion", spoken), "choices": [choice], "usage": _HOW_MANY}
 
 
 def _chunks(spoken: _Spoken) -> Iterator[str]:
@@ -207,12 +206,13 @@ def _chunks(spoken: _Spoken) -> Iterator[str]:
     ends: list[str | None] = [None] * len(deltas)
     for delta, end in zip([*deltas, {}], [*ends, _finish_reason(spoken)], strict=True):
         choice = {"index": 0, "delta": delta, "finish_reason": end}
-        yield f"data: {json.dumps({**_of_completion('chat.completion.chunk'), 'choices': [choice]})}\n\n"
+        chunk = {**_of_completion("chat.completion.chunk", spoken), "choices": [choice]}
+        yield f"data: {json.dumps(chunk)}\n\n"
     yield "data: [DONE]\n\n"
 
 
-def _of_completion(kind: str) -> dict[str, Any]:
-    return {"id": "chatcmpl-1", "object": kind, "created": 1, "model": "scripted"}
+def _of_completion(kind: str, spoken: _Spoken) -> dict[str, Any]:
+    return {"id": f"chatcmpl-{spoken.name}", "object": kind, "created": 1, "model": "scripted"}
 
 
 def _finish_reason(spoken: _Spoken) -> str:
@@ -228,7 +228,7 @@ def _halves(text: str | None) -> tuple[str, ...]:
 
 def _response(spoken: _Spoken, status: str = "completed") -> dict[str, Any]:
     return {
-        "id": "resp_1",
+        "id": f"resp_{spoken.name}",
         "object": "response",
         "created_at": 1,
         "model": "scripted",
@@ -247,7 +247,7 @@ def _items(spoken: _Spoken) -> list[dict[str, Any]]:
         content = {"type": "output_text", "text": spoken.text, "annotations": []}
         items.append(
             {
-                "id": "msg_1",
+                "id": f"msg_{spoken.name}",
                 "type": "message",
                 "role": "assistant",
                 "status": "completed",
@@ -288,7 +288,7 @@ def _message(spoken: _Spoken) -> dict[str, Any]:
         for call in spoken.calls
     ]
     return {
-        "id": "msg_1",
+        "id": f"msg_{spoken.name}",
         "type": "message",
         "role": "assistant",
         "model": "scripted",

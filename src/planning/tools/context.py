@@ -19,9 +19,10 @@ SessionSource = Session | Callable[[], Session | None]
 """A session, or what returns the session of the current call; None where there is none."""
 
 LONGEST_ID = 200
-"""The most characters of a call's id and of an actor's name."""
+"""The most characters of a call's id, of its idempotency key and of an actor's name."""
 
 _IDS = ("call_id", "actor")
+_KEY = "idempotency_key"
 
 
 def _frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -37,10 +38,14 @@ class ToolContext:
         values: Values from the caller, such as ``trace_id`` and ``conversation_id``. ``call_id`` (the id that
             the provider gave the call) and ``actor`` (who makes it) are in its events, in the ledger and in
             the session's history.
+        idempotency_key: What makes another call with it a repeat of this one; None for a call that is always
+            made. The caller gives it among the values. A tool does not see it there: the calls that it
+            makes itself are others.
     """
 
     session: Session | None = None
     values: Mapping[str, Any] = attrs.field(factory=dict, converter=_frozen, repr=False)
+    idempotency_key: str | None = attrs.field(default=None, repr=False)
 
     @property
     def call_id(self) -> str | None:
@@ -53,16 +58,21 @@ class ToolContext:
         return self.values.get("actor")
 
     def of_events(self) -> dict[str, Any]:
-        """The fields that all events of the call have: its session, its id, and who makes it."""
-        session_id = None if self.session is None else self.session.session_id
-        return {"session_id": session_id, "call_id": self.call_id, "actor": self.actor}
+        """The fields that all events of the call have: its session, its id, who makes it, and its key."""
+        return {
+            "session_id": None if self.session is None else self.session.session_id,
+            "call_id": self.call_id,
+            "actor": self.actor,
+            _KEY: self.idempotency_key,
+        }
 
     @classmethod
     def of(cls, values: object, session: Session | None = None) -> ToolContext:
         """The context that a caller gives as a mapping; names that are not text are omitted.
 
         Raises:
-            ContextInvalid: It is not a mapping, or its ``call_id`` or ``actor`` is not a short text.
+            ContextInvalid: It is not a mapping, or its ``call_id``, ``actor`` or ``idempotency_key`` is not a
+                short text.
         """
         if not isinstance(values, Mapping):
             raise ContextInvalid(f"its context must be a dict, got {type(values).__name__}")
@@ -72,9 +82,11 @@ class ToolContext:
             message = f"its context cannot be read, a {type(values).__name__}"
         else:
             wrong = [name for name in _IDS if not _is_id(named.get(name))]
-            if not wrong:
-                return cls(session, named)
-            message = f"the {wrong[0]} in its context must be text of 1 to {LONGEST_ID} characters, or None"
+            key = named.pop(_KEY, None)
+            if not wrong and _is_id(key) and (key is None or key.isprintable()):
+                return cls(session, named, key)
+            name, kind = (wrong[0], "") if wrong else (_KEY, "printable ")
+            message = f"the {name} in its context must be text of 1 to {LONGEST_ID} {kind}characters, or None"
         raise ContextInvalid(message)
 
 

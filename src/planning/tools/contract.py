@@ -113,7 +113,8 @@ class ToolContract:
         blocking: Whether a plain function may take its time: then async callers run it in a thread.
         visible_errors: The types of exceptions whose text the model reads, beside ``ToolError``. The text of
             any other exception is in no message. A tool with private data has none.
-        session: The session that it is bound to, for a tool that publishes within its own transaction.
+        session: The session that it is bound to, for a tool that publishes within its own transaction, and
+            looks there for an earlier call with its idempotency key.
         idempotent: Whether a call may be repeated when the outcome of the first is unknown, as
             after a worker died. A tool with effects that must not happen twice says False.
         is_async: Whether the function is a coroutine function.

@@ -32,8 +32,7 @@ class ToolCall:
         created_at: When it ended, in UTC.
         call_id: The id that the provider gave the call, when there is one.
         actor: Who made the call, when it is known.
-        is_id_reused: Whether an earlier call with the same id was another: of another tool, or with other
-            arguments. Providers that number their calls 1, 2, ... begin anew in each conversation.
+        idempotency_key: What makes another call with it a repeat, when the caller gave one.
     """
 
     event_id: UUID
@@ -43,7 +42,7 @@ class ToolCall:
     created_at: datetime
     call_id: str | None = None
     actor: str | None = None
-    is_id_reused: bool = False
+    idempotency_key: str | None = None
 
     @property
     def success(self) -> bool:
@@ -95,5 +94,5 @@ def _line(event: ToolInvoked | ToolFailed) -> ToolCall:
         event.created_at,
         event.call_id,
         event.actor,
-        isinstance(event, ToolInvoked) and event.is_id_reused,
+        event.idempotency_key,
     )

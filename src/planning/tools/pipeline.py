@@ -42,7 +42,7 @@ from planning.tools.outcome import (
     settled,
     withheld_failure,
 )
-from planning.tools.repeats import NewCall, Repeats, claim
+from planning.tools.repeats import RunningCalls, claim, find_repeat, fingerprint_of
 from planning.tools.result import ToolResult, copied
 from session import Session, StoreError, ToolFailed, ToolInvoked
 
@@ -63,7 +63,7 @@ _NO_CONTEXT = ToolContext()
 class CallPipeline(Attempts):
     """Makes calls, for one session and within its limits."""
 
-    __slots__ = ("_call_id", "_limiter", "_new", "_tell")
+    __slots__ = ("_fingerprint", "_key", "_limiter", "_tell")
 
     def __init__(
         self,
@@ -85,8 +85,8 @@ class CallPipeline(Attempts):
             tell: Takes the event of a call that was made, to publish it; published at once if omitted.
         """
         super().__init__(context, timeout, runner)
-        self._call_id = context.call_id
-        self._new: NewCall | None = None  # a call with an id has a pipeline of its own
+        self._key = context.idempotency_key
+        self._fingerprint: str | None = None  # a call with a key has a pipeline of its own
         self._limiter = DEFAULT_LIMITS if limiter is None else limiter
         self._tell = tell
 
@@ -103,7 +103,7 @@ class CallPipeline(Attempts):
             if type(arguments) is not tool.model.kind or tool.requires_identifier:
                 arguments = self._accept(tool, arguments)
             has_begun = True
-            walk = self._walk if self._call_id is None else self._once
+            walk = self._walk if self._key is None else self._once
             return walk(tool, arguments, started)
         except BaseException as error:
             arguments = None  # what is raised holds this frame
@@ -135,7 +135,7 @@ class CallPipeline(Attempts):
         try:
             arguments = self._decode(tool, arguments)
             has_begun = True
-            walk = self._walk if self._call_id is None else self._once
+            walk = self._walk if self._key is None else self._once
             return walk(tool, arguments, started)
         except BaseException as error:  # noqa: BLE001 - a tool may fail in any way; what must pass is raised again
             arguments = None  # what is raised again holds this frame
@@ -212,37 +212,27 @@ class CallPipeline(Attempts):
         return None if session is None or session.store is None else session
 
     def _once(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
-        """Make a call with an id, unless it was made before; the planning tools look for themselves."""
-        session, call_id = self.context.session, self._call_id
-        if call_id is None or session is None or tool.publishes == "own":
+        """Make a call with a key, unless it was made before; the planning tools look for themselves."""
+        session, key = self.context.session, self._key
+        if key is None or session is None or (tool.publishes == "own" and tool.session is not None):
             return self._walk(tool, params, started)
-        repeats = session.companion(Repeats)
-        with repeats.alone(tool.name, call_id):
-            found = repeats.find(session, tool, params, call_id)
-            if isinstance(found, ToolResult):
-                return found
-            self._new = found
-            result = self._walk(tool, params, started)
-            if tool.returns_private_data:
-                repeats.keep_private(session, tool.name, params, call_id, result)
-            return result
+        with session.companion(RunningCalls).alone(tool.name, key):
+            found = self._find_repeat(session, tool, params, key)
+            return self._walk(tool, params, started) if found is None else found
 
     async def _aonce(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
-        """The same from async code."""
-        session, call_id = self.context.session, self._call_id
-        if call_id is None or session is None or tool.publishes == "own":
+        """The same from async code, and any call without a key."""
+        session, key = self.context.session, self._key
+        if key is None or session is None or (tool.publishes == "own" and tool.session is not None):
             return await self._awalk(tool, params, started)
-        repeats = session.companion(Repeats)
-        async with repeats.aalone(tool.name, call_id):
-            found = await session.off_loop(partial(repeats.find, session, tool, params, call_id))
-            if isinstance(found, ToolResult):
-                return found
-            self._new = found
-            result = await self._awalk(tool, params, started)
-            if tool.returns_private_data:
-                keep = partial(repeats.keep_private, session, tool.name, params, call_id, result)
-                await session.off_loop(keep)
-            return result
+        async with session.companion(RunningCalls).aalone(tool.name, key):
+            found = await session.off_loop(partial(self._find_repeat, session, tool, params, key))
+            return await self._awalk(tool, params, started) if found is None else found
+
+    def _find_repeat(self, session: Session, tool: ToolContract, params: Any, key: str) -> ToolResult | None:
+        is_private = tool.returns_private_data
+        self._fingerprint = None if is_private else fingerprint_of(params)
+        return find_repeat(session, tool.name, key, self._fingerprint, is_private=is_private)
 
     def _walk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
         shown = self._begin(tool, params)
@@ -300,12 +290,10 @@ class CallPipeline(Attempts):
 
     def _claim(self, tool: ToolContract) -> Callable[[], None] | None:
         """What records that a call begins which must not be made twice; None where that is not needed."""
-        session, call_id = self.context.session, self._call_id
-        if tool.idempotent or self._new is None or call_id is None:
+        session, key = self.context.session, self._key
+        if tool.idempotent or key is None or session is None:
             return None
-        if session is None or session.store is None:
-            return None
-        return partial(claim, session, tool, call_id, self._new)
+        return partial(claim, session, tool.name, key)
 
     def _begin(self, tool: ToolContract, params: Any) -> Any:
         """Refuse a call that could not be recorded; returns the arguments for its event, copied now."""
@@ -320,8 +308,10 @@ class CallPipeline(Attempts):
         if session is not None:
             published = redacted(tool.name, result) if result.is_private else kept(result)
             value = published.value if tool.publishes == "value" and result.success else None
-            new = {} if self._new is None else self._new.of_events()
-            event = ToolInvoked(tool.name, shown, published, value, **new, **self.context.of_events())
+            of_events = self.context.of_events()
+            event = ToolInvoked(
+                tool.name, shown, published, value, fingerprint=self._fingerprint, **of_events
+            )
             try:
                 self._tell_of(event, session)
             except StoreError as error:

@@ -39,7 +39,15 @@ __all__ = [
 ]
 
 _BATCH: Final = 32
-_LEFT_OUT: Final = ("session_id", "_event_id", "created_at", "actor", "call_id", "fingerprint")
+_LEFT_OUT: Final = (
+    "session_id",
+    "_event_id",
+    "created_at",
+    "actor",
+    "call_id",
+    "idempotency_key",
+    "fingerprint",
+)
 _REFUSED: Final = "Refused, nothing changed. "
 _PLANNING: Final = (*REDUCERS, MarkSteps, Plan)
 

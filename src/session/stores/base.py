@@ -110,8 +110,8 @@ class Store(ABC):
         """Forget the checkpoints of a session: it is replayed by the reducers of today from its beginning."""
 
     @abstractmethod
-    def calls(self, session_id: SessionId, key: str, most: int | None) -> Sequence[int]:
-        """The versions that have a key among their ``call_ids``, newest first; so many at most."""
+    def with_key(self, session_id: SessionId, key: str) -> Sequence[int]:
+        """The versions whose change has an idempotency key, newest first."""
 
     @abstractmethod
     def rewinds(self, session_id: SessionId) -> Sequence[tuple[int, int]]:
@@ -141,7 +141,7 @@ class Store(ABC):
         """Let go of what the store holds open."""
 
     def verify(self, session_id: SessionId) -> int:
-        """Check all that is kept of a session: every hash, and by what calls and rewinds are found.
+        """Check all that is kept of a session: every hash, and by what keys and rewinds are found.
 
         Returns:
             How many versions it has.
@@ -153,28 +153,28 @@ class Store(ABC):
         if head is None:
             raise no_session(session_id)
         hashes, before = {0: b""}, b""
-        calls, rewinds, unread = dict[str, list[int]](), list[tuple[int, int]](), set[int]()
+        keys, rewinds, unread = dict[str, list[int]](), list[tuple[int, int]](), set[int]()
         for first in range(1, head.version + 1, _BATCH):
             last = min(first + _BATCH - 1, head.version)
             for change in verified(self.changes(session_id, first, last), first, last, before):
                 before = hashes[change.version] = change.hash
                 try:
-                    keys, restored = found_by(change.text, change.version)
+                    key, restored = found_by(change.text, change.version)
                 except StoreError:  # a newer release wrote it: only its hash can be checked
                     unread.add(change.version)
                     continue
-                for key in keys:
-                    calls.setdefault(key, []).append(change.version)
+                if key is not None:
+                    keys.setdefault(key, []).append(change.version)
                 if restored is not None:
                     rewinds.append((change.version, restored))
         if before != head.hash:
             raise StoreError(damaged(head.version), version=head.version)
         if [tuple(each) for each in self.rewinds(session_id) if each[0] not in unread] != rewinds:
             raise StoreError(f"by what the rewinds of the session are found is damaged: {_RESTORE}")
-        for key, versions in calls.items():
-            lost = set(versions).difference(self.calls(session_id, key, None))
+        for key, versions in keys.items():
+            lost = set(versions).difference(self.with_key(session_id, key))
             if lost:
-                message = f"by what a call of version {min(lost)} is found is damaged: {_RESTORE}"
+                message = f"the idempotency key of version {min(lost)} is damaged: {_RESTORE}"
                 raise StoreError(message, version=min(lost))
         for checkpoint in self.checkpoints(session_id, head.version, head.version + 1):
             if checkpoint.check != chained(hashes.get(checkpoint.version, b""), checkpoint.text):

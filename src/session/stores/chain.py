@@ -46,14 +46,14 @@ class StoredChange:
         version: Its place in the session's history: 1 for the first.
         text: What it was, as JSON.
         hash: ``chained`` of the hash before and the text.
-        call_ids: The ids of the calls in it, to find it by; empty where it was read.
+        idempotency_key: That of the accepted call in it, to find it by; None where there is none.
         rewound_to: The version that it restored, where it is a rewind.
     """
 
     version: int
     text: str = attrs.field(repr=False)
     hash: bytes
-    call_ids: tuple[str, ...] = ()
+    idempotency_key: str | None = None
     rewound_to: int | None = None
 
 

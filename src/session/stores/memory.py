@@ -34,13 +34,6 @@ class _Kept:
     head: StoredSession
     changes: list[StoredChange] = attrs.field(factory=list)
     checkpoints: list[Checkpoint] = attrs.field(factory=list)
-    calls: dict[str, list[int]] = attrs.field(factory=dict)
-
-    def add(self, change: StoredChange) -> None:
-        """Add a change, and where its calls are."""
-        self.changes.append(change)
-        for key in change.call_ids:
-            self.calls.setdefault(key, []).append(change.version)
 
 
 class MemoryStore(Store):
@@ -100,7 +93,7 @@ class MemoryStore(Store):
             if kept is None:
                 kept = self._kept[str(head.session_id)] = _Kept(head)
             if change is not None:
-                kept.add(change)
+                kept.changes.append(change)
             if checkpoint is not None:
                 kept.checkpoints.append(checkpoint)
             kept.head = head
@@ -121,10 +114,10 @@ class MemoryStore(Store):
         if kept is not None:
             kept.checkpoints.clear()
 
-    def calls(self, session_id: SessionId, key: str, most: int | None) -> Sequence[int]:
-        """The versions that a call made; see ``Store.calls``."""
-        kept = self._kept.get(str(session_id))
-        return [] if kept is None else kept.calls.get(key, [])[::-1][:most]
+    def with_key(self, session_id: SessionId, key: str) -> Sequence[int]:
+        """The versions that have a key; see ``Store.with_key``."""
+        changes = reversed(self._changes(session_id))
+        return [each.version for each in changes if each.idempotency_key == key]
 
     def rewinds(self, session_id: SessionId) -> Sequence[tuple[int, int]]:
         """The rewinds of a session; see ``Store.rewinds``."""
@@ -148,9 +141,7 @@ class MemoryStore(Store):
                 raise no_session(source)
             refuse_copy(kept.head, fork, self.head(fork.session_id))
             checkpoints = [each for each in kept.checkpoints if each.version <= fork.version]
-            copy = self._kept[str(fork.session_id)] = _Kept(fork, checkpoints=checkpoints)
-            for change in kept.changes[: fork.version]:
-                copy.add(change)
+            self._kept[str(fork.session_id)] = _Kept(fork, kept.changes[: fork.version], checkpoints)
             claims = self._claims.get(str(source), {})
             self._claims[str(fork.session_id)] = {
                 name: version for name, version in claims.items() if version <= fork.version

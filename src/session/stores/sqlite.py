@@ -33,11 +33,8 @@ from session.stores.sqlite_file import (
     explained,
     identity,
     key_of,
-    mark_of,
     opened,
     session_of,
-    tallied,
-    tally_of,
     write_head,
 )
 
@@ -89,7 +86,6 @@ class SqliteStore(Store):
         with self._reader.lock, self._explaining():
             self._reader.connected()
         self._file = identity(self._path)
-        self._tallied = set[int]()  # the sessions whose rows were counted here
 
     def __repr__(self) -> str:
         return f"SqliteStore({str(self._path)!r})"
@@ -166,21 +162,16 @@ class SqliteStore(Store):
             connection = self._begun()
             if not connection.in_transaction:
                 raise TransactionError("a lock takes one change: leave it and take it again")
-            row = connection.execute("SELECT version, tally FROM sessions WHERE key = ?", (key,)).fetchone()
-            known, tally = (0, tallied(connection, head.session_id)) if row is None else row
+            row = connection.execute("SELECT version FROM sessions WHERE key = ?", (key,)).fetchone()
+            known = 0 if row is None else row[0]
             if known != expected:
                 raise stale(expected, known)
+            write_head(connection, head)
             if change is not None:
-                tally ^= tally_of(change)
-            write_head(connection, head, tally)
-            if change is not None:
+                found_by = (change.rewound_to, change.idempotency_key)
                 connection.execute(
-                    "INSERT INTO changes VALUES (?, ?, ?, ?, ?)",
-                    (key, change.version, change.text, change.hash, change.rewound_to),
-                )
-                connection.executemany(
-                    "INSERT INTO calls VALUES (?, ?, ?)",
-                    [(key, key_of(each), change.version) for each in change.call_ids],
+                    "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)",
+                    (key, change.version, change.text, change.hash, *found_by),
                 )
             if checkpoint is not None:
                 connection.execute(
@@ -213,17 +204,12 @@ class SqliteStore(Store):
     def claim(self, session_id: SessionId, name: str) -> bool:
         """Record a name, durably; see ``Store.claim``."""
         with self._writing(session_id) as connection:
-            self._require_tally(connection, session_id)
             head = self._head(connection, session_id)
             row = (str(session_id), name, 0 if head is None else head.version)
             values = (*row, check_of(row))
             is_new = (
                 connection.execute("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)", values).rowcount == 1
             )
-            if is_new and head is not None:
-                key = (key_of(session_id),)
-                (tally,) = connection.execute("SELECT tally FROM sessions WHERE key = ?", key).fetchone()
-                write_head(connection, head, tally ^ mark_of(*row[1:]))
             connection.execute("COMMIT")
         return is_new
 
@@ -236,8 +222,6 @@ class SqliteStore(Store):
                 raise StoreError(
                     f"the claim {shown(values[1])} of the session is damaged: restore the file from a copy"
                 )
-        self._tallied.discard(key_of(session_id))
-        self._read(lambda connection: self._require_tally(connection, session_id))
         return versions
 
     def copy(self, source: SessionId, fork: StoredSession) -> None:
@@ -247,11 +231,9 @@ class SqliteStore(Store):
             if head is None:
                 raise no_session(source)
             refuse_copy(head, fork, self._head(connection, fork.session_id))
-            self._require_tally(connection, source)
             old, new = key_of(source), key_of(fork.session_id)
             for table, columns in (
-                ("changes", "version, text, hash, rewound_to"),
-                ("calls", "key, version"),
+                ("changes", "version, text, hash, rewound_to, idempotency_key"),
                 ("checkpoints", "version, text, checked"),
             ):
                 copied = f"SELECT ?, {columns} FROM {table} WHERE session = ? AND version <= ?"  # noqa: S608 - constants
@@ -263,7 +245,7 @@ class SqliteStore(Store):
             connection.executemany(
                 "INSERT INTO claims VALUES (?, ?, ?, ?)", [(*row, check_of(row)) for row in rows]
             )
-            write_head(connection, fork, tallied(connection, fork.session_id))
+            write_head(connection, fork)
             connection.execute("COMMIT")
 
     def delete(self, session_id: SessionId) -> bool:
@@ -272,7 +254,6 @@ class SqliteStore(Store):
         with self._writing(session_id) as connection:
             found = connection.execute("DELETE FROM sessions WHERE key = ?", (key,)).rowcount
             connection.execute("DELETE FROM changes WHERE session = ?", (key,))
-            connection.execute("DELETE FROM calls WHERE session = ?", (key,))
             connection.execute("DELETE FROM checkpoints WHERE session = ?", (key,))
             connection.execute("DELETE FROM claims WHERE id = ?", (str(session_id),))
             connection.execute("COMMIT")
@@ -294,11 +275,11 @@ class SqliteStore(Store):
     def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
         """The changes from a version to another; see ``Store.changes``."""
         rows = self._select(
-            "SELECT version, CAST(text AS TEXT), hash, rewound_to FROM changes"
+            "SELECT version, CAST(text AS TEXT), hash, idempotency_key, rewound_to FROM changes"
             " WHERE session = ? AND version BETWEEN ? AND ? ORDER BY version",
             (key_of(session_id), first, last),
         )
-        return [StoredChange(version, text, hash_, (), to) for version, text, hash_, to in rows]
+        return [StoredChange(*row) for row in rows]
 
     def checkpoints(self, session_id: SessionId, last: int, most: int) -> Sequence[Checkpoint]:
         """The newest checkpoints up to a version; see ``Store.checkpoints``."""
@@ -309,12 +290,11 @@ class SqliteStore(Store):
         )
         return [Checkpoint(*row) for row in rows]
 
-    def calls(self, session_id: SessionId, key: str, most: int | None) -> Sequence[int]:
-        """The versions that a call made; see ``Store.calls``."""
-        self._read(lambda connection: self._require_tally(connection, session_id))
+    def with_key(self, session_id: SessionId, key: str) -> Sequence[int]:
+        """The versions that have a key; see ``Store.with_key``."""
         rows = self._select(
-            "SELECT version FROM calls WHERE session = ? AND key = ? ORDER BY version DESC LIMIT ?",
-            (key_of(session_id), key_of(key), -1 if most is None else most),
+            "SELECT version FROM changes WHERE session = ? AND idempotency_key = ? ORDER BY version DESC",
+            (key_of(session_id), key),
         )
         return [version for (version,) in rows]
 
@@ -329,7 +309,7 @@ class SqliteStore(Store):
     def sessions(self, most: int | None = None) -> Sequence[StoredSession]:
         """The sessions that were changed last; see ``Store.sessions``."""
         rows = self._select(
-            "SELECT id, version, hash, changed_at, about, tally, checked FROM sessions"
+            "SELECT id, version, hash, changed_at, about, checked FROM sessions"
             " ORDER BY changed_at DESC LIMIT ?",
             (-1 if most is None else most,),
         )
@@ -344,7 +324,7 @@ class SqliteStore(Store):
     def _head(self, connection: sqlite3.Connection, session_id: SessionId) -> StoredSession | None:
         key = key_of(session_id)
         row = connection.execute(
-            "SELECT id, version, hash, changed_at, about, tally, checked FROM sessions WHERE key = ?", (key,)
+            "SELECT id, version, hash, changed_at, about, checked FROM sessions WHERE key = ?", (key,)
         ).fetchone()
         if row is not None:
             found = session_of(row)
@@ -356,30 +336,6 @@ class SqliteStore(Store):
                 f"the record of session {shown(str(session_id))} is missing: the file is damaged"
             )
         return None
-
-    def _require_tally(self, connection: sqlite3.Connection, session_id: SessionId) -> None:
-        """Refuse a session of which a call, a rewind or a claim would not be found; once in a store.
-
-        Raises:
-            StoreError: That is so.
-        """
-        key = key_of(session_id)
-        if key in self._tallied:
-            return
-        is_own = not connection.in_transaction
-        if is_own:
-            connection.execute("BEGIN")  # all of it as it is at one moment
-        try:
-            row = connection.execute("SELECT tally FROM sessions WHERE key = ?", (key,)).fetchone()
-            if row is not None and row[0] != tallied(connection, session_id):
-                raise StoreError(
-                    f"by what the calls, rewinds and claims of session {shown(str(session_id))} are found is "
-                    "damaged: restore the file from a copy"
-                )
-        finally:
-            if is_own:
-                connection.execute("ROLLBACK")
-        self._tallied.add(key)
 
     def _select(self, statement: str, values: tuple[Any, ...]) -> list[Any]:
         return self._read(lambda connection: connection.execute(statement, values).fetchall())

@@ -16,7 +16,7 @@ from typing import Any
 
 from session.errors import StoreError, locked, shown
 from session.events import SessionId
-from session.stores.chain import StoredChange, StoredSession
+from session.stores.chain import StoredSession
 
 __all__ = [
     "Link",
@@ -26,16 +26,13 @@ __all__ = [
     "explained",
     "identity",
     "key_of",
-    "mark_of",
     "opened",
     "session_of",
-    "tallied",
-    "tally_of",
     "write_head",
 ]
 
 _APPLICATION = 0x53455353  # "SESS": what is in the file's header
-_FORMAT = 1
+_FORMAT = 2
 _LONGEST = 100_000_000  # bytes of one text: a file cannot fill the memory
 _TABLES = {
     "sessions": """CREATE TABLE sessions (
@@ -45,7 +42,6 @@ _TABLES = {
     hash BLOB NOT NULL,
     changed_at TEXT NOT NULL,
     about TEXT NOT NULL,
-    tally INTEGER NOT NULL,
     checked BLOB NOT NULL
 )""",
     "changes": """CREATE TABLE changes (
@@ -54,14 +50,11 @@ _TABLES = {
     text TEXT NOT NULL,
     hash BLOB NOT NULL,
     rewound_to INTEGER,
+    idempotency_key TEXT,
     PRIMARY KEY (session, version)
 ) WITHOUT ROWID""",
-    "calls": """CREATE TABLE calls (
-    session INTEGER NOT NULL,
-    key INTEGER NOT NULL,
-    version INTEGER NOT NULL,
-    PRIMARY KEY (session, key, version)
-) WITHOUT ROWID""",
+    "changes_idempotency_key": """CREATE INDEX changes_idempotency_key ON changes (session, idempotency_key)
+    WHERE idempotency_key IS NOT NULL""",
     "changes_rewound_to": """CREATE INDEX changes_rewound_to ON changes (session, version, rewound_to)
     WHERE rewound_to IS NOT NULL""",
     "checkpoints": """CREATE TABLE checkpoints (
@@ -132,6 +125,8 @@ def _opened(
         connection.execute(f"PRAGMA synchronous = {synchronous}")
         if not _tables(connection) and not _number(connection, "user_version"):
             _create(connection, timeout)
+        if (_number(connection, "application_id"), _number(connection, "user_version")) == (_APPLICATION, 1):
+            _migrate(connection, path)
         _require_format(connection, path)
     except BaseException:
         connection.close()
@@ -313,6 +308,42 @@ def _create(connection: sqlite3.Connection, timeout: float) -> None:
     connection.execute("COMMIT")
 
 
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring a file of format 1 to format 2, unless another process does it first.
+
+    Format 1 looked calls up by their ids in a table of their own, and had a tally of its rows in each record.
+
+    Raises:
+        StoreError: The file is read-only, or has other tables than format 1 has.
+        sqlite3.Error: It cannot be migrated; nothing has changed.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    if _number(connection, "user_version") == 1:
+        try:
+            connection.execute("DROP INDEX changes_rewound_to")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:
+                raise
+            raise StoreError(
+                f"{path} has format 1 and is read-only: make it writable and open it once, which brings it "
+                f"to format {_FORMAT}"
+            ) from error
+        for table in ("sessions", "changes"):
+            connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
+        for name in ("sessions", "changes", "changes_idempotency_key", "changes_rewound_to"):
+            connection.execute(_TABLES[name])
+        connection.execute("INSERT INTO changes SELECT *, NULL FROM old_changes")
+        for key, *row, tally, checked in connection.execute("SELECT * FROM old_sessions"):
+            is_sound = checked == check_of((*row, tally))  # a record that is damaged stays so
+            values = (key, *row, check_of(tuple(row)) if is_sound else checked)
+            connection.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+        for table in ("old_sessions", "old_changes", "calls"):
+            connection.execute(f"DROP TABLE {table}")
+        connection.execute(f"PRAGMA user_version = {_FORMAT}")
+        _require_format(connection, path)
+    connection.execute("COMMIT")
+
+
 def _require_format(connection: sqlite3.Connection, path: Path) -> None:
     """Refuse a file that is no store, or one of another format.
 
@@ -331,45 +362,18 @@ def _require_format(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def key_of(name: SessionId) -> int:
-    """The key of a session's rows, or of a call's: made of the name, so that a lost record hides no rows."""
+    """The key of a session's rows: made of the name, so that a lost record hides no rows."""
     digest = blake2b(str(name).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 
-def write_head(connection: sqlite3.Connection, head: StoredSession, tally: int) -> None:
+def write_head(connection: sqlite3.Connection, head: StoredSession) -> None:
     """Write the record of a session."""
-    row = (str(head.session_id), head.version, head.hash, head.changed_at.isoformat(), head.about(), tally)
+    row = (str(head.session_id), head.version, head.hash, head.changed_at.isoformat(), head.about())
     connection.execute(
-        "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)",
         (key_of(head.session_id), *row, check_of(row)),
     )
-
-
-def tallied(connection: sqlite3.Connection, session_id: SessionId) -> int:
-    """The tally of the rows by which calls, rewinds and claims are found: without one it is another."""
-    key, tally = key_of(session_id), 0
-    for statement, of in (
-        ("SELECT key, version FROM calls WHERE session = ?", key),
-        ("SELECT version, rewound_to FROM changes WHERE session = ? AND rewound_to IS NOT NULL", key),
-        ("SELECT name, version FROM claims WHERE id = ?", str(session_id)),
-    ):
-        for row in connection.execute(statement, (of,)):
-            tally ^= mark_of(*row)
-    return tally
-
-
-def tally_of(change: StoredChange) -> int:
-    """What a change adds to the tally."""
-    tally = 0 if change.rewound_to is None else mark_of(change.version, change.rewound_to)
-    for each in change.call_ids:
-        tally ^= mark_of(key_of(each), change.version)
-    return tally
-
-
-def mark_of(*row: Any) -> int:
-    """What a row adds to the tally."""
-    digest = blake2b(repr(row).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
 
 
 def session_of(row: tuple[Any, ...]) -> StoredSession:
@@ -381,8 +385,7 @@ def session_of(row: tuple[Any, ...]) -> StoredSession:
     *values, checked = row
     if checked != check_of(tuple(values)):
         raise StoreError(f"the record of session {shown(str(row[0]))} is damaged")
-    *said, _ = values
-    return StoredSession.of(*said)
+    return StoredSession.of(*values)
 
 
 def check_of(row: tuple[Any, ...]) -> bytes:

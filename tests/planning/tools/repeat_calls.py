@@ -36,6 +36,6 @@ def counting(**options: Any) -> tuple[Tool, list[str]]:
     return Tool("send", "Send a mail.", send, parameters=SCHEMA, **options), made
 
 
-def by(call_id: str) -> dict[str, Any]:
-    """The context of a call with an id."""
-    return {"call_id": call_id, "actor": "agent"}
+def by(key: str) -> dict[str, Any]:
+    """The context of a call with an idempotency key."""
+    return {"call_id": "call_1", "actor": "agent", "idempotency_key": key}

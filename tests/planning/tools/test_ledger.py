@@ -119,7 +119,7 @@ def test_a_line_holds_nothing_of_arguments_and_results(session: Session) -> None
     Toolbox(TOOLS, session=session).call("answer", {"what": "zq4711"})
     (call,) = tool_calls(session)
     assert [field.name for field in ToolCall.__attrs_attrs__] == [
-        "event_id", "tool", "outcome", "elapsed", "created_at", "call_id", "actor", "is_id_reused",
+        "event_id", "tool", "outcome", "elapsed", "created_at", "call_id", "actor", "idempotency_key",
     ]  # fmt: skip
     assert "zq4711" not in repr(call)
     assert copy.deepcopy(call) == pickle.loads(pickle.dumps(call)) == call  # noqa: S301 - its own

@@ -1,4 +1,4 @@
-"""A call that is made again with its id returns what it returned, and does nothing else."""
+"""A call that is made again with its idempotency key returns what it returned, and does nothing else."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from repeat_calls import SCHEMA, by, counting, openers
 
 from planning import Plan, PlanningToolsSection, Toolbox
-from planning.tools import Tool, ToolResult
+from planning.tools import Tool, ToolContext, ToolResult
 from planning.tools.ledger import ToolCall
-from session import Session, ToolFailed, ToolInvoked
-from session.stores import SqliteStore, Store
+from session import Session, ToolFailed, ToolInvoked, TransactionError
+from session.stores import SqliteStore
 
 SETUP = {"objective": "Fix the login bug", "initial_steps": [{"title": "Reproduce it"}]}
 MARK = {"step_id": "S001", "status": "done"}
@@ -35,19 +35,52 @@ def test_a_repeat_returns_what_the_model_got_and_changes_nothing(opened: Callabl
         toolbox.call("planning_setup_plan", SETUP, context=by("1")),
         toolbox.call("send", {"to": "Ann"}, context=by("2")),
         toolbox.call("planning_mark_step", MARK, context=by("3")),
-        toolbox.call("planning_read_plan", {}, context=by("4")),
     ]
     version, count, plan = session.version, len(heard), session.select_latest(Plan)
     again = [
         toolbox.call("planning_setup_plan", SETUP, context=by("1")),
         toolbox.call("send", '{"to": "Ann"}', context=by("2")),
         toolbox.call("planning_mark_step", MARK, context=by("3")),
-        toolbox.call("planning_read_plan", {}, context=by("4")),
     ]
     assert [(each.success, each.code, each.message, each.value) for each in again] == [
         (each.success, each.code, each.message, None) for each in first
     ]
     assert (session.version, len(heard), session.select_latest(Plan), made) == (version, count, plan, ["Ann"])
+
+
+def test_an_id_without_a_key_never_makes_a_repeat(opened: Callable[[], Session]) -> None:
+    session = opened()
+    tool, made = counting()
+    toolbox = Toolbox([tool], session=session)
+    for key in ({}, {"idempotency_key": None}):
+        toolbox.call("send", {"to": "Ann"}, context={"call_id": "call_1", "actor": "agent", **key})
+    assert (made, session.version) == (["Ann", "Ann"], 2)
+
+
+def test_the_key_is_in_the_events_the_ledger_and_the_history(opened: Callable[[], Session]) -> None:
+    session = opened()
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    toolbox.call("planning_setup_plan", SETUP, context=by("1"))
+    toolbox.call("planning_mark_step", {"step_id": "S009", "status": "done"}, context=by("2"))
+    toolbox.call("planning_read_plan", {})
+    events = [*session.select_all(ToolInvoked), *session.select_all(ToolFailed)]
+    assert [event.idempotency_key for event in events] == ["1", None, "2"]
+    assert [line.idempotency_key for line in session.select_all(ToolCall)] == ["1", "2", None]
+    assert [change.idempotency_key for change in session.history()] == ["1", "2", None]
+
+
+def test_a_plan_is_never_read_from_the_past(opened: Callable[[], Session]) -> None:
+    session = opened()
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    toolbox.call("planning_setup_plan", SETUP)
+    first = toolbox.call("planning_read_plan", {}, context=by("1"))
+    toolbox.call("planning_mark_step", MARK)
+    again = toolbox.call("planning_read_plan", {}, context=by("1"))
+    assert [first.message, again.message, again.value] == [
+        "Fix the login bug (active, 0 of 1 done)\nS001 pending: Reproduce it",
+        "Fix the login bug (completed, 1 of 1 done)\nS001 done: Reproduce it",
+        session.select_latest(Plan),
+    ]
 
 
 def test_a_repeat_is_found_after_a_restart(tmp_path: Path) -> None:
@@ -61,29 +94,83 @@ def test_a_repeat_is_found_after_a_restart(tmp_path: Path) -> None:
     assert Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db")).version == 1
 
 
-def test_the_same_id_for_another_call_is_a_new_call_and_the_ledger_says_so(
-    opened: Callable[[], Session],
-) -> None:
+def test_a_key_that_was_used_for_another_call_is_refused(opened: Callable[[], Session]) -> None:
     session = opened()
-    tool, _ = counting()
-    toolbox = Toolbox([tool, Tool("ask", "Ask.", lambda _: "No", parameters=SCHEMA)], session=session)
-    assert [
-        toolbox.call("send", {"to": "Ann"}, context=by("1")).message,
-        toolbox.call("send", {"to": "Bob"}, context=by("1")).message,
-        toolbox.call("ask", {"to": "Ann"}, context=by("1")).message,
-        toolbox.call("send", {"to": "Bob"}, context=by("1")).message,
-    ] == ["Sent 1 to Ann", "Sent 2 to Bob", "No", "Sent 2 to Bob"]
-    lines = [(line.tool, line.call_id, line.is_id_reused) for line in session.select_all(ToolCall)]
-    assert lines == [("send", "1", False), ("send", "1", True), ("ask", "1", True)]
+    tool, made = counting()
+    ask = Tool("ask", "Ask.", lambda _: "No", parameters=SCHEMA)
+    toolbox = Toolbox([*PlanningToolsSection(session=session).tools(), tool, ask], session=session)
+    toolbox.call("planning_setup_plan", SETUP, context=by("0"))
+    toolbox.call("send", {"to": "Ann"}, context=by("1"))
+    version = session.version
+    refused = [
+        toolbox.call("send", {"to": "Bob"}, context=by("1")),
+        toolbox.call("ask", {"to": "Ann"}, context=by("1")),
+        toolbox.call("planning_setup_plan", {**SETUP, "objective": "Other"}, context=by("0")),
+        toolbox.call("planning_read_plan", {}, context=by("0")),
+    ]
+    assert [(each.success, each.code, each.message) for each in refused] == [
+        (
+            False,
+            "bad_context",
+            "send was not called: its idempotency key was used with other arguments; use a new key",
+        ),
+        (
+            False,
+            "bad_context",
+            "ask was not called: its idempotency key was used for a call of send; use a new key",
+        ),
+        (
+            False,
+            "bad_context",
+            "planning_setup_plan was not called: its idempotency key was used with other arguments; use a "
+            "new key",
+        ),
+        (
+            False,
+            "bad_context",
+            "planning_read_plan was not called: its idempotency key was used for a call of "
+            "planning_setup_plan; use a new key",
+        ),
+    ]
+    assert (made, session.version, [change.changed for change in session.history(version)]) == (
+        ["Ann"],
+        version + 4,
+        [False] * 4,
+    )
 
 
 def test_arguments_that_python_calls_equal_are_not_the_same() -> None:
-    session = Session()
     schema = {"type": "object", "properties": {"count": {}}}
-    toolbox = Toolbox([Tool("show", "Show.", lambda given: repr(given["count"]), parameters=schema)])
-    toolbox = Toolbox(toolbox.tools.values(), session=session)
-    shown = [toolbox.call("show", {"count": each}, context=by("1")).message for each in (1, True, 1.0, 1)]
-    assert shown == ["1", "True", "1.0", "1"]
+    tool = Tool("show", "Show.", lambda given: repr(given["count"]), parameters=schema)
+    toolbox = Toolbox([tool], session=Session())
+    called = [toolbox.call("show", {"count": each}, context=by("1")) for each in (1, True, 1.0, 1)]
+    assert [each.success for each in called] == [True, False, False, True]
+
+
+@pytest.mark.parametrize("key", [5, "", "x" * 201, "a\nb", "\ud800", ["a"]])
+def test_what_is_no_key_is_refused(key: object) -> None:
+    tool, made = counting()
+    result = Toolbox([tool], session=Session()).call("send", {"to": "Ann"}, context={"idempotency_key": key})
+    assert (result.code, result.message, made) == (
+        "bad_context",
+        "send was not called: the idempotency_key in its context must be text of 1 to 200 printable "
+        "characters, or None",
+        [],
+    )
+
+
+def test_the_calls_that_a_tool_makes_itself_do_not_have_its_key() -> None:
+    session = Session()
+    tool, made = counting()
+
+    def delegate(arguments: dict[str, str], context: ToolContext) -> str:
+        return toolbox.call("send", arguments, context=context.values).message
+
+    outer = Tool("delegate", "Delegate.", delegate, parameters=SCHEMA)
+    toolbox = Toolbox([tool, outer], session=session)
+    assert toolbox.call("delegate", {"to": "Ann"}, context=by("1")).message == "Sent 1 to Ann"
+    assert [event.idempotency_key for event in session.select_all(ToolInvoked)] == [None, "1"]
+    assert made == ["Ann"]
 
 
 def test_refused_and_failed_calls_are_not_remembered(opened: Callable[[], Session]) -> None:
@@ -101,7 +188,7 @@ def test_refused_and_failed_calls_are_not_remembered(opened: Callable[[], Sessio
     assert (made, len(session.select_all(ToolFailed))) == (["Ann", "Ann"], 4)
 
 
-def test_ids_are_free_again_behind_a_rewind_and_in_an_earlier_fork(opened: Callable[[], Session]) -> None:
+def test_keys_are_free_again_behind_a_rewind_and_in_an_earlier_fork(opened: Callable[[], Session]) -> None:
     session = opened()
     tool, made = counting()
     toolbox = Toolbox([tool], session=session)
@@ -109,17 +196,30 @@ def test_ids_are_free_again_behind_a_rewind_and_in_an_earlier_fork(opened: Calla
     toolbox.call("send", {"to": "Bob"}, context=by("2"))
     fork = session.fork(1, session_id="fork")
     session.rewind(1)
-    toolbox.call("send", {"to": "Bob"}, context=by("2"))
+    toolbox.call("send", {"to": "Eve"}, context=by("2"))
     toolbox.call("send", {"to": "Ann"}, context=by("1"))
-    assert made == ["Ann", "Bob", "Bob"]
+    assert made == ["Ann", "Bob", "Eve"]
+    session.rewind(2)
+    assert toolbox.call("send", {"to": "Bob"}, context=by("2")).message == "Sent 2 to Bob"
     forked = Toolbox([tool], session=fork)
     forked.call("send", {"to": "Ann"}, context=by("1"))
-    forked.call("send", {"to": "Bob"}, context=by("2"))
-    assert made == ["Ann", "Bob", "Bob", "Bob"]
-    assert [line.is_id_reused for line in session.select_all(ToolCall)] == [False, False, False]
+    forked.call("send", {"to": "Zoe"}, context=by("2"))
+    assert made == ["Ann", "Bob", "Eve", "Zoe"]
 
 
-def test_where_the_history_is_bounded_old_ids_are_forgotten() -> None:
+def test_keys_are_free_again_within_the_transaction_that_rewinds(opened: Callable[[], Session]) -> None:
+    session = opened()
+    tool, made = counting(blocking=False)
+    toolbox = Toolbox([tool], session=session)
+    toolbox.call("send", {"to": "Ann"}, context=by("1"))
+    with session.transaction():
+        session.rewind(0)
+        toolbox.call("send", {"to": "Bob"}, context=by("1"))
+    assert toolbox.call("send", {"to": "Bob"}, context=by("1")).message == "Sent 2 to Bob"
+    assert made == ["Ann", "Bob"]
+
+
+def test_where_the_history_is_bounded_old_keys_are_forgotten() -> None:
     session = Session(history=2)
     tool, made = counting()
     toolbox = Toolbox([tool], session=session)
@@ -131,27 +231,20 @@ def test_where_the_history_is_bounded_old_ids_are_forgotten() -> None:
     assert len(made) == 101
 
 
-def test_a_private_result_is_repeated_here_and_refused_after_a_restart(tmp_path: Path) -> None:
-    path = tmp_path / "plans.db"
-
-    def call(store: Store, to: str) -> ToolResult:
-        tool, _ = counting(returns_private_data=True)
-        toolbox = Toolbox([tool], session=Session(session_id="run-7", store=store))
-        return toolbox.call("send", {"to": to}, context=by("1"))
-
-    store = SqliteStore(path)
-    session = Session(session_id="run-7", store=store)  # keeps it open between the calls
-    assert [call(store, "Zq4711").message, call(store, "Zq4711").message] == ["Sent 1 to Zq4711"] * 2
-    assert call(store, "Bob").message == "Sent 1 to Bob"
-    assert len(session.select_all(ToolInvoked)) == 2
-    store.close()
-    refused = call(SqliteStore(path), "Zq4711")
-    assert (refused.success, refused.message) == (
+def test_a_repeat_of_a_call_with_private_data_is_refused(opened: Callable[[], Session]) -> None:
+    session = opened()
+    tool, made = counting(returns_private_data=True)
+    toolbox = Toolbox([tool], session=session)
+    assert toolbox.call("send", {"to": "Zq4711"}, context=by("1")).message == "Sent 1 to Zq4711"
+    again = toolbox.call("send", {"to": "Zq4711"}, context=by("1"))
+    assert (again.success, again.code, again.message) == (
         False,
-        "send was not called: a call with this id was made before, and its private result is not kept; call "
-        "it with a new id",
+        "bad_context",
+        "send was not called: a call with its idempotency key was made before, and its private result is not "
+        "kept; use a new key",
     )
-    assert b"Zq4711" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert made == ["Zq4711"]
+    assert [event.fingerprint for event in session.select_all(ToolInvoked)] == [None]
 
 
 def test_a_repeat_within_one_transaction_is_found() -> None:
@@ -164,6 +257,23 @@ def test_a_repeat_within_one_transaction_is_found() -> None:
     plan = session.select_latest(Plan)
     assert plan is not None
     assert [step.title for step in plan.steps] == ["Reproduce it", "Write a test"]
+
+
+def test_a_transaction_takes_calls_of_one_key() -> None:
+    session = Session()
+    tool, made = counting(blocking=False)
+    toolbox = Toolbox([tool], session=session)
+    with session.transaction():
+        toolbox.call("send", {"to": "Ann"}, context=by("1"))
+        toolbox.call("send", {"to": "Ann"})
+        refused = toolbox.call("send", {"to": "Bob"}, context=by("2"))
+        with pytest.raises(TransactionError, match="has a call with another idempotency key"):
+            session.publish(ToolInvoked("send", {}, None, idempotency_key="2"))
+    assert (refused.code, refused.message) == (
+        "bad_context",
+        "send was not called: the open transaction has a call with another idempotency key: end it first",
+    )
+    assert (made, [change.idempotency_key for change in session.history()]) == (["Ann", "Ann"], ["1"])
 
 
 def test_a_repeat_is_found_that_another_process_made_first(tmp_path: Path) -> None:
@@ -201,9 +311,12 @@ def test_arguments_that_cannot_be_seen_to_be_the_same_are_not(pair: tuple[object
     made: list[object] = []
     tool = Tool("send", "Send.", lambda given: made.append(given["to"]), parameters={"type": "object"})
     toolbox = Toolbox([tool], session=Session())
-    for each in pair:
-        toolbox.invoke("send", {"to": each}, context=by("1"))
-    assert len(made) == 2
+    first, again = (toolbox.call("send", {"to": each}, context=by("1")) for each in pair)
+    assert (first.success, again.message) == (
+        True,
+        "send was not called: its idempotency key was used with other arguments; use a new key",
+    )
+    assert len(made) == 1
 
 
 def test_the_order_of_names_and_of_a_set_makes_no_difference() -> None:
@@ -220,36 +333,22 @@ def test_the_order_of_names_and_of_a_set_makes_no_difference() -> None:
     assert len(made) == 1
 
 
-def test_calls_that_all_have_one_id_are_told_apart(opened: Callable[[], Session]) -> None:
-    session = opened()
-    tool, made = counting()
-    toolbox = Toolbox([tool], session=session)
-    for _ in range(2):
-        answers = [
-            toolbox.call("send", {"to": str(each)}, context=by("call_0")).message for each in range(50)
-        ]
-        assert answers == [f"Sent {each + 1} to {each}" for each in range(50)]
-    assert (len(made), session.version) == (50, 50)
-    session.rewind(0)
-    toolbox.call("send", {"to": "0"}, context=by("call_0"))
-    assert [line.is_id_reused for line in session.select_all(ToolCall)] == [False, *[True] * 49, False]
+def test_a_tool_that_publishes_itself_is_repeated_too() -> None:
+    session = Session()
+    made: list[str] = []
 
+    def note(arguments: dict[str, str], context: ToolContext) -> ToolResult:
+        made.append(arguments["to"])
+        result = ToolResult(True, f"Noted {arguments['to']}")
+        with session.transaction() as transaction:
+            transaction.publish(ToolInvoked("note", arguments, result, **context.of_events()))
+        return result
 
-def test_arguments_that_differ_deep_inside_are_not_the_same() -> None:
-    made: list[int] = []
-    schema = {"type": "object", "properties": {"value": {}}}
-
-    def show(_arguments: dict[str, Any]) -> str:
-        made.append(1)
-        return str(len(made))
-
-    toolbox = Toolbox([Tool("show", "Show.", show, parameters=schema)], session=Session())
-    given = [
-        {"value": _nested(1)},
-        {"value": _nested(2)},
-        {"value": _nested(1)},
-        {"value": "..."},
-        {"value": "..."},
+    toolbox = Toolbox([Tool("note", "Note.", note, parameters=SCHEMA, publishes="own")], session=session)
+    said = [toolbox.call("note", {"to": each}, context=by("1")).message for each in ("Ann", "Ann", "Bob")]
+    assert said == [
+        "Noted Ann",
+        "Noted Ann",
+        "note was not called: its idempotency key was used with other arguments; use a new key",
     ]
-    shown = [toolbox.call("show", each, context=by("1")).message for each in given]
-    assert shown == ["1", "2", "1", "3", "3"]
+    assert made == ["Ann"]

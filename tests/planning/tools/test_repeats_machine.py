@@ -1,4 +1,4 @@
-"""Calls with ids among rewinds and forks, in any order."""
+"""Calls with idempotency keys among rewinds and forks, in any order."""
 
 from __future__ import annotations
 
@@ -7,32 +7,33 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from repeat_calls import by, counting
 
 from planning import Toolbox
-from planning.tools.ledger import ToolCall
 from session import Session
 
 
-class CallsWithIds(RuleBasedStateMachine):
+class CallsWithKeys(RuleBasedStateMachine):
     """Random calls, rewinds and forks, against lists of the calls that a version has."""
 
     def __init__(self) -> None:
         super().__init__()
         self.sessions = [Session()]
-        self.models: list[list[dict[tuple[str, str], str]]] = [[{}]]
+        self.models: list[list[dict[str, tuple[str, str]]]] = [[{}]]
         self.tool, self.made = counting()
 
-    @rule(which=st.integers(0, 3), call_id=st.sampled_from("12"), to=st.sampled_from(["Ann", "Bob"]))
-    def call(self, which: int, call_id: str, to: str) -> None:
+    @rule(which=st.integers(0, 3), key=st.sampled_from("12"), to=st.sampled_from(["Ann", "Bob"]))
+    def call(self, which: int, key: str, to: str) -> None:
         session, versions = self._pick(which)
         count, known = len(self.made), versions[-1]
         toolbox = Toolbox([self.tool], session=session)
-        said = toolbox.call("send", {"to": to}, context=by(call_id)).message
-        if (call_id, to) in known:
-            assert (said, len(self.made)) == (known[call_id, to], count)
+        said = toolbox.call("send", {"to": to}, context=by(key)).message
+        if key not in known:
+            assert said == f"Sent {count + 1} to {to}"
+            versions.append({**known, key: (to, said)})
             return
-        assert said == f"Sent {count + 1} to {to}"
-        is_reused = any(each == call_id for each, _ in known)
-        assert session.select_all(ToolCall)[-1].is_id_reused is is_reused
-        versions.append({**known, (call_id, to): said})
+        first, answer = known[key]
+        refusal = "send was not called: its idempotency key was used with other arguments; use a new key"
+        assert (said, len(self.made)) == (answer if first == to else refusal, count)
+        if first != to:
+            versions.append(known)
 
     @rule(which=st.integers(0, 3), back=st.integers(0, 4))
     def rewind(self, which: int, back: int) -> None:
@@ -49,8 +50,8 @@ class CallsWithIds(RuleBasedStateMachine):
         self.sessions.append(session.fork(version))
         self.models.append(versions[: version + 1])
 
-    def _pick(self, which: int) -> tuple[Session, list[dict[tuple[str, str], str]]]:
+    def _pick(self, which: int) -> tuple[Session, list[dict[str, tuple[str, str]]]]:
         return self.sessions[which % len(self.sessions)], self.models[which % len(self.sessions)]
 
 
-TestCallsWithIds = CallsWithIds.TestCase
+TestCallsWithKeys = CallsWithKeys.TestCase

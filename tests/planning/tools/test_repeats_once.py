@@ -16,6 +16,11 @@ from planning.tools.rate_limit import RateLimiter
 from session import Session
 from session.stores import SqliteStore, Store
 
+REFUSED = (
+    "send may have taken effect: a call with its idempotency key was begun before, and it must not be made "
+    "twice. Check what it did, and use a new key to call it again."
+)
+
 
 def killed(store: Store, **options: Any) -> Iterator[Toolbox]:
     """The toolbox of a process that is killed while it sends, and that of the next one."""
@@ -45,8 +50,7 @@ def test_but_not_where_it_must_not_be_made_twice(tmp_path: Path, private: bool) 
     again = second.call("send", {"to": "Ann"}, context=by("1"))
     assert (again.success, again.message) == (
         False,
-        "send may have taken effect: a call with this id was begun before, and it must not be made twice. "
-        "Check what it did, and call it with a new id if that is needed.",
+        REFUSED,
     )
 
 
@@ -83,8 +87,12 @@ def test_a_call_that_must_not_be_made_twice_is_refused_inside_a_transaction(tmp_
     )
 
 
-def test_it_is_refused_where_the_first_raised_or_a_rewind_took_it_back(tmp_path: Path) -> None:
-    session = Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db"))
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_it_is_refused_where_the_first_raised_or_a_rewind_took_it_back(
+    tmp_path: Path, is_stored: bool
+) -> None:
+    store = SqliteStore(tmp_path / "plans.db") if is_stored else None
+    session = Session(session_id="run-7", store=store)
     made: list[str] = []
 
     def send(arguments: dict[str, str]) -> str:
@@ -95,11 +103,18 @@ def test_it_is_refused_where_the_first_raised_or_a_rewind_took_it_back(tmp_path:
 
     toolbox = Toolbox([Tool("send", "Send.", send, parameters=SCHEMA, idempotent=False)], session=session)
     for name in ("Ann", "Bob"):
-        toolbox.call("send", {"to": name}, context=by("1"))
+        toolbox.call("send", {"to": name}, context=by(name))
     session.rewind(0)
     for name in ("Ann", "Bob"):
-        assert toolbox.call("send", {"to": name}, context=by("1")).message == (
-            "send may have taken effect: a call with this id was begun before, and it must not be made "
-            "twice. Check what it did, and call it with a new id if that is needed."
-        )
+        assert toolbox.call("send", {"to": name}, context=by(name)).message == REFUSED
     assert made == ["Ann", "Bob"]
+
+
+def test_its_result_is_repeated_and_without_a_key_it_is_called_again(tmp_path: Path) -> None:
+    session = Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db"))
+    tool, made = counting(idempotent=False)
+    toolbox = Toolbox([tool], session=session)
+    said = [toolbox.call("send", {"to": "Ann"}, context=by("1")).message for _ in "ab"]
+    said += [toolbox.call("send", {"to": "Ann"}, context={"call_id": "call_1"}).message for _ in "ab"]
+    assert said == ["Sent 1 to Ann", "Sent 1 to Ann", "Sent 2 to Ann", "Sent 3 to Ann"]
+    assert made == ["Ann"] * 3

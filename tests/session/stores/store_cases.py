@@ -61,9 +61,9 @@ class ListStore(Store):
     def drop_checkpoints(self, session_id: SessionId) -> None:
         self.kept[str(session_id)]["checkpoints"].clear()
 
-    def calls(self, session_id: SessionId, key: str, most: int | None) -> Sequence[int]:
+    def with_key(self, session_id: SessionId, key: str) -> Sequence[int]:
         changes = reversed(self.changes(session_id, 1, 10**9))
-        return [each.version for each in changes if key in each.call_ids][:most]
+        return [each.version for each in changes if each.idempotency_key == key]
 
     def rewinds(self, session_id: SessionId) -> Sequence[tuple[int, int]]:
         changes = self.changes(session_id, 1, 10**9)
@@ -135,7 +135,8 @@ def busy(session: Session, toolbox: Toolbox) -> list[Plan | None]:
 
     toolbox.invoke("planning_setup_plan", SETUP)
     note()
-    toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"}, context={"call_id": "1"})
+    by = {"call_id": "1", "idempotency_key": "1"}
+    toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"}, context=by)
     note()
     toolbox.call("planning_mark_step", {"step_id": "S009", "status": "done"})
     note()

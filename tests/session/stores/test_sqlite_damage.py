@@ -44,9 +44,9 @@ def test_what_is_no_store_is_refused_by_name(tmp_path: Path) -> None:
     newer = tmp_path / "newer.db"
     SqliteStore(newer).close()
     with sqlite3.connect(newer) as connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 3")
     connection.close()
-    with pytest.raises(StoreError, match="has format 2; this release reads formats up to 1: use a newer one"):
+    with pytest.raises(StoreError, match="has format 3; this release reads formats up to 2: use a newer one"):
         SqliteStore(newer)
     changed = tmp_path / "changed.db"
     SqliteStore(changed).close()
@@ -131,19 +131,26 @@ def test_a_lost_tail_is_seen(path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "found"),
     [
-        ("DELETE FROM calls WHERE version = 2", (2, "by what a call of version 2 is found is damaged")),
+        (
+            "UPDATE changes SET idempotency_key = NULL WHERE version = 2",
+            (2, "the idempotency key of version 2"),
+        ),
+        (
+            "UPDATE changes SET idempotency_key = '0' WHERE version = 3",
+            (3, "the idempotency key of version 3"),
+        ),
         ("UPDATE changes SET rewound_to = 2 WHERE version = 4", (None, "by what the rewinds of the session")),
         ("UPDATE changes SET rewound_to = NULL", (None, "by what the rewinds of the session are found")),
         ("UPDATE claims SET name = 'send a mall'", (None, "the claim 'send a mall' of the session is")),
     ],
 )
-def test_by_what_calls_rewinds_and_claims_are_found_is_verified(
+def test_by_what_keys_rewinds_and_claims_are_found_is_verified(
     path: Path, damage: str, found: tuple[int | None, str]
 ) -> None:
     session, toolbox = on_file(path)
     for number in range(3):
         setup = {"objective": "Ship it", "initial_steps": ["Build it"]}
-        toolbox.call("planning_setup_plan", setup, context={"call_id": f"call_{number}"})
+        toolbox.call("planning_setup_plan", setup, context={"idempotency_key": f"{number}"})
     session.rewind(1)
     session.claim("send a mail")
     store = SqliteStore(path)
@@ -157,50 +164,14 @@ def test_by_what_calls_rewinds_and_claims_are_found_is_verified(
     assert (caught.value.version, str(caught.value)[: len(beginning)]) == (version, beginning)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "DELETE FROM calls WHERE version = 2",
-        "UPDATE calls SET key = key + 1 WHERE version = 2",
-        "UPDATE calls SET version = 3 WHERE version = 2",
-        "UPDATE changes SET rewound_to = NULL",
-        "DELETE FROM claims",
-        "UPDATE claims SET name = 'send a mall'",
-    ],
-)
-def test_a_repeat_is_not_made_again_where_its_first_call_cannot_be_found(path: Path, damage: str) -> None:
-    session, toolbox = on_file(path)
-    setup = {"objective": "Ship it", "initial_steps": ["Build it"]}
-    for number in range(3):
-        toolbox.call("planning_setup_plan", setup, context={"call_id": f"call_{number}"})
-    session.claim("send a mail")
-    session.rewind(2)
-    session.store.close()  # type: ignore[union-attr]  # it has one
-    with sqlite3.connect(path) as connection:
-        connection.execute(damage)
-    connection.close()
-    there, toolbox = on_file(path)
-    result = toolbox.call("planning_setup_plan", setup, context={"call_id": "call_1"})
-    assert (result.success, result.code) == (False, "storage")
-    message = (
-        "by what the calls, rewinds and claims of session 'run-7' are found is damaged: restore the file "
-        "from a copy"
-    )
-    for work in (lambda: there.has_call("call_1"), lambda: there.claim("send a mail"), lambda: there.fork(1)):
-        with pytest.raises(StoreError) as caught:
-            work()
-        assert str(caught.value) == message
-    assert there.at(2).select_latest(Plan) == session.select_latest(Plan)
-
-
-def test_what_is_found_by_calls_and_claims_outlives_claims_before_the_first_change_forks_and_other_writers(
+def test_what_is_found_by_keys_and_claims_outlives_forks_and_other_writers(
     path: Path,
 ) -> None:
     session, _ = on_file(path)
     session.claim("early")
     other, toolbox = on_file(path)
     setup = {"objective": "Ship it", "initial_steps": ["Build it"]}
-    toolbox.call("planning_setup_plan", setup, context={"call_id": "1"})
+    toolbox.call("planning_setup_plan", setup, context={"idempotency_key": "1"})
     session.claim("late")
     session.rewind(0)
     other.claim("later")
@@ -209,7 +180,7 @@ def test_what_is_found_by_calls_and_claims_outlives_claims_before_the_first_chan
         assert SqliteStore(path).verify(each) == (2 if each == "run-7" else 1)
         there, _ = on_file(path, each)
         assert (there.claim("early"), there.claim("late")) == (False, False)
-        assert there.has_call("1") is (each == "fork")
+        assert (there.find_call("1") is None) is (each == "run-7")
     assert fork.claim("later")
     assert SqliteStore(path).verify("fork") == 1
 

@@ -18,15 +18,15 @@ from store_places import PLAN, call, mark, numbered, open_session, refused, regi
 from planning import Plan
 from session import InProcessEventBus, Session, SessionEvent, ToolInvoked, stored
 from session.stores import SqliteStore, StoreError
-from session.stores.sqlite_file import check_of, tallied
+from session.stores.sqlite_file import check_of
 
 
 def lived(path: Path) -> Session:
     session = open_session(SqliteStore(path))
-    call(session, *PLAN, call_id="c1")
+    call(session, *PLAN, idempotency_key="c1")
     for number in range(4):
         session.dispatch(Note(f"note {number}"))
-    mark(session, "S001", call_id="c2")
+    mark(session, "S001", idempotency_key="c2")
     session.dispatch(Count(5))
     session.rewind(3)
     session.publish(Ping(7))
@@ -40,7 +40,7 @@ READS: dict[str, Callable[[Session], object]] = {
     "now": state_of,
     "history": lambda session: session.history(),
     "pings": numbered,
-    "calls": lambda session: (session.calls("c1"), session.calls("c2"), session.calls("c3")),
+    "calls": lambda session: [session.find_call(key) for key in ("c1", "c2", "c3")],
     "log": lambda session: session.select_all(ToolInvoked),
     "snapshot": lambda session: dict(session.snapshot().slices),
     "head": lambda session: store_of(session).head("run-7"),
@@ -92,7 +92,7 @@ def test_whatever_is_read_of_a_damaged_file_is_right_or_refused(
             found = seen(path)
             refusals += len(found) < len(right)
             wrong = [name for name in found if found[name] != right[name]]
-            # What finds calls by their ids has no checksum.
+            # What finds calls by their keys has no checksum.
             assert set(wrong) <= {"calls"}, (start, block[:4])
     assert refusals
 
@@ -157,11 +157,8 @@ def test_a_hostile_record_runs_no_code_and_is_a_clear_error(
     restored = json.loads(text).get("version") if text.startswith('{"!":"rewound"') else None
     row = (written, hashed, restored)
     changed(path, "UPDATE changes SET text = ?, hash = ?, rewound_to = ? WHERE version = 2", row)
-    with sqlite3.connect(path) as connection:
-        tally = tallied(connection, head.session_id)
-    connection.close()
-    check = check_of((str(head.session_id), 2, hashed, at, head.about(), tally))
-    changed(path, "UPDATE sessions SET hash = ?, tally = ?, checked = ?", (hashed, tally, check))
+    check = check_of((str(head.session_id), 2, hashed, at, head.about()))
+    changed(path, "UPDATE sessions SET hash = ?, checked = ?", (hashed, check))
     there = open_session(SqliteStore(path))
     assert store_of(there).verify("run-7") == 2
     for read in (there.history, lambda: there.select_all(Note), lambda: there.select_all(Ping)):
@@ -243,7 +240,7 @@ def test_a_commit_whose_answer_is_lost_is_looked_for(tmp_path: Path, is_done: bo
     store = store_of(session)
     inner = store._writer.connected()
     store._writer.connection = LostCommit(inner, is_done=is_done, is_gone=is_gone)  # type: ignore[assignment]
-    result = mark(session, "S001", call_id="c1")
+    result = mark(session, "S001", idempotency_key="c1")
     assert result.success is (is_done and not is_gone)
     if is_gone:
         assert result.message == (
@@ -256,7 +253,7 @@ def test_a_commit_whose_answer_is_lost_is_looked_for(tmp_path: Path, is_done: bo
         assert inner.in_transaction is False or inner.execute("ROLLBACK") is not None
         assert session.refresh() == 1 + is_done
     store._writer.connection = inner
-    again = mark(session, "S001", call_id="c1")
+    again = mark(session, "S001", idempotency_key="c1")
     assert again.success
     # Where it was certain that nothing was written, the refusal is a version of its own.
     expected = 3 if not is_done and not is_gone else 2

@@ -49,11 +49,11 @@ class StoreMachine(RuleBasedStateMachine):
         self.toolbox.invoke("planning_setup_plan", SetupPlan(f"Plan {len(self.plans)}", STEPS))
         self.note()
 
-    @rule(step=st.integers(1, 5), status=STATUSES, call_id=st.none() | st.integers(1, 9).map(str))
-    def mark(self, step: int, status: str, call_id: str | None) -> None:
+    @rule(step=st.integers(1, 5), status=STATUSES, key=st.none() | st.integers(1, 9).map(str))
+    def mark(self, step: int, status: str, key: str | None) -> None:
         before = self.session.version
         arguments = {"step_id": f"S{step:03}", "status": status}
-        context = {} if call_id is None else {"call_id": f"{call_id} {len(self.plans)}"}
+        context = {} if key is None else {"idempotency_key": f"{key} {len(self.plans)}"}
         result = self.toolbox.call("planning_mark_step", arguments, context=context)
         assert self.session.version == before + 1
         self.note()

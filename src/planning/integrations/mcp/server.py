@@ -60,6 +60,7 @@ _PROMPTS: Final = {
 }
 _RESUMED: Final = "Planning-Session"
 _CALL_ID: Final = "planning/call_id"
+_KEY: Final = "planning/idempotency_key"
 _LONGEST_ACTOR: Final = 200
 _MOST_CHANGES: Final = 1_000  # that a session keeps in memory when it lives as long as a connection
 _NO_SESSION: Final = "no session for this call"
@@ -383,15 +384,13 @@ def _context_of(ctx: ServerRequestContext[Any]) -> dict[str, Any]:
     """What a call is told of its client.
 
     The id of a JSON-RPC request counts the messages of one connection, so that each connection has the
-    same ones: it does not identify a call. Only an id that the client gives for that purpose is passed on.
-    One that is no text is refused, and not left out: with it the client promises what a repeat is.
+    same ones: it does not identify a call. Only an id and a key that the client gives are passed on. A key
+    that is not text is refused, and not omitted: with it the client says what a repeat is.
     """
     client = ctx.session.client_params
     meta: Any = ctx.meta or {}
-    call_id = meta.get(_CALL_ID)
     actor = None if client is None else client.client_info.name[:_LONGEST_ACTOR] or None
-    context = call_context(call_id, actor)
-    return context if context["call_id"] is not None else {**context, "call_id": call_id}
+    return call_context(meta.get(_CALL_ID), actor, idempotency_key=meta.get(_KEY))
 
 
 def _session_of(toolbox: Toolbox) -> Session | None:

@@ -1,0 +1,144 @@
+"""Files of an older format are brought to today's when they are opened."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from planning import Plan, PlanningToolsSection, Toolbox
+from planning.tools.ledger import ToolCall
+from session import Rewound, Session, StoreError
+from session.stores import SqliteStore
+from session.stores import sqlite_file as files
+
+FORMAT_1 = Path(__file__).with_name("format_1.sql")
+"""What ``sqlite3 FILE .dump`` wrote of a store that release 0.1.0 made: a session with a rewind, call ids that were
+used twice and claims, and its fork."""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "plans.db"
+    connection = sqlite3.connect(path)
+    connection.executescript(f"PRAGMA journal_mode = WAL; {FORMAT_1.read_text()}")
+    connection.close()
+    return path
+
+
+def tables(path: Path) -> tuple[int, dict[str, str]]:
+    connection = sqlite3.connect(path)
+    (number,) = connection.execute("PRAGMA user_version").fetchone()
+    found = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    connection.close()
+    return number, dict(found)
+
+
+def test_a_file_of_format_1_is_brought_to_format_2_with_all_that_is_in_it(path: Path, tmp_path: Path) -> None:
+    store = SqliteStore(path)
+    session = Session(session_id="run-7", store=store)
+    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
+    assert (store.verify("run-7"), store.verify("fork")) == (6, 2)
+    assert [(str(each.session_id), each.version, dict(each.tags)) for each in store.sessions()] == [
+        ("fork", 2, {"project": "login"}),
+        ("run-7", 6, {"project": "login"}),
+    ]
+    plans = [session.at(version).select_latest(Plan) for version in range(7)]
+    assert [plan and (plan.status, plan.progress) for plan in plans] == [
+        None,
+        ("active", (0, 2)),
+        ("active", (1, 2)),
+        ("abandoned", (0, 0)),
+        *[("active", (1, 2))] * 3,
+    ]
+    assert [line.call_id for line in session.select_all(ToolCall)] == [
+        "call_1",
+        "call_2",
+        "call_3",
+        "call_1",
+        "call_4",
+    ]
+    assert [type(change.events[0]) for change in session.history(after=3)][0] is Rewound
+    assert (session.claim("mailed the report"), session.claim("another")) == (False, True)
+    by = {"call_id": "call_1", "idempotency_key": "1"}
+    for _ in "ab":
+        assert toolbox.call("planning_mark_step", {"step_id": "S002", "status": "done"}, context=by).success
+    assert (session.version, store.verify("run-7")) == (7, 7)
+    store.close()
+    SqliteStore(tmp_path / "new.db").close()
+    assert tables(path) == tables(tmp_path / "new.db")
+
+
+def test_a_record_that_was_damaged_before_stays_damaged(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("UPDATE sessions SET version = 5 WHERE id = 'run-7'")
+    connection.close()
+    store = SqliteStore(path)
+    with pytest.raises(StoreError) as caught:
+        Session(session_id="run-7", store=store)
+    assert str(caught.value) == "the record of session 'run-7' is damaged"
+    assert store.verify("fork") == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("CREATE TABLE other (id INTEGER)", "has other tables than a store of sessions"),
+        ("DROP TABLE calls", "cannot be used: no such table: calls"),
+    ],
+)
+def test_a_file_that_cannot_be_migrated_stays_as_it_is(path: Path, change: str, reason: str) -> None:
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute(change)
+    connection.close()
+    before = tables(path)
+    with pytest.raises(StoreError, match=reason):
+        SqliteStore(path)
+    assert tables(path) == before
+
+
+def test_a_migration_that_is_cut_off_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = tables(path)
+
+    def killed(_row: object) -> bytes:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "check_of", killed)
+        with pytest.raises(KeyboardInterrupt):
+            SqliteStore(path)
+    assert tables(path) == before
+    assert SqliteStore(path).verify("run-7") == 6
+
+
+def test_a_file_that_cannot_be_written_is_refused_with_what_to_do(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = sqlite3.connect
+
+    def read_only(_path: object, **options: object) -> sqlite3.Connection:
+        options.pop("uri", None)
+        return connect(f"file:{path}?mode=ro", uri=True, **options)  # type: ignore[call-overload, no-any-return]  # the options are the store's
+
+    monkeypatch.setattr(files.sqlite3, "connect", read_only)
+    with pytest.raises(StoreError) as caught:
+        SqliteStore(path)
+    assert str(caught.value) == (
+        f"{path} has format 1 and is read-only: make it writable and open it once, which brings it to format 2"
+    )
+
+
+def test_two_processes_that_open_it_at_once_migrate_it_once(path: Path) -> None:
+    program = (
+        "import sys; from session.stores import SqliteStore; print(SqliteStore(sys.argv[1]).verify('run-7'))"
+    )
+    started = [
+        subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    assert [process.communicate(timeout=60)[0] for process in started] == ["6\n"] * 3

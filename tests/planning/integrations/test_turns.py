@@ -260,6 +260,52 @@ def test_a_call_of_another_form_is_answered_too() -> None:
     assert [each["id"] for each in openai.turn(sent)[0]["tool_calls"]] == ["c1", "c2", "c3"]
 
 
+def test_each_item_of_a_response_that_calls_a_tool_by_its_name_is_answered() -> None:
+    read = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c2", "name": "clear", "input": "{}"}
+    unknown = {"type": "custom_tool_call", "id": "ctc_2", "call_id": "c3", "name": "grep", "input": "a.*b"}
+    others = [
+        {"type": kind, "id": f"i_{kind}", "call_id": "c9", "status": "completed"}
+        for kind in (
+            "web_search_call",
+            "mcp_call",
+            "computer_call",
+            "shell_call",
+            "apply_patch_call",
+            "reasoning",
+        )
+    ]
+    response = {"output": [others[0], CALL_ITEM, *others[1:], read, unknown], "status": "completed"}
+    answers = [
+        OUTPUT_ITEM,
+        {"type": "custom_tool_call_output", "call_id": "c2", "output": "cleared"},
+        {
+            "type": "custom_tool_call_output",
+            "call_id": "c3",
+            "output": "Refused, nothing changed. no tool is named 'grep'; the tools are clear",
+        },
+    ]
+    assert openai.run_calls(response, BOX) == answers
+    assert asyncio.run(openai.arun_calls(response, BOX)) == answers
+    ended = {"type": "response.completed", "response": response}
+    assert openai.run_calls([ended], BOX) == answers
+
+
+def test_a_custom_call_that_was_cut_off_is_not_made() -> None:
+    custom = {"type": "custom_tool_call", "call_id": "c1", "name": "clear", "input": "{}"}
+    cut = {"output": [CALL_ITEM, custom], "status": "incomplete"}
+    outputs = [OUTPUT_ITEM, {"type": "custom_tool_call_output", "call_id": "c1", "output": CUT}]
+    assert openai.run_calls(cut, BOX) == outputs
+    assert openai.run_calls([{"type": "response.incomplete", "response": cut}], BOX) == outputs
+
+
+def test_what_the_server_of_messages_called_itself_is_not_answered() -> None:
+    used = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "login"}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
+    remote = {"type": "mcp_tool_use", "id": "m1", "name": "clear", "server_name": "a", "input": {}}
+    sent = {"role": "assistant", "content": [used, found, remote, tool_use()], "stop_reason": "tool_use"}
+    assert anthropic.run_calls(sent, BOX) == tool_result("cleared")
+
+
 def test_a_turn_without_calls_has_no_answers() -> None:
     assert openai.run_calls(completion(content="Done."), BOX) == []
     assert openai.run_calls({"choices": []}, BOX) == []
@@ -274,19 +320,23 @@ def test_objects_of_any_client_are_read_by_their_attributes() -> None:
     assert openai.run_calls(sent, BOX) == [tool_message("cleared")]
 
 
-@pytest.mark.parametrize("other", [None, 3, "text", {"error": "overloaded"}])
+@pytest.mark.parametrize("other", [None, 3, "text", b"text", ["text"], [{"a": 1}], {"error": "overloaded"}])
 def test_what_is_no_response_is_refused(other: Any) -> None:
-    kinds = "expected a completion, a message, a response or the list of its chunks or events"
-    if other != "text":
-        with pytest.raises(TypeError) as caught:
-            openai.run_calls(other, BOX)
-        assert str(caught.value) == f"{kinds}, got {type(other).__name__}"
-        with pytest.raises(TypeError) as caught:
-            anthropic.turn(other)
-        assert (
-            str(caught.value)
-            == f"expected a message or the list of its chunks or events, got {type(other).__name__}"
-        )
+    for module, kind in (
+        (openai, "a completion, a message, a response"),
+        (anthropic, "a message"),
+    ):
+        for read in (
+            module.turn,
+            lambda given, module=module: module.run_calls(given, BOX),
+            lambda given, module=module: asyncio.run(module.arun_calls(given, BOX)),
+        ):
+            with pytest.raises(TypeError) as caught:
+                read(other)
+            assert str(caught.value) == (
+                f"expected {kind} or the list of its chunks or events, got {type(other).__name__}: pass what "
+                "the client returned"
+            )
 
 
 JSON = st.recursive(

@@ -55,6 +55,43 @@ def test_a_stream_is_server_sent_events(path: str) -> None:
     assert all(line.startswith(("event: ", "data: ")) for line in text.splitlines() if line)
 
 
+NAMED = {
+    "/v1/chat/completions": lambda data: [data["id"], data["choices"][0]["message"]["tool_calls"][0]["id"]],
+    "/v1/responses": lambda data: [data["id"], data["output"][0]["id"], data["output"][0]["call_id"]],
+    "/v1/messages": lambda data: [data["id"], data["content"][0]["id"]],
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_two_calls_and_no_two_responses_have_one_id(path: str) -> None:
+    found: list[str] = []
+    for _ in range(2):
+        with ScriptedModel([("look", {})], [("look", {})]) as model:
+            found += [each for _ in "ab" for each in NAMED[path](json.loads(post(model, path, {})[2]))]
+    assert len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_stream_has_one_id_and_it_is_that_of_no_other(path: str) -> None:
+    ids: list[set[str]] = []
+    for _ in range(2):
+        with ScriptedModel("Hello.") as model:
+            lines = post(model, path, {"stream": True})[2].splitlines()
+        events = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
+        parts = [each.get("response") or each.get("message") or each for each in events]
+        ids.append({part["id"] for part in parts if "id" in part})
+    assert [len(each) for each in ids] == [1, 1]
+    assert ids[0] != ids[1]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_path_may_have_a_query(path: str) -> None:
+    with ScriptedModel("One.") as model:
+        status, _, text = post(model, f"{path}?beta=true", {})
+    assert (status, SAID[path](json.loads(text))) == (200, "One.")
+    assert [request.path for request in model.requests] == [f"{path}?beta=true"]
+
+
 def test_another_path_is_not_found() -> None:
     with ScriptedModel("Hello.") as model:
         assert post(model, "/v2/other", {})[0] == 404

@@ -16,7 +16,7 @@ from session.stores import SqliteStore
 from session.stores import sqlite_file as files
 
 FORMAT_1 = Path(__file__).with_name("format_1.sql")
-"""What ``sqlite3 FILE .dump`` wrote of a store that release 0.1.0 made: a session with a rewind, call ids that were
+"""A dump of a file that the last release with format 1 wrote: a session with a rewind, a call id that was
 used twice and claims, and its fork."""
 
 
@@ -61,7 +61,7 @@ def test_a_file_of_format_1_is_brought_to_format_2_with_all_that_is_in_it(path: 
         "call_1",
         "call_4",
     ]
-    assert [type(change.events[0]) for change in session.history(after=3)][0] is Rewound
+    assert isinstance(session.history(after=3)[0].events[0], Rewound)
     assert (session.claim("mailed the report"), session.claim("another")) == (False, True)
     by = {"call_id": "call_1", "idempotency_key": "1"}
     for _ in "ab":
@@ -129,7 +129,8 @@ def test_a_file_that_cannot_be_written_is_refused_with_what_to_do(
     with pytest.raises(StoreError) as caught:
         SqliteStore(path)
     assert str(caught.value) == (
-        f"{path} has format 1 and is read-only: make it writable and open it once, which brings it to format 2"
+        f"{path} has format 1 and is read-only: make it writable and open it once, which brings it to "
+        "format 2"
     )
 
 

@@ -190,7 +190,7 @@ def test_the_history_names_the_client_and_the_id_that_it_gives_a_call(mode: str)
 
 
 @in_both_eras
-def test_a_long_id_of_a_call_is_replaced_and_what_is_no_id_is_refused(mode: str) -> None:
+def test_a_long_id_of_a_call_is_replaced_and_makes_no_repeat(mode: str) -> None:
     session = Session()
 
     async def main() -> list[str]:
@@ -201,11 +201,28 @@ def test_a_long_id_of_a_call_is_replaced_and_what_is_no_id_is_refused(mode: str)
                 answers.append(said(await client.call_tool("planning_setup_plan", setup("Named"), meta=meta)))
             return answers
 
-    first, again, *refused = within(main())
-    told = "the call_id in its context must be text of 1 to 200 characters, or None"
-    assert (first, refused) == (again, [f"error: planning_setup_plan was not called: {told}"] * 3)
-    digest = sha256(b"x" * 5_000).hexdigest()
-    assert [change.call_id for change in session.history() if change.changed] == [f"sha256:{digest}"]
+    assert within(main()) == ["Plan set, no steps yet. Add them with planning_add_step."] * 5
+    digest = f"sha256:{sha256(b'x' * 5_000).hexdigest()}"
+    assert [change.call_id for change in session.history()] == [digest, digest, None, None, None]
+
+
+@in_both_eras
+def test_a_client_that_sends_an_idempotency_key_again_gets_its_first_answer(mode: str) -> None:
+    session = Session()
+    step = {"steps": [{"title": "Reproduce it"}]}
+
+    async def main() -> list[str]:
+        async with Client(build_server(session=session), mode=mode) as client:
+            await client.call_tool("planning_setup_plan", setup("Named"))
+            answers = []
+            for key in ("a", "a", "b", 7, "", "x" * 201):
+                meta: Any = {"planning/idempotency_key": key}
+                answers.append(said(await client.call_tool("planning_add_step", step, meta=meta)))
+            return answers
+
+    told = "the idempotency_key in its context must be text of 1 to 200 printable characters, or None"
+    refused = f"error: planning_add_step was not called: {told}"
+    assert within(main()) == ["Added S001.", "Added S001.", "Added S002.", *[refused] * 3]
 
 
 # The strategies as prompts

@@ -7,13 +7,13 @@ from typing import Any
 
 import attrs
 
-from session.errors import ReducerError
+from session.errors import ReducerError, SnapshotError
 from session.events import SessionEvent
 from session.history import is_log
 from session.reducers import Append, Reducer
 from session.slices import Log, Slice, items_of
 
-__all__ = ["Check", "Route", "Routes", "check_items", "routes_of"]
+__all__ = ["Check", "Route", "Routes", "check_items", "require_made", "routes_of"]
 
 Check = Callable[[Any], None]
 """Raises a ValueError for what must not be in a slice."""
@@ -95,6 +95,24 @@ def check_items(kind: type, items: tuple[Any, ...]) -> None:
 
 
 Routes = Mapping[type, tuple[Route, ...]]
+
+
+def require_made(slices: Mapping[type, tuple[Any, ...]], registered: Routes) -> None:
+    """Refuse slices of a snapshot that no reducer makes, or that their types refuse.
+
+    Raises:
+        SnapshotError: No reducer makes a slice.
+        ReducerError: The type of a slice refuses it.
+    """
+    made = {route.slice_type for routes in registered.values() for route in routes}
+    unknown = [f"{kind.__module__}:{kind.__qualname__}" for kind in slices if kind not in made]
+    if unknown:
+        raise SnapshotError(
+            f"the snapshot has a slice that is not registered here, {min(unknown)}: register its reducers "
+            "first, as PlanningToolsSection does for a plan"
+        )
+    for kind, items in slices.items():
+        check_items(kind, items)
 
 
 def routes_of(event_type: type, registered: Routes, limit: int | None) -> tuple[Route, ...]:

@@ -29,7 +29,7 @@ from session.history import (
 )
 from session.kept import Kept
 from session.reducers import Reducer, check_limit
-from session.routes import Check, Route, check_items
+from session.routes import Check, Route, require_made
 from session.slices import items_of
 from session.snapshot import Snapshot
 from session.state import State
@@ -539,12 +539,20 @@ class Session:
         The snapshot may come from another session, or from JSON.
 
         Raises:
-            SnapshotError: ``snapshot`` is not a snapshot.
+            SnapshotError: ``snapshot`` is not a snapshot, or has a slice that no reducer of this session makes; in memory,
+                a session that has no reducers yet takes any slice.
+            ReducerError: The type of a slice refuses it.
+            StoreError: The session's store does not take the change.
         """
         if not isinstance(snapshot, Snapshot):
             raise SnapshotError(f"rollback takes a Snapshot, got {type(snapshot).__name__}")
+        state = {kind: items_of(slice_) for kind, slice_ in snapshot._slices.items() if not is_log(kind)}
+        stored, registered = self._state.stored, self._state.registered
+        if stored is not None or registered:
+            require_made(state, registered)
         with Transaction(self._state, self._delivery) as transaction:
-            state = {kind: items_of(slice_) for kind, slice_ in snapshot._slices.items() if not is_log(kind)}
+            for kind, items in state.items() if stored is not None else ():
+                stored.require_readable(kind, items)
             transaction.restore(
                 RolledBack(state, session_id=snapshot.session_id, created_at=snapshot.created_at)
             )

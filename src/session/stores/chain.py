@@ -20,9 +20,11 @@ __all__ = [
     "StoredSession",
     "chained",
     "damaged",
+    "deleted",
     "locked",
     "no_session",
     "refuse_copy",
+    "replaced",
     "sound",
     "stale",
     "verified",
@@ -188,6 +190,16 @@ def stale(expected: int, known: int) -> StaleVersion:
 def no_session(session_id: SessionId) -> StoreError:
     """What to raise when there is no such session."""
     return StoreError(f"the store holds no session {shown(str(session_id))}")
+
+
+def deleted(session_id: SessionId) -> StoreError:
+    """What to raise when a session is gone that was there."""
+    return StoreError(f"session {shown(str(session_id))} was deleted from the store")
+
+
+def replaced(session_id: SessionId) -> StoreError:
+    """What to raise when a session is not the one that was there."""
+    return StoreError(f"another session is in the place of {shown(str(session_id))}: open it anew")
 
 
 def refuse_copy(source: StoredSession, fork: StoredSession, there: StoredSession | None) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import Lock, RLock, get_ident
+from typing import Any
 
 import attrs
 
@@ -73,6 +74,10 @@ class MemoryStore(Store):
         finally:
             self._writer = None
             self._writing.release()
+
+    def reading(self) -> AbstractContextManager[Any]:
+        """Let all that is read be of one moment; see ``Store.reading``."""
+        return self._guard
 
     def head(self, session_id: SessionId) -> StoredSession | None:
         """What there is of a session; see ``Store.head``."""

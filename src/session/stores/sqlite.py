@@ -198,9 +198,9 @@ class SqliteStore(Store):
             connection.execute("COMMIT")
         return is_new
 
-    def verify(self, session_id: SessionId) -> int:
+    def _verified(self, session_id: SessionId) -> int:
         """Check all that is kept of a session, its claims too; see ``Store.verify``."""
-        versions = super().verify(session_id)
+        versions = super()._verified(session_id)
         rows = self._select("SELECT id, name, version, checked FROM claims WHERE id = ?", (str(session_id),))
         for *values, checked in rows:
             if checked != check_of(tuple(values)):
@@ -261,6 +261,25 @@ class SqliteStore(Store):
 
     # Reading
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Let all that this thread reads be of one moment; see ``Store.reading``."""
+        if self._file in self._files_here():
+            yield  # the lock is held: nobody writes
+            return
+        with self._reader.lock:
+            connection = self._connect(self._reader)
+            is_outer = not connection.in_transaction
+            if is_outer:
+                with self._explaining():
+                    connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if is_outer and connection.in_transaction:
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+
     def head(self, session_id: SessionId) -> StoredSession | None:
         """What there is of a session; see ``Store.head``."""
         return self._read(lambda connection: self._head(connection, session_id))
@@ -268,7 +287,7 @@ class SqliteStore(Store):
     def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
         """The changes from a version to another; see ``Store.changes``."""
         rows = self._select(
-            "SELECT version, CAST(text AS TEXT), hash, rewound_to FROM changes"
+            "SELECT version, CAST(text AS TEXT), CAST(hash AS BLOB), rewound_to FROM changes"
             " WHERE session = ? AND version BETWEEN ? AND ? ORDER BY version",
             (key_of(session_id), first, last),
         )

@@ -87,10 +87,13 @@ class StoreSource:
         """See ``Source``; a session is read again only when its version has changed."""
         try:
             self._require()
-            heads = self._store.sessions(MOST_SESSIONS + 1)
+            with self._store.reading():
+                return self._listed()
         except StoreError as error:
             return {"sessions": [], "more": False, "problem": line_of(error)}
-        known = {}
+
+    def _listed(self) -> Fields:
+        heads, known = self._store.sessions(MOST_SESSIONS + 1), dict[str, Fields]()
         for head in heads[:MOST_SESSIONS]:
             name = str(head.session_id)
             found = self._known.get(name)
@@ -111,13 +114,14 @@ class StoreSource:
             raise LookupError(name) from error
         self._require()
         store = PastStore(self._path)
-        head = store.newest(identity)
-        if head is None:
-            if name != self.only:
-                raise LookupError(name)
-            now = datetime.now(UTC)
-            head = StoredSession(identity, 0, b"", now, now)
-        document, timeline = read_session(store, head, str(self._path))
+        with store.reading():
+            head = store.newest(identity)
+            if head is None:
+                if name != self.only:
+                    raise LookupError(name)
+                now = datetime.now(UTC)
+                head = StoredSession(identity, 0, b"", now, now)
+            document, timeline = read_session(store, head, str(self._path))
         return Run(document, timeline, store.stamp, store.close)
 
     def _require(self) -> None:

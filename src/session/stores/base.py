@@ -137,7 +137,10 @@ class Store(ABC):
 
     @abstractmethod
     def sessions(self, most: int | None = None) -> Sequence[StoredSession]:
-        """The sessions that were changed last, newest first; so many at most, None for all."""
+        """The sessions that were changed last, newest first; so many at most, None for all.
+
+        One whose record is damaged is listed with its ``damage``.
+        """
 
     @abstractmethod
     def delete(self, session_id: SessionId) -> bool:

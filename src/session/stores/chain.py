@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import blake2b
 from types import MappingProxyType
 
@@ -92,6 +92,8 @@ class StoredSession:
         tags: Words to find it by.
         forked_from: For a fork, the sessions that its first versions came from, oldest first: an identity,
             and the last version that came from there.
+        damage: Why the record cannot be read, where ``Store.sessions`` lists it all the same; the rest is what
+            can be known of it. None for a sound one.
     """
 
     session_id: SessionId
@@ -101,6 +103,7 @@ class StoredSession:
     changed_at: datetime
     tags: Mapping[str, str] = attrs.field(factory=dict, converter=_frozen)
     forked_from: tuple[tuple[SessionId, int], ...] = ()
+    damage: str | None = None
 
     def owner(self, version: int) -> SessionId:
         """The session in which a version was made."""
@@ -126,17 +129,33 @@ class StoredSession:
         """
         try:
             said = json.loads(about)
+            began, changed = (datetime.fromisoformat(each) for each in (said["created_at"], changed_at))
+            tags, forked_from = said["tags"], said["forked_from"]
+            if not (type(version) is int and version >= 0 and type(hash_) is bytes and type(tags) is dict):
+                raise TypeError("not what is written of a session")
+            if not all(isinstance(word, str) for word in tags.values()) or None in {
+                began.utcoffset(),
+                changed.utcoffset(),
+            }:
+                raise TypeError("a tag is not text, or a time has no zone")
             return cls(
                 session_id=session_id_of(session_id),
                 version=version,
                 hash=hash_,
-                created_at=datetime.fromisoformat(said["created_at"]),
-                changed_at=datetime.fromisoformat(changed_at),
-                tags={str(key): str(word) for key, word in said["tags"].items()},
-                forked_from=tuple((session_id_of(source), int(last)) for source, last in said["forked_from"]),
+                created_at=began,
+                changed_at=changed,
+                tags=tags,
+                forked_from=tuple((session_id_of(source), int(last)) for source, last in forked_from),
             )
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise StoreError(f"the record of session {shown(session_id)} is damaged") from error
+
+    @classmethod
+    def damaged(cls, session_id: object, version: object, damage: StoreError) -> StoredSession:
+        """A session whose record cannot be read, for a list."""
+        number = version if type(version) is int else 0
+        never = datetime.fromtimestamp(0, UTC)
+        return cls(str(session_id), number, b"", never, never, damage=str(damage))
 
 
 def verified(changes: Sequence[StoredChange], first: int, last: int, before: bytes) -> Sequence[StoredChange]:

@@ -78,6 +78,8 @@ class SqliteStore(Store):
             raise ValueError(f"synchronous must be 'normal' or 'full', got {shown(synchronous)}")
         if not timeout >= 0:
             raise ValueError(f"timeout must be seconds of 0 or more, got {shown(timeout)}")
+        if str(path) in {"", ":memory:"} or str(path).startswith("file:") or "\0" in str(path):
+            raise StoreError(f"a store needs the path of a file, got {shown(str(path))}: MemoryStore needs none")
         self._path = Path(path).absolute()
         self._timeout = float(timeout)
         self._synchronous = synchronous
@@ -326,7 +328,7 @@ class SqliteStore(Store):
             " ORDER BY changed_at DESC LIMIT ?",
             (-1 if most is None else most,),
         )
-        return [session_of(row) for row in rows]
+        return [_listed(row) for row in rows]
 
     def close(self) -> None:
         """Close the file; whoever uses the store again opens it again."""
@@ -401,5 +403,13 @@ class SqliteStore(Store):
         """Make a StoreError of what SQLite raises."""
         try:
             yield
-        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+        except (sqlite3.Error, OSError, UnicodeError) as error:
             raise explained(error, self._path, self._timeout) from error
+
+
+def _listed(row: tuple[Any, ...]) -> StoredSession:
+    """The session of a record, or what is wrong with it: one that is damaged hides no other."""
+    try:
+        return session_of(row)
+    except StoreError as error:
+        return StoredSession.damaged(row[0], row[1], error)

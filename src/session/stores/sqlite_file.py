@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -33,6 +34,15 @@ __all__ = [
 
 _APPLICATION = 0x53455353  # "SESS": what is in the file's header
 _FORMAT = 1
+_MODE = 0o600
+_OTHER_KINDS = (
+    (stat.S_ISLNK, "a link"),
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (lambda mode: not stat.S_ISREG(mode), "a device"),
+)
+_opening = ProcessLock()  # a new file is made, and closed again, before another thread uses it
 _LONGEST = 100_000_000  # bytes of one text: a file cannot fill the memory
 _TABLES = {
     "sessions": """CREATE TABLE sessions (
@@ -100,22 +110,77 @@ def opened(path: Path, timeout: float, synchronous: str) -> sqlite3.Connection:
         sqlite3.Error: It cannot be opened.
         OSError: It cannot be made.
     """
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    connection = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
-    try:
-        # A text that is not UTF-8 is read as another one, so that its hash says which version is damaged.
-        connection.text_factory = partial(str, encoding="utf-8", errors="replace")
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
-        connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute(f"PRAGMA synchronous = {synchronous}")
-        if not _tables(connection) and not _number(connection, "user_version"):
-            _create(connection, timeout)
-        _require_format(connection, path)
-    except BaseException:
-        connection.close()
-        raise
+    with _opening.lock:
+        before = _prepared(path, timeout)
+        uri = f"{path.as_uri()}?mode=rw"
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False
+        )
+        try:
+            # A text that is not UTF-8 is read as another one, so that its hash says which version is damaged.
+            connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute(f"PRAGMA synchronous = {synchronous}")
+            if not before.st_size or not _number(connection, "page_count"):
+                _create(connection)
+            after = path.lstat()
+            if (before.st_dev, before.st_ino) != (after.st_dev, after.st_ino):
+                raise StoreError(f"another file is in the place of {path}: open it anew")
+            _require_format(connection, path)
+            _require_wal(connection, timeout)
+        except BaseException:
+            connection.close()
+            raise
     return connection
+
+
+def _prepared(path: Path, timeout: float) -> os.stat_result:
+    """What a file is, which is then there, and of no other application; where it is empty, it is ours alone.
+
+    The file is never opened here but by SQLite: to close it would let go of the locks that SQLite has on it in
+    this process.
+
+    Raises:
+        StoreError: It is not a file, or of another application.
+        OSError: It cannot be made.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW, 0o600))
+    found = path.lstat()
+    what = next((what for is_such, what in _OTHER_KINDS if is_such(found.st_mode)), None)
+    if what is None and found.st_nlink > 1:
+        what = "a file with several names, which damage it when both are used"
+    if what is not None:
+        raise StoreError(f"{path} is {what}: name a file of its own")
+    if found.st_size:
+        _require_ours(path, timeout)
+        return found
+    wal, others = _beside(path, "-wal"), (_beside(path, "-shm"), _beside(path, "-journal"))
+    if wal.exists() and wal.stat().st_size:
+        raise StoreError(f"{path} is empty, and {wal.name} holds what was in it: restore it from a copy")
+    for each in (path, wal, *others):  # those that SQLite makes have the mode of the file
+        with suppress(FileNotFoundError):
+            if each.lstat().st_mode & 0o777 != _MODE:
+                each.chmod(_MODE)
+    return found
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
+
+
+def _require_ours(path: Path, timeout: float) -> None:
+    """Refuse a file of another application, without a change to it.
+
+    Raises:
+        StoreError: It is one.
+    """
+    # Without a WAL there is nothing but the file to read: immutable, SQLite makes no files beside it.
+    uri = f"{path.as_uri()}?mode=ro" + ("" if _beside(path, "-wal").exists() else "&immutable=1")
+    with closing(sqlite3.connect(uri, uri=True, timeout=timeout, check_same_thread=False)) as connection:
+        if _number(connection, "application_id") != _APPLICATION:
+            raise StoreError(f"{path} is a SQLite file, but not a store of sessions: name another")
 
 
 def explained(error: Exception, path: Path, timeout: float) -> StoreError:
@@ -166,7 +231,10 @@ def identity(path: Path) -> tuple[int, int]:
 
 def _tables(connection: sqlite3.Connection) -> dict[str, str]:
     """What is in the file, and how it was created."""
-    rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    rows = connection.execute(
+        # What SQLite makes for itself, as ANALYZE does, is nobody's.
+        "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+    ).fetchall()
     return dict(rows)
 
 
@@ -175,17 +243,9 @@ def _number(connection: sqlite3.Connection, name: str) -> int:
     return found
 
 
-def _create(connection: sqlite3.Connection, timeout: float) -> None:
-    """Create the tables, unless another process does it first."""
-    until = time.monotonic() + timeout
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            break
-        except sqlite3.OperationalError:  # SQLite does not wait here while another process does the same
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.01)
+def _create(connection: sqlite3.Connection) -> None:
+    """Create the tables, unless another process does it first. They are there before the file has a WAL, so that
+    no file of ours is without them."""
     connection.execute("BEGIN IMMEDIATE")
     if not _tables(connection):
         for statement in _TABLES.values():
@@ -193,6 +253,19 @@ def _create(connection: sqlite3.Connection, timeout: float) -> None:
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         connection.execute(f"PRAGMA user_version = {_FORMAT}")
     connection.execute("COMMIT")
+
+
+def _require_wal(connection: sqlite3.Connection, timeout: float) -> None:
+    """Have a WAL; a tool may have taken it away. A file that is only read, or that others hold, goes without."""
+    until = time.monotonic() + timeout
+    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            is_busy = error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+            if not is_busy or time.monotonic() > until:
+                return
+            time.sleep(0.01)  # SQLite does not wait here while another process does the same
 
 
 def _require_format(connection: sqlite3.Connection, path: Path) -> None:

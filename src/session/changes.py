@@ -290,7 +290,7 @@ def read_change(text: str, version: int, owner: SessionId, records: Records) -> 
             parts = [_named(part) for part in said["parts"]]
             at = datetime.fromisoformat(said["at"]).replace(tzinfo=UTC)
             slices = said.get("slices", [])
-            names = [*slices, *(each[name] for each in (said, *parts) for name in _SAID if each.get(name))]
+            names = [*slices, *(each[name] for each in (said, *parts) for name in _SAID if each.get(name) is not None)]
             if type(slices) is not list or not all(type(name) is str for name in names):
                 raise TypeError("a name is not text")
             return ReadChange(version, at, frozenset(slices), parts, len(text), said, owner, records)

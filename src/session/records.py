@@ -54,6 +54,7 @@ class _Plan:
         default: None, False or True, where that is the field's default: it is not written.
         text: Reads it where its hint is one of the types that are written as text; and that type.
         is_text: Whether its hint is that type alone, or None.
+        is_name: Whether it is a name of an event of this package: always text.
         of: The record type that its hint names, or that of a tuple's items: such a value needs no name.
         is_tuple: Whether its hint is a tuple.
         is_open: Whether a value of any type may be there: of one that is not registered, its fields are kept.
@@ -65,6 +66,7 @@ class _Plan:
     default: Any
     text: tuple[type, Callable[[str], Any]] | None
     is_text: bool
+    is_name: bool
     of: type | None
     is_tuple: bool
     is_open: bool
@@ -178,10 +180,10 @@ class Records:
                 continue
             if plan.written is not None and item is not None:
                 item = plan.written(item)
-            if plan.text is not None and (type(item) is str or _is_misfit(item, plan)):
-                raise StoreError(f"{kind.__qualname__}.{plan.name} must be a {plan.text[0].__name__}: {shown(item)}")
-            if type(item) is str:
+            if type(item) is str and plan.text is None:
                 written[plan.argument] = item
+            elif type(item) is str or _is_misfit(item, plan):
+                raise StoreError(f"{kind.__qualname__}.{plan.name} cannot be stored: it is {shown(item)}")
             elif plan.text is not None and type(item) is plan.text[0]:
                 written[plan.argument] = _text(item)
             elif plan.is_tuple and type(item) is tuple:
@@ -302,7 +304,7 @@ class Records:
             item = data[plan.argument]
             if type(item) is str:
                 values[plan.argument] = item if plan.text is None else _built(bare, plan.text[1], item)
-            elif plan.is_text and _is_misfit(item, plan):
+            elif _is_misfit(item, plan):
                 raise StoreError(f"a stored {bare} has {shown(item)} for its {plan.name}")
             elif plan.is_tuple and type(item) is list:
                 values[plan.argument] = tuple(
@@ -351,6 +353,7 @@ class Records:
             default=field.default,
             text=(texts[0], AS_TEXT[texts[0]]) if len(texts) == 1 and str not in members else None,
             is_text=len(texts) == len(members) == 1,
+            is_name=field.hint is str and kind.__module__ == SessionEvent.__module__,
             of=records[0] if len(records) == len(parts) == 1 else None,
             is_tuple=bool(tuples),
             # A session event records what happened; what is reduced must be what it was.
@@ -360,8 +363,9 @@ class Records:
 
 
 def _is_misfit(item: Any, plan: _Plan) -> bool:
-    """Whether a value can be no value of a field whose hint is a type that is written as text."""
-    return plan.is_text and type(item) in {bool, int, float, list}
+    """Whether a value can be no value of a field: of a name, or of a type that is written as text."""
+    kind = type(item)
+    return kind is not str if plan.is_name else plan.is_text and kind in {bool, int, float, list}
 
 
 def _members(hint: Any) -> list[Any]:

@@ -97,7 +97,7 @@ class Replay:
                         "registered here: register it, as PlanningToolsSection does for a plan",
                         version=change.version,
                     )
-            if change.version in known and not self._is_written(kind, slice_, known[change.version]):
+            if change.version in known and not self._is_written(kind, slice_, known[change.version], change.version):
                 raise StoreError(
                     f"the reducers of {kind.__qualname__} have changed since version {start}: they give "
                     f"another slice for version {change.version} than was written; use the release that "
@@ -106,9 +106,10 @@ class Replay:
                 )
         return slice_
 
-    def _is_written(self, kind: type, slice_: Slice, items: object) -> bool:
+    def _is_written(self, kind: type, slice_: Slice, items: object, version: int) -> bool:
         """Whether a slice is what a checkpoint has, which may be in an older format."""
-        known = read_items(kind, items, self.records)
+        with reading(f"the checkpoint of version {version}", version):
+            known = read_items(kind, items, self.records)
         return write_items(items_of(slice_), self.records) == write_items(known, self.records)
 
     def _start(self, name: str, version: int) -> tuple[int, Any, dict[int, Any]]:

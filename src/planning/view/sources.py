@@ -100,7 +100,8 @@ class StoreSource:
             is_same = found is not None and found["version"] == head.version and found["problem"] is None
             known[name] = found if found is not None and is_same else session_fields(self._store, head)
         self._known = known
-        return {"sessions": list(known.values()), "more": len(heads) > MOST_SESSIONS, "problem": None}
+        damage = next((head.damage for head in heads if head.damage is not None), None)
+        return {"sessions": list(known.values()), "more": len(heads) > MOST_SESSIONS, "problem": damage}
 
     def stamp(self) -> object | None:
         """See ``Source``."""

@@ -31,6 +31,7 @@ from session.stores.sqlite_file import (
     explained,
     identity,
     key_of,
+    listed,
     mark_of,
     opened,
     session_of,
@@ -328,7 +329,7 @@ class SqliteStore(Store):
             " ORDER BY changed_at DESC LIMIT ?",
             (-1 if most is None else most,),
         )
-        return [_listed(row) for row in rows]
+        return [listed(row) for row in rows]
 
     def close(self) -> None:
         """Close the file; whoever uses the store again opens it again."""
@@ -405,11 +406,3 @@ class SqliteStore(Store):
             yield
         except (sqlite3.Error, OSError, UnicodeError) as error:
             raise explained(error, self._path, self._timeout) from error
-
-
-def _listed(row: tuple[Any, ...]) -> StoredSession:
-    """The session of a record, or what is wrong with it: one that is damaged hides no other."""
-    try:
-        return session_of(row)
-    except StoreError as error:
-        return StoredSession.damaged(row[0], row[1], error)

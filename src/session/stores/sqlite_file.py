@@ -24,6 +24,7 @@ __all__ = [
     "explained",
     "identity",
     "key_of",
+    "listed",
     "mark_of",
     "opened",
     "session_of",
@@ -179,6 +180,7 @@ def _require_ours(path: Path, timeout: float) -> None:
     # Without a WAL there is nothing but the file to read: immutable, SQLite makes no files beside it.
     uri = f"{path.as_uri()}?mode=ro" + ("" if _beside(path, "-wal").exists() else "&immutable=1")
     with closing(sqlite3.connect(uri, uri=True, timeout=timeout, check_same_thread=False)) as connection:
+        _tables(connection)  # a file that is damaged says so here
         if _number(connection, "application_id") != _APPLICATION:
             raise StoreError(f"{path} is a SQLite file, but not a store of sessions: name another")
 
@@ -343,3 +345,11 @@ def session_of(row: tuple[Any, ...]) -> StoredSession:
 def check_of(row: tuple[Any, ...]) -> bytes:
     """The hash of a row."""
     return blake2b(repr(row).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def listed(row: tuple[Any, ...]) -> StoredSession:
+    """The session of a record, or what is wrong with it: one that is damaged hides no other."""
+    try:
+        return session_of(row)
+    except StoreError as error:
+        return StoredSession.damaged(row[0], row[1], error)

@@ -9,7 +9,16 @@ from typing import Any, Final, Literal, get_args
 
 from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE, TextRule
 
-__all__ = ["STEP_STATUSES", "Plan", "PlanStatus", "PlanStep", "StepStatus", "index_of", "plain_status"]
+__all__ = [
+    "STEP_STATUSES",
+    "Plan",
+    "PlanStatus",
+    "PlanStep",
+    "StepStatus",
+    "index_of",
+    "plain_status",
+    "require_text",
+]
 
 PlanStatus = Literal["active", "completed", "abandoned"]
 StepStatus = Literal["pending", "in_progress", "blocked", "done"]
@@ -67,33 +76,50 @@ class Plan:
 
     @staticmethod
     def check_slice(plans: Sequence[Plan]) -> None:
-        """Refuse what was read from outside and no session holds; ``Snapshot.from_json`` calls it.
+        """Refuse what no session holds. Text need not be ASCII: that is a rule for what models send.
 
         Raises:
-            ValueError: There are several plans, a step id occurs twice, or text that breaks its rule.
+            ValueError: There are several plans, a step id occurs twice, a part is of another type, or a text is
+                blank, too long or not printable.
         """
         if len(plans) > 1:
             raise ValueError(f"a session has one plan, got {len(plans)}")
         for plan in plans:
-            _require(plan.objective, OBJECTIVE, "objective")
+            _require_type(plan, Plan, "plan")
+            require_text(plan.objective, OBJECTIVE, "objective")
+            _require_type(plan.status, str, "status")
+            _require_type(plan.steps, tuple, "steps")
             known: set[str] = set()
             for index, step in enumerate(plan.steps):
-                _require(step.step_id, STEP_ID, "steps[{}].step_id", index)
+                _require_type(step, PlanStep, f"steps[{index}]")
+                require_text(step.step_id, STEP_ID, "steps[{}].step_id", index)
                 if step.step_id in known:
                     raise ValueError(f"steps[{index}].step_id: {step.step_id} is there twice")
                 known.add(step.step_id)
-                _require(step.title, TITLE, "steps[{}].title", index)
+                require_text(step.title, TITLE, "steps[{}].title", index)
                 if step.details is not None:
-                    _require(step.details, DETAILS, "steps[{}].details", index)
+                    require_text(step.details, DETAILS, "steps[{}].details", index)
+                _require_type(step.status, str, f"steps[{index}].status")
+                _require_type(step.notes, tuple, f"steps[{index}].notes")
                 for number, note in enumerate(step.notes):
-                    _require(note, NOTE, "steps[{}].notes[{}]", index, number)
+                    require_text(note, NOTE, "steps[{}].notes[{}]", index, number)
 
 
-def _require(text: str, rule: TextRule, place: str, *indexes: int) -> None:
-    """Refuse text that the handlers would have refused or changed."""
-    if not rule.keeps(text) and (rule.problems(text) or rule.clean(text) != text):
-        problem = next(iter(rule.problems(text)), "blank, or with blanks around it")
+def require_text(text: object, rule: TextRule, place: str, *indexes: int) -> None:
+    """Refuse text that no plan holds.
+
+    Raises:
+        ValueError: It is blank, has blanks around it, is too long or is not printable; or it is not text.
+    """
+    problem = None if rule.keeps(text) else rule.unkept(text)
+    if problem is not None:
         raise ValueError(f"{place.format(*indexes)}: {problem}")
+
+
+def _require_type(value: object, kind: type, place: str) -> None:
+    if not isinstance(value, kind):
+        message = f"{place}: expected {kind.__name__}, got {type(value).__name__}"
+        raise ValueError(message)  # noqa: TRY004 - documented, as the other refusals
 
 
 def index_of(steps: Sequence[PlanStep], step_id: str) -> int | None:

@@ -23,10 +23,20 @@ from planning.commands import (
     UpdateStep,
 )
 from planning.lifecycle import allows
-from planning.model import STEP_STATUSES, Plan, PlanStep, index_of
+from planning.model import STEP_STATUSES, Plan, PlanStep, index_of, require_text
 from planning.step_ids import format_id, highest_number
+from planning.text import DETAILS, NOTE, OBJECTIVE, TITLE
 
-__all__ = ["REDUCERS", "add_step", "clear_plan", "mark_step", "mark_steps", "setup_plan", "update_step"]
+__all__ = [
+    "REDUCERS",
+    "add_step",
+    "check_command",
+    "clear_plan",
+    "mark_step",
+    "mark_steps",
+    "setup_plan",
+    "update_step",
+]
 
 Plans = tuple[Plan, ...]
 
@@ -106,6 +116,44 @@ REDUCERS: Final = MappingProxyType[type[Command], Callable[[Plans, Any], Plans]]
     MarkStep: mark_step,
     ClearPlan: clear_plan,
 })  # fmt: skip
+
+
+def check_command(command: Any) -> None:
+    """Refuse a command that would bring text into a plan which no plan holds; see ``Plan.check_slice``.
+
+    A handler has refused more before. This is for what a program dispatches by itself.
+
+    Raises:
+        ValueError: It would.
+    """
+    match command:
+        case MarkStep(note=None):
+            pass
+        case MarkStep(note=note):
+            require_text(note, NOTE, "note")
+        case MarkSteps(marks=marks):
+            for index, mark in enumerate(marks):
+                if mark.note is not None:
+                    require_text(mark.note, NOTE, "marks[{}].note", index)
+        case SetupPlan(objective=objective, initial_steps=steps):
+            require_text(objective, OBJECTIVE, "objective")
+            _check_steps(steps, "initial_steps")
+        case AddStep(steps=steps) if steps:
+            _check_steps(steps, "steps")
+        case UpdateStep(title=title, details=details):
+            if title is not None:
+                require_text(title, TITLE, "title")
+            if details is not None and details != "":
+                require_text(details, DETAILS, "details")
+
+
+def _check_steps(steps: object, place: str) -> None:
+    if not isinstance(steps, (tuple, list)) or not all(isinstance(step, NewPlanStep) for step in steps):
+        raise ValueError(f"{place}: expected a tuple of NewPlanStep")
+    for index, step in enumerate(steps):
+        require_text(step.title, TITLE, place + "[{}].title", index)
+        if step.details is not None:
+            require_text(step.details, DETAILS, place + "[{}].details", index)
 
 
 def _latest(plans: Plans, command: type[Command]) -> Plan | None:

@@ -34,6 +34,8 @@ _SPELLINGS = {
     "\u0153": "oe", "\u0152": "OE", "\u00f8": "o", "\u00d8": "O", "\u0142": "l", "\u0141": "L",
     "\u0111": "d", "\u0110": "D",
 }  # fmt: skip
+_UNSEEN = frozenset("\u00a0\u2009\u202f\u3000\u200c\u200d")
+"""Blanks and joiners that belong to ordinary text, and that Python does not count as printable."""
 _CONTROL_NAMES = {"\n": "a newline", "\t": "a tab", "\r": "a carriage return", "\0": "a null"}
 _SHOWN = 3
 
@@ -82,6 +84,22 @@ class TextRule:
         if not text.isascii() or not text.isprintable():
             found.extend(self._refused_characters(text))
         return found
+
+    def unkept(self, value: object) -> str | None:
+        """Why a plan cannot hold a value as it is, in whatever alphabet; None where it can."""
+        if not isinstance(value, str):
+            return f"expected a string, got {type(value).__name__}"
+        if not value.strip() and not self.blank_is_none:
+            return f"blank; send 1 to {self.limit} characters"
+        if not value or value != value.strip():
+            return "blank, or with blanks around it"
+        if len(value) > self.limit:
+            return f"{len(value)} characters, at most {self.limit}; cut {len(value) - self.limit}"
+        for position, character in enumerate(value, start=1):
+            if not (character.isprintable() or character in _UNSEEN or self._allows(character)):
+                remedy = self._remedy(character) if character in "\n\t" else "remove it"
+                return f"{_name(character)} at character {position}; {remedy}"
+        return None
 
     def about(self, description: str) -> MappingProxyType[str, Any]:
         """Metadata for a dataclass field under this rule, as tool schemas and decoding read it."""

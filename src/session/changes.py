@@ -11,9 +11,10 @@ from typing import Any, Final
 from uuid import uuid4
 
 import attrs
+import typing_extensions
 
 from session.codec import type_name
-from session.errors import StoreError, shown
+from session.errors import ReducerError, StoreError, shown
 from session.events import SessionEvent, SessionId, ToolInvoked, addressed, session_id_of
 from session.history import (
     CARRIERS,
@@ -27,13 +28,30 @@ from session.history import (
     value_of,
 )
 from session.records import Records
+from session.routes import check_items
 
-__all__ = ["ReadChange", "change_of", "found_by", "read_change", "read_items", "write_change", "write_items"]
+__all__ = [
+    "ReadChange",
+    "change_of",
+    "found_by",
+    "is_item",
+    "read_change",
+    "read_items",
+    "reading",
+    "slices_of",
+    "write_change",
+    "write_items",
+    "written_text",
+]
 
 FORMAT = 1
 _REWOUND, _ROLLED_BACK, _RESET, _PLAIN = "rewound", "rolled back", "reset", "plain"
 _RESTORED: Final[Mapping[str, type]] = {_REWOUND: Rewound, _ROLLED_BACK: RolledBack, _RESET: Reset}
 _CALLED: Final = type_name(ToolInvoked)
+_SAID: Final = ("actor", "call_id")
+_DEEPEST: Final = 128
+_NOT_STORED: Final = "the change cannot be stored"
+_TOO_DEEP: Final = f"{_NOT_STORED}: it is nested more than {_DEEPEST} levels deep"
 
 
 def write_change(entry: Entry, slices: Iterable[str], owner: SessionId, records: Records) -> str:
@@ -55,14 +73,40 @@ def write_change(entry: Entry, slices: Iterable[str], owner: SessionId, records:
     try:
         parts = [_write_part(event, owner, records) for event in entry.change().events]
         for name, said in (("actor", entry.actor), ("call_id", entry.call_id)):
+            if said is not None and type(said) is not str:
+                raise StoreError(f"{_NOT_STORED}: its {name} must be text, got {shown(said)}")
             if said != next((part[name] for part in parts if name in part), None):
                 written[name] = said
         if not any(isinstance(part, SessionEvent) for part in entry.parts):
             written["id"] = uuid4().hex[:12]  # no two changes have one text
         written["parts"] = parts
-        return json.dumps(written, separators=(",", ":"), allow_nan=False)
+    except RecursionError as error:
+        raise StoreError(_TOO_DEEP) from error
+    return written_text(written)
+
+
+def written_text(written: Any) -> str:
+    """What was written as JSON text, which is read back wherever this is called from.
+
+    Raises:
+        StoreError: It is nested too deep, or a number is too long.
+    """
+    try:
+        text = json.dumps(written, separators=(",", ":"), allow_nan=False)
     except (ValueError, RecursionError) as error:
-        raise StoreError(f"the change cannot be stored: {error}") from error
+        raise StoreError(
+            _TOO_DEEP if isinstance(error, RecursionError) else f"{_NOT_STORED}: {error}"
+        ) from error
+    # Each level has a bracket of its own: few texts have enough of them to be nested too deep.
+    if text.count("[") + text.count("{") > _DEEPEST:
+        level, depth = [written], 0
+        while level:
+            depth += 1
+            if depth > _DEEPEST:
+                raise StoreError(_TOO_DEEP)
+            inner = [each.values() if type(each) is dict else each for each in level]
+            level = [each for items in inner for each in items if type(each) in (dict, list)]
+    return text
 
 
 def write_items(items: Sequence[Any], records: Records) -> list[Any]:
@@ -76,19 +120,63 @@ def read_items(kind: type, items: object, records: Records) -> tuple[Any, ...]:
     Raises:
         StoreError: They are not items of it.
     """
+    name = kind.__qualname__
     if not isinstance(items, list):
-        raise StoreError(f"the stored slice {kind.__qualname__} is not a list")
-    found = tuple([records.read(item) for item in items])
-    if not all(isinstance(item, kind) for item in found):
-        raise StoreError(f"the stored slice {kind.__qualname__} holds other values")
-    if hasattr(kind, "check_slice"):
-        try:
-            kind.check_slice(found)
-        except (ValueError, TypeError) as error:
-            raise StoreError(
-                f"the stored slice {kind.__qualname__} is refused by its type: {error}"
-            ) from error
+        raise StoreError(f"the stored slice {name} is not a list")
+    with reading(f"the stored slice {name}"):
+        found = tuple([records.read(item) for item in items])
+        if not all(is_item(kind, item) for item in found):
+            raise StoreError(f"the stored slice {name} holds other values")
+    try:
+        check_items(kind, found)
+    except ReducerError as error:
+        raise StoreError(f"the stored slice {name} is refused by its type: {error.__cause__}") from error
     return found
+
+
+def slices_of(text: str, version: int) -> dict[str, dict[str, Any]]:
+    """What a checkpoint has of each slice, by the name of its type: ``at`` which version, and its ``items``.
+
+    Raises:
+        StoreError: It cannot be read.
+    """
+    with reading(f"the checkpoint of version {version}", version):
+        slices: dict[str, dict[str, Any]] = json.loads(text)["slices"]
+        for each in slices.values():
+            if (
+                type(each["at"]) is not int
+                or not 0 <= each["at"] <= version
+                or type(each["items"]) is not list
+            ):
+                raise StoreError("it has another form than it must have: drop the checkpoints")
+        return slices
+
+
+def is_item(kind: type, item: object) -> bool:
+    """Whether a value may be in a slice: of a TypedDict, any dict."""
+    return isinstance(item, dict if typing_extensions.is_typeddict(kind) else kind)
+
+
+@contextmanager
+def reading(what: str, version: int | None = None) -> Iterator[None]:
+    """Make a StoreError of whatever reading raises.
+
+    Args:
+        what: What is read, for the message.
+        version: The version that it is of; None where that is not known here.
+    """
+    try:
+        yield
+    except StoreError as error:
+        if error.version is not None or version is None:
+            raise
+        raise StoreError(f"{what}: {error}", version=version) from error
+    except RecursionError as error:
+        raise StoreError(f"{what} is nested too deep to be read", version=version) from error
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise StoreError(f"{what} cannot be read: {error}", version=version) from error
 
 
 @attrs.define
@@ -137,7 +225,7 @@ class ReadChange:
     def _value(self, index: int) -> Any:
         """The value that an event carries, without the event."""
         if index not in self._values:
-            with self._explaining():
+            with reading(f"version {self.version}", self.version):
                 self._values[index] = self._records.read(self.parts[index]["value"])
         return self._values[index]
 
@@ -149,26 +237,18 @@ class ReadChange:
         """
         if index in self._read:
             return self._read[index]
-        with self._explaining():
+        with reading(f"version {self.version}", self.version):
             read = self._read_part(self.parts[index], is_lenient=is_lenient)
         if not is_lenient:
             self._read[index] = read
         return read
 
-    @contextmanager
-    def _explaining(self) -> Iterator[None]:
-        try:
-            yield
-        except (StoreError, ValueError, TypeError, KeyError) as error:
-            raise StoreError(f"version {self.version}: {error}", version=self.version) from error
-        except RecursionError as error:
-            message = f"version {self.version} is nested too deep to be read"
-            raise StoreError(message, version=self.version) from error
-
     def _read_part(self, part: dict[str, Any], *, is_lenient: bool) -> Any:
         kind = part.get("!")
         if kind == _REWOUND:
-            return Rewound({}, version=int(part["version"]))
+            if type(part["version"]) is not int:
+                raise TypeError("it restores a version that is not a number")
+            return Rewound({}, version=part["version"])
         if kind == _ROLLED_BACK:
             source, taken = session_id_of(part["session_id"]), datetime.fromisoformat(part["created_at"])
             if not isinstance(part["slices"], dict):
@@ -201,7 +281,7 @@ class ReadChange:
         """Who made the change, and the id of the call."""
         actor, call_id = (
             self._said.get(name, next((part[name] for part in self.parts if name in part), None))
-            for name in ("actor", "call_id")
+            for name in _SAID
         )
         return actor, call_id
 
@@ -217,8 +297,14 @@ def read_change(text: str, version: int, owner: SessionId, records: Records) -> 
         if said.get("format", FORMAT) == FORMAT:
             parts = [_named(part) for part in said["parts"]]
             at = datetime.fromisoformat(said["at"]).replace(tzinfo=UTC)
-            slices = frozenset(said.get("slices", ()))
-            return ReadChange(version, at, slices, parts, len(text), said, owner, records)
+            slices = said.get("slices", [])
+            names = [
+                *slices,
+                *(each[name] for each in (said, *parts) for name in _SAID if each.get(name) is not None),
+            ]
+            if type(slices) is not list or not all(type(name) is str for name in names):
+                raise TypeError("a name is not text")
+            return ReadChange(version, at, frozenset(slices), parts, len(text), said, owner, records)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise StoreError(f"version {version} is not a change that can be read", version=version) from error
     raise StoreError(

@@ -24,6 +24,7 @@ __all__ = [
     "AS_TEXT",
     "Field",
     "Place",
+    "Proof",
     "encode",
     "fields_of",
     "is_record",
@@ -170,6 +171,61 @@ def _is_required(hint: Any, *, by_default: bool) -> bool:
     if origin is typing_extensions.NotRequired:
         return False
     return by_default or origin is typing_extensions.Required
+
+
+class Proof:
+    """Shows whether the records of a class are built again as they are.
+
+    Attributes:
+        names: The fields to compare; empty where the class runs no code of its own, which could change them.
+    """
+
+    __slots__ = ("_arguments", "_kind", "names")
+
+    def __init__(self, kind: type) -> None:
+        """Look for hooks, converters and validators.
+
+        Args:
+            kind: The class.
+        """
+        self._kind = kind
+        self._arguments: dict[str, str] = {}
+        self.names: tuple[str, ...] = ()
+        if issubclass(kind, Enum):
+            return
+        fields: Any = attrs.fields(kind) if attrs.has(kind) else dataclasses.fields(kind)
+        stored = {name: field for name, field in fields_of(kind)[0].items() if field.is_stored}
+        hooks = ("__post_init__", "__attrs_post_init__", "__attrs_pre_init__")
+        if (
+            len(stored) == len(fields)
+            and not any(map(_is_hooked, fields))
+            and not any(hasattr(kind, name) for name in hooks)
+        ):
+            return
+        made = [field.name for field in fields if not field.init and getattr(field, "compare", True)]
+        self._arguments = {field.argument: name for name, field in stored.items()}
+        self.names = (*stored, *made)
+
+    def refusal(self, value: Any) -> str | None:
+        """Why a record would not be read back as it is; None where it would be."""
+        if not self.names:
+            return None
+        try:
+            given = {argument: getattr(value, name) for argument, name in self._arguments.items()}
+            built = self._kind(**given)
+            for name in self.names:
+                before, after = getattr(value, name), getattr(built, name)
+                if before is not after and before != after:
+                    return f"its {name} would be another when it is read back"
+        except Exception as error:  # noqa: BLE001 - whatever the class raises
+            return f"its type refuses it: {error}"
+        return None
+
+
+def _is_hooked(field: Any) -> bool:
+    """Whether code of a class sees a field's value; that of the events of this package changes none."""
+    hooks = (getattr(field, "converter", None), getattr(field, "validator", None))
+    return any(hook is not None and getattr(hook, "__module__", "") != "session.events" for hook in hooks)
 
 
 def spell_place(place: Place) -> str:

@@ -26,7 +26,7 @@ __all__ = [
 E = TypeVar("E", bound="SessionEvent")
 
 SessionId = UUID | str
-"""A UUID, or a name of 1 to 128 letters, digits and ``._-:`` in which case counts."""
+"""A UUID, or a name of 1 to 128 letters, digits and ``._-:``, not dots alone, in which case counts."""
 
 _CONTAINERS = frozenset({dict, list, tuple, set})
 _NAME = re.compile(r"[A-Za-z0-9._:-]{1,128}")
@@ -49,6 +49,8 @@ def session_id_of(given: SessionId) -> SessionId:
             "a session id must be a UUID or 1 to 128 ASCII letters, digits and the characters . _ - :, "
             f"got {shown(given)}"
         )
+    if not given.strip("."):
+        raise IdentityError(f"a session id must not be dots alone, got {shown(given)}")
     return str(given) if _UUID.fullmatch(given) is None else UUID(given)
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import attrs
 
-from session.codec import AS_TEXT, Field, fields_of, is_record, require_plain, type_name
+from session.codec import AS_TEXT, Field, Proof, fields_of, is_record, require_plain, type_name
 from session.errors import SnapshotError, StoreError, shown
 from session.events import PromptExecuted, PromptRendered, SessionEvent, ToolFailed, ToolInvoked
 
@@ -53,6 +53,8 @@ class _Plan:
         argument: The constructor's argument for it, under which it is written.
         default: None, False or True, where that is the field's default: it is not written.
         text: Reads it where its hint is one of the types that are written as text; and that type.
+        is_text: Whether its hint is that type alone, or None.
+        is_name: Whether it is a name of an event of this package: always text.
         of: The record type that its hint names, or that of a tuple's items: such a value needs no name.
         is_tuple: Whether its hint is a tuple.
         is_open: Whether a value of any type may be there: of one that is not registered, its fields are kept.
@@ -63,6 +65,8 @@ class _Plan:
     argument: str
     default: Any
     text: tuple[type, Callable[[str], Any]] | None
+    is_text: bool
+    is_name: bool
     of: type | None
     is_tuple: bool
     is_open: bool
@@ -82,6 +86,7 @@ class Records:
         self._known: dict[str, type] = {}
         self._names: dict[type, str] = {}
         self._plans: dict[type, tuple[_Plan, ...]] = {}
+        self._proofs: dict[type, Proof] = {}
         self.learn((ToolInvoked, ToolFailed, PromptRendered, PromptExecuted))
 
     def learn(self, types: Iterable[type]) -> None:
@@ -156,6 +161,15 @@ class Records:
         return self._write_unknown(value, kind, is_open=is_open)
 
     def _write_known(self, value: Any, kind: type, *, is_open: bool, is_named: bool = True) -> dict[str, Any]:
+        written = self._written(value, kind, is_open=is_open, is_named=is_named)
+        if kind not in self._proofs:
+            self._proofs[kind] = Proof(kind)
+        why = None if is_open else self._proofs[kind].refusal(value)
+        if why is not None:
+            raise StoreError(f"a {type_name(kind)} cannot be stored: {why}")
+        return written
+
+    def _written(self, value: Any, kind: type, *, is_open: bool, is_named: bool = True) -> dict[str, Any]:
         written: dict[str, Any] = {_KIND: self._names[kind]} if is_named else {}
         if isinstance(value, Enum):
             written["is"] = self.write(value.value)
@@ -166,8 +180,10 @@ class Records:
                 continue
             if plan.written is not None and item is not None:
                 item = plan.written(item)
-            if type(item) is str:
+            if type(item) is str and plan.text is None:
                 written[plan.argument] = item
+            elif type(item) is str or _is_misfit(item, plan):
+                raise StoreError(f"{kind.__qualname__}.{plan.name} cannot be stored: it is {shown(item)}")
             elif plan.text is not None and type(item) is plan.text[0]:
                 written[plan.argument] = _text(item)
             elif plan.is_tuple and type(item) is tuple:
@@ -288,6 +304,8 @@ class Records:
             item = data[plan.argument]
             if type(item) is str:
                 values[plan.argument] = item if plan.text is None else _built(bare, plan.text[1], item)
+            elif _is_misfit(item, plan):
+                raise StoreError(f"a stored {bare} has {shown(item)} for its {plan.name}")
             elif plan.is_tuple and type(item) is list:
                 values[plan.argument] = tuple(
                     [
@@ -301,7 +319,12 @@ class Records:
                 values[plan.argument] = self._read_part(item, plan, is_open=is_open, is_lenient=is_lenient)
         if len(values) != len(data) - (_KIND in data):
             raise StoreError(f"a stored {bare} has fields that are not known here")
-        return _built(bare, kind, **values)
+        try:
+            return _built(bare, kind, **values)
+        except StoreError:
+            if is_open:  # any value may be there
+                return values
+            raise
 
     def _read_part(self, item: Any, plan: _Plan, *, is_open: bool, is_lenient: bool) -> Any:
         if plan.of is not None and type(item) is dict and _KIND not in item:
@@ -329,12 +352,20 @@ class Records:
             argument=field.argument,
             default=field.default,
             text=(texts[0], AS_TEXT[texts[0]]) if len(texts) == 1 and str not in members else None,
+            is_text=len(texts) == len(members) == 1,
+            is_name=field.hint is str and kind.__module__ == SessionEvent.__module__,
             of=records[0] if len(records) == len(parts) == 1 else None,
             is_tuple=bool(tuples),
             # A session event records what happened; what is reduced must be what it was.
             is_open=issubclass(kind, SessionEvent) and Any in members and name != "value",
             written=field.written,
         )
+
+
+def _is_misfit(item: Any, plan: _Plan) -> bool:
+    """Whether a value can be no value of a field: of a name, or of a type that is written as text."""
+    kind = type(item)
+    return kind is not str if plan.is_name else plan.is_text and kind in {bool, int, float, list}
 
 
 def _members(hint: Any) -> list[Any]:

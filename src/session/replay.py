@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from session.changes import ReadChange, read_change, read_items, write_items
+from session.changes import ReadChange, read_change, read_items, reading, slices_of, write_items
 from session.codec import type_name
 from session.errors import StoreError
 from session.events import SessionId
@@ -16,7 +15,15 @@ from session.records import Records
 from session.routes import Routes, routes_of
 from session.slices import LateLog, Slice, items_of
 from session.stores.base import Store
-from session.stores.chain import StoredSession, chained, damaged, verified
+from session.stores.chain import (
+    StoredChange,
+    StoredSession,
+    chained,
+    damaged,
+    deleted,
+    replaced,
+    verified,
+)
 
 __all__ = ["Replay", "StoredSlices"]
 
@@ -49,7 +56,8 @@ class Replay:
         """The changes after a version; see ``Session.history``."""
         newest = last_version(slices)
         require_version(version, newest)
-        return tuple(change.change() for change in self._read(version + 1, newest))
+        with self.store.reading():
+            return tuple(change.change() for change in self._read(version + 1, newest))
 
     def slices_at(
         self, version: int, registered: Routes, views: frozenset[type], without_past: Slices
@@ -72,9 +80,14 @@ class Replay:
         self.records.learn((kind,))
         if is_log(kind):
             return LateLog(_Once(lambda: self._log(kind, version, registered)))
+        with self.store.reading():
+            return self._slice_at(kind, version, registered)
+
+    def _slice_at(self, kind: type, version: int, registered: Routes) -> Slice:
         name = type_name(kind)
         start, items, known = self._start(name, version)
-        slice_: Slice = read_items(kind, items, self.records)
+        with reading(f"the checkpoint of version {start}", start):
+            slice_: Slice = read_items(kind, items, self.records)
         for change in self._read(start + 1, version):
             if name in change.slices or change.restores:
                 slice_, is_reduced = self._reduced(kind, slice_, change, registered)
@@ -84,7 +97,9 @@ class Replay:
                         "registered here: register it, as PlanningToolsSection does for a plan",
                         version=change.version,
                     )
-            if change.version in known and not self._is_written(kind, slice_, known[change.version]):
+            if change.version in known and not self._is_written(
+                kind, slice_, known[change.version], change.version
+            ):
                 raise StoreError(
                     f"the reducers of {kind.__qualname__} have changed since version {start}: they give "
                     f"another slice for version {change.version} than was written; use the release that "
@@ -93,9 +108,10 @@ class Replay:
                 )
         return slice_
 
-    def _is_written(self, kind: type, slice_: Slice, items: object) -> bool:
+    def _is_written(self, kind: type, slice_: Slice, items: object, version: int) -> bool:
         """Whether a slice is what a checkpoint has, which may be in an older format."""
-        known = read_items(kind, items, self.records)
+        with reading(f"the checkpoint of version {version}", version):
+            known = read_items(kind, items, self.records)
         return write_items(items_of(slice_), self.records) == write_items(known, self.records)
 
     def _start(self, name: str, version: int) -> tuple[int, Any, dict[int, Any]]:
@@ -139,12 +155,14 @@ class Replay:
                 continue
             for route in routes_of(event_type, registered, self.limit):
                 if route.slice_type is kind:
-                    slice_, is_reduced = route.apply(slice_, read()), True
+                    with reading(f"version {change.version}", change.version):
+                        slice_, is_reduced = route.apply(slice_, read()), True
         return slice_, is_reduced
 
     def _restored(self, kind: type, change: ReadChange, restored: Restored, registered: Routes) -> Slice:
         if not isinstance(restored, Rewound):
-            return read_items(kind, restored.state.get(type_name(kind), []), self.records)
+            with reading(f"version {change.version}", change.version):
+                return read_items(kind, restored.state.get(type_name(kind), []), self.records)
         if not 0 <= restored.version < change.version:
             raise StoreError(damaged(change.version), version=change.version)
         return self.slice_at(kind, restored.version, registered)
@@ -152,8 +170,9 @@ class Replay:
     def _log(self, kind: type, version: int, registered: Routes) -> tuple[Any, ...]:
         """The entries of an event log up to a version."""
         log: Slice = ()
-        for change in self._read(1, version, remember=False):
-            log, _ = self._reduced(kind, log, change, registered)
+        with self.store.reading():
+            for change in self._read(1, version, remember=False):
+                log, _ = self._reduced(kind, log, change, registered)
         return items_of(log)
 
     def _checkpoints(self, version: int, most: int) -> list[tuple[int, Mapping[str, Any]]]:
@@ -162,7 +181,7 @@ class Replay:
         for checkpoint in self.store.checkpoints(self._session_id, version, most + 1):
             at = self.store.changes(self._session_id, checkpoint.version, checkpoint.version)
             if at and checkpoint.check == chained(at[0].hash, checkpoint.text):
-                found.append((checkpoint.version, json.loads(checkpoint.text)["slices"]))
+                found.append((checkpoint.version, slices_of(checkpoint.text, checkpoint.version)))
         return found[:most]
 
     def _read(self, first: int, last: int, *, remember: bool = True) -> Iterator[ReadChange]:
@@ -173,15 +192,10 @@ class Replay:
                 first += 1
                 continue
             end = min(last, first + _BATCH - 1)
-            stored = self.store.changes(self._session_id, max(first - 1, 1), end)
-            before = b""
-            if first > 1:
-                if not stored:
-                    raise StoreError(damaged(first - 1), version=first - 1)
-                before, stored = stored[0].hash, stored[1:]
-            changes = verified(stored, first, end, before)
-            if end == self.head.version and changes[-1].hash != self.head.hash:
-                raise StoreError(damaged(end), version=end)
+            try:
+                changes = self._sound(first, end)
+            except StoreError as error:
+                raise self._refusal(error) from error
             for each in changes:
                 read = read_change(each.text, each.version, self.head.owner(each.version), self.records)
                 if remember:
@@ -192,6 +206,24 @@ class Replay:
                     self._remembered[each.version] = read
                 yield read
             first = end + 1
+
+    def _sound(self, first: int, last: int) -> Sequence[StoredChange]:
+        stored, before = self.store.changes(self._session_id, max(first - 1, 1), last), b""
+        if first > 1:
+            if not stored:
+                raise StoreError(damaged(first - 1), version=first - 1)
+            before, stored = stored[0].hash, stored[1:]
+        changes = verified(stored, first, last, before)
+        if last == self.head.version and changes[-1].hash != self.head.hash:
+            raise StoreError(damaged(last), version=last)
+        return changes
+
+    def _refusal(self, damage: StoreError) -> StoreError:
+        """What is wrong where changes are missing: the session may be gone, or another one be in its place."""
+        head = self.store.head(self._session_id)
+        if head is None:
+            return deleted(self._session_id)
+        return damage if head.created_at == self.head.created_at else replaced(self._session_id)
 
 
 class StoredSlices:

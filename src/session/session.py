@@ -27,7 +27,7 @@ from session.history import (
 )
 from session.kept import Kept
 from session.reducers import Reducer, check_limit
-from session.routes import Route
+from session.routes import Check, Route, require_made
 from session.slices import items_of
 from session.snapshot import Snapshot
 from session.state import State
@@ -331,6 +331,7 @@ class Session:
         slice_type: type[Any] | None = None,
         *,
         is_private: bool = False,
+        check: Check | None = None,
     ) -> None:
         """Let ``reducer`` answer every event or value of exactly ``event_type``.
 
@@ -343,6 +344,10 @@ class Session:
             slice_type: The type of the slice's items; ``event_type`` by default.
             is_private: Whether the slice has no past: neither it nor what it is made of is in the history, in
                 a snapshot or in a store, and ``at`` and ``rewind`` leave it as it is.
+            check: Raises a ValueError for an event that must not be reduced. By default the slice that the
+                reducer returns is checked as one that is read: by ``slice_type.check_slice``, if it has that, and
+                in a stored session by writing what is new in it. That costs more with each item; ``check`` is
+                for a reducer that puts nothing into the slice but parts of the event.
 
         Raises:
             TypeError: A type is not a class, or the reducer cannot be called or is a coroutine function.
@@ -352,7 +357,9 @@ class Session:
         for kind in (event_type, kept):
             _require_class(kind)
         require_function("reducer", reducer, "it would never be awaited")
-        self._state.add_route(event_type, Route(reducer, kept, is_private))
+        if check is not None:
+            require_function("check", check, "it would never be awaited")
+        self._state.add_route(event_type, Route(reducer, kept, is_private, check))
 
     def register_types(self, *types: type[Any]) -> None:
         """Let a store build values of these classes, which no registered reducer names.
@@ -431,7 +438,9 @@ class Session:
         """Reduce a value without an event.
 
         Raises:
-            ReducerError: A reducer returned something other than a tuple.
+            ReducerError: A reducer returned something other than a tuple, or what it returned could not be
+                read back: the slice's type refuses it.
+            StoreError: The session's store does not take the change.
             Exception: Whatever a reducer raises. The session stays as it was.
         """
         with Transaction(self._state, self._delivery) as transaction:
@@ -527,12 +536,20 @@ class Session:
         The snapshot may come from another session, or from JSON.
 
         Raises:
-            SnapshotError: ``snapshot`` is not a snapshot.
+            SnapshotError: ``snapshot`` is not a snapshot, or has a slice that no reducer of this session makes; in memory,
+                a session that has no reducers yet takes any slice.
+            ReducerError: The type of a slice refuses it.
+            StoreError: The session's store does not take the change.
         """
         if not isinstance(snapshot, Snapshot):
             raise SnapshotError(f"rollback takes a Snapshot, got {type(snapshot).__name__}")
+        state = {kind: items_of(slice_) for kind, slice_ in snapshot._slices.items() if not is_log(kind)}
+        stored, registered = self._state.stored, self._state.registered
+        if stored is not None or registered:
+            require_made(state, registered)
         with Transaction(self._state, self._delivery) as transaction:
-            state = {kind: items_of(slice_) for kind, slice_ in snapshot._slices.items() if not is_log(kind)}
+            for kind, items in state.items() if stored is not None else ():
+                stored.require_readable(kind, items)
             transaction.restore(
                 RolledBack(state, session_id=snapshot.session_id, created_at=snapshot.created_at)
             )

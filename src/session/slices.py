@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["LateLog", "Log", "Slice", "items_of", "latest_of"]
+__all__ = ["LateLog", "Log", "Slice", "added", "items_of", "latest_of"]
 
 
 class Log:
@@ -125,3 +125,11 @@ def latest_of(slice_: Slice) -> Any:
     if isinstance(slice_, tuple):
         return slice_[-1] if slice_ else None
     return slice_.latest
+
+
+def added(before: Slice, after: Slice) -> tuple[Any, ...]:
+    """The items of a slice that were not in the one before it."""
+    if isinstance(after, Log):  # a log grows by one
+        return (after.latest,)
+    known = {id(item) for item in items_of(before)}
+    return tuple([item for item in after if id(item) not in known])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -10,11 +9,11 @@ from contextlib import AbstractContextManager
 from contextvars import copy_context
 from datetime import UTC, datetime
 from functools import cached_property, partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import attrs
 
-from session.changes import ReadChange, write_change, write_items
+from session.changes import ReadChange, is_item, write_change, write_items, written_text
 from session.codec import type_name
 from session.errors import StoreError, shown
 from session.events import SessionId, ToolInvoked
@@ -37,7 +36,9 @@ from session.stores.chain import (
     StoredSession,
     chained,
     damaged,
+    deleted,
     refuse_copy,
+    replaced,
 )
 
 __all__ = ["Stored"]
@@ -127,15 +128,12 @@ class Stored(Replay):
         if head is None and not version:
             return self.head
         if head is None:
-            raise StoreError(f"session {shown(str(self._session_id))} was deleted from the store")
+            raise deleted(self._session_id)
         if head.version < version:
             raise StoreError(damaged(head.version + 1), version=head.version + 1)
         if head.version == version != 0 and head.hash != self.head.hash:
-            raise self._replaced()
+            raise replaced(self._session_id)
         return head
-
-    def _replaced(self) -> StoreError:
-        return StoreError(f"another session is in the place of {shown(str(self._session_id))}: open it anew")
 
     def take_over(self, version: int, head: StoredSession) -> Iterator[ReadChange]:
         """The changes of other writers after a version.
@@ -146,7 +144,7 @@ class Stored(Replay):
         if version and [each.hash for each in self.store.changes(self._session_id, version, version)] != [
             self.head.hash
         ]:
-            raise self._replaced()
+            raise replaced(self._session_id)
         self.head = head
         vars(self).pop("_tail", None)
         return self._read(version + 1, head.version)
@@ -201,6 +199,20 @@ class Stored(Replay):
                 "register its reducers first"
             )
 
+    def require_readable(self, kind: type, items: Iterable[Any]) -> None:
+        """Refuse new items of a slice that could not be read back from a checkpoint.
+
+        Raises:
+            StoreError: That is so.
+        """
+        for item in items:
+            if not is_item(kind, item):
+                raise StoreError(f"the slice {kind.__qualname__} holds {shown(item)}, which is not one")
+            try:
+                written_text(self.records.write(item))
+            except RecursionError as error:
+                raise StoreError(f"an item of the slice {kind.__qualname__} is nested too deep") from error
+
     def record(self, entry: Entry, before: Slices, after: Slices, stays: Callable[[type], bool]) -> None:
         """Write a change.
 
@@ -246,6 +258,10 @@ class Stored(Replay):
     @cached_property
     def _tail(self) -> _Tail:
         """What the store has after its newest checkpoint."""
+        with self.store.reading():
+            return self._counted()
+
+    def _counted(self) -> _Tail:
         newest = self._checkpoints(self.head.version, 1)
         tail = _Tail()
         first = 1
@@ -270,7 +286,7 @@ class Stored(Replay):
             else carried.get(name, {"at": 0, "items": []})
             for name in sorted(self._tail.names | resolved.keys())
         }
-        text = json.dumps({"slices": slices}, separators=(",", ":"), allow_nan=False)
+        text = written_text({"slices": slices})
         return Checkpoint(change.version, text, chained(change.hash, text))
 
 

@@ -12,7 +12,7 @@ from session.bus import PublishResult, log_failure
 from session.errors import SessionBusyError, TransactionError
 from session.events import SessionEvent, ToolInvoked, addressed
 from session.history import Restored, Slices, called, value_of
-from session.slices import latest_of
+from session.slices import added, latest_of
 from session.state import BUSY, State
 
 __all__ = ["OTHER_KEY", "Deliverer", "Transaction"]
@@ -215,7 +215,8 @@ class Transaction:
         """Run the reducers of an event or value now.
 
         Raises:
-            ReducerError: A reducer returned something other than a tuple.
+            ReducerError: A reducer returned something other than a tuple, or its type refuses it.
+            StoreError: The session's store could not read back what a reducer returned.
             TransactionError: The transaction is not open here: it is over, another thread or task
                 holds it, an inner one is open, a reducer is running; or the event belongs to
                 another session.
@@ -242,7 +243,10 @@ class Transaction:
                     if old is None:
                         old = state.first(route.slice_type)
                     slices[route.slice_type] = new = route.apply(old, event)
-                    changed = changed or (new is not old and not route.stays)
+                    if new is not old and not route.stays:
+                        changed = True
+                        if state.stored is not None and route.check is None:
+                            state.stored.require_readable(route.slice_type, added(old, new))
             finally:
                 self._reducing = False
             self.slices, self._is_own, self._changed = slices, True, changed

@@ -114,7 +114,7 @@ def _document(source: str, session: str | None) -> Document:
     from planning.errors import listed
     from planning.view.sessions import read_session
 
-    with opened_store(source) as store:
+    with opened_store(source) as store, store.reading():
         heads = store.sessions(_LISTED + 1)
         if session is None and len(heads) != 1:
             names = listed(str(each.session_id) for each in heads[:_LISTED])

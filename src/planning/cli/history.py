@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -47,7 +47,7 @@ _BESIDE: Final = 60  # columns from which the words are beside the version and t
 
 @contextmanager
 def _timeline(store: str, session: str, after: int | None) -> Iterator[Timeline]:
-    """The changes of a session after a version; None for the newest.
+    """The changes of a session after a version, as they are at this moment; None for those that follow.
 
     Raises:
         Refused: It cannot be read.
@@ -55,7 +55,7 @@ def _timeline(store: str, session: str, after: int | None) -> Iterator[Timeline]
     from planning.cli.stores import known_session, opened_store
     from planning.view.timeline import Timeline
 
-    with opened_store(store) as opened:
+    with opened_store(store) as opened, nullcontext() if after is None else opened.reading():
         head = opened.newest(known_session(opened, session))
         if head is None:
             raise Refused(f"session '{session}' was deleted")

@@ -33,6 +33,8 @@ def is_store(source: str) -> bool:
     if "://" in source or source == "-":
         return source != "-"
     try:
+        if not Path(source).is_file():  # what is read from a pipe is gone
+            return False
         with Path(source).open("rb") as file:
             return file.read(len(SQLITE)) == SQLITE
     except (OSError, ValueError):  # reading it says why

@@ -58,6 +58,7 @@ Examples:
 
 {EXIT_CODES}"""
 _ACTOR: Final = "planning rewind"
+_UNREADABLE: Final = "cannot be read: "
 _Version = Annotated[int, typer.Argument(metavar="VERSION", min=0, help="A version of it.")]
 
 
@@ -76,25 +77,26 @@ def sessions(
     from planning.cli.stores import opened_store
     from planning.cli.table import MOST_ROWS, laid_out
 
-    with opened_store(store) as opened:
+    with opened_store(store) as opened, opened.reading():
         found = opened.sessions()
         shown = found if all_ else found[:MOST_ROWS]
         rows = [(each, *_plan_in(opened, each)) for each in shown]
     if as_json_:
-        typer.echo(as_json([_fields(head, plan) for head, plan, _ in rows]))
+        typer.echo(as_json([_fields(*row) for row in rows]))
         return
     if not found:
         typer.echo("No sessions.")
         return
     names = ("session", "version", "changed", "plan")
-    cells = [
-        (str(head.session_id), head.version, f"{head.changed_at:%Y-%m-%d %H:%M:%S}", text)
-        for head, _, text in rows
-    ]
+    cells = [(str(head.session_id), head.version, _moment_of(head), text) for head, _, text in rows]
     for line in laid_out(names, cells, columns(sys.stdout), most=len(cells)).lines:
         typer.echo(line)
     if len(found) > len(shown):
         typer.echo(f"and {len(found) - len(shown):,} more; --all lists all")
+
+
+def _moment_of(head: StoredSession) -> str:
+    return "?" if head.damage is not None else f"{head.changed_at:%Y-%m-%d %H:%M:%S}"
 
 
 def _plan_in(store: Store, head: StoredSession) -> tuple[dict[str, Any] | None, str]:
@@ -102,12 +104,12 @@ def _plan_in(store: Store, head: StoredSession) -> tuple[dict[str, Any] | None, 
     from planning.model import Plan
     from planning.view.stores import open_session
     from planning.view.text import line_of
-    from session.stores import StoreError
+    from session import SessionError
 
     try:
         plan = open_session(store, head.session_id).select_latest(Plan)
-    except StoreError as error:
-        return None, f"cannot be read: {line_of(error)}"
+    except SessionError as error:
+        return None, f"{_UNREADABLE}{head.damage or line_of(error)}"
     if plan is None:
         return None, "no plan"
     done, total = plan.progress
@@ -115,7 +117,7 @@ def _plan_in(store: Store, head: StoredSession) -> tuple[dict[str, Any] | None, 
     return fields, f"{plan.status}, {done} of {total} done: {plan.objective}"
 
 
-def _fields(head: StoredSession, plan: dict[str, Any] | None) -> dict[str, Any]:
+def _fields(head: StoredSession, plan: dict[str, Any] | None, text: str) -> dict[str, Any]:
     return {
         "session_id": str(head.session_id),
         "version": head.version,
@@ -124,6 +126,7 @@ def _fields(head: StoredSession, plan: dict[str, Any] | None) -> dict[str, Any]:
         "tags": dict(head.tags),
         "forked_from": [{"session_id": str(source), "version": last} for source, last in head.forked_from],
         "plan": plan,
+        **({"problem": text.removeprefix(_UNREADABLE)} if text.startswith(_UNREADABLE) else {}),
     }
 
 
@@ -142,7 +145,7 @@ def diff(
     from planning.view.stores import open_session
     from planning.view.timeline import diff_fields
 
-    with opened_store(store) as opened:
+    with opened_store(store) as opened, opened.reading():
         found = open_session(opened, known_session(opened, session))
         plans = [found.at(version).select_latest(Plan) for version in (before, after)]
     differs = diff_plans(*plans)
@@ -227,7 +230,7 @@ def verify(store: StoreFile, session: SessionName, *, as_json_: AsJson = False) 
     from planning.view.text import line_of
     from session.stores import StoreError
 
-    with opened_store(store) as opened:
+    with opened_store(store) as opened, opened.reading():
         damage, version, versions = None, None, None
         identity = known_session(opened, session)
         try:

@@ -81,7 +81,7 @@ def show(
     from planning.cli.stores import known_session, opened_store
     from planning.view.stores import open_session
 
-    with opened_store(source or "-") as store:
+    with opened_store(source or "-") as store, store.reading():
         session = open_session(store, known_session(store, name))
         newest = session.version
         version = newest if at is None else at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -78,6 +79,9 @@ def _require_store(path: str) -> None:
         Refused: It is not, or cannot be read.
     """
     try:
+        mode = Path(path).lstat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            return  # to read a pipe would wait for its writer; opening the store says what it is
         with Path(path).open("rb") as file:
             data = file.read(len(SQLITE))
             data += b"" if data == SQLITE else file.read(_MOST_BYTES)
@@ -94,8 +98,11 @@ def _require_store(path: str) -> None:
 
 def _has_tables(path: str) -> bool:
     """Whether a SQLite file has tables; where that cannot be read, opening it says why."""
+    if Path(f"{path}-wal").exists():  # they may be there
+        return True
+    uri = f"{Path(path).absolute().as_uri()}?mode=ro&immutable=1"
     try:
-        with closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
             return bool(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
     except sqlite3.Error:
         return True

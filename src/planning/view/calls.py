@@ -40,7 +40,7 @@ def _call(event: ToolInvoked | ToolFailed) -> Fields:
     is_success = isinstance(event, ToolInvoked)
     if isinstance(result, ToolResult):
         is_success = result.success is True
-        if isfinite(result.elapsed):
+        if isinstance(result.elapsed, (int, float)) and isfinite(result.elapsed):
             call["ms"] = round(result.elapsed * 1_000, 2)
     if not is_success:
         call["error"] = str(getattr(result, "code", None) or "tool")

@@ -87,17 +87,21 @@ class StoreSource:
         """See ``Source``; a session is read again only when its version has changed."""
         try:
             self._require()
-            heads = self._store.sessions(MOST_SESSIONS + 1)
+            with self._store.reading():
+                return self._listed()
         except StoreError as error:
             return {"sessions": [], "more": False, "problem": line_of(error)}
-        known = {}
+
+    def _listed(self) -> Fields:
+        heads, known = self._store.sessions(MOST_SESSIONS + 1), dict[str, Fields]()
         for head in heads[:MOST_SESSIONS]:
             name = str(head.session_id)
             found = self._known.get(name)
             is_same = found is not None and found["version"] == head.version and found["problem"] is None
             known[name] = found if found is not None and is_same else session_fields(self._store, head)
         self._known = known
-        return {"sessions": list(known.values()), "more": len(heads) > MOST_SESSIONS, "problem": None}
+        damage = next((head.damage for head in heads if head.damage is not None), None)
+        return {"sessions": list(known.values()), "more": len(heads) > MOST_SESSIONS, "problem": damage}
 
     def stamp(self) -> object | None:
         """See ``Source``."""
@@ -111,13 +115,14 @@ class StoreSource:
             raise LookupError(name) from error
         self._require()
         store = PastStore(self._path)
-        head = store.newest(identity)
-        if head is None:
-            if name != self.only:
-                raise LookupError(name)
-            now = datetime.now(UTC)
-            head = StoredSession(identity, 0, b"", now, now)
-        document, timeline = read_session(store, head, str(self._path))
+        with store.reading():
+            head = store.newest(identity)
+            if head is None:
+                if name != self.only:
+                    raise LookupError(name)
+                now = datetime.now(UTC)
+                head = StoredSession(identity, 0, b"", now, now)
+            document, timeline = read_session(store, head, str(self._path))
         return Run(document, timeline, store.stamp, store.close)
 
     def _require(self) -> None:

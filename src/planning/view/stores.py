@@ -35,7 +35,7 @@ class PastStore(SqliteStore):
             StoreError: It cannot be opened, holds something else, or has a newer format.
         """
         super().__init__(path)
-        self.path = Path(path)
+        self.path = Path(path).absolute()
         self.shown: StoredSession | None = None
 
     def stamp(self) -> object | None:

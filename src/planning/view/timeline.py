@@ -119,18 +119,32 @@ class Timeline:
         Raises:
             StoreError: One is damaged or cannot be read, or the store is gone; all before it were given out.
         """
-        head = self._store.newest(self._id)
-        self._is_begun = self._is_begun or head is not None
-        self.is_deleted = self._is_begun and head is None
-        while head is not None and self._shown.version < head.version:
-            first = self._shown.version + 1
-            last = min(head.version, first + _BATCH - 1)
-            sound, damage = self._sound(self._store.changes(self._id, first, last), first, last)
-            yield from self._moments(sound, head)
+        is_more = True
+        while is_more:
+            with self._store.reading():
+                moments, is_more, damage = self._look()
+            yield from moments
             if damage is not None:
                 raise damage
         if not self._store.path.exists():
             raise StoreError(f"the store {self._store.path} is gone")
+
+    def _look(self) -> tuple[list[Moment], bool, StoreError | None]:
+        """The next changes, whether there are more, and what is wrong with the one after them."""
+        head = self._store.newest(self._id)
+        self._is_begun = self._is_begun or head is not None
+        self.is_deleted = self._is_begun and head is None
+        if head is None or self._shown.version >= head.version:
+            return [], False, None
+        first = self._shown.version + 1
+        last = min(head.version, first + _BATCH - 1)
+        sound, damage = self._sound(self._store.changes(self._id, first, last), first, last)
+        moments = list[Moment]()
+        try:
+            moments.extend(self._moments(sound, head))
+        except StoreError as error:
+            damage = error
+        return moments, last < head.version, damage
 
     def _sound(
         self, stored: Sequence[StoredChange], first: int, last: int

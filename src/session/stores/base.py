@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
-from session.changes import found_by
+from session.changes import found_by, slices_of
 from session.errors import StoreError
 from session.events import SessionId, session_id_of
 from session.history import Change
@@ -68,6 +68,16 @@ class Store(ABC):
         Raises:
             StoreBusy: Another writer takes longer.
             TransactionError: This thread is inside the block of another session of this store.
+        """
+        return nullcontext()
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Let all that this thread reads within a ``with`` block be of one moment.
+
+        Nothing is written within the block. A store of which that is so anyway leaves it as it is.
+
+        Raises:
+            StoreError: The store cannot be read.
         """
         return nullcontext()
 
@@ -131,7 +141,10 @@ class Store(ABC):
 
     @abstractmethod
     def sessions(self, most: int | None = None) -> Sequence[StoredSession]:
-        """The sessions that were changed last, newest first; so many at most, None for all."""
+        """The sessions that were changed last, newest first; so many at most, None for all.
+
+        One whose record is damaged is listed with its ``damage``.
+        """
 
     @abstractmethod
     def delete(self, session_id: SessionId) -> bool:
@@ -149,6 +162,10 @@ class Store(ABC):
         Raises:
             StoreError: Something is damaged; ``version`` says where. Or there is no such session.
         """
+        with self.reading():
+            return self._verified(session_id)
+
+    def _verified(self, session_id: SessionId) -> int:
         head = self.head(session_id)
         if head is None:
             raise no_session(session_id)
@@ -160,7 +177,7 @@ class Store(ABC):
                 before = hashes[change.version] = change.hash
                 try:
                     key, restored = found_by(change.text, change.version)
-                except StoreError:  # a newer release wrote it: only its hash can be checked
+                except StoreError:  # such as one of a newer release: only its hash can be checked
                     unread.add(change.version)
                     continue
                 if key is not None:
@@ -180,6 +197,7 @@ class Store(ABC):
             if checkpoint.check != chained(hashes.get(checkpoint.version, b""), checkpoint.text):
                 message = f"the checkpoint of version {checkpoint.version} is damaged: drop the checkpoints"
                 raise StoreError(message, version=checkpoint.version)
+            slices_of(checkpoint.text, checkpoint.version)
         return head.version
 
     def watch(self, session_id: SessionId, after: int | None = None, timeout: float | None = None) -> Watch:

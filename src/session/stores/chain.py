@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import blake2b
 from types import MappingProxyType
 
@@ -20,8 +20,10 @@ __all__ = [
     "StoredSession",
     "chained",
     "damaged",
+    "deleted",
     "no_session",
     "refuse_copy",
+    "replaced",
     "sound",
     "stale",
     "verified",
@@ -90,6 +92,8 @@ class StoredSession:
         forked_from: For a fork, the sessions that its first versions came from, oldest first: an identity,
             and the last version that came from there.
         parent: The session that it works for.
+        damage: Why the record cannot be read, where ``Store.sessions`` lists it all the same; the rest is what
+            can be known of it. None for a sound one.
     """
 
     session_id: SessionId
@@ -100,6 +104,7 @@ class StoredSession:
     tags: Mapping[str, str] = attrs.field(factory=dict, converter=_frozen)
     forked_from: tuple[tuple[SessionId, int], ...] = ()
     parent: SessionId | None = None
+    damage: str | None = None
 
     def owner(self, version: int) -> SessionId:
         """The session in which a version was made."""
@@ -125,18 +130,34 @@ class StoredSession:
         """
         try:
             said = json.loads(about)
+            began, changed = (datetime.fromisoformat(each) for each in (said["created_at"], changed_at))
+            tags, forked_from = said["tags"], said["forked_from"]
+            if not (type(version) is int and version >= 0 and type(hash_) is bytes and type(tags) is dict):
+                raise TypeError("not what is written of a session")
+            if not all(isinstance(word, str) for word in tags.values()) or None in {
+                began.utcoffset(),
+                changed.utcoffset(),
+            }:
+                raise TypeError("a tag is not text, or a time has no zone")
             return cls(
                 session_id=session_id_of(session_id),
                 version=version,
                 hash=hash_,
-                created_at=datetime.fromisoformat(said["created_at"]),
-                changed_at=datetime.fromisoformat(changed_at),
-                tags={str(key): str(word) for key, word in said["tags"].items()},
-                forked_from=tuple((session_id_of(source), int(last)) for source, last in said["forked_from"]),
+                created_at=began,
+                changed_at=changed,
+                tags=tags,
+                forked_from=tuple((session_id_of(source), int(last)) for source, last in forked_from),
                 parent=session_id_of(said["parent"]) if "parent" in said else None,
             )
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise StoreError(f"the record of session {shown(session_id)} is damaged") from error
+
+    @classmethod
+    def damaged(cls, session_id: object, version: object, damage: StoreError) -> StoredSession:
+        """A session whose record cannot be read, for a list."""
+        number = version if type(version) is int else 0
+        never = datetime.fromtimestamp(0, UTC)
+        return cls(str(session_id), number, b"", never, never, damage=str(damage))
 
 
 def verified(changes: Sequence[StoredChange], first: int, last: int, before: bytes) -> Sequence[StoredChange]:
@@ -185,6 +206,16 @@ def stale(expected: int, known: int) -> StaleVersion:
 def no_session(session_id: SessionId) -> StoreError:
     """What to raise when there is no such session."""
     return StoreError(f"the store holds no session {shown(str(session_id))}")
+
+
+def deleted(session_id: SessionId) -> StoreError:
+    """What to raise when a session is gone that was there."""
+    return StoreError(f"session {shown(str(session_id))} was deleted from the store")
+
+
+def replaced(session_id: SessionId) -> StoreError:
+    """What to raise when a session is not the one that was there."""
+    return StoreError(f"another session is in the place of {shown(str(session_id))}: open it anew")
 
 
 def refuse_copy(source: StoredSession, fork: StoredSession, there: StoredSession | None) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from os import getpid
 from threading import get_ident
+from typing import Any
 
 import attrs
 
@@ -70,6 +71,10 @@ class MemoryStore(Store):
             self._writer = None
             if getpid() == here[0]:  # in a forked child the transaction is the parent's
                 turn.release()
+
+    def reading(self) -> AbstractContextManager[Any]:
+        """Let all that is read be of one moment; see ``Store.reading``."""
+        return self._guard.lock
 
     def head(self, session_id: SessionId) -> StoredSession | None:
         """What there is of a session; see ``Store.head``."""

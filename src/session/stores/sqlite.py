@@ -26,17 +26,17 @@ from session.stores.chain import (
     stale,
 )
 from session.stores.sqlite_file import (
-    Link,
     Unchanging,
     check_of,
-    close_links,
     explained,
     identity,
     key_of,
+    listed,
     opened,
     session_of,
     write_head,
 )
+from session.stores.sqlite_link import Link, close_links
 
 __all__ = ["SqliteStore"]
 
@@ -78,6 +78,10 @@ class SqliteStore(Store):
             raise ValueError(f"synchronous must be 'normal' or 'full', got {shown(synchronous)}")
         if not timeout >= 0:
             raise ValueError(f"timeout must be seconds of 0 or more, got {shown(timeout)}")
+        if str(path) in {"", ":memory:"} or str(path).startswith("file:") or "\0" in str(path):
+            raise StoreError(
+                f"a store needs the path of a file, got {shown(str(path))}: MemoryStore needs none"
+            )
         self._path = Path(path).absolute()
         self._timeout = float(timeout)
         open_ = partial(opened, self._path, self._timeout, synchronous)
@@ -213,9 +217,9 @@ class SqliteStore(Store):
             connection.execute("COMMIT")
         return is_new
 
-    def verify(self, session_id: SessionId) -> int:
+    def _verified(self, session_id: SessionId) -> int:
         """Check all that is kept of a session, its claims too; see ``Store.verify``."""
-        versions = super().verify(session_id)
+        versions = super()._verified(session_id)
         rows = self._select("SELECT id, name, version, checked FROM claims WHERE id = ?", (str(session_id),))
         for *values, checked in rows:
             if checked != check_of(tuple(values)):
@@ -268,6 +272,25 @@ class SqliteStore(Store):
 
     # Reading
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Let all that this thread reads be of one moment; see ``Store.reading``."""
+        if self._file in self._files_here():
+            yield  # the lock is held: nobody writes
+            return
+        with self._reader.lock:
+            connection = self._connect(self._reader)
+            is_outer = not connection.in_transaction
+            if is_outer:
+                with self._explaining():
+                    connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if is_outer and connection.in_transaction:
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+
     def head(self, session_id: SessionId) -> StoredSession | None:
         """What there is of a session; see ``Store.head``."""
         return self._read(lambda connection: self._head(connection, session_id))
@@ -275,7 +298,7 @@ class SqliteStore(Store):
     def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
         """The changes from a version to another; see ``Store.changes``."""
         rows = self._select(
-            "SELECT version, CAST(text AS TEXT), hash, idempotency_key, rewound_to FROM changes"
+            "SELECT version, CAST(text AS TEXT), CAST(hash AS BLOB), idempotency_key, rewound_to FROM changes"
             " WHERE session = ? AND version BETWEEN ? AND ? ORDER BY version",
             (key_of(session_id), first, last),
         )
@@ -313,7 +336,7 @@ class SqliteStore(Store):
             " ORDER BY changed_at DESC LIMIT ?",
             (-1 if most is None else most,),
         )
-        return [session_of(row) for row in rows]
+        return [listed(row) for row in rows]
 
     def close(self) -> None:
         """Close the file; whoever uses the store again opens it again."""
@@ -363,5 +386,5 @@ class SqliteStore(Store):
         """Make a StoreError of what SQLite raises."""
         try:
             yield
-        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+        except (sqlite3.Error, OSError, UnicodeError) as error:
             raise explained(error, self._path, self._timeout if timeout is None else timeout) from error

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
+import stat
 import time
-import weakref
-from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -16,16 +14,16 @@ from typing import Any
 
 from session.errors import StoreError, locked, shown
 from session.events import SessionId
+from session.locks import ProcessLock
 from session.stores.chain import StoredSession
 
 __all__ = [
-    "Link",
     "Unchanging",
     "check_of",
-    "close_links",
     "explained",
     "identity",
     "key_of",
+    "listed",
     "opened",
     "session_of",
     "write_head",
@@ -33,6 +31,15 @@ __all__ = [
 
 _APPLICATION = 0x53455353  # "SESS": what is in the file's header
 _FORMAT = 2
+_MODE = 0o600
+_OTHER_KINDS = (
+    (stat.S_ISLNK, "a link"),
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (lambda mode: not stat.S_ISREG(mode), "a device"),
+)
+_preparing = ProcessLock()  # a new file is made, and closed again, before another thread uses it
 _LONGEST = 100_000_000  # bytes of one text: a file cannot fill the memory
 _TABLES = {
     "sessions": """CREATE TABLE sessions (
@@ -96,15 +103,16 @@ def opened(path: Path, timeout: float, synchronous: str) -> sqlite3.Connection:
         sqlite3.Error: It cannot be opened.
         OSError: It cannot be made.
     """
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    try:
-        return _opened(path.as_uri(), path, timeout, synchronous, sqlite3.Connection)
-    except sqlite3.OperationalError:
-        # WAL needs its two files beside it. Where they cannot be made, and nobody who writes has made them:
-        if os.access(path.parent, os.W_OK, effective_ids=True) or Path(f"{path}-wal").exists():
-            raise
-        return _opened(f"{path.as_uri()}?immutable=1", path, timeout, synchronous, Unchanging)
+    with _preparing.lock:
+        before = _prepared(path, timeout)
+        try:
+            return _opened(f"{path.as_uri()}?mode=rw", path, before, timeout, synchronous, sqlite3.Connection)
+        except sqlite3.OperationalError:
+            # WAL needs its two files beside it. Where they cannot be made, and nobody who writes has made them:
+            if os.access(path.parent, os.W_OK, effective_ids=True) or _beside(path, "-wal").exists():
+                raise
+            uri = f"{path.as_uri()}?mode=ro&immutable=1"
+            return _opened(uri, path, before, timeout, synchronous, Unchanging)
 
 
 class Unchanging(sqlite3.Connection):
@@ -112,7 +120,12 @@ class Unchanging(sqlite3.Connection):
 
 
 def _opened(
-    uri: str, path: Path, timeout: float, synchronous: str, kind: type[sqlite3.Connection]
+    uri: str,
+    path: Path,
+    before: os.stat_result,
+    timeout: float,
+    synchronous: str,
+    kind: type[sqlite3.Connection],
 ) -> sqlite3.Connection:
     connection = sqlite3.connect(
         uri, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False, factory=kind
@@ -123,15 +136,68 @@ def _opened(
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute(f"PRAGMA synchronous = {synchronous}")
-        if not _tables(connection) and not _number(connection, "user_version"):
-            _create(connection, timeout)
+        if not before.st_size or not _number(connection, "page_count"):
+            _create(connection)
+        after = path.lstat()
+        if (before.st_dev, before.st_ino) != (after.st_dev, after.st_ino):
+            raise StoreError(f"another file is in the place of {path}: open it anew")
         if (_number(connection, "application_id"), _number(connection, "user_version")) == (_APPLICATION, 1):
             _migrate(connection, path)
         _require_format(connection, path)
+        _require_wal(connection, timeout)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _prepared(path: Path, timeout: float) -> os.stat_result:
+    """What a file is, which is then there, and of no other application; where it is empty, it is ours alone.
+
+    The file is never opened here but by SQLite: to close it would let go of the locks that SQLite has on it in
+    this process.
+
+    Raises:
+        StoreError: It is not a file, or of another application.
+        OSError: It cannot be made.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW, 0o600))
+    found = path.lstat()
+    what = next((what for is_such, what in _OTHER_KINDS if is_such(found.st_mode)), None)
+    if what is None and found.st_nlink > 1:
+        what = "a file with several names, which damage it when both are used"
+    if what is not None:
+        raise StoreError(f"{path} is {what}: name a file of its own")
+    if found.st_size:
+        _require_ours(path, timeout)
+        return found
+    wal, others = _beside(path, "-wal"), (_beside(path, "-shm"), _beside(path, "-journal"))
+    if wal.exists() and wal.stat().st_size:
+        raise StoreError(f"{path} is empty, and {wal.name} holds what was in it: restore it from a copy")
+    for each in (path, wal, *others):  # those that SQLite makes have the mode of the file
+        with suppress(FileNotFoundError):
+            if each.lstat().st_mode & 0o777 != _MODE:
+                each.chmod(_MODE)
+    return found
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
+
+
+def _require_ours(path: Path, timeout: float) -> None:
+    """Refuse a file of another application, without a change to it.
+
+    Raises:
+        StoreError: It is one.
+    """
+    # Without a WAL there is nothing but the file to read: immutable, SQLite makes no files beside it.
+    uri = f"{path.as_uri()}?mode=ro" + ("" if _beside(path, "-wal").exists() else "&immutable=1")
+    with closing(sqlite3.connect(uri, uri=True, timeout=timeout, check_same_thread=False)) as connection:
+        _tables(connection)  # a file that is damaged says so here
+        if _number(connection, "application_id") != _APPLICATION:
+            raise StoreError(f"{path} is a SQLite file, but not a store of sessions: name another")
 
 
 def explained(error: Exception, path: Path, timeout: float) -> StoreError:
@@ -146,128 +212,6 @@ def explained(error: Exception, path: Path, timeout: float) -> StoreError:
     return StoreError(f"the store {path} cannot be used: {_REASONS.get(code, str(error))}")
 
 
-class Link:
-    """A connection, and the lock that is held while SQLite is called through it.
-
-    SQLite keeps the locks of a file in the memory of the process, which a fork copies, while the locks stay
-    the parent's. So every connection is closed before a fork, and parent and child each open their own. The
-    fork waits a second for the transactions of other threads. One that takes longer has written nothing
-    before ``append``, and begins again in the parent at once.
-
-    Attributes:
-        turn: Held by the thread that is in a transaction.
-        lock: Held by the thread that calls SQLite.
-        connection: The connection; None where it is not open.
-        is_cut: Whether a fork has ended the transaction of the connection.
-    """
-
-    __slots__ = ("__weakref__", "_open", "connection", "is_cut", "lock", "turn")
-
-    def __init__(self, open_: Callable[[], sqlite3.Connection]) -> None:
-        """Prepare a connection.
-
-        Args:
-            open_: Opens it.
-        """
-        self._open = open_
-        self.turn = threading.RLock()
-        self.lock = threading.RLock()
-        self.connection: sqlite3.Connection | None = None
-        self.is_cut = False
-        with _opening:
-            _links.add(self)
-
-    def connected(self) -> sqlite3.Connection:
-        """The connection, opened where it is not; in the transaction that a fork has ended, where one has.
-
-        The caller holds the lock.
-
-        Raises:
-            StoreError: The file holds something else, or has another format.
-            sqlite3.Error: It cannot be opened.
-            OSError: It cannot be made.
-        """
-        if self.connection is None:
-            self.connection = self._open()
-        if self.is_cut:
-            self.connection.execute("BEGIN IMMEDIATE")
-            self.is_cut = False
-        return self.connection
-
-    def close(self) -> None:
-        """Close the connection; the caller holds the lock."""
-        connection, self.connection = self.connection, None
-        if connection is not None:
-            self.is_cut = connection.in_transaction
-            with suppress(sqlite3.Error):
-                connection.close()
-
-
-_links: weakref.WeakSet[Link] = weakref.WeakSet()
-_opening = threading.RLock()
-_PATIENCE = 1.0  # seconds
-_turns: list[Any] = []  # that the fork under way has taken
-_closed: list[Link] = []  # for it
-_pipe: list[int] = []  # by which the child waits until the parent's transactions have begun again
-
-
-def _before_fork() -> None:
-    _opening.acquire()
-    until = time.monotonic() + _PATIENCE
-    for link in tuple(_links):
-        if link.turn.acquire(timeout=max(until - time.monotonic(), 0)):
-            _turns.append(link.turn)
-    for link in tuple(_links):
-        link.lock.acquire()
-        _closed.append(link)
-        link.close()
-    if any(link.is_cut for link in _closed):
-        _pipe.extend(os.pipe())
-
-
-def _after_in_parent() -> None:
-    for link in _closed:
-        if link.is_cut:
-            with suppress(StoreError, sqlite3.Error, OSError):
-                link.connected()
-    _after_fork()
-
-
-def _after_in_child() -> None:
-    for link in _closed:
-        link.is_cut, link.turn = False, threading.RLock()
-    if _pipe:
-        os.close(_pipe.pop())
-        os.read(_pipe[0], 1)
-    _after_fork()
-
-
-def _after_fork() -> None:
-    while _pipe:
-        os.close(_pipe.pop())
-    while _turns:
-        _turns.pop().release()
-    while _closed:
-        _closed.pop().lock.release()
-    _opening.release()
-
-
-if hasattr(os, "register_at_fork"):  # a system that cannot fork has none
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
-
-
-def close_links(*links: Link) -> None:
-    """Close the connections of a store that is gone.
-
-    A lock that is held is a fork's, which closes the connection. The garbage collector calls this in any
-    thread at any moment, and must not wait.
-    """
-    for link in links:
-        if link.lock.acquire(blocking=False):
-            link.close()
-            link.lock.release()
-
-
 def identity(path: Path) -> tuple[int, int]:
     """Which file a path leads to."""
     try:
@@ -279,7 +223,10 @@ def identity(path: Path) -> tuple[int, int]:
 
 def _tables(connection: sqlite3.Connection) -> dict[str, str]:
     """What is in the file, and how it was created."""
-    rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    rows = connection.execute(
+        # What SQLite makes for itself, as ANALYZE does, is nobody's.
+        "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+    ).fetchall()
     return dict(rows)
 
 
@@ -288,17 +235,10 @@ def _number(connection: sqlite3.Connection, name: str) -> int:
     return found
 
 
-def _create(connection: sqlite3.Connection, timeout: float) -> None:
-    """Create the tables, unless another process does it first."""
-    until = time.monotonic() + timeout
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            break
-        except sqlite3.OperationalError:  # SQLite does not wait here while another process does the same
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.01)
+def _create(connection: sqlite3.Connection) -> None:
+    """Create the tables, unless another process does it first. They are there before the file has a WAL, so that
+    no file of ours is without them.
+    """
     connection.execute("BEGIN IMMEDIATE")
     if not _tables(connection):
         for statement in _TABLES.values():
@@ -342,6 +282,19 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute(f"PRAGMA user_version = {_FORMAT}")
         _require_format(connection, path)
     connection.execute("COMMIT")
+
+
+def _require_wal(connection: sqlite3.Connection, timeout: float) -> None:
+    """Have a WAL; a tool may have taken it away. A file that is only read, or that others hold, goes without."""
+    until = time.monotonic() + timeout
+    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            is_busy = error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+            if not is_busy or time.monotonic() > until:
+                return
+            time.sleep(0.01)  # SQLite does not wait here while another process does the same
 
 
 def _require_format(connection: sqlite3.Connection, path: Path) -> None:
@@ -391,3 +344,11 @@ def session_of(row: tuple[Any, ...]) -> StoredSession:
 def check_of(row: tuple[Any, ...]) -> bytes:
     """The hash of a row."""
     return blake2b(repr(row).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def listed(row: tuple[Any, ...]) -> StoredSession:
+    """The session of a record, or what is wrong with it: one that is damaged hides no other."""
+    try:
+        return session_of(row)
+    except StoreError as error:
+        return StoredSession.damaged(row[0], row[1], error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from threading import Event
 from typing import Protocol
 
@@ -31,6 +32,10 @@ class Watched(Protocol):
 
     def changes(self, session_id: SessionId, first: int, last: int) -> Sequence[StoredChange]:
         """The changes from a version to another."""
+        ...
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Let all that is read be of one moment."""
         ...
 
     def records(self, session_id: SessionId) -> Records:
@@ -113,24 +118,25 @@ class Watch:
         if not self._found:
             if self._damage is not None:
                 raise self._damage
-            head = self._store.head(self._session_id)
-            if head is None and self.version:
-                raise StoreError(f"session {shown(str(self._session_id))} was deleted")
-            if head is None or head.version == self.version:
-                return None
-            if head.version < self.version:
-                raise StoreError(damaged(head.version + 1), version=head.version + 1)
-            self._look(self.version + 1, min(head.version, self.version + _BATCH))
-            self._owner = head.owner
-            return self.poll()
+            with self._store.reading():
+                is_new = self._look()
+            return self.poll() if is_new else None
         stored, records = self._found[-1], self._store.records(self._session_id)
         found = change_of(stored.text, stored.version, self._owner(stored.version), records)
         self._found.pop()
         self.version = found.version
         return found
 
-    def _look(self, first: int, last: int) -> None:
-        """Read the changes from a version to another, which continue what was given out."""
+    def _look(self) -> bool:
+        """Read the changes that continue what was given out; returns whether there is one, or damage."""
+        head = self._store.head(self._session_id)
+        if head is None and self.version:
+            raise StoreError(f"session {shown(str(self._session_id))} was deleted")
+        if head is None or head.version == self.version:
+            return False
+        if head.version < self.version:
+            raise StoreError(damaged(head.version + 1), version=head.version + 1)
+        first, last = self.version + 1, min(head.version, self.version + _BATCH)
         stored, before = self._store.changes(self._session_id, max(first - 1, 1), last), b""
         if first > 1:
             before, stored = (stored[0].hash if stored else b""), stored[1:]
@@ -139,6 +145,8 @@ class Watch:
         found, self._damage = sound(stored, first, last, before)
         self._hash = found[-1].hash if found else before
         self._found = list(found)[::-1]
+        self._owner = head.owner
+        return True
 
 
 async def awatched(begin: Callable[[], Watch]) -> AsyncIterator[Change]:

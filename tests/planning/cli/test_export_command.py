@@ -215,7 +215,7 @@ def test_a_file_that_cannot_be_written_is_told(folder: Path) -> None:
 
 
 def test_forty_hostile_titles_are_text_in_the_file(folder: Path) -> None:
-    titles = [f"</script><script>alert({number})</script><!-- \u2028\x1b" for number in range(40)]
+    titles = [f"</script><script>alert({number})</script><!--" for number in range(40)]
     planned("one.db", "one", *titles)
     data = exported("one.db")
     assert [change["plan"]["objective"] for change in data["changes"]] == titles

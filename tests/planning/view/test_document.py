@@ -24,7 +24,6 @@ from page_data import (
 )
 from syrupy.assertion import SnapshotAssertion
 
-from planning import Plan
 from planning.commands import SetupPlan
 from planning.suite import register_plan
 from planning.tools import Tool, Toolbox
@@ -294,7 +293,7 @@ def test_a_session_in_a_list_has_its_progress(tmp_path: Path) -> None:
 
 def test_half_characters_and_separators_are_told_as_they_are() -> None:
     session, _ = in_memory()
-    session.dispatch(Plan("\ud800 \u2028 </script>", "active"))
+    session.publish(ToolInvoked("search", {}, "\ud800 \u2028 </script>"))
     document = Document(title="x", kind="session", source="x")
     document.read(Recent(session))
-    assert data_of(document)["changes"][0]["plan"]["objective"] == "\ud800 \u2028 </script>"
+    assert data_of(document)["changes"][0]["calls"][0]["message"] == "\ud800 \u2028 </script>"

@@ -34,7 +34,7 @@ from planning.view.stores import PastStore
 from planning.view.timeline import Recent
 from planning.workflow.run.records import StepRecord, WorkflowRun
 from planning.workflow.run.records import states_of as records_of
-from session import Session
+from session import Session, ToolInvoked
 from session.stores import SqliteStore
 
 

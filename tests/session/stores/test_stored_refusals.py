@@ -1,0 +1,356 @@
+"""What could not be read back is refused when it is dispatched: no value locks a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import attrs
+import pytest
+from pydantic import BaseModel
+from store_cases import SETUP
+
+from planning import NewPlanStep, Plan, PlanningToolsSection, PlanStep, Toolbox
+from planning.commands import AddStep, MarkStep, MarkSteps, SetupPlan, UpdateStep
+from planning.suite import register_plan
+from session import ReducerError, Session, SnapshotError, StoreError, ToolInvoked, append, stored
+from session.stores import MemoryStore, SqliteStore
+
+Opener = Callable[[], Session]
+
+
+@pytest.fixture(params=["memory", "stored", "file"])
+def opener(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Opener:
+    """What opens a session with a plan: in a store the same one, as another process would."""
+    monkeypatch.setattr(stored, "CHECKPOINT", 2)
+    kept: dict[str, Any] = {}
+
+    def opened() -> Session:
+        if request.param == "memory":
+            return kept.setdefault("session", _planned(Session()))
+        if request.param == "file":
+            return _planned(Session(session_id="a", store=SqliteStore(tmp_path / "a.db")))
+        store = MemoryStore()
+        store._kept = kept
+        return _planned(Session(session_id="a", store=store))
+
+    return opened
+
+
+def _planned(session: Session) -> Session:
+    register_plan(session)
+    return session
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (SetupPlan("x" * 241), "SetupPlan is refused: objective: 241 characters, at most 240; cut 1"),
+        (SetupPlan(5), "SetupPlan is refused: objective: expected a string, got int"),  # type: ignore[arg-type]
+        (SetupPlan(""), "SetupPlan is refused: objective: blank; send 1 to 240 characters"),
+        (
+            SetupPlan("x", (NewPlanStep("t" * 161),)),
+            "SetupPlan is refused: initial_steps[0].title: 161 characters, at most 160; cut 1",
+        ),
+        (
+            SetupPlan("x", "abc"),  # type: ignore[arg-type]
+            "SetupPlan is refused: initial_steps: expected a tuple of NewPlanStep",
+        ),
+        (
+            AddStep((NewPlanStep("fine", "d\x00"),)),
+            "AddStep is refused: steps[0].details: a null (U+0000) at character 2; remove it",
+        ),
+        (
+            UpdateStep("S001", "a\nb"),
+            'UpdateStep is refused: title: a newline (U+000A) at character 2; this field is one line, write " "',
+        ),
+        (
+            MarkStep("S001", "done", "n" * 600),
+            "MarkStep is refused: note: 600 characters, at most 512; cut 88",
+        ),
+        (
+            MarkSteps((MarkStep("S001", "done", " x"),)),
+            "MarkSteps is refused: marks[0].note: blank, or with blanks around it",
+        ),
+        (
+            Plan("\ud800", "active"),
+            "the slice Plan is refused by its type: objective: a character (U+D800) at character 1; remove it",
+        ),
+        (
+            Plan("x", "active", [PlanStep("S001", "a", None, "done")]),  # type: ignore[arg-type]
+            "the slice Plan is refused by its type: steps: expected tuple, got list",
+        ),
+        (
+            Plan("x", "active", (PlanStep("S001", "a", None, "done", ["n"]),)),  # type: ignore[arg-type]
+            "the slice Plan is refused by its type: steps[0].notes: expected tuple, got list",
+        ),
+    ],
+)
+def test_a_dispatched_plan_that_could_not_be_read_back_is_refused(
+    opener: Opener, value: object, message: str
+) -> None:
+    session = opener()
+    session.dispatch(SETUP)
+    before = session.select_latest(Plan)
+    for _ in range(4):
+        with pytest.raises(ReducerError) as caught:
+            session.dispatch(value)
+        assert str(caught.value) == message
+    assert (session.version, session.select_latest(Plan)) == (1, before)
+    for status in ("done", "pending", "done"):
+        session.dispatch(MarkStep("S001", status))
+    assert opener().select_latest(Plan) == session.select_latest(Plan)
+    assert len(opener().history()) == 4
+
+
+@pytest.mark.parametrize(
+    "text", ["Fix – it", "Größe", "修复它", "נסה", "👩\u200d💻 code", "10\u00a0km", "می\u200cخواهم", "日本\u3000語"]
+)
+def test_a_plan_holds_any_printable_text(opener: Opener, text: str) -> None:
+    session = opener()
+    session.dispatch(SetupPlan(text, (NewPlanStep(text, f"{text}\n\t{text}"),)))
+    session.dispatch(MarkStep("S001", "in_progress", f"{text}\n{text}"))
+    session.dispatch(UpdateStep("S001", text + "!"))
+    session.dispatch(SetupPlan(text, (NewPlanStep(text),)))
+    plan = Plan(text, "active", (PlanStep("S001", text, None, "pending"),))
+    assert opener().select_latest(Plan) == plan
+    section = PlanningToolsSection(session=session)
+    result = Toolbox(section.tools(), session=session).call("planning_mark_step", {"step_id": 1, "status": "done"})
+    assert result.success, result
+    assert [change.changed for change in opener().history()] == [True] * 5
+
+
+def test_a_part_of_a_transaction_that_is_refused_takes_nothing_else_back(opener: Opener) -> None:
+    session = opener()
+    with session.transaction() as transaction:
+        transaction.dispatch(SetupPlan("fine"))
+        with pytest.raises(ReducerError):
+            transaction.dispatch(SetupPlan("x" * 300))
+    assert opener().select_latest(Plan) == Plan("fine", "active")
+
+
+# Values of a program's own
+
+
+@dataclass(frozen=True)
+class Item:
+    """A record of which a reducer makes items."""
+
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Make:
+    """What a reducer makes an item of."""
+
+    what: str
+
+
+@attrs.frozen
+class Even:
+    """A number that is refused when it is odd."""
+
+    number: int = attrs.field(validator=lambda _self, _field, number: Even.check(number))
+
+    @staticmethod
+    def check(number: int) -> None:
+        if number % 2:
+            raise ValueError(f"{number} is odd")
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "number", self.number + 1)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A record with a field that its constructor does not take."""
+
+    count: int = field(default=0, init=False)
+
+
+@dataclass(frozen=True)
+class Doubled:
+    """A record that is another each time that it is built."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", self.count * 2)
+
+
+@dataclass(frozen=True)
+class Due:
+    """A record with a time."""
+
+    at: datetime | None = None
+
+
+def counted() -> Counted:
+    value = Counted()
+    object.__setattr__(value, "count", 5)
+    return value
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+MADE: dict[str, Callable[[], object]] = {
+    "nan": lambda: Item(float("nan")),
+    "bytes": lambda: Item(b"x"),
+    "another type": lambda: Make("x"),
+    "a number": lambda: 5,
+    "deep": lambda: Item(nested(200)),
+    "very deep": lambda: Item(nested(50_000)),
+    "a long number": lambda: Item(10**5_000),
+    "a class that is not registered": lambda: Item(Even),
+    "a time as text": lambda: Due("soon"),  # type: ignore[arg-type]
+    "a time as a number": lambda: Due(5),  # type: ignore[arg-type]
+}
+
+
+def _make(items: tuple[Any, ...], make: Make) -> tuple[Any, ...]:
+    return (*items, MADE[make.what]())
+
+
+def _registered(session: Session) -> Session:
+    session.register_reducer(Make, _make, Item)
+    session.register_reducer(Make, _make_due, Due)
+    for kind in (Item, Counted, Doubled, Even, Due):
+        session.register_reducer(kind, append)
+    return session
+
+
+def _make_due(items: tuple[Any, ...], make: Make) -> tuple[Any, ...]:
+    return (*items, MADE[make.what]()) if make.what.startswith("a time") else items
+
+
+@pytest.mark.parametrize("what", MADE)
+def test_an_item_that_could_not_be_read_back_is_refused_before_a_checkpoint_holds_it(
+    monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setattr(stored, "CHECKPOINT", 2)
+    store = MemoryStore()
+    session = _registered(Session(session_id="a", store=store))
+    session.dispatch(Item("1"))
+    for _ in range(4):
+        with pytest.raises(StoreError) as caught:
+            session.dispatch(Make(what))
+        assert (caught.value.outcome, "\n" in str(caught.value)) == ("refused", False)
+    assert (session.version, session.select_all(Item)) == (1, (Item("1"),))
+    for number in range(4):
+        session.dispatch(Item(number))
+    store.states.clear()
+    assert _registered(Session(session_id="a", store=store)).select_all(Item) == session.select_all(Item)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (counted(), "its count would be another when it is read back"),
+        (Doubled(2), "its count would be another when it is read back"),
+        (Even(2), "its type refuses it: 3 is odd"),
+    ],
+    ids=["a field that is not given", "another each time", "refused"],
+)
+def test_a_record_that_is_not_built_again_as_it_is_is_refused(value: object, message: str) -> None:
+    session = _registered(Session(session_id="a", store=MemoryStore()))
+    with pytest.raises(StoreError) as caught:
+        session.dispatch(value)
+    name = f"{type(value).__module__}:{type(value).__qualname__}"
+    assert str(caught.value) == f"a {name} cannot be stored: {message}"
+    assert session.version == 0
+
+
+def test_a_time_that_is_none_is_refused_in_an_event_and_one_of_its_type_is_kept() -> None:
+    store = MemoryStore()
+    session = _registered(Session(session_id="a", store=store))
+    moment = datetime(2026, 1, 2, tzinfo=UTC)
+    session.dispatch(Due(moment))
+    with pytest.raises(StoreError) as caught:
+        session.dispatch(Due("2026-01-02"))  # type: ignore[arg-type]
+    assert str(caught.value) == "Due.at cannot be stored: it is '2026-01-02'"
+    with pytest.raises(StoreError) as caught:
+        session.publish(ToolInvoked(5, {}, None))  # type: ignore[arg-type]
+    assert str(caught.value) == "ToolInvoked.name cannot be stored: it is 5"
+    with pytest.raises(StoreError) as caught, session.transaction(actor=5) as transaction:  # type: ignore[arg-type]
+        transaction.dispatch(Due(None))
+    assert str(caught.value) == "the change cannot be stored: its actor must be text, got 5"
+    store.states.clear()
+    assert _registered(Session(session_id="a", store=store)).select_all(Due) == (Due(moment),)
+
+
+# Events
+
+
+@dataclass
+class Stranger:
+    """A record that nobody registers."""
+
+    name: str
+    inner: Any = None
+
+
+class Model(BaseModel):
+    """The same of pydantic."""
+
+    name: str
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [
+        (MappingProxyType({"a": 1, "b": [2]}), {"a": 1, "b": [2]}),
+        (MappingProxyType({"!": 1, 2: "x"}), {"!": 1, 2: "x"}),
+        (Stranger("x", Stranger("y")), {"name": "x", "inner": {"name": "y", "inner": None}}),
+        (Model(name="x"), {"name": "x"}),
+        ({"deep": [Stranger("x", MappingProxyType({"a": Model(name="z")}))]},
+         {"deep": [{"name": "x", "inner": {"a": {"name": "z"}}}]}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("is_file", [False, True])
+def test_arguments_and_results_of_types_that_are_not_registered_keep_their_fields(
+    tmp_path: Path, value: object, read: object, is_file: bool
+) -> None:
+    store = SqliteStore(tmp_path / "a.db") if is_file else MemoryStore()
+    session = Session(session_id="a", store=store)
+    session.publish(ToolInvoked("search", value, {"found": value}))
+    store.states.clear()
+    (event,) = Session(session_id="a", store=store).select_all(ToolInvoked)
+    assert (event.params, event.result) == (read, {"found": read})
+
+
+# Snapshots
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_rollback_names_a_slice_that_is_not_registered(is_stored: bool) -> None:
+    source = _registered(_planned(Session()))
+    source.dispatch(Item("x"))
+    source.dispatch(SETUP)
+    session = _planned(Session(session_id="a", store=MemoryStore()) if is_stored else Session())
+    session.dispatch(SetupPlan("mine"))
+    with pytest.raises(SnapshotError) as caught:
+        session.rollback(source.snapshot())
+    assert str(caught.value) == (
+        f"the snapshot has a slice that is not registered here, {__name__}:Item: register its reducers first, "
+        "as PlanningToolsSection does for a plan"
+    )
+    assert (session.version, session.select_latest(Plan)) == (1, Plan("mine", "active"))
+    _registered(session).rollback(source.snapshot())
+    assert session.select_all(Item) == (Item("x"),)
+
+
+def test_a_session_in_memory_that_has_no_reducers_yet_takes_any_snapshot() -> None:
+    source = _registered(Session())
+    source.dispatch(Item("x"))
+    session = Session()
+    session.rollback(source.snapshot())
+    assert session.select_all(Item) == (Item("x"),)

@@ -26,7 +26,6 @@ from session.stores.chain import (
     stale,
 )
 from session.stores.sqlite_file import (
-    Unchanging,
     check_of,
     explained,
     identity,
@@ -85,7 +84,7 @@ class SqliteStore(Store):
         self._path = Path(path).absolute()
         self._timeout = float(timeout)
         open_ = partial(opened, self._path, self._timeout, synchronous)
-        self._writer, self._reader = Link(open_), Link(open_)
+        self._writer, self._reader = Link(open_, writes=True), Link(open_, writes=False)
         weakref.finalize(self, close_links, self._writer, self._reader)
         with self._reader.lock, self._explaining():
             self._reader.connected()
@@ -279,17 +278,18 @@ class SqliteStore(Store):
             yield  # the lock is held: nobody writes
             return
         with self._reader.lock:
-            connection = self._connect(self._reader)
-            is_outer = not connection.in_transaction
-            if is_outer:
-                with self._explaining():
+            with self._explaining():
+                connection = self._reader.connected()
+                is_outer = not connection.in_transaction
+                if is_outer:
                     connection.execute("BEGIN")
             try:
                 yield
             finally:
-                if is_outer and connection.in_transaction:
+                if is_outer and self._reader.connection is connection:  # no fork has closed it
                     with suppress(sqlite3.Error):
                         connection.execute("ROLLBACK")
+                    self._reader.rest()
 
     def head(self, session_id: SessionId) -> StoredSession | None:
         """What there is of a session; see ``Store.head``."""
@@ -370,8 +370,7 @@ class SqliteStore(Store):
             try:
                 return read(link.connected())
             finally:
-                if isinstance(link.connection, Unchanging):
-                    link.close()
+                link.rest()
 
     # The file
 

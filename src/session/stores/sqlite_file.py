@@ -16,9 +16,9 @@ from session.errors import StoreError, locked, shown
 from session.events import SessionId
 from session.locks import ProcessLock
 from session.stores.chain import StoredSession
+from session.stores.sqlite_link import Unchanging
 
 __all__ = [
-    "Unchanging",
     "check_of",
     "explained",
     "identity",
@@ -113,10 +113,6 @@ def opened(path: Path, timeout: float, synchronous: str) -> sqlite3.Connection:
                 raise
             uri = f"{path.as_uri()}?mode=ro&immutable=1"
             return _opened(uri, path, before, timeout, synchronous, Unchanging)
-
-
-class Unchanging(sqlite3.Connection):
-    """A connection that takes the file to be as it is now; each read needs one of its own."""
 
 
 def _opened(

@@ -13,7 +13,11 @@ from typing import Any
 
 from session.errors import StoreError
 
-__all__ = ["Link", "close_links"]
+__all__ = ["Link", "Unchanging", "close_links"]
+
+
+class Unchanging(sqlite3.Connection):
+    """A connection that takes the file to be as it is now; each read needs one of its own."""
 
 
 class Link:
@@ -31,14 +35,16 @@ class Link:
         is_cut: Whether a fork has ended the transaction of the connection.
     """
 
-    __slots__ = ("__weakref__", "_open", "connection", "is_cut", "lock", "turn")
+    __slots__ = ("__weakref__", "_open", "_writes", "connection", "is_cut", "lock", "turn")
 
-    def __init__(self, open_: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(self, open_: Callable[[], sqlite3.Connection], *, writes: bool) -> None:
         """Prepare a connection.
 
         Args:
             open_: Opens it.
+            writes: Whether its transactions write.
         """
+        self._writes = writes
         self._open = open_
         self.turn = threading.RLock()
         self.lock = threading.RLock()
@@ -64,11 +70,16 @@ class Link:
             self.is_cut = False
         return self.connection
 
+    def rest(self) -> None:
+        """Close a connection that must not be used for another read; the caller holds the lock."""
+        if isinstance(self.connection, Unchanging) and not self.connection.in_transaction:
+            self.close()
+
     def close(self) -> None:
         """Close the connection; the caller holds the lock."""
         connection, self.connection = self.connection, None
         if connection is not None:
-            self.is_cut = connection.in_transaction
+            self.is_cut = self._writes and connection.in_transaction
             with suppress(sqlite3.Error):
                 connection.close()
 

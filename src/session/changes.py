@@ -94,7 +94,9 @@ def written_text(written: Any) -> str:
     try:
         text = json.dumps(written, separators=(",", ":"), allow_nan=False)
     except (ValueError, RecursionError) as error:
-        raise StoreError(_TOO_DEEP if isinstance(error, RecursionError) else f"{_NOT_STORED}: {error}") from error
+        raise StoreError(
+            _TOO_DEEP if isinstance(error, RecursionError) else f"{_NOT_STORED}: {error}"
+        ) from error
     # Each level has a bracket of its own: few texts have enough of them to be nested too deep.
     if text.count("[") + text.count("{") > _DEEPEST:
         level, depth = [written], 0
@@ -141,7 +143,11 @@ def slices_of(text: str, version: int) -> dict[str, dict[str, Any]]:
     with reading(f"the checkpoint of version {version}", version):
         slices: dict[str, dict[str, Any]] = json.loads(text)["slices"]
         for each in slices.values():
-            if type(each["at"]) is not int or not 0 <= each["at"] <= version or type(each["items"]) is not list:
+            if (
+                type(each["at"]) is not int
+                or not 0 <= each["at"] <= version
+                or type(each["items"]) is not list
+            ):
                 raise StoreError("it has another form than it must have: drop the checkpoints")
         return slices
 
@@ -290,7 +296,10 @@ def read_change(text: str, version: int, owner: SessionId, records: Records) -> 
             parts = [_named(part) for part in said["parts"]]
             at = datetime.fromisoformat(said["at"]).replace(tzinfo=UTC)
             slices = said.get("slices", [])
-            names = [*slices, *(each[name] for each in (said, *parts) for name in _SAID if each.get(name) is not None)]
+            names = [
+                *slices,
+                *(each[name] for each in (said, *parts) for name in _SAID if each.get(name) is not None),
+            ]
             if type(slices) is not list or not all(type(name) is str for name in names):
                 raise TypeError("a name is not text")
             return ReadChange(version, at, frozenset(slices), parts, len(text), said, owner, records)

@@ -196,8 +196,10 @@ class Proof:
         fields: Any = attrs.fields(kind) if attrs.has(kind) else dataclasses.fields(kind)
         stored = {name: field for name, field in fields_of(kind)[0].items() if field.is_stored}
         hooks = ("__post_init__", "__attrs_post_init__", "__attrs_pre_init__")
-        if len(stored) == len(fields) and not any(map(_is_hooked, fields)) and not any(
-            hasattr(kind, name) for name in hooks
+        if (
+            len(stored) == len(fields)
+            and not any(map(_is_hooked, fields))
+            and not any(hasattr(kind, name) for name in hooks)
         ):
             return
         made = [field.name for field in fields if not field.init and getattr(field, "compare", True)]

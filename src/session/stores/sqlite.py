@@ -80,7 +80,9 @@ class SqliteStore(Store):
         if not timeout >= 0:
             raise ValueError(f"timeout must be seconds of 0 or more, got {shown(timeout)}")
         if str(path) in {"", ":memory:"} or str(path).startswith("file:") or "\0" in str(path):
-            raise StoreError(f"a store needs the path of a file, got {shown(str(path))}: MemoryStore needs none")
+            raise StoreError(
+                f"a store needs the path of a file, got {shown(str(path))}: MemoryStore needs none"
+            )
         self._path = Path(path).absolute()
         self._timeout = float(timeout)
         self._synchronous = synchronous
@@ -345,7 +347,9 @@ class SqliteStore(Store):
             if found.session_id != session_id:
                 raise StoreError(f"the record of session {shown(str(session_id))} is damaged")
             return found
-        if connection.execute("SELECT 1 FROM changes WHERE session = ? LIMIT 1", (key,)).fetchone():
+        # In one statement: the session may begin between two.
+        lost = "SELECT 1 FROM changes WHERE session = ?1 AND ?1 NOT IN (SELECT key FROM sessions) LIMIT 1"
+        if connection.execute(lost, (key,)).fetchone():
             raise StoreError(
                 f"the record of session {shown(str(session_id))} is missing: the file is damaged"
             )

@@ -108,7 +108,8 @@ def test_a_dispatched_plan_that_could_not_be_read_back_is_refused(
 
 
 @pytest.mark.parametrize(
-    "text", ["Fix – it", "Größe", "修复它", "נסה", "👩\u200d💻 code", "10\u00a0km", "می\u200cخواهم", "日本\u3000語"]
+    "text",
+    ["Fix – it", "Größe", "修复它", "נסה", "👩\u200d💻 code", "10\u00a0km", "می\u200cخواهم", "日本\u3000語"],
 )
 def test_a_plan_holds_any_printable_text(opener: Opener, text: str) -> None:
     session = opener()
@@ -119,7 +120,9 @@ def test_a_plan_holds_any_printable_text(opener: Opener, text: str) -> None:
     plan = Plan(text, "active", (PlanStep("S001", text, None, "pending"),))
     assert opener().select_latest(Plan) == plan
     section = PlanningToolsSection(session=session)
-    result = Toolbox(section.tools(), session=session).call("planning_mark_step", {"step_id": 1, "status": "done"})
+    result = Toolbox(section.tools(), session=session).call(
+        "planning_mark_step", {"step_id": 1, "status": "done"}
+    )
     assert result.success, result
     assert [change.changed for change in opener().history()] == [True] * 5
 

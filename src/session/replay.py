@@ -85,8 +85,8 @@ class Replay:
 
     def _slice_at(self, kind: type, version: int, registered: Routes) -> Slice:
         name = type_name(kind)
-        start, items, known = self._start(name, version)
-        with reading(f"the checkpoint of version {start}", start):
+        taken, start, items, known = self._start(name, version)
+        with reading(f"the checkpoint of version {taken}", taken):
             slice_: Slice = read_items(kind, items, self.records)
         for change in self._read(start + 1, version):
             if name in change.slices or change.restores:
@@ -114,16 +114,20 @@ class Replay:
             known = read_items(kind, items, self.records)
         return write_items(items_of(slice_), self.records) == write_items(known, self.records)
 
-    def _start(self, name: str, version: int) -> tuple[int, Any, dict[int, Any]]:
-        """Where to begin reducing a slice, its items there, and what must come out on the way, by version."""
+    def _start(self, name: str, version: int) -> tuple[int, int, Any, dict[int, Any]]:
+        """Where to begin reducing a slice.
+
+        Returns:
+            The version of a checkpoint, that of its slice, the items there, and what must come out on the way, by
+            version.
+        """
         found = self._checkpoints(version, 2)
         newest = [slices.get(name, {"at": taken, "items": []}) for taken, slices in found]
         if not newest:
-            return 0, [], {}
+            return 0, 0, [], {}
         is_checked = len(newest) == 2 and newest[0]["at"] == found[0][0] and not self._is_rewind(found[0][0])
-        if not is_checked:
-            return newest[0]["at"], newest[0]["items"], {}
-        return newest[1]["at"], newest[1]["items"], {found[0][0]: newest[0]["items"]}
+        place, known = (1, {found[0][0]: newest[0]["items"]}) if is_checked else (0, {})
+        return found[place][0], newest[place]["at"], newest[place]["items"], known
 
     def _is_rewind(self, version: int) -> bool:
         return any(change.restores for change in self._read(version, version))

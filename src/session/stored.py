@@ -129,10 +129,11 @@ class Stored(Replay):
             return self.head
         if head is None:
             raise deleted(self._session_id)
+        is_same = head.version != version or head.hash == self.head.hash
+        if version and not (is_same and head.created_at == self.head.created_at):
+            raise replaced(self._session_id)
         if head.version < version:
             raise StoreError(damaged(head.version + 1), version=head.version + 1)
-        if head.version == version != 0 and head.hash != self.head.hash:
-            raise replaced(self._session_id)
         return head
 
     def take_over(self, version: int, head: StoredSession) -> Iterator[ReadChange]:

@@ -104,12 +104,14 @@ def _plan_in(store: Store, head: StoredSession) -> tuple[dict[str, Any] | None, 
     from planning.model import Plan
     from planning.view.stores import open_session
     from planning.view.text import line_of
-    from session import SessionError
+    from session.stores import StoreError
 
+    if head.damage is not None:
+        return None, f"{_UNREADABLE}{head.damage}"
     try:
         plan = open_session(store, head.session_id).select_latest(Plan)
-    except SessionError as error:
-        return None, f"{_UNREADABLE}{head.damage or line_of(error)}"
+    except StoreError as error:
+        return None, f"{_UNREADABLE}{line_of(error)}"
     if plan is None:
         return None, "no plan"
     done, total = plan.progress

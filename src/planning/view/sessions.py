@@ -12,7 +12,7 @@ from planning.view.states import RunStates
 from planning.view.stores import PastStore, open_session
 from planning.view.text import line_of
 from planning.view.timeline import Timeline
-from session import SessionError, StoreError
+from session import StoreError
 from session.stores import Store, StoredSession
 
 __all__ = ["MOST_SESSIONS", "family_of", "read_session", "session_fields"]
@@ -56,11 +56,11 @@ def read_session(store: PastStore, head: StoredSession, source: str) -> tuple[Do
 
 def session_fields(store: Store, head: StoredSession) -> Fields:
     """A session in a list: how far its plan is."""
-    plan, problem = None, None
+    plan, problem = None, head.damage
     try:
-        plan = open_session(store, head.session_id).select_latest(Plan)
-    except SessionError as error:
-        problem = head.damage or line_of(error)
+        plan = None if problem else open_session(store, head.session_id).select_latest(Plan)
+    except StoreError as error:
+        problem = line_of(error)
     done, total = (0, 0) if plan is None else plan.progress
     return {
         "id": str(head.session_id),

@@ -25,7 +25,7 @@ from session.events import SessionEvent
 from session.history import value_of
 from session.records import Unread
 from session.stores import StoredChange, StoredSession, StoreError
-from session.stores.chain import verified
+from session.stores.chain import replaced, verified
 
 __all__ = [
     "Moment",
@@ -134,6 +134,8 @@ class Timeline:
         head = self._store.newest(self._id)
         self._is_begun = self._is_begun or head is not None
         self.is_deleted = self._is_begun and head is None
+        if head is not None and self._shown.version and head.created_at != self._shown.created_at:
+            raise replaced(self._id)
         if head is None or self._shown.version >= head.version:
             return [], False, None
         first = self._shown.version + 1

@@ -354,7 +354,9 @@ class SqliteStore(Store):
             if str(found.session_id) != str(session_id):
                 raise StoreError(f"the record of session {shown(str(session_id))} is damaged")
             return found
-        if connection.execute("SELECT 1 FROM changes WHERE session = ? LIMIT 1", (key,)).fetchone():
+        # In one statement: the session may begin between two.
+        lost = "SELECT 1 FROM changes WHERE session = ?1 AND ?1 NOT IN (SELECT key FROM sessions) LIMIT 1"
+        if connection.execute(lost, (key,)).fetchone():
             raise StoreError(
                 f"the record of session {shown(str(session_id))} is missing: the file is damaged"
             )

@@ -14,7 +14,7 @@ from session.events import SessionId
 from session.history import Change
 from session.kept import require_version
 from session.records import Records
-from session.stores.chain import StoredChange, StoredSession, damaged, sound
+from session.stores.chain import StoredChange, StoredSession, damaged, replaced, sound
 
 __all__ = ["Watch", "awatched"]
 
@@ -68,6 +68,7 @@ class Watch:
         self._hash: bytes | None = None  # of the last change that was read
         head = store.head(session_id)
         newest = 0 if head is None else head.version
+        self._began = None if head is None else head.created_at
         if after is not None:
             require_version(after, newest)
         self.version: int = newest if after is None else after
@@ -132,7 +133,12 @@ class Watch:
         head = self._store.head(self._session_id)
         if head is None and self.version:
             raise StoreError(f"session {shown(str(self._session_id))} was deleted")
-        if head is None or head.version == self.version:
+        if head is None:
+            return False
+        if self.version and self._began not in {None, head.created_at}:
+            raise replaced(self._session_id)
+        self._began = head.created_at
+        if head.version == self.version:
             return False
         if head.version < self.version:
             raise StoreError(damaged(head.version + 1), version=head.version + 1)
@@ -141,7 +147,7 @@ class Watch:
         if first > 1:
             before, stored = (stored[0].hash if stored else b""), stored[1:]
             if self._hash not in {None, before}:
-                raise StoreError(f"another session is in the place of {shown(str(self._session_id))}")
+                raise replaced(self._session_id)
         found, self._damage = sound(stored, first, last, before)
         self._hash = found[-1].hash if found else before
         self._found = list(found)[::-1]

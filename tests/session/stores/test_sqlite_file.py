@@ -1,0 +1,229 @@
+"""The file of a store: whose it is, what beside it, and what the tools of SQLite leave in it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from store_cases import SETUP, busy, opened, plans_of
+
+from planning import Plan
+from planning.commands import MarkStep
+from planning.suite import register_plan
+from session import Session, StoreError
+from session.stores import SqliteStore
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "plans.db"
+
+
+def refusal(path: Path | str) -> str:
+    with pytest.raises(StoreError) as caught:
+        SqliteStore(path, timeout=0.2)
+    return str(caught.value)
+
+
+def modes(folder: Path) -> set[int]:
+    return {stat.S_IMODE(each.stat().st_mode) for each in folder.iterdir()}
+
+
+@contextmanager
+def unmasked() -> Iterator[None]:
+    before = os.umask(0)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.parametrize("suffixes", [(), ("",), ("", "-wal", "-shm")])
+def test_a_file_that_is_begun_is_the_owners_alone_and_so_is_what_is_beside_it(
+    path: Path, suffixes: tuple[str, ...]
+) -> None:
+    with unmasked():
+        for suffix in suffixes:
+            path.with_name(path.name + suffix).touch(0o666)
+        session = Session(session_id="a", store=SqliteStore(path))
+        register_plan(session)
+        session.dispatch(SETUP)
+    assert {each.name for each in path.parent.iterdir()} == {"plans.db", "plans.db-wal", "plans.db-shm"}
+    assert modes(path.parent) == {0o600}
+
+
+def test_a_link_is_refused_whether_it_leads_somewhere_or_not(tmp_path: Path) -> None:
+    SqliteStore(tmp_path / "plans.db").close()
+    for name, target in (("link.db", "plans.db"), ("dangling.db", "nowhere.db")):
+        link = tmp_path / name
+        link.symlink_to(tmp_path / target)
+        assert refusal(link) == f"{link} is a link: name a file of its own"
+    assert not (tmp_path / "nowhere.db").exists()
+    (tmp_path / "folder").symlink_to(tmp_path)
+    SqliteStore(tmp_path / "folder" / "plans.db").close()
+
+
+def test_a_file_with_several_names_is_refused(tmp_path: Path) -> None:
+    SqliteStore(tmp_path / "plans.db").close()
+    other = tmp_path / "other.db"
+    other.hardlink_to(tmp_path / "plans.db")
+    assert refusal(other) == (
+        f"{other} is a file with several names, which damage it when both are used: name a file of its own"
+    )
+
+
+def test_what_is_not_a_file_is_refused_at_once(tmp_path: Path) -> None:
+    pipe, plug = tmp_path / "pipe", tmp_path / "socket"
+    os.mkfifo(pipe)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(plug))
+        for path, what in (
+            (pipe, "a pipe"),
+            (plug, "a socket"),
+            (tmp_path, "a folder"),
+            (Path("/dev/full"), "a device"),
+        ):
+            assert refusal(path) == f"{path} is {what}: name a file of its own"
+
+
+@pytest.mark.parametrize("path", ["", ":memory:", "file:plans.db", "file:plans.db?mode=memory", "a\0b"])
+def test_what_is_not_a_path_is_refused(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert refusal(path) == f"a store needs the path of a file, got {path!r}: MemoryStore needs none"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a?b.db", "a#b.db", "a%20b.db", "ä b.db", "a&mode=memory.db"])
+def test_any_name_is_the_name_of_a_file(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = SqliteStore(name)
+    monkeypatch.chdir("/")
+    session = Session(session_id="a", store=store)
+    register_plan(session)
+    session.dispatch(SETUP)
+    store.close()
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+    assert SqliteStore(tmp_path / name).verify("a") == 1
+
+
+FOREIGN = {
+    "tables": "CREATE TABLE orders (id INTEGER)",
+    "no tables": "PRAGMA user_version = 0; VACUUM",
+    "an application": "PRAGMA application_id = 7",
+    "a version": "PRAGMA user_version = 1",
+    "a WAL": "PRAGMA journal_mode = WAL",
+    "a WAL and tables": "PRAGMA journal_mode = WAL; CREATE TABLE orders (id INTEGER)",
+    "pages of another size": "PRAGMA page_size = 512; CREATE TABLE orders (id INTEGER)",
+}
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_a_file_of_another_application_is_refused_and_stays_as_it_was(what: str, path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(FOREIGN[what])
+    before = path.read_bytes()
+    assert len(before) > 0
+    assert refusal(path) == f"{path} is a SQLite file, but not a store of sessions: name another"
+    assert path.read_bytes() == before
+    assert [each.name for each in path.parent.iterdir()] == ["plans.db"]
+
+
+def test_one_that_is_in_use_stays_as_it_was(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript("PRAGMA journal_mode = WAL; CREATE TABLE orders (id INTEGER)")
+        before = path.read_bytes(), path.with_name("plans.db-wal").read_bytes()
+        assert refusal(path) == f"{path} is a SQLite file, but not a store of sessions: name another"
+        assert (path.read_bytes(), path.with_name("plans.db-wal").read_bytes()) == before
+
+
+def test_an_empty_file_with_changes_beside_it_is_refused(path: Path) -> None:
+    session = Session(session_id="a", store=SqliteStore(path))
+    register_plan(session)
+    session.dispatch(SETUP)
+    wal = path.with_name("plans.db-wal").read_bytes()
+    there = path.with_name("there.db")
+    there.touch()
+    there.with_name("there.db-wal").write_bytes(wal)
+    assert refusal(there) == (
+        f"{there} is empty, and there.db-wal holds what was in it: restore it from a copy"
+    )
+    assert there.with_name("there.db-wal").read_bytes() == wal
+
+
+TOOLS = [
+    "ANALYZE",
+    "PRAGMA analysis_limit = 10; PRAGMA optimize",
+    "VACUUM",
+    "REINDEX",
+    "PRAGMA journal_mode = DELETE",
+    "PRAGMA journal_mode = DELETE; PRAGMA page_size = 8192; PRAGMA auto_vacuum = FULL; VACUUM; ANALYZE",
+    "PRAGMA wal_checkpoint(TRUNCATE)",
+    "PRAGMA incremental_vacuum; PRAGMA integrity_check; PRAGMA quick_check",
+]
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("is_open", [False, True])
+def test_what_the_tools_of_sqlite_leave_is_no_damage(path: Path, tool: str, is_open: bool) -> None:
+    with opened(lambda: SqliteStore(path)) as (session, toolbox):
+        plans = busy(session, toolbox)
+    store = SqliteStore(path, timeout=1)
+    if not is_open:
+        store.close()
+    with closing(sqlite3.connect(path, timeout=0.1, isolation_level=None)) as connection:
+        try:
+            connection.executescript(tool)
+        except sqlite3.OperationalError as error:
+            assert is_open, error  # it is in use
+    for each in (store, SqliteStore(path, timeout=1)):
+        session = Session(session_id="run-7", store=each)
+        register_plan(session)
+        assert plans_of(session)[: len(plans)] == plans
+        session.dispatch(SETUP)
+        session.dispatch(MarkStep("S001", "done"))
+        assert each.verify("run-7") == session.version
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_backup_and_a_copy_by_vacuum_are_stores(path: Path) -> None:
+    with opened(lambda: SqliteStore(path)) as (session, toolbox):
+        plans = busy(session, toolbox)
+        copies = [path.with_name("backup.db"), path.with_name("vacuum.db")]
+        with closing(sqlite3.connect(path)) as connection, closing(sqlite3.connect(copies[0])) as other:
+            connection.backup(other)
+            connection.execute("VACUUM INTO ?", (str(copies[1]),))
+    for copy in copies:
+        with opened(lambda copy=copy: SqliteStore(copy)) as (session, _):  # type: ignore[misc]
+            assert plans_of(session) == plans
+            session.dispatch(SETUP)
+            assert session.store is not None
+            assert session.store.verify("run-7") == session.version
+
+
+def test_a_table_of_another_is_not_a_tools(path: Path) -> None:
+    SqliteStore(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE INDEX sqlitely ON changes (version)")
+    assert refusal(path) == f"{path} has other tables than a store of sessions: it is damaged, or was changed"
+
+
+def test_a_store_that_was_killed_while_it_was_begun_is_begun_again(path: Path) -> None:
+    """Its pages are in the file, and the journal says that they do not count."""
+    with closing(sqlite3.connect(path, timeout=0.1, isolation_level=None)) as connection:
+        connection.execute("PRAGMA application_id = 1397052243")
+    path.with_name("plans.db-journal").write_bytes(
+        bytes.fromhex("d9d505f920a163d7") + bytes(4) + b"\1\2\3\4" + bytes(4) + (512).to_bytes(4) * 1
+        + (4096).to_bytes(4) + bytes(484)
+    )  # fmt: skip
+    session = Session(session_id="a", store=SqliteStore(path))
+    register_plan(session)
+    session.dispatch(SETUP)
+    assert SqliteStore(path).verify("a") == 1
+    assert isinstance(session.select_latest(Plan), Plan)

@@ -232,8 +232,9 @@ def _number(connection: sqlite3.Connection, name: str) -> int:
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    """Create the tables, unless another process does it first. They are there before the file has a WAL, so that
-    no file of ours is without them.
+    """Create the tables, unless another process does it first.
+
+    They are there before the file has a WAL, so that no file of ours is without them.
     """
     connection.execute("BEGIN IMMEDIATE")
     if not _tables(connection):
@@ -281,7 +282,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _require_wal(connection: sqlite3.Connection, timeout: float) -> None:
-    """Have a WAL; a tool may have taken it away. A file that is only read, or that others hold, goes without."""
+    """Have a WAL, which a tool may have taken away. A file that can only be read goes without."""
     until = time.monotonic() + timeout
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:
@@ -291,6 +292,8 @@ def _require_wal(connection: sqlite3.Connection, timeout: float) -> None:
             if not is_busy or time.monotonic() > until:
                 return
             time.sleep(0.01)  # SQLite does not wait here while another process does the same
+        else:
+            return
 
 
 def _require_format(connection: sqlite3.Connection, path: Path) -> None:

@@ -100,7 +100,7 @@ def rewritten(path: Path, table: str, version: int, text: str) -> None:
     store.close()
     changes, checkpoints = texts(path, "changes"), texts(path, "checkpoints")
     with closing(sqlite3.connect(path)) as connection:
-        key, tally = connection.execute("SELECT key, tally FROM sessions WHERE id = 'run-7'").fetchone()
+        (key,) = connection.execute("SELECT key FROM sessions WHERE id = 'run-7'").fetchone()
         before, hashes = b"", {}
         for at, known in changes:
             new = text if (table, at) == ("changes", version) else known
@@ -115,7 +115,7 @@ def rewritten(path: Path, table: str, version: int, text: str) -> None:
                 "UPDATE checkpoints SET text = ?, checked = ? WHERE session = ? AND version = ?",
                 (new, chained(hashes[at], new), key, at),
             )
-        write_head(connection, attrs.evolve(head, hash=before), tally)
+        write_head(connection, attrs.evolve(head, hash=before))
         connection.commit()
 
 
@@ -255,7 +255,7 @@ def test_a_record_with_a_sound_hash_that_cannot_be_read_is_damaged(path: Path, a
             return about
 
     with closing(sqlite3.connect(path)) as connection:
-        write_head(connection, Head(), 0)  # type: ignore[arg-type]  # as far as it is written
+        write_head(connection, Head())  # type: ignore[arg-type]  # as far as it is written
         connection.commit()
     with pytest.raises(StoreError, match="the record of session 'run-7' is damaged"):
         store.head("run-7")

@@ -125,10 +125,8 @@ def opened(path: Path, timeout: float, synchronous: str) -> sqlite3.Connection:
             connection.execute(f"PRAGMA synchronous = {synchronous}")
             if not before.st_size or not _number(connection, "page_count"):
                 _create(connection)
-            after = path.lstat()
-            if (before.st_dev, before.st_ino) != (after.st_dev, after.st_ino):
-                raise StoreError(f"another file is in the place of {path}: open it anew")
             _require_format(connection, path)
+            _require_same(before, path)
             _require_wal(connection, timeout)
         except BaseException:
             connection.close()
@@ -137,10 +135,10 @@ def opened(path: Path, timeout: float, synchronous: str) -> sqlite3.Connection:
 
 
 def _prepared(path: Path, timeout: float) -> os.stat_result:
-    """What a file is, which is then there, and of no other application; where it is empty, it is ours alone.
+    """What a file is, which is then there and of no other application; an empty one is the owner's alone.
 
-    The file is never opened here but by SQLite: to close it would let go of the locks that SQLite has on it in
-    this process.
+    An existing file is opened by SQLite alone: to close it here would let go of the locks that SQLite has on
+    it in this process.
 
     Raises:
         StoreError: It is not a file, or of another application.
@@ -169,6 +167,17 @@ def _prepared(path: Path, timeout: float) -> os.stat_result:
 
 def _beside(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
+
+
+def _require_same(before: os.stat_result, path: Path) -> None:
+    """Refuse a file that took the place of the one that was looked at.
+
+    Raises:
+        StoreError: It is another.
+    """
+    after = path.lstat()
+    if (before.st_dev, before.st_ino) != (after.st_dev, after.st_ino):
+        raise StoreError(f"another file is in the place of {path}: open it anew")
 
 
 def _require_ours(path: Path, timeout: float) -> None:
@@ -234,8 +243,8 @@ def identity(path: Path) -> tuple[int, int]:
 def _tables(connection: sqlite3.Connection) -> dict[str, str]:
     """What is in the file, and how it was created."""
     rows = connection.execute(
-        # What SQLite makes for itself, as ANALYZE does, is nobody's.
-        "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+        # Without what SQLite makes for itself, as ANALYZE does.
+        "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND substr(name, 1, 7) != 'sqlite_'"
     ).fetchall()
     return dict(rows)
 
@@ -246,8 +255,7 @@ def _number(connection: sqlite3.Connection, name: str) -> int:
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    """Create the tables, unless another process does it first. They are there before the file has a WAL, so that
-    no file of ours is without them."""
+    """Create the tables, unless another process does it first; before the WAL: no file of ours lacks them."""
     connection.execute("BEGIN IMMEDIATE")
     if not _tables(connection):
         for statement in _TABLES.values():

@@ -24,7 +24,6 @@ from page_data import (
 )
 from syrupy.assertion import SnapshotAssertion
 
-from planning import Plan
 from planning.tools import Tool, Toolbox
 from planning.tools.ledger import tool_calls
 from planning.view.document import Document

@@ -79,8 +79,8 @@ class Plan:
         """Refuse what no session holds. Text need not be ASCII: that is a rule for what models send.
 
         Raises:
-            ValueError: There are several plans, a step id occurs twice, a part is of another type, or a text is
-                blank, too long or not printable.
+            ValueError: There are several plans, a step id occurs twice, a part is of another type, or a text
+                is blank, too long or not printable.
         """
         if len(plans) > 1:
             raise ValueError(f"a session has one plan, got {len(plans)}")

@@ -297,14 +297,9 @@ def read_change(text: str, version: int, owner: SessionId, records: Records) -> 
         if said.get("format", FORMAT) == FORMAT:
             parts = [_named(part) for part in said["parts"]]
             at = datetime.fromisoformat(said["at"]).replace(tzinfo=UTC)
-            slices = said.get("slices", [])
-            names = [
-                *slices,
-                *(each[name] for each in (said, *parts) for name in _SAID if each.get(name) is not None),
-            ]
-            if type(slices) is not list or not all(type(name) is str for name in names):
-                raise TypeError("a name is not text")
-            return ReadChange(version, at, frozenset(slices), parts, len(text), said, owner, records)
+            slices = frozenset(_texts(said.get("slices", [])))
+            _texts([each[name] for each in (said, *parts) for name in _SAID if each.get(name) is not None])
+            return ReadChange(version, at, slices, parts, len(text), said, owner, records)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise StoreError(f"version {version} is not a change that can be read", version=version) from error
     raise StoreError(
@@ -312,6 +307,17 @@ def read_change(text: str, version: int, owner: SessionId, records: Records) -> 
         "newer one",
         version=version,
     )
+
+
+def _texts(names: list[str]) -> list[str]:
+    """Names.
+
+    Raises:
+        TypeError: They are not a list of text.
+    """
+    if type(names) is not list or not all(type(name) is str for name in names):
+        raise TypeError("a name is not text")
+    return names
 
 
 def _named(part: Any) -> dict[str, Any]:

@@ -319,12 +319,7 @@ class Records:
                 values[plan.argument] = self._read_part(item, plan, is_open=is_open, is_lenient=is_lenient)
         if len(values) != len(data) - (_KIND in data):
             raise StoreError(f"a stored {bare} has fields that are not known here")
-        try:
-            return _built(bare, kind, **values)
-        except StoreError:
-            if is_open:  # any value may be there
-                return values
-            raise
+        return _built(bare, kind, **values) if not is_open else _built_or_kept(bare, kind, values)
 
     def _read_part(self, item: Any, plan: _Plan, *, is_open: bool, is_lenient: bool) -> Any:
         if plan.of is not None and type(item) is dict and _KIND not in item:
@@ -391,6 +386,14 @@ def _part(data: dict[str, Any], name: str, kind: type) -> Any:
     if len(data) != 2 or not isinstance(item, kind):
         raise StoreError(f"a stored {shown(data[_KIND])} has another form than it must have")
     return item
+
+
+def _built_or_kept(name: str, kind: type, values: dict[str, Any]) -> Any:
+    """A record where any value may be: its fields where its type refuses them."""
+    try:
+        return _built(name, kind, **values)
+    except StoreError:
+        return values
 
 
 def _built(name: str, build: Callable[..., Any], /, *arguments: Any, **fields: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from session.changes import ReadChange, read_change, read_items, reading, slices_of, write_items
@@ -27,6 +28,7 @@ from session.stores.chain import (
 
 __all__ = ["Replay", "StoredSlices"]
 
+_NONE: Mapping[int, Any] = MappingProxyType({})
 _BATCH = 32
 _REMEMBERED = 512  # changes whose text was read
 _MOST_REMEMBERED = 4_000_000  # their characters
@@ -88,9 +90,11 @@ class Replay:
         taken, start, items, known = self._start(name, version)
         with reading(f"the checkpoint of version {taken}", taken):
             slice_: Slice = read_items(kind, items, self.records)
+        restored = {to for _, to in self.store.rewinds(self._session_id)}
+        known_at = {start: slice_}  # what rewinds restore: else each would be replayed from the beginning
         for change in self._read(start + 1, version):
             if name in change.slices or change.restores:
-                slice_, is_reduced = self._reduced(kind, slice_, change, registered)
+                slice_, is_reduced = self._reduced(kind, slice_, change, registered, known_at)
                 if not is_reduced and name in change.slices:
                     raise StoreError(
                         f"version {change.version} changed {kind.__qualname__} by a reducer that is not "
@@ -106,6 +110,8 @@ class Replay:
                     "wrote it, or accept the reducers of today with store.drop_checkpoints(session_id)",
                     version=change.version,
                 )
+            if change.version in restored:
+                known_at[change.version] = slice_
         return slice_
 
     def _is_written(self, kind: type, slice_: Slice, items: object, version: int) -> bool:
@@ -118,8 +124,8 @@ class Replay:
         """Where to begin reducing a slice.
 
         Returns:
-            The version of a checkpoint, that of its slice, the items there, and what must come out on the way, by
-            version.
+            The version of a checkpoint, that of its slice, the items there, and what must come out on the
+            way, by version.
         """
         found = self._checkpoints(version, 2)
         newest = [slices.get(name, {"at": taken, "items": []}) for taken, slices in found]
@@ -148,14 +154,27 @@ class Replay:
         return after
 
     def _reduced(
-        self, kind: type, slice_: Slice, change: ReadChange, registered: Routes
+        self,
+        kind: type,
+        slice_: Slice,
+        change: ReadChange,
+        registered: Routes,
+        known: Mapping[int, Slice] = _NONE,
     ) -> tuple[Slice, bool]:
-        """A slice after a change, and whether a reducer or a restored version made it."""
+        """A slice after a change, and whether a reducer or a restored version made it.
+
+        Args:
+            kind: The type of its items.
+            slice_: The slice before it.
+            change: The change.
+            registered: The routes to reducers.
+            known: The slice at earlier versions, as far as it was reduced already.
+        """
         is_reduced = False
         for event_type, read in change.reduced_parts():
             if issubclass(event_type, Restored):
                 if not is_log(kind):
-                    slice_, is_reduced = self._restored(kind, change, read(), registered), True
+                    slice_, is_reduced = self._restored(kind, change, read(), registered, known), True
                 continue
             for route in routes_of(event_type, registered, self.limit):
                 if route.slice_type is kind:
@@ -163,12 +182,21 @@ class Replay:
                         slice_, is_reduced = route.apply(slice_, read()), True
         return slice_, is_reduced
 
-    def _restored(self, kind: type, change: ReadChange, restored: Restored, registered: Routes) -> Slice:
+    def _restored(
+        self,
+        kind: type,
+        change: ReadChange,
+        restored: Restored,
+        registered: Routes,
+        known: Mapping[int, Slice],
+    ) -> Slice:
         if not isinstance(restored, Rewound):
             with reading(f"version {change.version}", change.version):
                 return read_items(kind, restored.state.get(type_name(kind), []), self.records)
         if not 0 <= restored.version < change.version:
             raise StoreError(damaged(change.version), version=change.version)
+        if restored.version in known:
+            return known[restored.version]
         return self.slice_at(kind, restored.version, registered)
 
     def _log(self, kind: type, version: int, registered: Routes) -> tuple[Any, ...]:
@@ -223,7 +251,7 @@ class Replay:
         return changes
 
     def _refusal(self, damage: StoreError) -> StoreError:
-        """What is wrong where changes are missing: the session may be gone, or another one be in its place."""
+        """What is wrong where changes are missing: the session may be gone, or be another one."""
         head = self.store.head(self._session_id)
         if head is None:
             return deleted(self._session_id)

@@ -345,9 +345,9 @@ class Session:
             is_private: Whether the slice has no past: neither it nor what it is made of is in the history, in
                 a snapshot or in a store, and ``at`` and ``rewind`` leave it as it is.
             check: Raises a ValueError for an event that must not be reduced. By default the slice that the
-                reducer returns is checked as one that is read: by ``slice_type.check_slice``, if it has that, and
-                in a stored session by writing what is new in it. That costs more with each item; ``check`` is
-                for a reducer that puts nothing into the slice but parts of the event.
+                reducer returns is checked as one that is read: by ``slice_type.check_slice``, if it has that,
+                and in a stored session by writing what is new in it. ``check`` is for a reducer that puts
+                nothing into the slice but parts of the event: it costs the same however large the slice is.
 
         Raises:
             TypeError: A type is not a class, or the reducer cannot be called or is a coroutine function.
@@ -536,8 +536,8 @@ class Session:
         The snapshot may come from another session, or from JSON.
 
         Raises:
-            SnapshotError: ``snapshot`` is not a snapshot, or has a slice that no reducer of this session makes; in memory,
-                a session that has no reducers yet takes any slice.
+            SnapshotError: ``snapshot`` is not a snapshot, or has a slice that no reducer of this session
+                makes. In memory, a session that has no reducers yet takes any slice.
             ReducerError: The type of a slice refuses it.
             StoreError: The session's store does not take the change.
         """

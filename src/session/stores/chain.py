@@ -92,8 +92,8 @@ class StoredSession:
         forked_from: For a fork, the sessions that its first versions came from, oldest first: an identity,
             and the last version that came from there.
         parent: The session that it works for.
-        damage: Why the record cannot be read, where ``Store.sessions`` lists it all the same; the rest is what
-            can be known of it. None for a sound one.
+        damage: Why the record cannot be read, where ``Store.sessions`` lists it all the same with what can be
+            known of it. None for a sound one.
     """
 
     session_id: SessionId
@@ -130,25 +130,18 @@ class StoredSession:
         """
         try:
             said = json.loads(about)
-            began, changed = (datetime.fromisoformat(each) for each in (said["created_at"], changed_at))
-            tags, forked_from = said["tags"], said["forked_from"]
-            if not (type(version) is int and version >= 0 and type(hash_) is bytes and type(tags) is dict):
-                raise TypeError("not what is written of a session")
-            if not all(isinstance(word, str) for word in tags.values()) or None in {
-                began.utcoffset(),
-                changed.utcoffset(),
-            }:
-                raise TypeError("a tag is not text, or a time has no zone")
-            return cls(
+            found = cls(
                 session_id=session_id_of(session_id),
                 version=version,
                 hash=hash_,
-                created_at=began,
-                changed_at=changed,
-                tags=tags,
-                forked_from=tuple((session_id_of(source), int(last)) for source, last in forked_from),
+                created_at=datetime.fromisoformat(said["created_at"]),
+                changed_at=datetime.fromisoformat(changed_at),
+                tags={str(key): str(word) for key, word in said["tags"].items()},
+                forked_from=tuple((session_id_of(source), int(last)) for source, last in said["forked_from"]),
                 parent=session_id_of(said["parent"]) if "parent" in said else None,
             )
+            _require_record(found)
+            return found
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise StoreError(f"the record of session {shown(session_id)} is damaged") from error
 
@@ -158,6 +151,18 @@ class StoredSession:
         number = version if type(version) is int else 0
         never = datetime.fromtimestamp(0, UTC)
         return cls(str(session_id), number, b"", never, never, damage=str(damage))
+
+
+def _require_record(found: StoredSession) -> None:
+    """Refuse what was never written of a session.
+
+    Raises:
+        TypeError: It is.
+    """
+    if type(found.version) is not int or found.version < 0 or type(found.hash) is not bytes:
+        raise TypeError("not a version and its hash")
+    if found.created_at.utcoffset() is None or found.changed_at.utcoffset() is None:
+        raise TypeError("a time has no zone")
 
 
 def verified(changes: Sequence[StoredChange], first: int, last: int, before: bytes) -> Sequence[StoredChange]:

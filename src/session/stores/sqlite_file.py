@@ -134,9 +134,7 @@ def _opened(
         connection.execute(f"PRAGMA synchronous = {synchronous}")
         if not before.st_size or not _number(connection, "page_count"):
             _create(connection)
-        after = path.lstat()
-        if (before.st_dev, before.st_ino) != (after.st_dev, after.st_ino):
-            raise StoreError(f"another file is in the place of {path}: open it anew")
+        _require_same(before, path)
         if (_number(connection, "application_id"), _number(connection, "user_version")) == (_APPLICATION, 1):
             _migrate(connection, path)
         _require_format(connection, path)
@@ -148,10 +146,10 @@ def _opened(
 
 
 def _prepared(path: Path, timeout: float) -> os.stat_result:
-    """What a file is, which is then there, and of no other application; where it is empty, it is ours alone.
+    """What a file is, which is then there and of no other application; an empty one is the owner's alone.
 
-    The file is never opened here but by SQLite: to close it would let go of the locks that SQLite has on it in
-    this process.
+    An existing file is opened by SQLite alone: to close it here would let go of the locks that SQLite has on
+    it in this process.
 
     Raises:
         StoreError: It is not a file, or of another application.
@@ -180,6 +178,17 @@ def _prepared(path: Path, timeout: float) -> os.stat_result:
 
 def _beside(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
+
+
+def _require_same(before: os.stat_result, path: Path) -> None:
+    """Refuse a file that took the place of the one that was looked at.
+
+    Raises:
+        StoreError: It is another.
+    """
+    after = path.lstat()
+    if (before.st_dev, before.st_ino) != (after.st_dev, after.st_ino):
+        raise StoreError(f"another file is in the place of {path}: open it anew")
 
 
 def _require_ours(path: Path, timeout: float) -> None:
@@ -220,8 +229,8 @@ def identity(path: Path) -> tuple[int, int]:
 def _tables(connection: sqlite3.Connection) -> dict[str, str]:
     """What is in the file, and how it was created."""
     rows = connection.execute(
-        # What SQLite makes for itself, as ANALYZE does, is nobody's.
-        "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+        # Without what SQLite makes for itself, as ANALYZE does.
+        "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND substr(name, 1, 7) != 'sqlite_'"
     ).fetchall()
     return dict(rows)
 

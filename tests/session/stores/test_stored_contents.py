@@ -1,4 +1,4 @@
-"""Contents that cannot be read, though their hashes are sound; and a store that is written to while it is read."""
+"""Contents that cannot be read, though their hashes are sound; and stores that others write to meanwhile."""
 
 from __future__ import annotations
 

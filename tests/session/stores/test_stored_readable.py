@@ -66,7 +66,8 @@ def _planned(session: Session) -> Session:
         ),
         (
             UpdateStep("S001", "a\nb"),
-            'UpdateStep is refused: title: a newline (U+000A) at character 2; this field is one line, write " "',
+            "UpdateStep is refused: title: a newline (U+000A) at character 2; this field is one line, "
+            'write " "',
         ),
         (
             MarkStep("S001", "done", "n" * 600),
@@ -78,7 +79,8 @@ def _planned(session: Session) -> Session:
         ),
         (
             Plan("\ud800", "active"),
-            "the slice Plan is refused by its type: objective: a character (U+D800) at character 1; remove it",
+            "the slice Plan is refused by its type: objective: a character (U+D800) at character 1; "
+            "remove it",
         ),
         (
             Plan("x", "active", [PlanStep("S001", "a", None, "done")]),  # type: ignore[arg-type]
@@ -109,7 +111,16 @@ def test_a_dispatched_plan_that_could_not_be_read_back_is_refused(
 
 @pytest.mark.parametrize(
     "text",
-    ["Fix – it", "Größe", "修复它", "נסה", "👩\u200d💻 code", "10\u00a0km", "می\u200cخواهم", "日本\u3000語"],
+    [
+        "Fix \u2013 it",
+        "Größe",
+        "修复它",
+        "נסה",
+        "👩\u200d💻 code",
+        "10\u00a0km",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "日本\u3000語",
+    ],
 )
 def test_a_plan_holds_any_printable_text(opener: Opener, text: str) -> None:
     session = opener()
@@ -343,8 +354,8 @@ def test_a_rollback_names_a_slice_that_is_not_registered(is_stored: bool) -> Non
     with pytest.raises(SnapshotError) as caught:
         session.rollback(source.snapshot())
     assert str(caught.value) == (
-        f"the snapshot has a slice that is not registered here, {__name__}:Item: register its reducers first, "
-        "as PlanningToolsSection does for a plan"
+        f"the snapshot has a slice that is not registered here, {__name__}:Item: register its reducers "
+        "first, as PlanningToolsSection does for a plan"
     )
     assert (session.version, session.select_latest(Plan)) == (1, Plan("mine", "active"))
     _registered(session).rollback(source.snapshot())

@@ -105,8 +105,6 @@ class SessionEvent:
         created_at: When it happened, in UTC.
         call_id: The id that the provider gave the call that it is about, if there is one.
         actor: Who caused it, such as the agent's name; None when it is not known.
-        idempotency_key: The key of the call that it is about: another call with it is a repeat. None for a
-            call that is always made.
     """
 
     session_id: SessionId | None = attrs.field(default=None, converter=_receiver, metadata={"snapshot": str})
@@ -116,7 +114,6 @@ class SessionEvent:
     created_at: datetime = attrs.field(factory=partial(datetime.now, UTC))
     call_id: str | None = attrs.field(default=None, repr=False)
     actor: str | None = attrs.field(default=None, repr=False)
-    idempotency_key: str | None = attrs.field(default=None, repr=False)
 
     @property
     def event_id(self) -> UUID:
@@ -134,6 +131,7 @@ class ToolInvoked(SessionEvent):
         result: What the caller got back. Plain containers are copied.
         value: What the session reduces beside the event itself: for a command tool the normalised
             command. None when there is nothing to reduce.
+        idempotency_key: What makes another call with it a repeat; None for a call that is always made.
         fingerprint: A digest of the arguments of a call with an ``idempotency_key``, to compare a later call
             with; None where there is no key, or the arguments are private or have no JSON form.
     """
@@ -142,6 +140,7 @@ class ToolInvoked(SessionEvent):
     params: Any = attrs.field(converter=_own)
     result: Any = attrs.field(converter=_own)
     value: Any = None
+    idempotency_key: str | None = attrs.field(default=None, kw_only=True, repr=False)
     fingerprint: str | None = attrs.field(default=None, kw_only=True, repr=False)
 
 
@@ -152,10 +151,12 @@ class ToolFailed(SessionEvent):
     Attributes:
         name: The tool's name, as far as it is one.
         result: What the caller got back. The arguments are not in the event: they were never accepted.
+        idempotency_key: The call's, which stays free.
     """
 
     name: str
     result: Any = attrs.field(converter=_own)
+    idempotency_key: str | None = attrs.field(default=None, kw_only=True, repr=False)
 
 
 @attrs.frozen(slots=False)

@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 
-from session.events import PromptExecuted, SessionEvent, SessionId, ToolInvoked
+from session.events import PromptExecuted, SessionEvent, SessionId, ToolFailed, ToolInvoked
 from session.slices import Slice, items_of, latest_of
 
 __all__ = [
@@ -334,7 +334,7 @@ def called(parts: Sequence[Any]) -> ToolInvoked | None:
 
 def key_of(events: Sequence[Any]) -> str | None:
     """The idempotency key of the call in a change: that of the accepted one, if there is one."""
-    keys = (each.idempotency_key for each in events if isinstance(each, SessionEvent))
+    keys = (each.idempotency_key for each in events if isinstance(each, (ToolInvoked, ToolFailed)))
     call = called(events)
     return next(filter(None, keys), None) if call is None else call.idempotency_key
 

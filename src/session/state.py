@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
@@ -306,25 +305,12 @@ class State(ProcessLock):
                 known = [each for each in self.announcements if each.slice_type in after]
                 self.taken += announced(known, before, after, entry, "store", self)
 
-    def commit(
-        self,
-        slices: Slices,
-        parts: list[Any],
-        actor: str | None,
-        call_id: str | None,
-        key: str | None,
-        *,
-        changed: bool,
-    ) -> Iterable[object]:
+    def commit(self, slices: Slices, entry: Entry) -> Iterable[object]:
         """Make slices visible, and the change that made them, as one. The caller holds the lock.
 
         Args:
             slices: The new slices; a transaction's own.
-            parts: What was dispatched and published; the list is the history's from now on.
-            actor: Who made the change.
-            call_id: The id of the call.
-            key: The idempotency key of the accepted call in it.
-            changed: Whether a slice that is not a log was replaced.
+            entry: The change; its parts are the history's from now on.
 
         Returns:
             What is to be announced of it on the bus.
@@ -332,9 +318,6 @@ class State(ProcessLock):
         Raises:
             StoreError: The store does not take it; then nothing has changed.
         """
-        last: Any = self.slices.get(Entry)
-        version = 1 if last is None else last[0].version + 1
-        entry = Entry(version, parts, actor, call_id, changed, datetime.now(UTC), None, key)
         past = self.past
         if isinstance(past, Kept):
             past.record(entry, self.slices, self.registered)
@@ -343,7 +326,7 @@ class State(ProcessLock):
             entry.parts = []  # they are in the store
         slices[Entry] = (entry,)
         before, self.slices = self.slices, slices
-        if changed:
+        if entry.changed:
             for announcement in self.announcements:
                 if self.hears(announcement.event_type):
                     return announced(self.announcements, before, slices, entry, "session", self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from threading import get_ident
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
@@ -11,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from session.bus import PublishResult, log_failure
 from session.errors import SessionBusyError, TransactionError
 from session.events import SessionEvent, ToolInvoked, addressed
-from session.history import Restored, Slices, called, value_of
+from session.history import Entry, Restored, Slices, called, value_of
 from session.slices import added, latest_of
 from session.state import BUSY, State
 
@@ -175,7 +176,10 @@ class Transaction:
             slices = self.slices if self._is_own else self.slices.copy()
             call = called(self._parts) if self._has_key else None
             key = None if call is None else call.idempotency_key
-            return state.commit(slices, self._parts, self._actor, self._call_id, key, changed=self._changed)
+            last: Any = state.slices.get(Entry)
+            version, at = 1 if last is None else last[0].version + 1, datetime.now(UTC)
+            by = (self._actor, self._call_id, self._changed)
+            return state.commit(slices, Entry(version, self._parts, *by, at, None, key))
         if self._is_own and state.private:  # a slice without a past makes no version
             state.slices = self.slices
         return ()
@@ -266,7 +270,7 @@ class Transaction:
             self._call_id = event.call_id
         if event.actor is not None and self._actor is None:
             self._actor = event.actor
-        if event.idempotency_key is not None and isinstance(event, ToolInvoked):
+        if isinstance(event, ToolInvoked) and event.idempotency_key is not None:
             call = called(self.all_parts())
             if call is not None and call.idempotency_key != event.idempotency_key:
                 raise TransactionError(OTHER_KEY)

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool, ToolException
-from langgraph.prebuilt.tool_node import ToolCallRequest
 from pydantic import ValidationError
 
 from planning.errors import Problem, ToolError, ToolValidationError
@@ -77,24 +76,25 @@ def _value(answer: Any) -> Any:
     return answer.content
 
 
-def name_of_turn(request: ToolCallRequest, place: str | None) -> str | None:
+def name_of_turn(place: str | None, conversation: Iterable[BaseMessage], call_id: str | None) -> str | None:
     """What names a call's turn: the id of the model's message, behind those of the messages before it.
 
     A model may give a message the same id in two conversations. LangGraph draws the ids of what the user says
     and the tools answer.
 
     Args:
-        request: The call.
-        place: The thread of its agent; None without a checkpointer.
+        place: The thread of the agent; None without a checkpointer.
+        conversation: The messages of its state.
+        call_id: The call.
 
     Returns:
         None where nothing names the turn, or several of its calls have one id.
     """
-    messages = list(request.state.get("messages", ()))
+    messages = list(conversation)
     while messages and not isinstance(messages[-1], AIMessage):
         messages.pop()
     ids = [each.id for each in messages]
     calls = [each["id"] for each in messages[-1].tool_calls] if messages else []
-    if not any(ids[:-1]) or not ids[-1] or calls.count(request.tool_call["id"]) != 1:
+    if not any(ids[:-1]) or not ids[-1] or calls.count(call_id) != 1:
         return None
     return repr((place, ids))

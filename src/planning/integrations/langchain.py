@@ -271,7 +271,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
     def _calling(self, request: ToolCallRequest, session: Session | None, here: Here) -> Iterator[None]:
         """Let the tool know of its call."""
         actor = self._actor or request.runtime.config.get("metadata", {}).get("lc_agent_name")
-        named = name_of_turn(request, here.place)
+        named = name_of_turn(here.place, request.state.get("messages", ()), request.tool_call["id"])
         token = _caller.set((request.tool_call["id"], actor, named))
         try:
             with self._sessions.within(session), here.calling(session):

@@ -141,9 +141,9 @@ class StoredSession:
                 parent=session_id_of(said["parent"]) if "parent" in said else None,
             )
             _require_record(found)
-            return found
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise StoreError(f"the record of session {shown(session_id)} is damaged") from error
+        return found
 
     @classmethod
     def damaged(cls, session_id: object, version: object, damage: StoreError) -> StoredSession:

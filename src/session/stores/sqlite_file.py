@@ -108,7 +108,7 @@ def opened(path: Path, timeout: float, synchronous: str) -> sqlite3.Connection:
         try:
             return _opened(f"{path.as_uri()}?mode=rw", path, before, timeout, synchronous, sqlite3.Connection)
         except sqlite3.OperationalError:
-            # WAL needs its two files beside it. Where they cannot be made, and nobody who writes has made them:
+            # WAL needs two files beside it. Where they cannot be made, and nobody who writes has made them:
             if os.access(path.parent, os.W_OK, effective_ids=True) or _beside(path, "-wal").exists():
                 raise
             uri = f"{path.as_uri()}?mode=ro&immutable=1"

@@ -125,7 +125,7 @@ def test_a_file_that_cannot_be_written_is_refused_with_what_to_do(
         options.pop("uri", None)
         return connect(f"file:{path}?mode=ro", uri=True, **options)  # type: ignore[call-overload, no-any-return]  # the options are the store's
 
-    monkeypatch.setattr(files.sqlite3, "connect", read_only)
+    monkeypatch.setattr(sqlite3, "connect", read_only)
     with pytest.raises(StoreError) as caught:
         SqliteStore(path)
     assert str(caught.value) == (

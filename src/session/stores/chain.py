@@ -139,9 +139,9 @@ class StoredSession:
                 forked_from=tuple((session_id_of(source), int(last)) for source, last in said["forked_from"]),
             )
             _require_record(found)
-            return found
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise StoreError(f"the record of session {shown(session_id)} is damaged") from error
+        return found
 
     @classmethod
     def damaged(cls, session_id: object, version: object, damage: StoreError) -> StoredSession:

@@ -27,6 +27,7 @@ __all__ = [
     "listed",
     "mark_of",
     "opened",
+    "path_of",
     "session_of",
     "tallied",
     "tally_of",
@@ -96,6 +97,18 @@ _REASONS = {
     sqlite3.SQLITE_IOERR: "the disk reports an error: look whether it is full",
     sqlite3.SQLITE_TOOBIG: f"a text is longer than {_LONGEST:,} bytes",
 }
+
+
+def path_of(given: str | Path) -> Path:
+    """The whole path of a file.
+
+    Raises:
+        StoreError: It is a name that means no file elsewhere.
+    """
+    name = str(given)
+    if name in {"", ":memory:"} or name.startswith("file:") or "\0" in name:
+        raise StoreError(f"a store needs the path of a file, got {shown(name)}: MemoryStore needs none")
+    return Path(given).absolute()
 
 
 def opened(path: Path, timeout: float, synchronous: str) -> sqlite3.Connection:
@@ -266,7 +279,7 @@ def _create(connection: sqlite3.Connection) -> None:
 
 
 def _require_wal(connection: sqlite3.Connection, timeout: float) -> None:
-    """Have a WAL; a tool may have taken it away. A file that is only read, or that others hold, goes without."""
+    """Have a WAL: a tool may have taken it away. A file that is only read, or in use, goes without."""
     until = time.monotonic() + timeout
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:

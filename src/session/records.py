@@ -85,14 +85,9 @@ class _Plan:
 
 
 class Records:
-    """Writes and reads the records of one session."""
+    """Writes and reads the records of one session; it knows the events of this package."""
 
     def __init__(self, upcasters: Upcasters | None = None) -> None:
-        """Know the events of the package.
-
-        Args:
-            upcasters: What to do with older formats.
-        """
         self.upcasters: Upcasters = upcasters or {}
         self._known: dict[str, type] = {}
         self._names: dict[type, str] = {}

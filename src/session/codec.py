@@ -27,9 +27,11 @@ __all__ = [
     "Proof",
     "encode",
     "fields_of",
+    "format_of",
     "is_record",
     "require_plain",
     "spell_place",
+    "text_of",
     "type_name",
 ]
 
@@ -71,6 +73,17 @@ def require_plain(kind: type) -> None:
         )
 
 
+def format_of(kind: type) -> int:
+    """The number of the format in which a store has values of a class."""
+    number = getattr(kind, "RECORD_FORMAT", 1)
+    return number if type(number) is int else 1
+
+
+def text_of(value: Any) -> str:
+    """The text of a value of one of the types that are written as text."""
+    return value.isoformat() if isinstance(value, (date, time)) else str(value)
+
+
 def encode(value: Any, place: Place) -> Any:
     """Turn a value into plain JSON values.
 
@@ -84,7 +97,7 @@ def encode(value: Any, place: Place) -> Any:
     if isinstance(value, AS_IT_IS):
         return value
     if isinstance(value, tuple(AS_TEXT)):
-        return value.isoformat() if isinstance(value, (date, time)) else str(value)
+        return text_of(value)
     if isinstance(value, (tuple, list)):
         return [encode(item, (place, index)) for index, item in enumerate(value)]
     if isinstance(value, AbstractSet):
@@ -182,7 +195,7 @@ class Proof:
 
     __slots__ = ("_arguments", "_kind", "names")
 
-    def __init__(self, kind: type) -> None:
+    def __init__(self, kind: Any) -> None:
         """Look for hooks, converters and validators.
 
         Args:

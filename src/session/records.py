@@ -10,12 +10,23 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
+from functools import partial
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 import attrs
 
-from session.codec import AS_TEXT, Field, Proof, fields_of, is_record, require_plain, type_name
+from session.codec import (
+    AS_TEXT,
+    Field,
+    Proof,
+    fields_of,
+    format_of,
+    is_record,
+    require_plain,
+    text_of,
+    type_name,
+)
 from session.errors import SnapshotError, StoreError, shown
 from session.events import PromptExecuted, PromptRendered, SessionEvent, ToolFailed, ToolInvoked
 
@@ -74,14 +85,9 @@ class _Plan:
 
 
 class Records:
-    """Writes and reads the records of one session."""
+    """Writes and reads the records of one session; it knows the events of this package."""
 
     def __init__(self, upcasters: Upcasters | None = None) -> None:
-        """Know the events of the package.
-
-        Args:
-            upcasters: What to do with older formats.
-        """
         self.upcasters: Upcasters = upcasters or {}
         self._known: dict[str, type] = {}
         self._names: dict[type, str] = {}
@@ -102,7 +108,7 @@ class Records:
             except (SnapshotError, NameError, TypeError):
                 continue  # a class that is no record, or whose hints cannot be read: its values are refused
             name = type_name(kind)
-            self._names[kind] = name if _format_of(kind) == 1 else f"{name}@{_format_of(kind)}"
+            self._names[kind] = name if format_of(kind) == 1 else f"{name}@{format_of(kind)}"
             self._known[name] = kind
             self._known.setdefault(f"__main__:{kind.__qualname__}", kind)
             while hints:
@@ -157,7 +163,7 @@ class Records:
         if kind is float and math.isfinite(value):
             return value
         if kind in AS_TEXT:
-            return {_KIND: kind.__name__, "is": _text(value)}
+            return {_KIND: kind.__name__, "is": text_of(value)}
         return self._write_unknown(value, kind, is_open=is_open)
 
     def _write_known(self, value: Any, kind: type, *, is_open: bool, is_named: bool = True) -> dict[str, Any]:
@@ -185,7 +191,7 @@ class Records:
             elif type(item) is str or _is_misfit(item, plan):
                 raise StoreError(f"{kind.__qualname__}.{plan.name} cannot be stored: it is {shown(item)}")
             elif plan.text is not None and type(item) is plan.text[0]:
-                written[plan.argument] = _text(item)
+                written[plan.argument] = text_of(item)
             elif plan.is_tuple and type(item) is tuple:
                 written[plan.argument] = [self._write_part(each, plan, is_open=is_open) for each in item]
             elif plan.is_tuple and type(item) is list:
@@ -236,9 +242,8 @@ class Records:
                 "session.register_types"
             )
         given = shown(value) if kind is float else f"a {type_name(kind)}"
-        raise StoreError(
-            f"{given} has no JSON form and cannot be stored: use text, numbers, lists or records"
-        )
+        remedy = "use text, numbers, lists or records"
+        raise StoreError(f"{given} has no JSON form and cannot be stored: {remedy}")
 
     # Reading
 
@@ -284,13 +289,13 @@ class Records:
         if kind is None:
             if is_open or is_lenient:
                 fields = {key: item for key, item in data.items() if key != _KIND}
-                read = self.read(fields, is_open=True)
-                return read if is_open else Unread(bare, read)
+                kept = self.read(fields, is_open=True)
+                return kept if is_open else Unread(bare, kept)
             raise StoreError(
                 f"{shown(bare)} is not known here: import its module and register a reducer for it, or pass "
                 "the class to session.register_types"
             )
-        known = _format_of(kind)
+        known = format_of(kind)
         if number not in {"" if known == 1 else str(known), str(known)}:
             newer = number.isdigit() and int(number) > known
             remedy = "use a newer release" if newer else "give the store an upcaster for it"
@@ -307,14 +312,8 @@ class Records:
             elif _is_misfit(item, plan):
                 raise StoreError(f"a stored {bare} has {shown(item)} for its {plan.name}")
             elif plan.is_tuple and type(item) is list:
-                values[plan.argument] = tuple(
-                    [
-                        each
-                        if type(each) is str
-                        else self._read_part(each, plan, is_open=is_open, is_lenient=is_lenient)
-                        for each in item
-                    ]
-                )
+                read = partial(self._read_part, plan=plan, is_open=is_open, is_lenient=is_lenient)
+                values[plan.argument] = tuple([each if type(each) is str else read(each) for each in item])
             else:
                 values[plan.argument] = self._read_part(item, plan, is_open=is_open, is_lenient=is_lenient)
         if len(values) != len(data) - (_KIND in data):
@@ -369,16 +368,6 @@ def _members(hint: Any) -> list[Any]:
         hint = get_args(hint)[0]
     members = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
     return [member for member in members if member is not NoneType]
-
-
-def _format_of(kind: type) -> int:
-    """The number of the format in which values of a class are written."""
-    number = getattr(kind, "RECORD_FORMAT", 1)
-    return number if type(number) is int else 1
-
-
-def _text(value: Any) -> str:
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
 def _part(data: dict[str, Any], name: str, kind: type) -> Any:

@@ -548,8 +548,9 @@ class Session:
         if stored is not None or registered:
             require_made(state, registered)
         with Transaction(self._state, self._delivery) as transaction:
-            for kind, items in state.items() if stored is not None else ():
-                stored.require_readable(kind, items)
+            if stored is not None:
+                for kind, items in state.items():
+                    stored.require_readable(kind, items)
             transaction.restore(
                 RolledBack(state, session_id=snapshot.session_id, created_at=snapshot.created_at)
             )

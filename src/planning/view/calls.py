@@ -40,8 +40,9 @@ def _call(event: ToolInvoked | ToolFailed) -> Fields:
     is_success = isinstance(event, ToolInvoked)
     if isinstance(result, ToolResult):
         is_success = result.success is True
-        if isinstance(result.elapsed, (int, float)) and isfinite(result.elapsed):
-            call["ms"] = round(result.elapsed * 1_000, 2)
+        elapsed: object = result.elapsed  # what was read from a store may be anything
+        if isinstance(elapsed, (int, float)) and isfinite(elapsed):
+            call["ms"] = round(elapsed * 1_000, 2)
     if not is_success:
         call["error"] = str(getattr(result, "code", None) or "tool")
     if isinstance(result, ToolResult) and result.is_private:

@@ -32,6 +32,7 @@ from session.stores.sqlite_file import (
     key_of,
     listed,
     opened,
+    path_of,
     session_of,
     write_head,
 )
@@ -77,11 +78,7 @@ class SqliteStore(Store):
             raise ValueError(f"synchronous must be 'normal' or 'full', got {shown(synchronous)}")
         if not timeout >= 0:
             raise ValueError(f"timeout must be seconds of 0 or more, got {shown(timeout)}")
-        if str(path) in {"", ":memory:"} or str(path).startswith("file:") or "\0" in str(path):
-            raise StoreError(
-                f"a store needs the path of a file, got {shown(str(path))}: MemoryStore needs none"
-            )
-        self._path = Path(path).absolute()
+        self._path = path_of(path)
         self._timeout = float(timeout)
         open_ = partial(opened, self._path, self._timeout, synchronous)
         self._writer, self._reader = Link(open_, writes=True), Link(open_, writes=False)
@@ -202,7 +199,10 @@ class SqliteStore(Store):
 
     def drop_checkpoints(self, session_id: SessionId) -> None:
         """Forget the checkpoints of a session; see ``Store.drop_checkpoints``."""
-        self._change("DELETE FROM checkpoints WHERE session = ?", (key_of(session_id),))
+        with self.lock(session_id), self._explaining():
+            connection = self._connect(self._writer)
+            connection.execute("DELETE FROM checkpoints WHERE session = ?", (key_of(session_id),))
+            connection.execute("COMMIT")
 
     def claim(self, session_id: SessionId, name: str) -> bool:
         """Record a name, durably; see ``Store.claim``."""
@@ -261,13 +261,6 @@ class SqliteStore(Store):
             connection.execute("DELETE FROM claims WHERE id = ?", (str(session_id),))
             connection.execute("COMMIT")
         return bool(found)
-
-    def _change(self, statement: str, values: tuple[Any, ...]) -> int:
-        """Carry out one statement by itself; returns how many rows it changed."""
-        with self._writing("") as connection:
-            count = connection.execute(statement, values).rowcount
-            connection.execute("COMMIT")
-        return count
 
     # Reading
 

@@ -25,6 +25,7 @@ __all__ = [
     "key_of",
     "listed",
     "opened",
+    "path_of",
     "session_of",
     "write_head",
 ]
@@ -88,6 +89,18 @@ _REASONS = {
     sqlite3.SQLITE_IOERR: "the disk reports an error: look whether it is full",
     sqlite3.SQLITE_TOOBIG: f"a text is longer than {_LONGEST:,} bytes",
 }
+
+
+def path_of(given: str | Path) -> Path:
+    """The whole path of a file.
+
+    Raises:
+        StoreError: It is a name that means no file elsewhere.
+    """
+    name = str(given)
+    if name in {"", ":memory:"} or name.startswith("file:") or "\0" in name:
+        raise StoreError(f"a store needs the path of a file, got {shown(name)}: MemoryStore needs none")
+    return Path(given).absolute()
 
 
 def opened(path: Path, timeout: float, synchronous: str) -> sqlite3.Connection:
@@ -291,7 +304,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _require_wal(connection: sqlite3.Connection, timeout: float) -> None:
-    """Have a WAL, which a tool may have taken away. A file that can only be read goes without."""
+    """Have a WAL: a tool may have taken it away. A file that is only read, or in use, goes without."""
     until = time.monotonic() + timeout
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:

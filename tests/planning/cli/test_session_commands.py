@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from contextlib import closing
 from itertools import pairwise
@@ -232,6 +233,21 @@ def test_wrong_input_is_refused_in_one_line_and_creates_nothing(
     files = {path.name: path.stat().st_size for path in folder.iterdir()}
     assert run(*command.split()) == f"exit code 2\n--- stderr\nplanning: {reason}\n"
     assert {path.name: path.stat().st_size for path in folder.iterdir()} == files
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["sessions", "history x", "show x", "verify x", "rewind x 1", "fork x", "watch x", "diff x 1 2"],
+    ids=lambda command: command.split()[0],
+)
+def test_what_is_not_a_file_is_refused_without_waiting_for_it(command: str, folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    (folder / "link").symlink_to(folder / "pipe")
+    name, *others = command.split()
+    for file, what in (("pipe", "a pipe"), ("link", "a link")):
+        assert run(name, file, *others) == (
+            f"exit code 2\n--- stderr\nplanning: {folder / file} is {what}: name a file of its own\n"
+        )
 
 
 @pytest.mark.parametrize(

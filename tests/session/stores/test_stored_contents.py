@@ -21,7 +21,7 @@ from planning.commands import MarkStep, SetupPlan
 from planning.suite import register_plan
 from planning.view.sources import StoreSource
 from session import Session, StoreError, ToolInvoked, stored
-from session.stores import MemoryStore, SqliteStore, Store
+from session.stores import MemoryStore, SqliteStore, Store, StoredSession
 from session.stores.chain import chained
 from session.stores.sqlite_file import write_head
 
@@ -249,13 +249,17 @@ def test_a_record_with_a_sound_hash_that_cannot_be_read_is_damaged(path: Path, a
     assert head is not None
 
     class Head:
-        session_id, version, hash, changed_at = head.session_id, head.version, head.hash, head.changed_at
+        """The record of the session, with other words about it."""
+
+        def __init__(self, head: StoredSession) -> None:
+            self.session_id, self.version = head.session_id, head.version
+            self.hash, self.changed_at = head.hash, head.changed_at
 
         def about(self) -> str:
             return about
 
     with closing(sqlite3.connect(path)) as connection:
-        write_head(connection, Head())  # type: ignore[arg-type]  # as far as it is written
+        write_head(connection, Head(head))  # type: ignore[arg-type]  # as far as it is written
         connection.commit()
     with pytest.raises(StoreError, match="the record of session 'run-7' is damaged"):
         store.head("run-7")

@@ -31,7 +31,8 @@ def opener(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 
     def opened() -> Session:
         if request.param == "memory":
-            return kept.setdefault("session", _planned(Session()))
+            found: Session = kept.setdefault("session", _planned(Session()))
+            return found
         if request.param == "file":
             return _planned(Session(session_id="a", store=SqliteStore(tmp_path / "a.db")))
         store = MemoryStore()

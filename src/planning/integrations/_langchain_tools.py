@@ -94,7 +94,8 @@ def name_of_turn(place: str | None, conversation: Iterable[BaseMessage], call_id
     while messages and not isinstance(messages[-1], AIMessage):
         messages.pop()
     ids = [each.id for each in messages]
-    calls = [each["id"] for each in messages[-1].tool_calls] if messages else []
+    turn = messages[-1] if messages else None
+    calls = [each["id"] for each in turn.tool_calls] if isinstance(turn, AIMessage) else []
     if not any(ids[:-1]) or not ids[-1] or calls.count(call_id) != 1:
         return None
     return repr((place, ids))

@@ -81,10 +81,11 @@ class SqliteStore(Store):
         self._path = path_of(path)
         self._timeout = float(timeout)
         open_ = partial(opened, self._path, self._timeout, synchronous)
-        self._writer, self._reader = Link(open_, writes=True), Link(open_, writes=False)
+        self._writer, self._reader = (Link(self._path, open_, writes=each) for each in (True, False))
         weakref.finalize(self, close_links, self._writer, self._reader)
         with self._reader.lock, self._explaining():
             self._reader.connected()
+        self._writer.store_id = self._reader.store_id
         self._file = identity(self._path)
 
     def __repr__(self) -> str:
@@ -103,8 +104,6 @@ class SqliteStore(Store):
         if not turn.acquire(timeout=timeout):
             raise locked(timeout)
         try:
-            if identity(self._path) != self._file:
-                raise StoreError(f"the file {self._path} is gone, or another is in its place: open it anew")
             with link.lock, self._explaining(timeout):
                 self._begin(link.connected(), timeout)
             files[self._file] = process
@@ -199,8 +198,7 @@ class SqliteStore(Store):
 
     def drop_checkpoints(self, session_id: SessionId) -> None:
         """Forget the checkpoints of a session; see ``Store.drop_checkpoints``."""
-        with self.lock(session_id), self._explaining():
-            connection = self._connect(self._writer)
+        with self._writing(session_id) as connection:
             connection.execute("DELETE FROM checkpoints WHERE session = ?", (key_of(session_id),))
             connection.execute("COMMIT")
 

@@ -11,6 +11,7 @@ from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from session.errors import StoreError, locked, shown
 from session.events import SessionId
@@ -43,6 +44,7 @@ _OTHER_KINDS = (
 _preparing = ProcessLock()  # a new file is made, and closed again, before another thread uses it
 _LONGEST = 100_000_000  # bytes of one text: a file cannot fill the memory
 _TABLES = {
+    "store": "CREATE TABLE store (id TEXT NOT NULL)",
     "sessions": """CREATE TABLE sessions (
     key INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
@@ -262,6 +264,7 @@ def _create(connection: sqlite3.Connection) -> None:
     if not _tables(connection):
         for statement in _TABLES.values():
             connection.execute(statement)
+        connection.execute("INSERT INTO store VALUES (?)", (uuid4().hex,))
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         connection.execute(f"PRAGMA user_version = {_FORMAT}")
     connection.execute("COMMIT")
@@ -289,8 +292,9 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
             ) from error
         for table in ("sessions", "changes"):
             connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
-        for name in ("sessions", "changes", "changes_idempotency_key", "changes_rewound_to"):
+        for name in ("store", "sessions", "changes", "changes_idempotency_key", "changes_rewound_to"):
             connection.execute(_TABLES[name])
+        connection.execute("INSERT INTO store VALUES (?)", (uuid4().hex,))
         connection.execute("INSERT INTO changes SELECT *, NULL FROM old_changes")
         for key, *row, tally, checked in connection.execute("SELECT * FROM old_sessions"):
             is_sound = checked == check_of((*row, tally))  # a record that is damaged stays so

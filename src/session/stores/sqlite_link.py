@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any
 
 from session.errors import StoreError
@@ -28,24 +30,45 @@ class Link:
     fork waits a second for the transactions of other threads. One that takes longer has written nothing
     before ``append``, and begins again in the parent at once.
 
+    A file that is copied over another keeps its place, so before each read and each transaction a look at the
+    file and its WAL says whether they are those that were opened, and hold the same store.
+
     Attributes:
         turn: Held by the thread that is in a transaction.
         lock: Held by the thread that calls SQLite.
         connection: The connection; None where it is not open.
         is_cut: Whether a fork has ended the transaction of the connection.
+        store_id: The store that the file holds; empty until it was opened.
     """
 
-    __slots__ = ("__weakref__", "_open", "_writes", "connection", "is_cut", "lock", "turn")
+    __slots__ = (
+        "__weakref__",
+        "_main",
+        "_open",
+        "_path",
+        "_wal",
+        "_writes",
+        "connection",
+        "is_cut",
+        "lock",
+        "store_id",
+        "turn",
+    )
 
-    def __init__(self, open_: Callable[[], sqlite3.Connection], *, writes: bool) -> None:
+    def __init__(self, path: Path, open_: Callable[[], sqlite3.Connection], *, writes: bool) -> None:
         """Prepare a connection.
 
         Args:
+            path: The file.
             open_: Opens it.
             writes: Whether its transactions write.
         """
         self._writes = writes
         self._open = open_
+        self._path = str(path)
+        self._main: tuple[int, ...] = ()  # the file as it was when it was looked into
+        self._wal: tuple[int, ...] = ()  # and its WAL and the index of that
+        self.store_id = ""
         self.turn = threading.RLock()
         self.lock = threading.RLock()
         self.connection: sqlite3.Connection | None = None
@@ -59,16 +82,47 @@ class Link:
         The caller holds the lock.
 
         Raises:
-            StoreError: The file holds something else, or has another format.
+            StoreError: The file holds something else or has another format, now or when it was opened.
             sqlite3.Error: It cannot be opened.
             OSError: It cannot be made.
         """
         if self.connection is None:
             self.connection = self._open()
+            self._main = self._wal = ()
+        if not self.connection.in_transaction:
+            self._require_same(self.connection)
         if self.is_cut:
             self.connection.execute("BEGIN IMMEDIATE")
             self.is_cut = False
         return self.connection
+
+    def _require_same(self, connection: sqlite3.Connection) -> None:
+        """Refuse what is no longer the file that was opened, or the WAL.
+
+        Raises:
+            StoreError: It is not.
+        """
+        (store_id,) = connection.execute("SELECT id FROM store WHERE rowid = 1").fetchone() or ("",)
+        self.store_id = self.store_id or store_id
+        try:
+            found = os.stat(self._path)  # noqa: PTH116 - a third of the time of a Path
+        except FileNotFoundError:
+            raise StoreError(f"the file {self._path} is gone: open it anew") from None
+        main = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+        is_same = store_id == self.store_id and main[:2] == (self._main or main)[:2]
+        if is_same and main != self._main:
+            is_same = id_in(self._path) in {store_id, ""}
+        wal = (0, 0)
+        if not isinstance(connection, Unchanging):
+            wal = (_inode(f"{self._path}-wal"), _inode(f"{self._path}-shm"))
+        if not is_same or wal != (self._wal or wal):
+            if sys.version_info >= (3, 12):  # what the WAL holds must not be written into another store
+                connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE)
+            raise StoreError(
+                f"another file is in the place of {self._path}, or of its WAL: end the programs that use it, "
+                "and open it anew"
+            )
+        self._main, self._wal = main, wal if all(wal) else ()
 
     def rest(self) -> None:
         """Close a connection that must not be used for another read; the caller holds the lock."""
@@ -82,6 +136,35 @@ class Link:
             self.is_cut = self._writes and connection.in_transaction
             with suppress(sqlite3.Error):
                 connection.close()
+
+
+def _inode(path: str) -> int:
+    try:
+        return os.stat(path).st_ino  # noqa: PTH116 - a third of the time of a Path
+    except OSError:
+        return 0
+
+
+def id_in(path: str) -> str:
+    """The store that a file holds, whatever its WAL says; empty for one whose new format is in the WAL alone.
+
+    Raises:
+        sqlite3.Error: It holds none. A checkpoint of another process is waited for.
+    """
+    uri = f"{Path(path).as_uri()}?mode=ro&immutable=1"
+    until = time.monotonic() + _PATIENCE
+    while True:
+        with closing(sqlite3.connect(uri, uri=True, check_same_thread=False)) as connection:
+            try:
+                if connection.execute("PRAGMA user_version").fetchone()[0] == 1:
+                    return ""
+                found: str = connection.execute("SELECT id FROM store").fetchone()[0]
+            except sqlite3.DatabaseError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.01)
+            else:
+                return found
 
 
 _links: weakref.WeakSet[Link] = weakref.WeakSet()

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from store_places import PLAN, call, mark, numbered, open_session, refused, regi
 
 from planning import Plan
 from session import InProcessEventBus, Session, SessionEvent, ToolInvoked, stored
-from session.stores import SqliteStore, StoreError
+from session.stores import MemoryStore, SqliteStore, StoreError
 from session.stores.sqlite_file import check_of
+
+OTHER = "another file is in the place of {}, or of its WAL: end the programs that use it, and open it anew"
 
 
 def lived(path: Path) -> Session:
@@ -275,9 +278,8 @@ def test_a_file_in_the_place_of_another_is_never_written_to(tmp_path: Path) -> N
     theirs.dispatch(Note("theirs"))
     store_of(theirs).close()
     other.replace(path)
-    message = f"the file {path} is gone, or another is in its place: open it anew"
     for write in (lambda: session.dispatch(Note("lost")), lambda: session.claim("x"), session.fork):
-        assert refused(write) == message
+        assert refused(write) == OTHER.format(path)
     assert (session.version, texts(session)) == (1, ["mine"])
     result = mark(session, "S001")
     assert result.success is False
@@ -319,3 +321,89 @@ def test_opening_a_session_asks_the_same_of_a_file_of_any_size(tmp_path: Path) -
         ]
         assert [plan for plan in plans if plan.startswith("SCAN")] == []
     assert asked[0] == asked[1] <= 12
+
+
+def test_many_rewinds_are_replayed_in_a_moment_without_checkpoints() -> None:
+    store = MemoryStore()
+    session = open_session(store)
+    call(session, *PLAN)
+    mark(session, "S001")
+    for _ in range(300):
+        session.rewind(session.version)
+    session.rewind(1)
+    store.drop_checkpoints("run-7")
+    store.states.clear()
+    there = open_session(store)
+    assert state_of(there) == state_of(session)
+    assert state_of(there.at(300)) == state_of(session.at(2))
+    assert mark(there, "S002").success
+
+
+# Another store in the same file
+
+
+def copied(path: Path, other: Path) -> None:
+    path.write_bytes(other.read_bytes())
+
+
+def copied_alone(path: Path, other: Path) -> None:
+    copied(path, other)
+    for beside in ("-wal", "-shm"):
+        path.with_name(path.name + beside).unlink()
+
+
+def backed_up(path: Path, other: Path) -> None:
+    with closing(sqlite3.connect(other)) as source, closing(sqlite3.connect(path)) as target:
+        source.backup(target)
+
+
+@pytest.mark.parametrize("overwrite", [copied, copied_alone, backed_up])
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_a_file_that_another_store_is_written_over_is_refused(
+    overwrite: Callable[[Path, Path], None], is_closed: bool, tmp_path: Path
+) -> None:
+    path, other = tmp_path / "plans.db", tmp_path / "other.db"
+    for name, file in (("theirs", other), ("mine", path)):
+        session = open_session(SqliteStore(file))
+        call(session, *PLAN)
+        session.dispatch(Note(name))
+        if name == "theirs":
+            store_of(session).close()
+    if is_closed:
+        store_of(session).close()
+        path.with_name("plans.db-wal").touch()
+        path.with_name("plans.db-shm").touch()
+    overwrite(path, other)
+    for work in (
+        lambda: session.dispatch(Note("lost")),
+        lambda: session.claim("x"),
+        session.fork,
+        session.refresh,
+        session.history,
+        lambda: store_of(session).head("run-7"),
+        lambda: store_of(session).verify("run-7"),
+        store_of(session).sessions,
+    ):
+        assert refused(work) == OTHER.format(path)
+    assert mark(session, "S001").success is False
+
+
+@pytest.mark.parametrize("vacuumed", [False, True])
+def test_a_file_that_others_write_and_checkpoint_is_the_same(vacuumed: bool, tmp_path: Path) -> None:
+    session = open_session(SqliteStore(tmp_path / "plans.db"))
+    for number in range(5):
+        with closing(sqlite3.connect(tmp_path / "plans.db")) as connection:
+            if vacuumed:
+                connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        session.dispatch(Note(f"note {number}"))
+    assert texts(session) == [f"note {number}" for number in range(5)]
+
+
+@pytest.mark.parametrize("name", ["plans.db-wal", "plans.db-shm"])
+def test_what_is_acknowledged_is_never_in_a_log_that_is_gone(name: str, tmp_path: Path) -> None:
+    session = open_session(SqliteStore(tmp_path / "plans.db"))
+    session.dispatch(Note("kept"))
+    (tmp_path / name).unlink()
+    for work in (lambda: session.dispatch(Note("lost")), session.refresh):
+        assert refused(work) == OTHER.format(tmp_path / "plans.db")

@@ -38,7 +38,6 @@ from session import (
     select_all,
     select_latest,
 )
-from session.stores import MemoryStore
 from session.stores.chain import chained
 
 pytestmark = every_store
@@ -459,19 +458,3 @@ def test_past_versions_stay_what_they_are_while_the_session_goes_on(
     session.rewind(0)
     assert select_latest(past, Plan) == select_latest(unread, Plan) == plan
     assert select_all(unread, Ping)[0].number == 5
-
-
-def test_many_rewinds_are_replayed_in_a_moment_without_checkpoints() -> None:
-    store = MemoryStore()
-    session = open_session(store)
-    call(session, *PLAN)
-    mark(session, "S001")
-    for _ in range(300):
-        session.rewind(session.version)
-    session.rewind(1)
-    store.drop_checkpoints("run-7")
-    store.states.clear()
-    there = open_session(store)
-    assert state_of(there) == state_of(session)
-    assert state_of(there.at(300)) == state_of(session.at(2))
-    assert mark(there, "S002").success

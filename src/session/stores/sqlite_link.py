@@ -107,7 +107,7 @@ class Link:
         try:
             found = os.stat(self._path)  # noqa: PTH116 - a third of the time of a Path
         except FileNotFoundError:
-            raise StoreError(f"the file {self._path} is gone: open it anew") from None
+            raise StoreError(f"the store {self._path} is gone") from None
         main = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
         is_same = store_id == self.store_id and main[:2] == (self._main or main)[:2]
         if is_same and main != self._main:

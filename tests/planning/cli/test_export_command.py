@@ -198,7 +198,7 @@ def test_what_is_not_there_is_not_drawn(what: str, session: str) -> None:
 def test_the_source_is_never_written_over(folder: Path) -> None:
     before = (folder / "plans.db").read_bytes()
     (folder / "link.svg").symlink_to(folder / "plans.db")
-    (folder / "plans.html").hardlink_to(folder / "plans.db")
+    (folder / "plans.html").symlink_to("plans.db")
     for target in ("link.svg", "plans.html", "./plans.html"):
         assert run("export", "plans.db", "--session", "nightly", "-o", target).endswith(
             "Error: Invalid value for '--output': it is the source itself; name another file\n"

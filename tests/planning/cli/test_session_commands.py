@@ -292,7 +292,7 @@ def test_a_newer_format_is_refused(folder: Path) -> None:
         connection.commit()
     assert run("sessions", "plans.db") == (
         f"exit code 2\n--- stderr\nplanning: {folder}/plans.db has format 9; this release reads formats up to"
-        " 1: use a newer one\n"
+        " 2: use a newer one\n"
     )
 
 

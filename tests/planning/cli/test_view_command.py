@@ -153,7 +153,7 @@ def test_a_port_is_taken_as_it_was_given() -> None:
         (["text.txt"], "'text.txt' is not a store, a snapshot, a workflow or a transcript"),
         (["cut.db"], "the store cut.db cannot be used: the file is damaged: restore it from a copy"),
         (["sqlite.db"], "the store sqlite.db cannot be used: it is not a SQLite file"),
-        (["newer.db"], "newer.db has format 2; this release reads formats up to 1: use a newer one"),
+        (["newer.db"], "newer.db has format 3; this release reads formats up to 2: use a newer one"),
         (["mysql://x"], "stores at mysql:// are not supported yet; give the path of a SQLite file"),
         (["plans.db", "--session", "nightli"], "the store holds no session 'nightli'; did you mean nightly?"),
         (["bad.json"], "'bad.json' is a workflow with errors; 'planning validate' lists them"),
@@ -169,7 +169,7 @@ def test_what_cannot_be_shown_is_refused_in_one_line(
     (folder / "cut.db").write_bytes((folder / "plans.db").read_bytes()[:50])
     (folder / "newer.db").write_bytes((folder / "plans.db").read_bytes())
     with closing(sqlite3.connect("newer.db")) as connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 3")
     (folder / "sqlite.db").write_bytes(b"SQLite format 3\0")
     (folder / "bad.json").write_text('[{"step_id": "a", "depends_on": ["b"]}]')
     shown = run(*command, *arguments).replace(str(folder) + "/", "")

@@ -154,6 +154,6 @@ def test_a_store_that_is_gone_ends_the_watch(tmp_path: Path, watch: Watch) -> No
     (tmp_path / "plans.db").rename(tmp_path / "moved.db")
     assert (*process.communicate(timeout=PATIENCE), process.returncode) == (
         "",
-        "planning: the store plans.db is gone\n",
+        f"planning: the store {tmp_path / 'plans.db'} is gone\n",
         1,
     )

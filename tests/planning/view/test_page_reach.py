@@ -154,7 +154,7 @@ def test_a_thousand_steps_draw_what_is_in_sight(shown: Shown) -> None:
     session = Session()
     register_plan(session)
     steps = tuple(
-        PlanStep(f"S{each:04}", f"Step {each}", "details\n" * (each % 4), "pending", ())
+        PlanStep(f"S{each:04}", f"Step {each}", "\n".join(["details"] * (each % 4)) or None, "pending", ())
         for each in range(1000)
     )
     session.dispatch(Plan("A long plan", "active", steps))

@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -53,6 +54,14 @@ while True:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "plans.db"
+
+
+@contextmanager
+def written_by_another(path: Path) -> Iterator[None]:
+    """While another program is in a transaction that writes."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
 
 
 def on_file(path: Path, session_id: str = "run-7") -> tuple[Session, Toolbox]:
@@ -173,23 +182,20 @@ def test_a_file_that_is_locked_for_long_refuses_and_the_session_goes_on(path: Pa
     session, toolbox = on_file(path)
     toolbox.invoke("planning_setup_plan", SETUP)
     before = session.select_latest(Plan)
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    refused = toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
+    with written_by_another(path):
+        refused = toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
+        with pytest.raises(StoreBusy) as caught:
+            session.dispatch(MarkStep("S001", "done"))
+        unknown = toolbox.call("planning_mark_step", {"step_id": "S009", "status": "done"})
+        assert session.select_latest(Plan) is before
     assert (refused.success, refused.code, refused.message) == (
         False,
         "storage",
         "planning_mark_step could not write: another program is writing to the store. Call it again.",
     )
-    with pytest.raises(StoreBusy) as caught:
-        session.dispatch(MarkStep("S001", "done"))
     assert str(caught.value) == "another program is writing to the store, for more than 0.2 s: try again"
     assert caught.value.outcome == "refused"
-    unknown = toolbox.call("planning_mark_step", {"step_id": "S009", "status": "done"})
     assert not unknown.success
-    assert session.select_latest(Plan) is before
-    other.execute("ROLLBACK")
-    other.close()
     assert toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"}).success
     assert session.version == 2
 
@@ -197,11 +203,8 @@ def test_a_file_that_is_locked_for_long_refuses_and_the_session_goes_on(path: Pa
 def test_a_refusal_is_returned_where_it_cannot_be_recorded(path: Path) -> None:
     session, toolbox = on_file(path)
     toolbox.invoke("planning_setup_plan", SETUP)
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    refused = toolbox.call("planning_mark_step", {"step_id": "S001", "status": "dun"})
-    other.execute("ROLLBACK")
-    other.close()
+    with written_by_another(path):
+        refused = toolbox.call("planning_mark_step", {"step_id": "S001", "status": "dun"})
     assert (refused.code, session.version) == ("parameter", 1)
 
 
@@ -218,11 +221,9 @@ def test_readers_and_refusals_do_not_wait_for_a_program_that_writes(
     toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
     toolbox.invoke("planning_setup_plan", SETUP)
     expected = attrs.evolve(toolbox.call(*call), elapsed=0.0)
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    assert attrs.evolve(toolbox.call(*call), elapsed=0.0) == expected
-    assert attrs.evolve(asyncio.run(toolbox.acall(*call)), elapsed=0.0) == expected
-    other.execute("ROLLBACK")
+    with written_by_another(path):
+        assert attrs.evolve(toolbox.call(*call), elapsed=0.0) == expected
+        assert attrs.evolve(asyncio.run(toolbox.acall(*call)), elapsed=0.0) == expected
     assert [change.version for change in session.history()] == [1, 2]
 
 
@@ -244,9 +245,8 @@ def test_a_read_sees_what_other_programs_have_committed_before_the_one_that_writ
     toolbox.invoke("planning_setup_plan", SETUP)
     _, elsewhere = on_file(path)
     elsewhere.invoke("planning_mark_step", MarkStep("S001", "done"))
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    assert toolbox.call("planning_read_plan", {}).value.progress == (1, 2)
+    with written_by_another(path):
+        assert toolbox.call("planning_read_plan", {}).value.progress == (1, 2)
 
 
 def test_a_call_that_must_write_waits_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,9 +260,8 @@ def test_a_call_that_must_write_waits_once(path: Path, monkeypatch: pytest.Monke
         return lock(store, session_id, timeout)
 
     monkeypatch.setattr(SqliteStore, "lock", watched)
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    refused = toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
+    with written_by_another(path):
+        refused = toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
     assert (refused.code, refused.message) == (
         "storage",
         "planning_mark_step could not write: another program is writing to the store. Call it again.",
@@ -333,7 +332,7 @@ def test_a_file_that_is_gone_refuses_and_is_not_made_anew(path: Path) -> None:
         file.unlink()
     with pytest.raises(StoreError) as caught:
         session.dispatch(MarkStep("S001", "done"))
-    assert str(caught.value) == f"the file {path} is gone: open it anew"
+    assert str(caught.value) == f"the store {path} is gone"
     assert (session.version, list(path.parent.iterdir())) == (1, [])
 
 

@@ -363,12 +363,11 @@ def test_a_file_that_another_store_is_written_over_is_refused(
     overwrite: Callable[[Path, Path], None], is_closed: bool, tmp_path: Path
 ) -> None:
     path, other = tmp_path / "plans.db", tmp_path / "other.db"
-    for name, file in (("theirs", other), ("mine", path)):
-        session = open_session(SqliteStore(file))
-        call(session, *PLAN)
-        session.dispatch(Note(name))
-        if name == "theirs":
-            store_of(session).close()
+    theirs, session = open_session(SqliteStore(other)), open_session(SqliteStore(path))
+    for each in (theirs, session):
+        call(each, *PLAN)
+        each.dispatch(Note("mine" if each is session else "theirs"))
+    store_of(theirs).close()
     if is_closed:
         store_of(session).close()
         path.with_name("plans.db-wal").touch()

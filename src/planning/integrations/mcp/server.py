@@ -232,13 +232,11 @@ class _Service:
         connection = ctx.session._connection  # what lives as long as a connection has no public way to it
         session: Session | None = connection.state.get("planning")
         if session is None:
-            named = None if ctx.request is None or self._resume is None else ctx.request.headers.get(_RESUMED)
+            named = None if ctx.request is None else ctx.request.headers.get(_RESUMED)
             session = self._new_session() if named is None or self._resume is None else self._resume(named)
             if session is None:
-                raise MCPError(
-                    types.INVALID_PARAMS,
-                    f"no session {show(named)} is here; omit the header {_RESUMED} to begin a new one",
-                )
+                problem = f"no session {show(named)} is here; omit the header {_RESUMED} to begin a new one"
+                raise MCPError(types.INVALID_PARAMS, problem)
             connection.state["planning"] = session
             connection.exit_stack.callback(session.close)
         return session
@@ -347,11 +345,8 @@ class _Service:
 
     async def list_prompts(self, _ctx: ServerRequestContext[Any], _params: object) -> types.ListPromptsResult:
         """The strategies, when the planning tools are offered."""
-        prompts = [
-            types.Prompt(name=name, description=description)
-            for name, (_, description) in _PROMPTS.items()
-            if self._copies()
-        ]
+        offered = _PROMPTS if self._copies() else {}
+        prompts = [types.Prompt(name=name, description=each[1]) for name, each in offered.items()]
         return types.ListPromptsResult(prompts=prompts)
 
     async def get_prompt(

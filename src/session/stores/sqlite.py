@@ -184,7 +184,7 @@ class SqliteStore(Store):
         """Commit; where the answer is an error, look for what was committed."""
         try:
             connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except (sqlite3.Error, MemoryError) as error:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
             refusal = explained(error, self._path, self._timeout)
@@ -378,5 +378,5 @@ class SqliteStore(Store):
         """Make a StoreError of what SQLite raises."""
         try:
             yield
-        except (sqlite3.Error, OSError, UnicodeError) as error:
+        except (sqlite3.Error, OSError, UnicodeError, MemoryError) as error:
             raise explained(error, self._path, self._timeout if timeout is None else timeout) from error

@@ -89,6 +89,7 @@ _REASONS = {
     sqlite3.SQLITE_NOTADB: "it is not a SQLite file",
     sqlite3.SQLITE_CANTOPEN: "the file cannot be opened: look whether its folder exists and is writable",
     sqlite3.SQLITE_IOERR: "the disk reports an error: look whether it is full",
+    sqlite3.SQLITE_NOMEM: "there is too little memory, or the file is damaged: then restore it from a copy",
     sqlite3.SQLITE_TOOBIG: f"a text is longer than {_LONGEST:,} bytes",
 }
 
@@ -227,6 +228,8 @@ def explained(error: Exception, path: Path, timeout: float) -> StoreError:
         code = sqlite3.SQLITE_CORRUPT
     if isinstance(error, OSError):
         code = sqlite3.SQLITE_CANTOPEN
+    if isinstance(error, MemoryError):  # a length in a damaged file asks for more than there is
+        code = sqlite3.SQLITE_NOMEM
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return locked(timeout)
     return StoreError(f"the store {path} cannot be used: {_REASONS.get(code, str(error))}")

@@ -64,8 +64,8 @@ def written_by_another(path: Path) -> Iterator[None]:
         yield
 
 
-def on_file(path: Path, session_id: str = "run-7") -> tuple[Session, Toolbox]:
-    session = Session(session_id=session_id, store=SqliteStore(path, timeout=0.2))
+def on_file(path: Path, session_id: str = "run-7", timeout: float = 0.2) -> tuple[Session, Toolbox]:
+    session = Session(session_id=session_id, store=SqliteStore(path, timeout=timeout))
     return session, Toolbox(PlanningToolsSection(session=session).tools(), session=session)
 
 
@@ -91,9 +91,7 @@ def test_what_was_acknowledged_survives_a_kill_at_any_moment(path: Path) -> None
 
 
 def mark(path: Path, number: int, count: int) -> None:
-    session, toolbox = on_file(path)
-    assert isinstance(session.store, SqliteStore)
-    session.store._timeout = 60
+    _, toolbox = on_file(path, timeout=60)
 
     def work(thread: int) -> None:
         for each in range(count // 2):
@@ -345,11 +343,8 @@ def test_only_the_owner_may_read_the_files(path: Path) -> None:
 
 
 def test_the_event_loop_is_free_while_another_process_holds_the_lock(path: Path) -> None:
-    session, toolbox = on_file(path)
-    assert isinstance(session.store, SqliteStore)
+    _, toolbox = on_file(path, timeout=60)
     toolbox.invoke("planning_setup_plan", SETUP)
-    session.store._timeout = 60
-    session.store.close()
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
 

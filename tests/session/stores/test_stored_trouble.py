@@ -18,7 +18,8 @@ from store_places import PLAN, call, mark, numbered, open_session, refused, regi
 
 from planning import Plan
 from session import InProcessEventBus, Session, SessionEvent, ToolInvoked, stored
-from session.stores import MemoryStore, SqliteStore, StoreError
+from session.events import SessionId
+from session.stores import MemoryStore, SqliteStore, StoredSession, StoreError
 from session.stores.sqlite_file import check_of
 
 OTHER = "another file is in the place of {}, or of its WAL: end the programs that use it, and open it anew"
@@ -50,8 +51,14 @@ READS: dict[str, Callable[[Session], object]] = {
     "verify": lambda session: store_of(session).verify("run-7"),
     "fork": lambda session: store_of(session).verify("fork"),
     "watch": lambda session: list(store_of(session).watch("run-7", after=0, timeout=0)),
-    "sessions": lambda session: [(each.session_id, each.version) for each in store_of(session).sessions()],
+    "sessions": lambda session: [sound(each) for each in store_of(session).sessions()],
 }
+
+
+def sound(record: StoredSession) -> tuple[SessionId, int]:
+    if record.damage is not None:
+        raise StoreError(record.damage)
+    return record.session_id, record.version
 
 
 def store_of(session: Session) -> SqliteStore:

@@ -157,7 +157,7 @@ def test_any_such_value_comes_back_equal(value: Everything) -> None:
 
 
 @given(
-    st.text("abcXYZ019._-:", min_size=1, max_size=128) | st.uuids(),
+    st.text("abcXYZ019._-:", min_size=1, max_size=128).filter(lambda name: name.strip(".")) | st.uuids(),
     st.datetimes(timezones=st.timezones()),
     st.dictionaries(st.text(), st.text()),
 )

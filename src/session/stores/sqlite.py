@@ -346,7 +346,7 @@ class SqliteStore(Store):
                 raise StoreError(f"the record of session {shown(str(session_id))} is damaged")
             return found
         # In one statement: the session may begin between two.
-        lost = "SELECT 1 FROM changes WHERE session = ?1 AND ?1 NOT IN (SELECT key FROM sessions) LIMIT 1"
+        lost = "SELECT 1 FROM changes WHERE session = ? AND session NOT IN (SELECT key FROM sessions) LIMIT 1"
         if connection.execute(lost, (key,)).fetchone():
             raise StoreError(
                 f"the record of session {shown(str(session_id))} is missing: the file is damaged"

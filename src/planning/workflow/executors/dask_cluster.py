@@ -59,7 +59,9 @@ def opened(address: str) -> Iterator[DaskExecutor]:
 
         client: Any = Client(f"tcp://{address}", timeout=_CONNECT, set_as_default=False)
     except ImportError:
-        raise ExecutorUnavailable("dask:// needs Dask: pip install 'session-planning[distributed]'") from None
+        raise ExecutorUnavailable(
+            "dask:// needs Dask; run pip install 'session-planning[distributed]'"
+        ) from None
     except Exception as error:  # noqa: BLE001 - it may fail in any way
         why = f"no answer within {_CONNECT:g} s" if isinstance(error, TimeoutError) else reason(error)
         raise ExecutorUnavailable(f"dask://{address} cannot be reached: {why}") from None

@@ -28,7 +28,8 @@ from planning.workflow.executors.base import AnyExecutor, ExecutorLost, run_on
 from planning.workflow.executors.jobs import Job
 from planning.workflow.failures import StepError, StepFailed, WorkerLost
 from planning.workflow.model import WorkflowStep
-from planning.workflow.values import Copier, Copies
+from planning.workflow.run.resolve import copy_or_share
+from planning.workflow.values import Copies, Meter
 from session import Session, ToolInvoked
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ class Caller:
         try:
             inputs = call.inputs
             if call.step.retries:  # another attempt must not see what this one changes
-                inputs = Copier("the inputs of this step hold", "").copy(inputs)
+                inputs = {key: copy_or_share(value, Meter("", "")) for key, value in inputs.items()}
             result = await self._pipeline(call).ainvoke(call.tool, inputs)
         except (KeyboardInterrupt, SystemExit) as error:
             raise Ended(error) from None

@@ -11,7 +11,7 @@ from planning.workflow.failures import StepFailed
 from planning.workflow.model import WorkflowStep
 from planning.workflow.run.callables import Callables, key_of
 from planning.workflow.run.memory import MemoryItem, PrivateValue, take_item
-from planning.workflow.values import MOST_BYTES, MOST_KEPT, Copier, keep, off_loop
+from planning.workflow.values import MOST_BYTES, MOST_KEPT, Meter, keep, off_loop
 from session import Session
 
 __all__ = ["Known"]
@@ -175,11 +175,11 @@ class Known:
 
 def _size(value: Any, most: int) -> int:
     """How many bytes a kept value takes; the maximum where it cannot be measured."""
-    copier = Copier("", "", most=most)
+    meter = Meter("", "", most)
     try:
-        copier.copy(value)
+        meter.count(value)
     except StepFailed:
         if most < MOST_BYTES:
             raise
         return most
-    return copier.spent
+    return meter.spent

@@ -23,9 +23,9 @@ from planning.workflow.references import (
 )
 from planning.workflow.run.memory import MissingValue, extract_value, spell_path
 from planning.workflow.run.records import StepRecord
-from planning.workflow.values import MOST_BYTES, Copier
+from planning.workflow.values import MOST_BYTES, Meter
 
-__all__ = ["Values", "step_with_prompt", "text_of"]
+__all__ = ["Values", "copy_or_share", "step_with_prompt", "text_of"]
 
 _HOLD = "the inputs of this step hold"
 _TOO_LARGE = (
@@ -85,20 +85,20 @@ class Values:
             StepFailed: The inputs take more bytes; they are not built then.
         """
         try:
-            return self._resolved(inputs, Copier(_HOLD, _TOO_LARGE, most=most))
+            return self._resolved(inputs, Meter(_HOLD, _TOO_LARGE, most))
         except MemoryError:
             message = "memory ran out while its inputs were built; give it smaller inputs"
             raise StepFailed(message, "too_large") from None
 
-    def _resolved(self, inputs: Mapping[str, Any], copier: Copier) -> dict[str, Any]:
+    def _resolved(self, inputs: Mapping[str, Any], meter: Meter) -> dict[str, Any]:
         resolved = dict(inputs)
         todo: list[tuple[Any, Any]] = [(inputs, resolved)]
         while todo:
             source, target = todo.pop()
-            copier.spend(getsizeof(target))
+            meter.spend(getsizeof(target))
             for key, value in source.items() if isinstance(source, Mapping) else enumerate(source):
                 if isinstance(value, str) and MARK in value:
-                    target[key] = self._text(value, copier)
+                    target[key] = self._text(value, meter)
                 elif isinstance(value, Mapping):
                     target[key] = copied = dict(value)
                     todo.append((value, copied))
@@ -106,37 +106,37 @@ class Values:
                     target[key] = listed = list(value)
                     todo.append((value, listed))
                 else:
-                    target[key] = copier.copy(value)
+                    target[key] = copy_or_share(value, meter)
         return resolved
 
-    def _text(self, text: str, copier: Copier) -> Any:
+    def _text(self, text: str, meter: Meter) -> Any:
         parts, end = list[str](), 0
         texts: dict[int, tuple[Any, str]] = {}  # holds the value, so that its id is not reused
-        copier.spend(len(text))  # a large one is not read on the event loop either
-        copier.spend(-len(text))
+        meter.spend(len(text))  # a large one is not read on the event loop either
+        meter.spend(-len(text))
         for found in parse_references(text, self._ids):
             if isinstance(found, NoReference):
                 shown = show(text[found.start : found.end])
                 raise MissingValue(f"{shown} is not a reference; write ${{STEP.output}} or ${{{PROMPT}}}")
             value = self._value(found, text)
             if found.start == 0 and found.end == len(text):
-                return copier.copy(value)
+                return meter.copy(value)
             if type(value) is str:
                 shown = value
             elif id(value) in texts:
                 shown = texts[id(value)][1]
             else:
-                Copier(_HOLD, _TOO_LARGE, most=copier.most).copy(value)
+                Meter(_HOLD, _TOO_LARGE, meter.most).count(value)
                 shown = text_of(value)
                 texts[id(value)] = value, shown
             between = text[end : found.start].replace(LITERAL_MARK, MARK)
-            copier.spend(getsizeof(between) + getsizeof(shown))
+            meter.spend(getsizeof(between) + getsizeof(shown))
             parts += [between, shown]
             end = found.end
         parts.append(text[end:].replace(LITERAL_MARK, MARK))
         whole = "".join(parts)
         if not whole.isascii():  # one wide character widens all
-            copier.spend(max(0, getsizeof(whole) - sum(map(getsizeof, parts))))
+            meter.spend(max(0, getsizeof(whole) - sum(map(getsizeof, parts))))
         return whole
 
     def _value(self, reference: Reference, text: str) -> Any:
@@ -182,6 +182,20 @@ class Values:
         )
 
 
+def copy_or_share(value: Any, meter: Meter) -> Any:
+    """A copy of a value; of what has no form in JSON, which a workflow made by hand may hold, itself.
+
+    Raises:
+        StepFailed: It is too large.
+    """
+    try:
+        return meter.copy(value)
+    except StepFailed as error:
+        if error.code == "too_large":
+            raise
+        return value
+
+
 def step_with_prompt(workflow: Workflow) -> str | None:
     """The id of the first step whose inputs refer to the user's prompt; None where no step does."""
     ids = StepIds(())  # a reference to the prompt is the same whatever the steps are called
@@ -210,32 +224,6 @@ def _references_in(inputs: Mapping[str, Any], ids: StepIds) -> Iterator[Referenc
 
 
 def text_of(value: Any) -> str:
-    """A value within a longer string: containers as JSON, everything else as plain text.
-
-    Raises:
-        MissingValue: It holds a number with too many digits to be written out.
-    """
-    if isinstance(value, str):
-        return str(value)
+    """A value within a longer string: containers as JSON, everything else as plain text."""
     shown = plain(value)
-    if _has_long_number(value):
-        raise MissingValue(
-            "a number of more than 3,000 digits cannot be part of a longer string; pass it whole"
-        )
     return shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
-
-
-def _has_long_number(value: Any) -> bool:
-    todo, seen = [value], set[int]()
-    while todo:
-        each = todo.pop()
-        if id(each) in seen:
-            continue
-        seen.add(id(each))
-        if isinstance(each, int) and isinstance(plain(each), str):
-            return True
-        if type(each) is dict:
-            todo += each.values()
-        elif type(each) in {list, tuple}:
-            todo += each
-    return False

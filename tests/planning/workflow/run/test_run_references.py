@@ -224,10 +224,3 @@ def test_a_malformed_reference_or_one_without_a_value_is_an_error_of_its_step(
 def test_of_several_ids_that_a_reference_can_mean_the_longest_is_meant() -> None:
     outputs: dict[str, Any] = {"a": {"output": "short"}, "a.output": "long"}
     assert one("${a.output.output}", **outputs) == "long"
-
-
-@pytest.mark.parametrize("output", [10**5000, {"n": 10**5000}], ids=["alone", "in an object"])
-def test_a_number_too_long_to_be_written_is_an_error_of_the_step_that_writes_it(output: Any) -> None:
-    message = "a number of more than 3,000 digits cannot be part of a longer string; pass it whole"
-    assert run({"x": "n=${a.output}"}, a=output) == ([], told(message))
-    assert one("${a.output}", a=output) == output

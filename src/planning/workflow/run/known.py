@@ -31,12 +31,7 @@ class Known:
     """
 
     def __init__(self, session: Session, callables: Callables) -> None:
-        """Start without values.
-
-        Args:
-            session: Where the memory is.
-            callables: Finds the tools of steps.
-        """
+        """Start without values."""
         self.memory: dict[str, Any] = {}
         self.outputs: dict[str, Any] = {}
         self.parts: dict[str, tuple[tuple[str, ...], Any]] = {}
@@ -109,12 +104,10 @@ class Known:
 
     def _private_value(self, item: MemoryItem) -> PrivateValue | None:
         """The value of an entry that is withheld, where this process has it."""
-        if item.type != "step_withheld":
-            return None
-        for each in self._session.select_all(PrivateValue):
-            if (each.key, each.created_at) == (item.key, item.created_at):
-                return each
-        return None
+        kept = self._session.select_all(PrivateValue) if item.type == "step_withheld" else ()
+        return next(
+            (each for each in kept if (each.key, each.created_at) == (item.key, item.created_at)), None
+        )
 
     def _note(self, key: str, value: Any, *, is_withheld: bool) -> None:
         self.memory[key] = value
@@ -144,11 +137,9 @@ class Known:
             self.keep(step, memory[key])
 
     def remember_all(self, done: Mapping[str, tuple[WorkflowStep, str]]) -> None:
-        """Keep what the memory held of the outputs of completed steps when they were completed.
+        """Keep what the memory held of the outputs of completed steps at the times of their records.
 
-        Args:
-            done: By step id, the step and the time of its record. Another step may have stored another
-                value under the same key since.
+        Another step may have stored another value under the same key since.
         """
         memory: dict[str, Any] = {}
         for item in self._session.select_all(MemoryItem):

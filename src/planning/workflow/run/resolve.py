@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from sys import getsizeof
 from typing import Any
 
@@ -21,6 +21,7 @@ from planning.workflow.references import (
     iter_references,
     parse_references,
 )
+from planning.workflow.run.known import Known
 from planning.workflow.run.memory import MissingValue, extract_value, spell_path
 from planning.workflow.run.records import StepRecord
 from planning.workflow.values import MOST_BYTES, Meter
@@ -39,34 +40,28 @@ class Values:
 
     def __init__(
         self,
-        outputs: Mapping[str, Any],
+        known: Known,
         user_prompt: str | None,
         ids: StepIds,
-        private: Collection[str] = (),
-        states: Mapping[str, StepRecord] | None = None,
-        parts: Mapping[str, tuple[tuple[str, ...], Any]] | None = None,
+        states: Mapping[str, StepRecord],
     ) -> None:
-        """Take the outputs by step id, as they are now and will be.
+        """Take the values of a run, as they are now and will be.
 
         Args:
-            outputs: By step id.
+            known: The values.
             user_prompt: What the user asked; None where no step refers to it.
             ids: The ids of all steps.
-            private: The ids of steps whose outputs no message may show.
             states: The newest record of each step.
-            parts: For outputs that are known only in part, the path within the output and the value there.
         """
-        self._outputs = outputs
-        self._private = private
-        self._states = {} if states is None else states
-        self._parts = {} if parts is None else parts
+        self._known = known
         self._prompt = user_prompt
         self._ids = ids
+        self._states = states
 
     def uses_private(self, inputs: Mapping[str, Any]) -> bool:
         """Whether inputs refer to an output that no store may keep."""
-        return bool(self._private) and any(
-            each.step_id in self._private for each in _references_in(inputs, self._ids)
+        return bool(self._known.private) and any(
+            each.step_id in self._known.private for each in _references_in(inputs, self._ids)
         )
 
     def resolve(self, inputs: Mapping[str, Any], most: int = MOST_BYTES) -> dict[str, Any]:
@@ -140,46 +135,39 @@ class Values:
         return whole
 
     def _value(self, reference: Reference, text: str) -> Any:
-        if reference.step_id is None:
+        step_id = reference.step_id
+        if step_id is None:
             return self._prompt
-        if reference.step_id in self._parts:
-            return self._part(reference, reference.step_id, text)
-        if reference.step_id not in self._outputs:
-            shown = show(text[reference.start : reference.end])
-            step = show(reference.step_id)[1:-1]
-            if reference.step_id not in self._ids.all:
-                raise MissingValue(f"{shown} names no step of the workflow")
-            state = self._states.get(reference.step_id)
-            if reference.step_id in self._private:
-                raise MissingValue(
-                    f"{shown} has no value: the output of step {step} is private and was not kept; run that "
-                    "step again under another step_id, and refer to it"
-                )
-            if state is not None and state.status == "completed":
-                raise MissingValue(
-                    f"{shown} has no value: the output of step {step} is not known; store it under an "
-                    "expected_key"
-                )
-            raise MissingValue(
-                f"{shown} has no value: step {step} gave no output; let this step depend on it, or remove "
-                "the reference"
-            )
-        if not reference.path:
-            return self._outputs[reference.step_id]
-        name = f"{show(reference.step_id)[1:-1]}.output"
-        tells = reference.step_id not in self._private
-        return extract_value(self._outputs[reference.step_id], reference.path, name=name, tells=tells)
+        known, path = self._known, reference.path
+        name = f"{show(step_id)[1:-1]}.output"
+        if step_id in known.parts:
+            kept, value = known.parts[step_id]
+            name += spell_path(kept)
+            if tuple(map(str, path[: len(kept)])) != kept:
+                raise self._missing(reference, text, f"only {name} was kept; refer to that")
+            path = path[len(kept) :]
+        elif step_id in known.outputs:
+            value = known.outputs[step_id]
+        else:
+            raise self._missing(reference, text, self._why_missing(step_id))
+        return extract_value(value, path, name=name, tells=step_id not in known.private)
 
-    def _part(self, reference: Reference, step_id: str, text: str) -> Any:
-        """The value of a reference to an output of which only a part was kept."""
-        path, value = self._parts[step_id]
-        kept = f"{show(step_id)[1:-1]}.output{spell_path(path)}"
-        if tuple(map(str, reference.path[: len(path)])) != path:
-            shown = show(text[reference.start : reference.end])
-            raise MissingValue(f"{shown} has no value: only {kept} was kept; refer to that")
-        return extract_value(
-            value, reference.path[len(path) :], name=kept, tells=step_id not in self._private
-        )
+    def _missing(self, reference: Reference, text: str, why: str) -> MissingValue:
+        shown = show(text[reference.start : reference.end])
+        return MissingValue(f"{shown} has no value: {why}")
+
+    def _why_missing(self, step_id: str) -> str:
+        step, state = show(step_id)[1:-1], self._states.get(step_id)
+        if step_id not in self._ids.all:
+            return f"no step of the workflow is called {step}"
+        if step_id in self._known.private:
+            return (
+                f"the output of step {step} is private and was not kept; run that step again under another "
+                "step_id, and refer to it"
+            )
+        if state is not None and state.status == "completed":
+            return f"the output of step {step} is not known; store it under an expected_key"
+        return f"step {step} gave no output; let this step depend on it, or remove the reference"
 
 
 def copy_or_share(value: Any, meter: Meter) -> Any:

@@ -25,7 +25,7 @@ from planning.tools.pipeline import CallPipeline
 from planning.tools.result import safe_text
 from planning.tools.tool import Tool, ToolSpec
 from planning.workflow.failures import StepFailed, WorkerLost
-from planning.workflow.values import Copier, too_large
+from planning.workflow.values import MOST_BYTES, too_large
 
 __all__ = ["Claim", "Job", "reason", "run_job", "unpack"]
 
@@ -150,15 +150,16 @@ def run_job(written: bytes) -> bytes:
             ) from None
         name = call[0]
         value = _call(*call)
-        Copier(f"{name} returned", too_large(name)).copy(value)  # refused here, it need not be sent
         try:
-            return b"V" + _dumps(value)
+            packed = _dumps(value)
         except Exception as error:  # noqa: BLE001 - pickling runs the code of whatever is pickled
             text_of(name, value)  # what has no JSON form either is refused as it is in this program
             raise StepFailed(
                 f"what {name} gave back cannot be sent ({reason(error)}); let it give back plain values",
                 "not_sent",
             ) from None
+        is_small = len(packed) <= 2 * MOST_BYTES  # it may take less in memory
+        return b"V" + packed if is_small else _written_error(name, StepFailed(too_large(name), "too_large"))
     except BaseException as error:  # noqa: BLE001 - a tool may fail in any way
         return b"E" + _written_error(name, error)
 

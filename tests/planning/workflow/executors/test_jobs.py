@@ -101,11 +101,6 @@ def test_a_tool_of_any_form_can_be_carried_elsewhere(called: Any, inputs: Any, o
     assert carried(called, inputs) == output
 
 
-def test_a_tool_that_was_called_before_can_still_be_carried() -> None:
-    assert GREET.as_tool.execute(who="Ann")["success"] is True
-    assert carried(GREET, {"who": "Bob"}) == "Hello Bob"
-
-
 def test_a_decorated_tool_travels_by_its_name_alone() -> None:
     executor = Noting()
     run_workflow(flow(step("s", "add", inputs={"a": 1, "b": 2})), capable(tools.add), executor=executor)

@@ -45,14 +45,7 @@ class Values:
         ids: StepIds,
         states: Mapping[str, StepRecord],
     ) -> None:
-        """Take the values of a run, as they are now and will be.
-
-        Args:
-            known: The values.
-            user_prompt: What the user asked; None where no step refers to it.
-            ids: The ids of all steps.
-            states: The newest record of each step.
-        """
+        """Take the values of a run as they are now and will be, and the newest record of each step."""
         self._known = known
         self._prompt = user_prompt
         self._ids = ids
@@ -70,10 +63,6 @@ class Values:
         A string that is exactly one reference becomes the value and keeps its type. Within a longer string
         a value becomes text. Inserted text is not expanded again. A tool that changes its inputs changes
         neither the workflow nor an output.
-
-        Args:
-            inputs: As the workflow has them.
-            most: How many bytes they may take.
 
         Raises:
             MissingValue: A reference leads to no value, or is malformed.

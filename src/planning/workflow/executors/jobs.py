@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib import import_module
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import attrs
 
@@ -27,18 +27,10 @@ from planning.tools.tool import Tool, ToolSpec
 from planning.workflow.failures import StepFailed, WorkerLost
 from planning.workflow.values import MOST_BYTES, too_large
 
-__all__ = ["Claim", "Job", "reason", "run_job", "unpack"]
+__all__ = ["Job", "reason", "run_job", "unpack"]
 
 _LONGEST_REASON = 160
 _TRANSIENT = (StorageUnavailable, ConnectionError, TimeoutError)
-
-
-class Claim(Protocol):
-    """The right to run a job, which is given once."""
-
-    def take(self) -> bool:
-        """Whether it is given now."""
-        ...
 
 
 @attrs.frozen
@@ -65,11 +57,11 @@ class Job:
             return partial(_raise, error)
         return lambda: outcome
 
-    def written(self, claim: Claim | None = None) -> bytes:
+    def written(self, claim: Callable[[], bool] | None = None) -> bytes:
         """The call for another process, where ``run_job`` makes it.
 
         Args:
-            claim: Taken before the function runs, where the executor may run a job again by itself.
+            claim: Whether the function may run, where the executor may run a job again by itself.
 
         Raises:
             StepFailed: The function or its parameters cannot be pickled.
@@ -109,10 +101,10 @@ def _call(
     params: Any,
     values: Mapping[str, Any],
     seconds: float | None,
-    claim: Claim | None,
+    claim: Callable[[], bool] | None,
 ) -> Any:
     """Make the call of a job in another process."""
-    if claim is not None and not claim.take():
+    if claim is not None and not claim():
         raise WorkerLost(_once(name))
     function = function() if isinstance(function, _Found) else function
     tool = Tool(name, "", function, parameters=parameters, timeout=seconds, retry=retry)

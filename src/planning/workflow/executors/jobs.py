@@ -153,29 +153,29 @@ def run_job(written: bytes) -> bytes:
         is_small = len(packed) <= 2 * MOST_BYTES  # it may take less in memory
         return b"V" + packed if is_small else _written_error(name, StepFailed(too_large(name), "too_large"))
     except BaseException as error:  # noqa: BLE001 - a tool may fail in any way
-        return b"E" + _written_error(name, error)
+        return _written_error(name, error)
 
 
 def _written_error(name: str, error: BaseException) -> bytes:
     """An exception as bytes; one that does not come back whole is replaced by what can be said of it."""
     ended = StepFailed(f"{name} ended with {type(error).__name__}", "interrupted")
     if not isinstance(error, Exception):  # it would end the worker, or the program that waits for it
-        return pickle.dumps(ended)
+        return b"E" + pickle.dumps(ended)
     try:
         error.__traceback__ = error.__cause__ = error.__context__ = None  # some libraries would send them too
         try:
             written = _dumps(error)
             if type(pickle.loads(written)) is type(error):  # noqa: S301 - it was written one line before
-                return written
+                return b"E" + written
         except Exception:  # noqa: BLE001, S110 - it cannot be pickled, or not read again
             pass
         if isinstance(error, ToolError):
             message = safe_text(getattr(error, "message", error)) or type(error).__name__
-            return pickle.dumps(StepFailed(message, classify_error(error)))
+            return b"E" + pickle.dumps(StepFailed(message, classify_error(error)))
         kind = ConnectionError if isinstance(error, _TRANSIENT) else RuntimeError
-        return pickle.dumps(kind(f"{type(error).__name__}: {safe_text(error)}"[:1_000]))
+        return b"E" + pickle.dumps(kind(f"{type(error).__name__}: {safe_text(error)}"[:1_000]))
     except BaseException as failure:  # noqa: BLE001 - an exception may fail in any way when it is asked
-        return pickle.dumps(StepFailed(f"{name} ended with {type(failure).__name__}", "interrupted"))
+        return b"E" + pickle.dumps(StepFailed(f"{name} ended with {type(failure).__name__}", "interrupted"))
 
 
 def unpack(written: bytes) -> Any:

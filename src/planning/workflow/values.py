@@ -66,13 +66,7 @@ class Meter:
     __slots__ = ("_left", "_subject", "_too_large", "most")
 
     def __init__(self, subject: str, too_large: str, most: int = MOST_BYTES) -> None:
-        """Start with nothing counted.
-
-        Args:
-            subject: How the message about an invalid value begins.
-            too_large: The message for values that take too many bytes.
-            most: How many bytes all values together may take.
-        """
+        """Start with nothing counted; ``subject`` begins the message about a value that JSON cannot hold."""
         self._subject = subject
         self._too_large = too_large
         self.most = self._left = most
@@ -236,11 +230,6 @@ async def off_loop(copying: Callable[[int], T]) -> T:
 def keep(value: Any, name: str, most: int = MOST_BYTES) -> tuple[Any, int]:
     """A copy of an output that nothing can change later, and how many bytes it takes.
 
-    Args:
-        value: The output.
-        name: What returned it.
-        most: How many bytes it may take.
-
     Raises:
         StepFailed: It takes more, or JSON cannot hold it.
     """
@@ -250,10 +239,6 @@ def keep(value: Any, name: str, most: int = MOST_BYTES) -> tuple[Any, int]:
 
 def keep_inputs(inputs: Mapping[str, Any], most: int = MOST_BYTES) -> dict[str, Any]:
     """Copies of the values that a run starts with, which nothing can change later.
-
-    Args:
-        inputs: The values by key.
-        most: How many bytes each may take.
 
     Raises:
         StepFailed: A value takes more, or JSON cannot hold it.
@@ -267,11 +252,7 @@ def keep_inputs(inputs: Mapping[str, Any], most: int = MOST_BYTES) -> dict[str, 
 
 
 def too_large(name: str) -> str:
-    """The message for an output that is too large to be kept.
-
-    Args:
-        name: What returned it.
-    """
+    """The message for an output that is too large to be kept; ``name`` returned it."""
     return (
         f"{name} returned more than {MOST_BYTES // 1_000_000} MB, which is too much to keep; let it "
         "store its data and return where it is"

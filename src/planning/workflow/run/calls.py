@@ -123,15 +123,8 @@ class Caller:
     ) -> None:
         """Prepare the calls of a run.
 
-        Args:
-            session: Where calls are published.
-            executor: Where functions run; None for this process.
-            timeout: The seconds of an attempt, where neither the step nor its tool sets any.
-            values: The values in the context of every call, beside the memory.
-            known: The values of the run.
-            limiter: Returns the limiter of the tools' registry; None for the default registry's.
-            writer: Writes what ``begin`` records.
-            begin: Records that a call is about to be made, or made again.
+        Their contexts have ``values`` and the memory. ``begin`` records that a call is about to be made, or
+        made again.
         """
         self._session = session
         self._executor = executor

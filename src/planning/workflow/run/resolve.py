@@ -28,6 +28,7 @@ from planning.workflow.values import MOST_BYTES, Meter
 
 __all__ = ["Values", "copy_or_share", "step_with_prompt", "text_of"]
 
+_NO_STEPS = StepIds(())  # a reference to the prompt is the same whatever the steps are called
 _HOLD = "the inputs of this step hold"
 _TOO_LARGE = (
     f"the inputs of this step come to more than {MOST_BYTES // 1_000_000} MB; refer to parts of the outputs, "
@@ -45,14 +46,7 @@ class Values:
         ids: StepIds,
         states: Mapping[str, StepRecord],
     ) -> None:
-        """Take the values of a run, as they are now and will be.
-
-        Args:
-            known: The values.
-            user_prompt: What the user asked; None where no step refers to it.
-            ids: The ids of all steps.
-            states: The newest record of each step.
-        """
+        """Take the values of a run as they are now and will be, and the newest record of each step."""
         self._known = known
         self._prompt = user_prompt
         self._ids = ids
@@ -70,10 +64,6 @@ class Values:
         A string that is exactly one reference becomes the value and keeps its type. Within a longer string
         a value becomes text. Inserted text is not expanded again. A tool that changes its inputs changes
         neither the workflow nor an output.
-
-        Args:
-            inputs: As the workflow has them.
-            most: How many bytes they may take.
 
         Raises:
             MissingValue: A reference leads to no value, or is malformed.
@@ -186,15 +176,10 @@ def copy_or_share(value: Any, meter: Meter) -> Any:
 
 def step_with_prompt(workflow: Workflow) -> str | None:
     """The id of the first step whose inputs refer to the user's prompt; None where no step does."""
-    ids = StepIds(())  # a reference to the prompt is the same whatever the steps are called
-    return next(
-        (
-            step.step_id
-            for step in workflow.steps
-            if any(each.step_id is None for each in _references_in(step.inputs, ids))
-        ),
-        None,
-    )
+    for step in workflow.steps:
+        if any(each.step_id is None for each in _references_in(step.inputs, _NO_STEPS)):
+            return step.step_id
+    return None
 
 
 def _references_in(inputs: Mapping[str, Any], ids: StepIds) -> Iterator[Reference]:

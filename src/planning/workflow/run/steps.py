@@ -76,18 +76,7 @@ class Steps:
     ) -> None:
         """Prepare to run; nothing changes yet.
 
-        Args:
-            run: The run, with its token.
-            workflow: Its workflow, all of whose steps are pending. The run's own may lack private inputs.
-            schedule: The order of the steps.
-            known: Its values.
-            capabilities: What steps call.
-            session: Where the run is kept.
-            executor: Where tools run.
-            timeout: The seconds of an attempt, where neither the step nor its tool sets any.
-
-        Raises:
-            ImportError: A library is missing that a step needs.
+        All steps of ``workflow`` are pending. The run's own workflow may lack private inputs.
         """
         self.ready: deque[WorkflowStep] = deque()
         self._run = run

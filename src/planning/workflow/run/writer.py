@@ -52,13 +52,7 @@ class Writer:
     """
 
     def __init__(self, session: Session, mirror: RunMirror, run: WorkflowRun) -> None:
-        """Begin with nothing to write.
-
-        Args:
-            session: Where to.
-            mirror: Shows the run in the session's plan.
-            run: The run, with the token that its record has as long as nobody else resumes it.
-        """
+        """Begin with nothing to write; the run's record has its token until another caller resumes it."""
         self._session = session
         self._mirror = mirror
         self._run = run

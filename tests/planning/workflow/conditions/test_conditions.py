@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
 from typing import Any
 
 import pytest
@@ -222,19 +220,3 @@ def test_a_condition_that_is_no_text_is_refused() -> None:
         str(refused.value)
         == "a condition must be a string; write one, such as \"memory.get('key') is not None\""
     )
-
-
-def test_an_evaluation_keeps_nothing_of_the_memory() -> None:
-    class Kept(dict[str, int]):
-        """A mapping that can be watched."""
-
-    memory = Kept(a=1)
-    watched = weakref.ref(memory)
-    gc.disable()
-    try:
-        assert is_done("memory['a'] == 1 and [memory] != []", memory)
-        assert not is_done("memory['b'] == 1", memory)
-        del memory
-        assert watched() is None
-    finally:
-        gc.enable()

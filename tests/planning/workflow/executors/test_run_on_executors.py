@@ -161,14 +161,6 @@ def test_a_step_is_tried_again_whatever_its_error_looks_like_elsewhere(executor:
     assert '"attempt":3' in record.replace(" ", "")
 
 
-@ELSEWHERE
-def test_a_non_idempotent_tool_runs_once_and_only_once(executor: Executor, tmp_path: Path) -> None:
-    calls = tmp_path / "calls"
-    steps = flow(step("1", "once", inputs={"path": str(calls)}, retries=3))
-    result = run_workflow(steps, capable(tools.once), executor=executor)
-    assert (result.outputs, tools.count(calls)) == ({"1": "done"}, 1)
-
-
 # Workers that die
 
 

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from run_cases import called, capable, flow, plain_tool, thought
+from run_cases import called, capable, flow, thought
 from syrupy.assertion import SnapshotAssertion
 
 from planning.tools import ToolContext, ToolError
@@ -88,12 +88,6 @@ def test_a_workflow_that_refers_to_the_prompt_is_not_run_without_one(
     assert (session.snapshot(), calls) == (before, [])
 
 
-def test_an_empty_prompt_is_a_prompt() -> None:
-    step = thought("a", type="handler", name="say", inputs={"text": "<${user_prompt}>"})
-    capabilities = Capabilities(handlers={"say": lambda text: text})
-    assert dict(run_workflow(flow(step), capabilities, user_prompt="").outputs) == {"a": "<>"}
-
-
 def test_what_only_looks_like_the_prompt_needs_none_and_tools_see_that_there_is_none() -> None:
     def say(text: str, context: ToolContext) -> Any:
         return text, context.values["user_prompt"]
@@ -170,12 +164,3 @@ def test_a_result_as_json(snapshot: SnapshotAssertion) -> None:
             if part.get(name) is not None:
                 part[name] = "2024-01-02T03:04:05+00:00"
     assert json.dumps(told_of, indent=2) + "\n" == snapshot
-
-
-@pytest.mark.parametrize("output", [float("nan"), [float("inf")], b"", {1: 2}, {("a",)}])
-def test_a_result_is_always_json_that_other_languages_read(output: Any) -> None:
-    from planning.tools import ToolResult
-
-    tool = plain_tool("work", lambda: ToolResult(True, "Done.", output))
-    result = run_workflow(flow(called("a", expected_key="key")), capable(tool))
-    assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["status"] == "completed"

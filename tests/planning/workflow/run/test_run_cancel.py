@@ -146,25 +146,6 @@ def test_a_run_that_is_stopped_between_two_attempts_makes_no_other(
     assert (calls, states(session.select_latest(Workflow))) == ([1], {"a": "pending"})
 
 
-def test_a_call_that_ends_at_the_moment_of_the_stop_is_done() -> None:
-    async def scene(session: Session) -> None:
-        runs: list[asyncio.Task[Any]] = []
-
-        async def work() -> int:
-            await asyncio.sleep(0)
-            runs[0].cancel()
-            return 1
-
-        tool = plain_tool("work", work, idempotent=False)
-        workflow = flow(called("a"), thought("b", "a"))
-        runs.append(asyncio.create_task(arun_workflow(workflow, capable(tool), session=session)))
-        await cancelled(runs[0])
-
-    session = Session()
-    asyncio.run(scene(session))
-    assert states(session.select_latest(Workflow)) == {"a": "completed", "b": "pending"}
-
-
 def test_a_run_whose_caller_heard_that_it_was_cancelled_is_not_completed_and_goes_on() -> None:
     calls: list[int] = []
 

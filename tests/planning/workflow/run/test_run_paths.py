@@ -116,12 +116,6 @@ def test_where_there_is_nothing_it_says_what_there_is(value: Any, path: list[Any
     assert str(refused.value) == message
 
 
-def test_a_path_is_a_list_and_no_text() -> None:
-    with pytest.raises(TypeError) as refused:
-        extract_value({"a": 1}, "a")
-    assert str(refused.value) == "a path is a list of names, got a string; write ['a']"
-
-
 def test_a_missing_name_of_a_mapping_that_makes_its_values_is_missing_and_is_not_made() -> None:
     value: defaultdict[str, list[int]] = defaultdict(list, a=[1])
     with pytest.raises(LookupError):

@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from run_cases import called, cancelled, capable, flow, plan_notes, plan_of, states, thought
+from run_cases import called, cancelled, capable, flow, plan_notes, plan_of, thought
 from syrupy.assertion import SnapshotAssertion
 
-from planning import Plan, PlanningToolsSection, Toolbox, plan_text
+from planning import PlanningToolsSection, Toolbox, plan_text
 from planning.tools import ToolError
 from planning.workflow import Capabilities, WorkflowResult, arun_workflow, run_workflow
 from planning.workflow.run.records import StepChanged
@@ -21,9 +21,6 @@ REPLACED = "other code replaced the plan while the workflow ran; it no longer sh
 def text(session: Session) -> str:
     plan = plan_of(session)
     return plan_text(plan) + "\n"
-
-
-DONE = "(completed, 1 of 1 done)\nS001 done: Do a\n  step a\n  - Thought through\n"
 
 
 def broken() -> None:
@@ -92,26 +89,6 @@ def test_the_plan_of_a_run_that_was_stopped_and_of_one_that_went_on(snapshot: Sn
     stopped = text(session)
     assert run_workflow(workflow, capabilities, session=session, max_parallel=1).status == "completed"
     assert f"{stopped}\n{text(session)}" == snapshot
-
-
-@pytest.mark.parametrize(
-    ("goal", "prompt", "objective"),
-    [
-        ("Find it", "Please", "Find it"),
-        ("", "Please", "Please"),
-        (" \n", "  ", "Run a workflow"),
-        ("Pr\u00fcfe \u201eSumme\u201c \u2192 5\u20ac", "", 'Prufe "Summe" -> 5EUR'),
-        ("two\nlines\tand\x00 more", "", "two lines and more"),
-        ("x" * 500, "", "x" * 237 + "..."),
-        ("\u200b\ufeff", "", "Run a workflow"),
-        ("\U0001f600", "", "Run a workflow"),
-        ("Pr\u00fcfe \u65e5\u672c", "Check it", "Check it"),
-    ],
-)
-def test_the_objective_is_the_goal_as_a_plan_may_hold_it(goal: str, prompt: str, objective: str) -> None:
-    result = run_workflow(flow(thought("a"), goal=goal), capable(), user_prompt=prompt)
-    plan = plan_of(result.session)
-    assert plan.objective == objective
 
 
 def test_what_ascii_cannot_spell_is_not_shown_and_said() -> None:
@@ -211,17 +188,6 @@ def test_an_active_plan_that_was_there_before_is_left_alone_and_said(steps: Any)
     assert (result.status, result.warnings, text(session)) == ("completed", (FOREIGN,), MINE)
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [("planning_clear_plan", {}), ("planning_mark_step", {"step_id": "S001", "status": "done"})],
-)
-def test_a_plan_that_is_over_is_replaced(tool: str, arguments: dict[str, Any]) -> None:
-    session, toolbox = with_plan_of_an_agent()
-    toolbox.call(tool, arguments)
-    result = run_workflow(flow(thought("a")), capable(), session=session)
-    assert (result.warnings, text(session)) == ((), f"Find it out {DONE}")
-
-
 def test_a_workflow_without_steps_is_completed_and_so_is_its_plan() -> None:
     result = run_workflow(flow(), capable())
     assert (result.status, result.workflow.status, dict(result.outputs)) == ("completed", "completed", {})
@@ -249,18 +215,3 @@ def test_a_step_that_somebody_adds_keeps_a_plan_open_whose_other_steps_are_over(
     result = run_with(session, act, called("d", tool="nobody", on_failure="continue"))
     plan = plan_of(session)
     assert (result.status, plan.status) == ("completed", "active")
-
-
-def test_where_the_reducers_of_the_plan_are_anothers_the_run_goes_on_without_it() -> None:
-    from planning.commands import MarkStep, MarkSteps
-
-    session = Session()
-
-    def take_back(plans: tuple[Any, ...], _command: MarkStep | MarkSteps) -> tuple[Any, ...]:
-        return plans[:-1]
-
-    for command in (MarkStep, MarkSteps):
-        session.register_reducer(command, take_back, Plan)
-    result = run_workflow(flow(thought("a"), thought("b", "a")), capable(), session=session)
-    assert (result.status, states(result.workflow)) == ("completed", {"a": "completed", "b": "completed"})
-    assert result.warnings == (REPLACED,)

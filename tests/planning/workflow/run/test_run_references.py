@@ -14,9 +14,8 @@ from uuid import UUID
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from record_values import Row
-from run_cases import called, capable, flow, json_values, plain_tool, thought, told
+from run_cases import called, flow, json_values, plain_tool, thought, told
 
 from planning.tools import ToolResult
 from planning.workflow import Capabilities, run_workflow
@@ -59,12 +58,6 @@ def test_a_reference_as_a_whole_is_the_value_and_keeps_its_type(value: Any) -> N
     found = one("${a.output}", a=value)
     assert (found, type(found)) == (value, type(value))
     assert one("${a.output.in[1]}", a={"in": [0, value]}) == value
-
-
-@given(st.text(), st.text())
-def test_the_prompt_is_put_in_as_it_is_and_not_looked_at_again(prompt: str, output: str) -> None:
-    assert one("${user_prompt}", prompt) == prompt
-    assert one("<${user_prompt}|${a.output}>", prompt, a=output) == f"<{prompt}|{output}>"
 
 
 @pytest.mark.parametrize(
@@ -135,50 +128,6 @@ def test_inputs_are_resolved_at_every_depth_and_the_names_of_fields_never_and_st
     before = repr(inputs)
     assert resolve(inputs, a=3) == {"${a.output}": {"list": [3, {"in": "n=3"}, [3]], "z": {"w": 3}}, "n": 1}
     assert repr(inputs) == before
-
-
-def endless() -> list[Any]:
-    """A list that holds itself."""
-    value: list[Any] = [1]
-    value.append(value)
-    return value
-
-
-def nested() -> list[Any]:
-    """A list of 100,000 levels."""
-    value: list[Any] = []
-    for _ in range(100_000):
-        value = [value]
-    return value
-
-
-@pytest.mark.parametrize("value", [endless(), nested()], ids=["endless", "deep"])
-def test_an_output_that_no_snapshot_could_hold_whole_is_an_error_of_its_step(value: list[Any]) -> None:
-    produce = plain_tool("produce", lambda: ToolResult(True, "Done.", value))
-    result = run_workflow(flow(called("a", tool="produce"), thought("b")), capable(produce))
-    message = (
-        "produce returned a value that holds itself or is nested more than 100 levels deep; use text, "
-        "numbers, lists and objects"
-    )
-    assert (dict(result.errors), dict(result.outputs)) == ({"a": told(message, "bad_result")}, {"b": "Do b"})
-
-
-@pytest.mark.parametrize("output", [[[1]], {"x": [1]}, ([1],), {"x": ([1],)}, [{"x": [1]}]])
-def test_whoever_changes_what_it_was_given_changes_nobodys_output(output: Any) -> None:
-    before = repr(output)
-
-    def change(value: Any, other: Any) -> str:
-        while not isinstance(value, list) or not isinstance(value[0], int):
-            value = value["x"] if isinstance(value, dict) else value[0]
-        value.append("changed")
-        return repr(other)
-
-    produce = plain_tool("produce", lambda: ToolResult(True, "Done.", output))
-    both = {"value": "${a.output}", "other": "${a.output}"}
-    steps = [called(step_id, "a", tool="change", inputs=both) for step_id in "bc"]
-    result = run_workflow(flow(called("a", tool="produce"), *steps), capable(produce, change=change))
-    found = repr(result.outputs["a"]), result.outputs["b"], result.outputs["c"]
-    assert found == (before, repr(one("${a.output}", a=output)), repr(one("${a.output}", a=output)))
 
 
 NO_REFERENCE = "is not a reference; write ${STEP.output} or ${user_prompt}"

@@ -104,16 +104,6 @@ def test_another_goal_another_prompt_or_other_inputs_begin_afresh() -> None:
     assert len(session.select_all(WorkflowRun)) == 4
 
 
-def test_an_unfinished_run_is_gone_on_with_also_when_another_ran_in_between() -> None:
-    bench, session = Bench(), Session()
-    bench.run(STEPS, session)
-    bench.run(flow(thought("x"), goal="Something else"), session)
-    bench.took()
-    bench.is_broken = False
-    again = bench.run(STEPS, session)
-    assert (again.status, bench.took()) == ("completed", ["broken"])
-
-
 def test_a_call_that_was_refused_before_it_was_made_is_made_the_next_time() -> None:
     calls: list[int] = []
     session = Session()

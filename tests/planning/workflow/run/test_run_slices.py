@@ -14,34 +14,8 @@ from planning import Plan
 from planning.workflow import Workflow, arun_workflow, run_workflow
 from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun
 from session import Session, select_all, select_latest
-from session.events import SessionEvent, ToolInvoked
 
 MARKS = {"pending": "pending", "in_progress": "in_progress", "completed": "done", "failed": "blocked"}
-
-
-def test_events_tell_of_the_run_and_of_each_step_in_order() -> None:
-    session = Session()
-    told: list[Any] = []
-
-    def hear(event: SessionEvent) -> None:
-        if isinstance(event, RunChanged):
-            told.append(event.run.status)
-        elif isinstance(event, StepChanged):
-            told.append((event.record.step_id, event.record.status))
-        else:
-            assert isinstance(event, ToolInvoked)
-            told.append(event.name)
-
-    session.bus.subscribe(SessionEvent, hear)
-    run_workflow(
-        flow(thought("a"), called("b", "a"), called("c", "b", tool="x")),
-        capable(work=lambda: 1),
-        session=session,
-    )
-    assert told == [
-        "in_progress", ("a", "completed"), ("b", "in_progress"), "work", ("b", "completed"), ("c", "failed"),
-        "failed",
-    ]  # fmt: skip
 
 
 def test_records_and_runs_are_slices_that_say_when_everything_happened() -> None:

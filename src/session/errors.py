@@ -6,6 +6,7 @@ from typing import Literal
 
 __all__ = [
     "IdentityError",
+    "RecordError",
     "ReducerError",
     "SessionBusyError",
     "SessionError",
@@ -76,6 +77,25 @@ class StoreError(SessionError):
         super().__init__(_cut(message, _MOST_MESSAGE))
         self.outcome = outcome
         self.version = version
+
+
+class RecordError(StoreError):
+    """A value has no JSON form, or JSON is not the form of a value."""
+
+    def __init__(self, reason: str, place: str = "") -> None:
+        """Say what is wrong.
+
+        Args:
+            reason: What is wrong.
+            place: Where, within the value that is written or read, as in ``.steps[1].title``.
+        """
+        super().__init__(f"{place}: {reason}" if place else reason)
+        self._reason = reason
+        self._place = place
+
+    def inside(self, place: str) -> RecordError:
+        """The same error, of a value of which this one is a part."""
+        return RecordError(self._reason, place + self._place)
 
 
 class StoreBusy(StoreError):

@@ -26,7 +26,7 @@ IDENTITY = UUID("00000000-0000-4000-8000-000000000001")
 WHEN = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=timezone(timedelta(hours=2)))
 
 DOCUMENT: dict[str, Any] = {
-    "version": 1,
+    "version": 2,
     "session_id": "00000000-0000-4000-8000-000000000001",
     "created_at": "2024-05-06T07:08:09.123456+02:00",
     "tags": {"run": "7"},

@@ -113,14 +113,13 @@ def test_a_value_without_a_json_form_refuses_the_transaction_by_name(opener: Ope
     with opened(opener) as (session, _):
         session.dispatch(SETUP)
         for more, message in (
-            (object(), "a builtins:object has no JSON form and cannot be stored"),
-            (float("nan"), "nan has no JSON form and cannot be stored"),
-            (b"x", "a builtins:bytes has no JSON form and cannot be stored"),
+            (object(), "a object has no JSON form"),
+            (float("nan"), "nan has no JSON form"),
+            (b"x", "a bytes has no JSON form"),
         ):
             with pytest.raises(StoreError) as caught:
                 session.publish(Noted(Note("x"), more))
-            assert str(caught.value).partition(":")[0] in message
-            assert str(caught.value).startswith(message)
+            assert str(caught.value).startswith(f"Noted.more: {message}")
         assert (session.version, session.select_all(Noted)) == (1, ())
     with opened(opener) as (session, _):
         assert session.version == 1

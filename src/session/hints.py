@@ -107,7 +107,7 @@ def _check_of_alias(alias: Any) -> Check:
     return fits
 
 
-def _check_of_items(target: type, inner: tuple[Any, ...]) -> Check:
+def _check_of_items(target: Any, inner: tuple[Any, ...]) -> Check:
     if not inner:
         return lambda value: isinstance(value, target)
     if target is tuple and inner[1:] != (...,):

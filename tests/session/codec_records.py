@@ -276,23 +276,6 @@ class Handmade(Point):
 
 
 @dataclass(frozen=True)
-class Measure:
-    value: float
-
-
-@dataclass(frozen=True)
-class First:
-    left: First | Second | None
-    right: str
-
-
-@dataclass(frozen=True)
-class Second:
-    left: First | Second | None
-    right: int
-
-
-@dataclass(frozen=True)
 class Nested:
     items: dict[str, list[int]]
 

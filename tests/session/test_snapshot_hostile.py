@@ -104,12 +104,6 @@ def test_data_of_another_type_is_refused_with_its_place(data: Any, hint: Any, me
     assert refusal(text, types=[kind]) == f"It[0].item{message}"
 
 
-def test_what_a_record_raised_is_the_cause_of_the_refusal() -> None:
-    with pytest.raises(SnapshotError) as caught:
-        Snapshot.from_json(text_of("codec_records:Positive", {"number": 0}))
-    assert (type(caught.value.__cause__), str(caught.value.__cause__)) == (ValueError, "0 is not positive")
-
-
 IN_TYPES = "pass the class in types="
 NO_CLASS = f"codec_records has no such class; {IN_TYPES}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields, make_dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from types import MappingProxyType
@@ -264,7 +264,3 @@ def test_a_type_can_refuse_items_that_no_session_holds() -> None:
         Snapshot.from_json(text_of("codec_records:Checked", {"number": 0}))
     assert str(caught.value) == "Checked: 0 is not positive"
     Session().rollback(snapshot_of(Checked(0)))
-
-
-def test_a_date_is_told_from_a_moment() -> None:
-    assert round_trip(date(2024, 5, 6)) == date(2024, 5, 6)

@@ -42,6 +42,7 @@ AS_TEXT: dict[type, Callable[[str], Any]] = {
     Decimal: Decimal,
 }
 """Types that are written as text, and how they are read from it."""
+_AS_IT_IS = (bool, int, str)
 _PLAIN = {bool, int, float, str, types.NoneType, tuple, list, dict, set, frozenset, *AS_TEXT}
 
 
@@ -107,6 +108,7 @@ class Field:
         is_tuple: Whether its hint is a tuple.
         is_open: Whether a value of any type may be there: of one that is not registered, its fields are kept.
         fits: Says whether a value is one of its hint.
+        plain: The types of which its hint allows any value, and that are written as they are.
     """
 
     name: str
@@ -122,6 +124,7 @@ class Field:
     is_tuple: bool
     is_open: bool
     fits: Check
+    plain: frozenset[type]
 
     def misfits(self, value: Any) -> bool:
         """Whether no value of it is written like this: as text, where it is a name or read from text."""
@@ -177,6 +180,10 @@ def _field_of(
         # A session event records what happened; what is reduced must be what it was.
         is_open=issubclass(kind, SessionEvent) and is_any(hint) and name != "value",
         fits=check_of(hint),
+        plain=frozenset(
+            [each for each in _AS_IT_IS if is_any(hint) or each in members]
+            + [types.NoneType] * check_of(hint)(None)
+        ),
     )
 
 

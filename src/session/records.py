@@ -28,7 +28,7 @@ from session.codec import (
     text_of,
     type_name,
 )
-from session.errors import RecordError, SnapshotError, StoreError, shown
+from session.errors import RecordError, SnapshotError, StoreError, each_item, each_value, shown
 from session.events import PromptExecuted, PromptRendered, SessionEvent, ToolFailed, ToolInvoked
 from session.hints import spelled
 
@@ -77,6 +77,7 @@ class Records:
         self._is_strict = is_strict
         self._known: dict[str, type] = {}
         self._names: dict[type, str] = {}
+        self._unnamed: set[type] = set()  # records whose form needs no name where a hint has it
         self._proofs: dict[type, Proof] = {}
         self.learn(types)
 
@@ -95,6 +96,8 @@ class Records:
             name = type_name(kind)
             self._names[kind] = name if format_of(kind) == 1 else f"{name}@{format_of(kind)}"
             self._known[name] = kind
+            if is_record(kind) and format_of(kind) == 1:
+                self._unnamed.add(kind)
             # Each program has another __main__: a class of one of them is found by the rest of its name.
             self._known.setdefault(f"__main__:{kind.__qualname__}", kind)
 
@@ -142,7 +145,7 @@ class Records:
         if kind is dict or kind is MappingProxyType:
             return self._write_dict(value, is_open=is_open)
         if kind is list:
-            return _each(value, lambda item: self.write(item, is_open=is_open))
+            return each_item(value, lambda item: self.write(item, is_open=is_open))
         if kind.__name__ in _ITEMS and kind is _ITEMS[kind.__name__]:
             items = [self.write(item, is_open=is_open) for item in value]
             return {_KIND: kind.__name__, "items": items if kind is tuple else sorted(items, key=json.dumps)}
@@ -155,7 +158,7 @@ class Records:
     def write_as(self, value: Any, kind: type | None, *, is_open: bool = False) -> Any:
         """The same for a value that is probably of a class: where it is, its type need not be named."""
         found = type(value)
-        if found is kind and self._names.get(found) == type_name(found) and not issubclass(found, Enum):
+        if found is kind and found in self._unnamed:
             return self._write_known(value, found, is_open=is_open, is_named=False)
         if found is dict and kind is not None and is_record(kind):
             return self._write_pairs(value, is_open=is_open)
@@ -181,6 +184,9 @@ class Records:
                 continue
             if field.written is not None and item is not None:
                 item = field.written(item)
+            if type(item) in field.plain:
+                written[field.argument] = item
+                continue
             try:
                 written[field.argument] = self._write_field(item, field, is_open=is_open)
             except RecordError as error:
@@ -195,7 +201,7 @@ class Records:
         if field.text is not None and type(item) is field.text[0]:
             return text_of(item)
         if field.is_tuple and type(item) is tuple:
-            return _each(item, lambda each: self._write_part(each, field, is_open=is_open))
+            return each_item(item, lambda each: self._write_part(each, field, is_open=is_open))
         if field.is_tuple and type(item) is list:
             return {_KIND: "list", "items": self.write(item, is_open=is_open)}
         return self._write_part(item, field, is_open=is_open)
@@ -207,7 +213,7 @@ class Records:
 
     def _write_dict(self, value: Mapping[Any, Any], *, is_open: bool) -> dict[str, Any]:
         if all(type(key) is str and key != _KIND for key in value):
-            return _values(value, lambda item: self.write(item, is_open=is_open))
+            return each_value(value, lambda item: self.write(item, is_open=is_open))
         return self._write_pairs(value, is_open=is_open)
 
     def _write_pairs(self, value: Mapping[Any, Any], *, is_open: bool) -> dict[str, Any]:
@@ -255,12 +261,12 @@ class Records:
         """
         kind = type(data)
         if kind is list:
-            return _each(data, lambda item: self.read(item, is_open=is_open, is_lenient=is_lenient))
+            return each_item(data, lambda item: self.read(item, is_open=is_open, is_lenient=is_lenient))
         if kind is not dict:
             return data
         name = data.get(_KIND)
         if name is None:
-            return _values(data, lambda item: self.read(item, is_open=is_open, is_lenient=is_lenient))
+            return each_value(data, lambda item: self.read(item, is_open=is_open, is_lenient=is_lenient))
         if type(name) is not str:
             raise RecordError(f"{shown(name)} is not the name of a type")
         if name in _ITEMS or name == "dict":
@@ -277,8 +283,11 @@ class Records:
         self, data: Any, kind: type | None, *, is_open: bool = False, is_lenient: bool = False
     ) -> Any:
         """The same for what ``write_as`` wrote."""
-        if type(data) is dict and kind is not None and _KIND not in data and is_record(kind):
-            return self._read_known(data, type_name(kind), is_open=is_open, is_lenient=is_lenient)
+        if type(data) is dict and kind is not None and _KIND not in data:
+            if kind in self._unnamed and not self.upcasters:
+                return self._read_fields(data, kind, is_open=is_open, is_lenient=is_lenient)
+            if is_record(kind):
+                return self._read_known(data, type_name(kind), is_open=is_open, is_lenient=is_lenient)
         return self.read(data, is_open=is_open, is_lenient=is_lenient)
 
     def _read_known(self, data: dict[str, Any], name: str, *, is_open: bool, is_lenient: bool) -> Any:
@@ -305,19 +314,34 @@ class Records:
             raise RecordError(f"{bare} is stored in format {number or 1}; known here is {known}: {remedy}")
         if issubclass(kind, Enum):
             return _built(bare, kind, self.read(data.get("is")))
+        return self._read_fields(data, kind, is_open=is_open, is_lenient=is_lenient)
+
+    def _read_fields(self, data: dict[str, Any], kind: Any, *, is_open: bool, is_lenient: bool) -> Any:
         values: dict[str, Any] = {}
         for field in fields_of(kind):
-            if field.is_stored and field.argument in data:
+            if not field.is_stored or field.argument not in data:
+                continue
+            item = data[field.argument]
+            if type(item) in field.plain:
+                values[field.argument] = item
+            else:
                 try:
                     values[field.argument] = self._read_field(
-                        data[field.argument], field, is_open=is_open, is_lenient=is_lenient
+                        item, field, is_open=is_open, is_lenient=is_lenient
                     )
                 except RecordError as error:
                     raise error.inside(f".{field.name}") from error.__cause__
         if len(values) != len(data) - (_KIND in data):
             unknown = min(str(name) for name in data.keys() - values.keys() - {_KIND})
-            raise RecordError(f"a {bare} has no {shown(unknown)}")
-        return _built(bare, kind, **values) if not is_open else _built_or_kept(bare, kind, values)
+            raise RecordError(f"a {type_name(kind)} has no {shown(unknown)}")
+        try:
+            return kind(**values)
+        except (RecursionError, MemoryError):
+            raise
+        except Exception as error:
+            if is_open:  # where any value may be: its fields, where its type refuses them
+                return values
+            raise RecordError(f"a {type_name(kind)} is refused by its type: {error}") from error
 
     def _read_field(self, item: Any, field: Field, *, is_open: bool, is_lenient: bool) -> Any:
         kind = type(item)
@@ -329,7 +353,7 @@ class Records:
             read = partial(
                 self.read_as, kind=field.of, is_open=is_open or field.is_open, is_lenient=is_lenient
             )
-            value = tuple(_each(item, read)) if field.is_tuple and kind is list else read(item)
+            value = tuple(each_item(item, read)) if field.is_tuple and kind is list else read(item)
         if self._is_strict and not field.fits(value):
             given = shown(item) if kind not in {list, dict} else f"a {kind.__name__}"
             raise RecordError(f"expected {spelled(field.hint)}, got {given}")
@@ -343,29 +367,6 @@ def _from_text(text: str, read: Callable[[str], Any], hint: Any) -> Any:
         raise RecordError(f"expected {spelled(hint)}, got {shown(text)}") from error
 
 
-def _each(items: Iterable[Any], change: Callable[[Any], Any]) -> list[Any]:
-    """What becomes of each of several values; what is raised for one says which it is."""
-    changed = list[Any]()
-    try:
-        for item in items:
-            changed.append(item if type(item) is str else change(item))
-    except RecordError as error:
-        raise error.inside(f"[{len(changed)}]") from error.__cause__
-    return changed
-
-
-def _values(items: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
-    """The same for the values of a dict."""
-    changed = dict[str, Any]()
-    for key, item in items.items():
-        try:
-            changed[key] = item if type(item) is str else change(item)
-        except RecordError as error:
-            place = f".{key}" if len(key) <= 80 and key.isprintable() else f"[{shown(key)}]"
-            raise error.inside(place) from error.__cause__
-    return changed
-
-
 def _part(data: dict[str, Any], name: str, kind: type) -> Any:
     item = data.get(name)
     if len(data) != 2 or not isinstance(item, kind):
@@ -373,22 +374,14 @@ def _part(data: dict[str, Any], name: str, kind: type) -> Any:
     return item
 
 
-def _built_or_kept(name: str, kind: type, values: dict[str, Any]) -> Any:
-    """A record where any value may be: its fields where its type refuses them."""
-    try:
-        return _built(name, kind, **values)
-    except StoreError:
-        return values
-
-
-def _built(name: str, build: Callable[..., Any], /, *arguments: Any, **fields: Any) -> Any:
+def _built(name: str, build: Callable[..., Any], argument: Any) -> Any:
     """What a constructor makes of what is stored.
 
     Raises:
         StoreError: It refuses it.
     """
     try:
-        return build(*arguments, **fields)
+        return build(argument)
     except (RecursionError, MemoryError):
         raise
     except Exception as error:

@@ -117,7 +117,7 @@ HOSTILE = Plan("\x1b[2J", "active", (PlanStep("S001", "a", None, "pending"),))
         (
             '{"slices": {}}',
             "'wrong.json' is not a snapshot of a run: snapshot version None is not known; this release"
-            " reads 1",
+            " reads 2",
         ),
         (
             '{"objective": "\\u001b[2J", "status": "active", "steps": []}',

@@ -10,7 +10,7 @@ import attrs
 
 from planning.errors import Problem
 from planning.tools.binding import Run, bind
-from planning.tools.context import SessionOfCall, ToolContext
+from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.parameters.forms import strict_schema
 from planning.tools.parameters.model import ParameterModel
 from planning.tools.parameters.signature import read_signature
@@ -19,7 +19,7 @@ from planning.tools.spec import check_name, error_types
 if TYPE_CHECKING:
     from planning.tools.guard import CircuitBreaker, Retry
 
-__all__ = ["IDENTIFIERS", "ToolContract", "ToolExample", "check_timeout"]
+__all__ = ["IDENTIFIERS", "ToolContract", "ToolExample", "check_timeout", "session_of"]
 
 _LONGEST = 1_000_000
 _EVENTS = ("call", "value", "own")
@@ -203,3 +203,21 @@ class ToolContract:
         if self.examples:
             schema["examples"] = [dict(example.arguments) for example in self.examples]
         return schema
+
+
+def session_of(tools: Iterable[ToolContract]) -> SessionSource | None:
+    """The session that tools are bound to; None when none of them is.
+
+    Raises:
+        ValueError: They are bound to different ones.
+    """
+    bound = [(tool.name, tool.session.source) for tool in tools if tool.session is not None]
+    if not bound:
+        return None
+    first, source = bound[0]
+    for name, other in bound:
+        if other != source:
+            raise ValueError(
+                f"{first} and {name} are bound to different sessions; make one Toolbox for each session"
+            )
+    return source

@@ -181,7 +181,7 @@ def _failed(
         reason, user_message = f"Tool '{name}' encountered an error", SORRY
     cause = None if is_private else safe_text(error) or type_name(error)
     if isinstance(error, ResultInvalid):
-        cause = f"{error.cause} (it is at {error.place})" if error.place else error.cause
+        cause = error.cause
     elapsed = perf_counter() - started
     return ToolResult(
         False, message, None, reason, user_message, elapsed, code, question, cause, is_private=is_private
@@ -310,15 +310,15 @@ def text_of(name: str, value: Any) -> str:
     except NoJsonForm as error:
         types = _kind(value) if error.part is value else f"{_kind(value)} with {_kind(error.part)} in it"
         cause = f"the function returned {types}, which {error}; {_RETURN}"
-        cause, place = _unusable(value) or cause, error.place
+        cause = _unusable(value) or cause
     except Exception:  # noqa: BLE001 - the same
-        cause, place = _unread(value), ""
+        cause = _unread(value)
     _close(value)
-    raise _invalid(name, cause, place)
+    raise _invalid(name, cause)
 
 
-def _invalid(name: str, cause: str, place: str = "") -> ResultInvalid:
-    return ResultInvalid(_MESSAGES[ErrorKind.BAD_RESULT].format(name), cause, place)
+def _invalid(name: str, cause: str) -> ResultInvalid:
+    return ResultInvalid(_MESSAGES[ErrorKind.BAD_RESULT].format(name), cause)
 
 
 def _unusable(value: object) -> str | None:

@@ -6,9 +6,12 @@ The toolbox finds the tool. Whatever is wrong is an exception, and here alone it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache, partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
+
+import attrs
 
 from planning.errors import Problem, ToolValidationError
 from planning.tools.admission import (
@@ -21,7 +24,7 @@ from planning.tools.admission import (
     with_identifier,
 )
 from planning.tools.attempts import Attempts, Runner, background
-from planning.tools.context import ToolContext
+from planning.tools.context import SessionOfCall, ToolContext
 from planning.tools.contract import ToolContract
 from planning.tools.decode import decode
 from planning.tools.errors import (
@@ -357,19 +360,25 @@ class CallPipeline(Attempts):
         elif not has_begun and not issubclass(type(error), ToolError):
             code = ErrorKind.UNKNOWN  # a check of the arguments failed, and not the tool's storage
         result = failed(tool.name, error, started, tool=tool, code=code)
-        self._record(tool.name, result, error)
+        self._record(tool.name, result, error, tool.session)
         return result
 
-    def _record(self, name: str, result: ToolResult, error: BaseException) -> None:
+    def _record(
+        self, name: str, result: ToolResult, error: BaseException, bound: SessionOfCall | None = None
+    ) -> None:
         """Record and publish a call that failed; a failure to record it is only logged."""
         level = _INFO if result.code in BLAMELESS else _ERROR
-        # The cause of a defect names types alone; its place may hold names that are data.
+        # The cause of a defect names types alone.
         more = {"reason": getattr(error, "cause", "")} if issubclass(type(error), ResultInvalid) else {}
         self._log(level, "tool_failed", name, result, error=type_name(error), **more)
-        session = self.context.session
-        if session is not None:
+        context = self.context
+        if context.session is None and bound is not None:
+            with suppress(ContextInvalid):  # a call without a session
+                context = attrs.evolve(context, session=bound.find())
+        if context.session is not None:
             try:
-                session.publish_when_free(ToolFailed(name, result, **self.context.of_events()), PATIENCE)
+                event = ToolFailed(name, result, **context.of_events())
+                context.session.publish_when_free(event, PATIENCE)
             except Exception as refusal:  # noqa: BLE001 - a bus or a foreign transaction may refuse in any way
                 fields = {"tool": name, "error": type(refusal).__name__}
                 _logger().error("call_not_recorded", extra=fields)

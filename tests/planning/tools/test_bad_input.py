@@ -116,6 +116,26 @@ A_LIST = "the function returned a generator; return a list of what it yields"
 UNUSABLE = "t returned nothing that can be used. Go on without it."
 
 
+def endless() -> list[Any]:
+    value: list[Any] = [1]
+    value.append({"again": value})
+    return value
+
+
+def nested() -> Any:
+    value: Any = 1
+    for _ in range(100_000):
+        value = [value]
+    return value
+
+
+def doubled() -> Any:
+    value: Any = ["x"]
+    for _ in range(60):
+        value = [value, value]
+    return value
+
+
 @pytest.mark.parametrize("entry", CALLS)
 @pytest.mark.parametrize(
     ("make", "cause"),
@@ -137,33 +157,34 @@ UNUSABLE = "t returned nothing that can be used. Go on without it."
         (object, f"the function returned object, which {NO_FORM}"),
         (
             lambda: [{"deep": object()}],
-            f"the function returned list with object in it, which {NO_FORM} (it is at [0]['deep'])",
+            f"the function returned list with object in it, which {NO_FORM}",
         ),
         (
             lambda: [print],
-            f"the function returned list with builtin_function_or_method in it, which {NO_FORM} "
-            "(it is at [0])",
+            f"the function returned list with builtin_function_or_method in it, which {NO_FORM}",
         ),
         (
             lambda: {"e": ValueError("x")},
-            f"the function returned dict with ValueError in it, which {NO_FORM} (it is at ['e'])",
+            f"the function returned dict with ValueError in it, which {NO_FORM}",
         ),
         (
             lambda: {"kinds": {int}},
-            f"the function returned dict with the class int in it, which {NO_FORM} (it is at ['kinds'])",
+            f"the function returned dict with the class int in it, which {NO_FORM}",
         ),
-        (lambda: {object(): 1}, f"the function returned dict with object in it, which {NO_FORM}"),
+        (lambda: {object(): 1}, f"the function returned dict, which cannot be read; {RETURN}"),
         (
             lambda: {2: [Holder(object())]},
-            f"the function returned dict with object in it, which {NO_FORM} (it is at ['2'][0].part)",
+            f"the function returned dict with object in it, which {NO_FORM}",
         ),
         (
             lambda: Model(part=object()),
             f"the function returned test_bad_input.Model, which cannot be read; {RETURN}",
         ),
+        (endless, f"the function returned list, which cannot be read; {RETURN}"),
+        (nested, f"the function returned list, which is nested too deep for JSON; {RETURN}"),
         (
-            lambda: {1: 2, "1": 3},
-            f"the function returned dict, which has two keys that are the same text in JSON; {RETURN}",
+            doubled,
+            f"the function returned list, which is longer than 50000000 characters as JSON; {RETURN}",
         ),
         (Hostile, f"the function returned test_bad_input.Hostile, which cannot be read; {RETURN}"),
     ],
@@ -190,12 +211,6 @@ def test_what_a_function_returns_and_has_no_json_form_is_a_bad_result(
 def test_a_plain_function_may_return_none_or_text(value: Any, message: str) -> None:
     result = through("call", returning(value))
     assert (result.success, result.value, result.message) == (True, value, message)
-
-
-def test_what_holds_itself_is_told_up_to_there() -> None:
-    loop: list[Any] = []
-    loop.append(loop)
-    assert through("call", returning(loop)).message == '["..."]'
 
 
 @pytest.mark.parametrize("entry", CALLS)

@@ -229,16 +229,6 @@ def test_the_log_says_what_a_tool_returned_that_is_no_result(caplog: pytest.LogC
     assert (private["code"], "reason" in private, "4711" in str(private)) == ("bad_result", False, False)
 
 
-def test_the_log_names_the_types_of_what_has_no_json_form_and_not_its_place(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    result = through("call", returning({"4711": [object()]}))
-    (told,) = (vars(record) for record in caplog.records)
-    assert result.cause is not None
-    assert result.cause == f"{told['reason']} (it is at ['4711'][0])"
-    assert "4711" not in str(told)
-
-
 @pytest.mark.parametrize("entry", ["call", "acall", "invoke", "ainvoke"])
 def test_a_tool_sees_the_context_of_its_call(entry: str) -> None:
     def look(context: ToolContext) -> Any:

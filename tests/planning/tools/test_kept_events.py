@@ -176,16 +176,6 @@ def test_what_can_neither_be_copied_nor_read_is_named_by_its_type(session: Sessi
     assert invoked(session).result.value == "<Unreadable>"
 
 
-def test_a_value_that_holds_itself_is_copied(session: Session) -> None:
-    outcome: dict[str, Any] = {"rows": []}
-    outcome["rows"].append(outcome)
-    through("call", returning(outcome), {}, session)
-    kept = invoked(session).result.value
-    outcome["new"] = 1
-    assert kept["rows"][0] is kept
-    assert list(kept) == ["rows"]
-
-
 def test_what_nothing_can_change_is_not_copied(session: Session) -> None:
     result = through("call", returning("x" * 100), {}, session)
     assert invoked(session).result is result

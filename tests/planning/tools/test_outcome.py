@@ -276,15 +276,12 @@ VALUES: list[tuple[Any, str]] = [
     (SaidByPydantic(success=1, error="x"), '{"success":1,"error":"x"}'),
     (SaidByTuple(1, "x"), '[1,"x"]'),
     (array("i", [1, 2]), "[1,2]"),
-    ({1: 2, None: 3}, '{"1":2,"None":3}'),
+    ({1: 2, None: 3}, '{"1":2,"null":3}'),
     (10**3000, f"{10**3000}"),
-    (10**5000, f'"{hex(10**5000)}"'),
 ]
 
 
-@pytest.mark.parametrize(
-    ("value", "message"), VALUES, ids=lambda value: repr(value)[:20] if value != 10**5000 else ""
-)
+@pytest.mark.parametrize(("value", "message"), VALUES, ids=lambda value: repr(value)[:20])
 def test_values_with_a_json_form_are_told_in_it(value: Any, message: str) -> None:
     result = call({"value": value})
     assert (result.success, result.message) == (True, f'{{"value":{message}}}')

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pydantic
 import pytest
 from repeat_calls import SCHEMA, by, counting, openers
 
@@ -298,6 +299,10 @@ class _Unreadable:
     __hash__ = object.__hash__
 
 
+class _Login(pydantic.BaseModel):
+    word: pydantic.SecretStr
+
+
 def _nested(value: Any) -> Any:
     for _ in range(150):
         value = [value]
@@ -305,7 +310,13 @@ def _nested(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "pair", [(_Unreadable(), _Unreadable()), (_nested(1), _nested(2)), ({"a": [1]}, {"a": [True]})]
+    "pair",
+    [
+        (_Unreadable(), _Unreadable()),
+        (_nested(1), _nested(2)),
+        ({"a": [1]}, {"a": [True]}),
+        (_Login(word=pydantic.SecretStr("a")), _Login(word=pydantic.SecretStr("b"))),
+    ],
 )
 def test_arguments_that_cannot_be_seen_to_be_the_same_are_not(pair: tuple[object, object]) -> None:
     made: list[object] = []

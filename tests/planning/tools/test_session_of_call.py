@@ -13,7 +13,7 @@ import pytest
 
 from planning import Plan, PlanningToolsSection, Toolbox, ToolValidationError
 from planning.suite import planning_tools
-from planning.tools import Tool, ToolError, ToolRegistry, ToolResult
+from planning.tools import Tool, ToolError, ToolRegistry, ToolResult, execute_tools
 from planning.tools.ledger import tool_calls
 from session import Session, ToolFailed
 from session.stores import SqliteStore
@@ -322,3 +322,15 @@ def test_the_sessions_can_come_from_a_mapping_by_what_the_caller_says() -> None:
     assert refused.message == (
         "planning_read_plan was not called: the session of this call was not found: LookupError"
     )
+
+
+def test_a_bound_tool_records_its_refusals_however_it_is_called(session: Session) -> None:
+    section = PlanningToolsSection(session=session)
+    section.tools()[3].execute(step_id="S001", status="done")
+    state = {"tool_calls": [{"tool": "planning_mark_step", "args": {}}, {"tool": "other"}]}
+    asyncio.run(execute_tools(state, registry=ToolRegistry(section.tools())))
+    assert [(line.tool, line.outcome) for line in reversed(tool_calls(session))] == [
+        ("planning_mark_step", "parameter"),
+        ("planning_mark_step", "parameter"),
+        ("other", "unknown_tool"),
+    ]

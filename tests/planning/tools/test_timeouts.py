@@ -287,12 +287,12 @@ def test_what_a_limiter_takes_of_a_calls_time_is_gone(entry: str) -> None:
 
 
 def test_a_limiter_of_this_process_is_asked_in_the_callers_thread() -> None:
-    class Told(RateLimiter):
+    class Watched(RateLimiter):
         def hit(self, key: str) -> None:
             threads.append(threading.current_thread())
 
     threads: list[threading.Thread] = []
     limited = tool(int, rate_limit_key="mail", timeout=20.0)
-    assert through("call", limited, limiter=Told()).success
+    assert through("call", limited, limiter=Watched()).success
     assert threads == [threading.current_thread()]
-    assert (Told().is_local, RateLimiter(storage="redis://127.0.0.1:1/0").is_local) == (True, False)
+    assert (Watched().is_local, RateLimiter(storage="redis://127.0.0.1:1/0").is_local) == (True, False)

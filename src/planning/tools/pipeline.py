@@ -93,72 +93,50 @@ class CallPipeline(Attempts):
         self._limiter = DEFAULT_LIMITS if limiter is None else limiter
         self._tell = tell
 
-    def invoke(self, tool: ToolContract, arguments: object) -> ToolResult:
-        """Make a call that raises when something is wrong.
-
-        Raises:
-            ToolValidationError: The arguments are refused.
-            PrivateFailure: The tool has private data, and failed.
-            Exception: Whatever the tool itself raises.
-        """
-        started, has_begun = perf_counter(), False
-        try:
-            if type(arguments) is not tool.model.kind or tool.requires_identifier:
-                arguments = self._accept(tool, arguments)
-            has_begun = True
-            walk = self._walk if self._key is None else self._once
-            return walk(tool, arguments, started)
-        except BaseException as error:
-            arguments = None  # what is raised holds this frame
-            self._note(tool, error, started, has_begun=has_begun)
-            raise
-
-    async def ainvoke(self, tool: ToolContract, arguments: object) -> ToolResult:
-        """The same from async code."""
-        stored = self._stored(tool)
-        if stored is not None and tool.publishes == "own":
-            return await stored.off_loop(partial(self.invoke, tool, arguments))
-        started, has_begun = perf_counter(), False
-        try:
-            arguments = self._accept(tool, arguments)
-            has_begun = True
-            return await self._aonce(tool, arguments, started)
-        except BaseException as error:
-            arguments = None  # what is raised holds this frame
-            note = partial(self._note, tool, error, started, has_begun=has_begun)
-            await stored.off_loop(note) if stored is not None else note()
-            raise
-
-    def call(self, tool: ToolContract, arguments: object) -> ToolResult:
+    def call(self, tool: ToolContract, arguments: Any, *, raises: bool = False) -> ToolResult:
         """Make a call that always has a result.
 
         KeyboardInterrupt, SystemExit, GeneratorExit and the cancelling of a task pass.
+
+        Args:
+            tool: The tool.
+            arguments: What a model sent.
+            raises: Whether the caller is Python code, which may give an instance of the parameters, and gets
+                an exception when something is wrong.
+
+        Raises:
+            ToolValidationError: With ``raises``, the arguments are refused.
+            PrivateFailure: With ``raises``, the tool has private data, and failed.
+            Exception: With ``raises``, whatever the tool itself raises.
         """
         started, has_begun = perf_counter(), False
         try:
-            arguments = self._decode(tool, arguments)
+            arguments = self._accept(tool, arguments) if raises else self._decode(tool, arguments)
             has_begun = True
             walk = self._walk if self._key is None else self._once
             return walk(tool, arguments, started)
-        except BaseException as error:  # noqa: BLE001 - a tool may fail in any way; what must pass is raised again
+        except BaseException as error:
             arguments = None  # what is raised again holds this frame
-            return self._answer(tool, error, started, has_begun=has_begun)
+            result = self._note(tool, error, started, has_begun=has_begun)
+            if raises or result is None or is_cancelling(error):
+                raise
+            return result
 
-    async def acall(self, tool: ToolContract, arguments: object) -> ToolResult:
+    async def acall(self, tool: ToolContract, arguments: Any, *, raises: bool = False) -> ToolResult:
         """The same from async code."""
         stored = self._stored(tool)
         if stored is not None and tool.publishes == "own":
-            return await stored.off_loop(partial(self.call, tool, arguments))
+            return await stored.off_loop(partial(self.call, tool, arguments, raises=raises))
         started, has_begun = perf_counter(), False
         try:
-            arguments = self._decode(tool, arguments)
+            arguments = self._accept(tool, arguments) if raises else self._decode(tool, arguments)
             has_begun = True
             return await self._aonce(tool, arguments, started)
         except BaseException as error:
-            arguments = None  # what is raised again holds this frame
+            arguments = None  # the same
             note = partial(self._note, tool, error, started, has_begun=has_begun)
             result = await stored.off_loop(note) if stored is not None else note()
-            if result is None or is_cancelling(error):
+            if raises or result is None or is_cancelling(error):
                 raise
             return result
 
@@ -336,15 +314,6 @@ class CallPipeline(Attempts):
                 transaction.publish(event)
 
     # Failures
-
-    def _answer(
-        self, tool: ToolContract, error: BaseException, started: float, *, has_begun: bool
-    ) -> ToolResult:
-        """The result for an exception; one that must pass is raised again."""
-        result = self._note(tool, error, started, has_begun=has_begun)
-        if result is None or is_cancelling(error):
-            raise error
-        return result
 
     def _note(
         self, tool: ToolContract, error: BaseException, started: float, *, has_begun: bool

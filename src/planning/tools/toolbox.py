@@ -117,7 +117,7 @@ class Toolbox:
         tool = self._tools.get(name) if type(name) is str else None
         pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
         try:
-            return pipeline.invoke(self._find(name) if tool is None else tool, params)
+            return pipeline.call(self._find(name) if tool is None else tool, params, raises=True)
         finally:
             del params  # what is raised holds this frame, and must not lead to private data
 
@@ -127,7 +127,7 @@ class Toolbox:
         """The same from async code; see ``acall``."""
         pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
         try:
-            return await pipeline.ainvoke(self._find(name), params)
+            return await pipeline.acall(self._find(name), params, raises=True)
         finally:
             del params  # as above
 

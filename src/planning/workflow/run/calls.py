@@ -240,7 +240,7 @@ class Caller:
             inputs = call.inputs
             if call.step.retries:  # another attempt must not see what this one changes
                 inputs = Copier("the inputs of this step hold", "").copy(inputs)
-            result = await self._pipeline(call).ainvoke(call.tool, inputs)
+            result = await self._pipeline(call).acall(call.tool, inputs, raises=True)
         except (KeyboardInterrupt, SystemExit) as error:
             raise Ended(error) from None
         except PrivateFailure as error:

@@ -185,27 +185,6 @@ def steps() -> SearchStrategy[Any]:
     return as_text(st.lists(as_text(some(title=PADDED, details=PADDED) | PADDED), max_size=2))
 
 
-STEP_IDS = st.sampled_from(["S001", "s1", " 2 ", "2", 1, 2, 2.0, "S009", True])
-STATUSES = st.sampled_from(["done", "Done", "in progress", "in-progress", "IN_PROGRESS", "finished", 1])
-PLANNING_CALLS = {
-    "planning_setup_plan": some(objective=PADDED, initial_steps=steps()),
-    "planning_add_step": some(steps=steps()),
-    "planning_update_step": some(step_id=STEP_IDS, title=PADDED, details=PADDED),
-    "planning_mark_step": some(step_id=STEP_IDS, status=STATUSES, note=PADDED),
-    "planning_clear_plan": some(),
-    "planning_read_plan": some(),
-}
-
-
-@given(st.sampled_from(sorted(PLANNING_CALLS)).flatmap(lambda n: st.tuples(st.just(n), PLANNING_CALLS[n])))
-def test_each_planning_call_that_succeeds_is_valid_under_the_open_schema(call: tuple[str, Any]) -> None:
-    session = Session()
-    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
-    toolbox.call("planning_setup_plan", {"objective": "Test", "initial_steps": ["One", "Two"]})
-    if toolbox.call(*call).success:
-        jsonschema.Draft202012Validator(toolbox.tools[call[0]].open_schema()).validate(call[1])
-
-
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [

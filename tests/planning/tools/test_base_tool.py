@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from tool_entries import CALLS, NOW, SORRY, safely, through
+from tool_entries import NOW, SORRY, safely
 
-from planning.tools import BaseTool, StorageUnavailable, Tool, Toolbox, ToolRegistry, get_tool_descriptions
+from planning.tools import BaseTool, StorageUnavailable, Toolbox, ToolRegistry, get_tool_descriptions
 from planning.tools.contract import ToolExample
 from planning.tools.guard import CircuitBreaker
 from planning.tools.rate_limit import RateLimiter
@@ -140,29 +140,6 @@ def test_a_class_that_is_no_tool_is_answered(tool: BaseTool, name: str) -> None:
     assert told == refusal(f"Tool '{name}' encountered an error", told["code"])
 
 
-@pytest.mark.parametrize("passing", [KeyboardInterrupt, SystemExit])
-def test_what_ends_a_program_passes_also_while_a_class_becomes_a_tool(passing: type[BaseException]) -> None:
-    with pytest.raises(passing):
-        safely(declared(name=failing(passing())))
-
-
-@pytest.mark.parametrize("args", ["{", 5, [], "[1]"])
-def test_arguments_that_are_none_are_answered(args: Any) -> None:
-    told = safely(Look(), args)
-    assert (told["success"], told["data"], told["code"]) == (False, None, "parameter")
-
-
-def test_an_execute_that_is_no_coroutine_function_is_answered() -> None:
-    class Plain(BaseTool):
-        name = "plain"
-        description = "Plain."
-
-        def execute(self, args: Any, context: dict[str, Any]) -> Any:
-            return {"success": True}
-
-    assert safely(Plain())["code"] == "unknown"
-
-
 @dataclass
 class Who:
     """Whom it is about."""
@@ -209,21 +186,3 @@ def test_everything_that_a_class_declares_is_enforced(own_default: ToolRegistry)
     assert safely(tool, {"email": "a"})["data"] == "a"
     assert tool.calls == [Who("a"), Who("a")]
     assert safely(tool, {"email": "a"})["code"] == "rate_limit"
-
-
-def test_a_class_tells_its_schema() -> None:
-    assert Look().parameters_schema() == {"type": "object", "properties": {}, "additionalProperties": True}
-    assert Guarded().parameters_schema() == Guarded().as_tool.parameters_schema()
-    assert Guarded().parameters_schema()["examples"] == [{"email": "a@b"}]
-
-
-def test_a_tool_is_made_once() -> None:
-    look = Look()
-    assert look.as_tool is look.as_tool
-    assert (type(look.as_tool), look.as_tool.name, look.as_tool.is_async) == (Tool, "look", True)
-
-
-@pytest.mark.parametrize("entry", CALLS)
-def test_base_tools_can_be_called_as_any_tool(entry: str) -> None:
-    assert through(entry, Look(), {"a": 1}).value == [{"a": 1}, {}]
-    assert Look().as_tool.execute(a=1)["result"] == [{"a": 1}, {}]

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import re
 import traceback
-from dataclasses import dataclass
 from typing import Annotated, Any
 
-import attrs
 import pydantic
 import pytest
 
@@ -75,49 +73,6 @@ def test_nothing_that_was_sent_is_told(arguments: Any, expected: str) -> None:
     assert refusal(Person, arguments) == [expected]
 
 
-@dataclass
-class Plain:
-    size: int
-
-
-def test_a_mapping_that_is_no_json_is_refused_without_a_word_of_it() -> None:
-    assert refusal(Plain, {SECRET: SECRET, "size": object()}) == [
-        "size: expected an integer, got a value of type object",
-        "refused; send an object with size",
-    ]
-
-
-def record(fail: Any) -> type:
-    def check(self: Any) -> None:
-        fail(self.name)
-
-    return dataclass(type("Record", (), {"__annotations__": {"name": str}, "__post_init__": check}))
-
-
-def validated(fail: Any) -> type:
-    return attrs.make_class(
-        "Record", {"name": attrs.field(validator=lambda _self, _field, value: fail(value), type=str)}
-    )
-
-
-def converted(fail: Any) -> type:
-    return attrs.make_class("Record", {"name": attrs.field(converter=fail, type=str)})
-
-
-def model(fail: Any) -> type:
-    return pydantic.create_model("Record", name=Annotated[str, pydantic.AfterValidator(fail)])
-
-
-@pytest.mark.parametrize("kind", [ValueError, TypeError])
-@pytest.mark.parametrize("declare", [record, validated, converted, model])
-def test_no_check_of_ones_own_tells_what_it_saw(declare: Any, kind: type[Exception]) -> None:
-    def refuse(value: str) -> None:
-        raise kind(f"{value} is odd")
-
-    (problem,) = refusal(declare(refuse), {"name": SECRET})
-    assert problem in {"name: refused; send a string", "refused; send an object with name"}
-
-
 def test_what_a_tool_adds_is_withheld_unless_it_tells_nothing() -> None:
     further = [Problem(f"{SECRET} is odd", "name"), Problem("too old", "age", quotes=False)]
     assert refusal(Person, {"age": SECRET}, diagnose=lambda _arguments, _context: further) == [
@@ -125,17 +80,3 @@ def test_what_a_tool_adds_is_withheld_unless_it_tells_nothing() -> None:
         "age: expected an integer of at most 150, got a string",
         "age: too old",
     ]
-
-
-def test_what_is_public_is_told() -> None:
-    result = Toolbox([Tool("t", "T.", print, parameters=Person)]).call("t", {SECRET: 1, "age": 4711})
-    assert sorted(str(result.error).split("\n")) == [
-        "- 4711-secret: unknown field; the fields are name, age, known, inner",
-        "- age: expected at most 150, got 4711",
-        "2 problems:",
-    ]
-
-
-def test_private_arguments_that_are_right_are_decoded() -> None:
-    made = Tool("t", "T.", lambda given: given, parameters=Person, returns_private_data=True)
-    assert made.execute(name=SECRET)["result"] == Person(name=SECRET)

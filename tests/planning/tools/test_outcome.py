@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -18,14 +17,14 @@ from uuid import UUID
 import attrs
 import pydantic
 import pytest
-from tool_entries import NOW, Answer, in_async, piped, raising, returning, safely, through
+from tool_entries import NOW, Answer, in_async, piped, raising, returning, through
 
-from planning.tools import Tool, Toolbox, ToolResult
-from planning.tools.errors import ErrorKind, ToolError, UserInputNeeded
+from planning.tools import Tool, ToolResult
+from planning.tools.errors import ErrorKind, ToolError
 from planning.tools.guard import CircuitBreaker
 from planning.tools.ledger import tool_calls
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
-from session import Session, ToolInvoked
+from session import Session
 
 
 def call(outcome: Any, **options: Any) -> ToolResult:
@@ -171,18 +170,6 @@ def test_anything_else_under_success_is_a_value(success: Any, form: Callable[...
     assert (result.success, result.value, result.error) == (True, outcome, None)
 
 
-def test_a_mapping_without_success_is_a_value() -> None:
-    assert call({"successful": False}).success
-
-
-@pytest.mark.parametrize("success", NO, ids=repr)
-def test_whatever_says_no_is_a_failure_of_execute_and_of_a_tools_own_result(success: Any) -> None:
-    result = executed({"success": success, "error": "no luck", "data": 1})
-    assert told(result) == (False, "no luck", 1, "no luck", None, ErrorKind.TOOL)
-    own = call(ToolResult(success, "no luck", elapsed=0.5))
-    assert (own.success, own.message, own.elapsed, own.code) == (False, "no luck", 0.5, ErrorKind.TOOL)
-
-
 @pytest.mark.parametrize("success", [0, None, "false"])
 def test_a_returned_failure_is_one_everywhere(success: Any, session: Session) -> None:
     breaker = CircuitBreaker(failures=2)
@@ -234,11 +221,6 @@ def test_a_returned_failure_is_tried_again_where_its_exception_would_be(
     tried = Tool("t", "T.", function, retry=NOW, timeout=timeout)
     got, expected = through("call", tried), through("call", Tool("t", "T.", function))
     assert (told(got), len(made)) == (told(expected), tries + 1)
-
-
-def test_a_failure_that_passes_in_time_is_a_success() -> None:
-    outcomes = [{"success": False, "code": "storage"}, "done"]
-    assert Tool("t", "T.", lambda: outcomes.pop(0), retry=NOW).execute()["result"] == "done"
 
 
 @pytest.mark.parametrize("entry", ["call", "acall"])
@@ -297,21 +279,6 @@ def test_a_tools_own_result_is_given_on_and_completed() -> None:
     assert call(ToolResult(False, "m", code=ErrorKind.STORAGE)).code == ErrorKind.STORAGE
 
 
-def test_a_subclass_of_a_result_is_a_result() -> None:
-    class More(ToolResult):
-        pass
-
-    assert told(call(More(False, "no", error="no"))) == (False, "no", None, "no", None, ErrorKind.TOOL)
-
-
-@pytest.mark.parametrize(("code", "kind"), [("storage", ErrorKind.STORAGE), ("zz", ErrorKind.TOOL)])
-def test_a_code_that_a_tool_writes_as_text_is_a_code(code: Any, kind: ErrorKind) -> None:
-    result = call(ToolResult(False, "no", code=code))
-    assert result.code is kind
-    assert result.to_dict()["code"] == safely(Answer(result))["code"] == kind.value
-    assert safely(Answer(ToolResult(False, "no", code=code)))["code"] == kind.value
-
-
 @pytest.mark.parametrize("entry", ["call", "acall"])
 def test_a_private_result_shows_nothing_but_how_it_ended(entry: str) -> None:
     private: dict[str, Any] = {"returns_private_data": True}
@@ -327,61 +294,3 @@ def test_a_private_result_shows_nothing_but_how_it_ended(entry: str) -> None:
         assert repr(result) == f"{shown}, elapsed={result.elapsed!r}, private)"
         assert (result.is_private, result.cause) == (True, None)
     assert call("4711", returns_private_data=True).message == "4711"
-
-
-@pytest.mark.parametrize(
-    ("own", "kept"),
-    [
-        (
-            ToolResult(True, "4711", "4711", None, "4711", 0.5),
-            ToolResult(True, "t succeeded.", elapsed=0.5, is_private=True),
-        ),
-        (
-            ToolResult(False, "4711", 1, "4711", "4711", 0.5, ErrorKind.TOOL, "4711", "4711"),
-            ToolResult(
-                False,
-                "t reported a failure.",
-                error="Tool 't' reported a failure",
-                elapsed=0.5,
-                code=ErrorKind.TOOL,
-                is_private=True,
-            ),
-        ),
-    ],
-)
-def test_what_events_carry_of_a_private_result_is_how_it_ended(
-    own: ToolResult, kept: ToolResult, session: Session
-) -> None:
-    through("call", returning(own, returns_private_data=True), {}, session)
-    (event,) = session.select_all(ToolInvoked)
-    assert (event.result, event.result.cause) == (kept, None)
-
-
-def test_a_private_tool_that_needs_the_user_still_has_a_question_to_put() -> None:
-    made = raising(UserInputNeeded("4711", "4711"), returns_private_data=True, input_request="Which badge?")
-    result = through("call", made)
-    assert (result.code, result.input_request) == (ErrorKind.NEEDS_USER_INPUT, "Which badge?")
-
-
-@pytest.mark.parametrize(
-    "error", [asyncio.CancelledError(), BaseExceptionGroup("x", [asyncio.CancelledError()])]
-)
-def test_what_cancels_a_task_passes(error: BaseException) -> None:
-    with pytest.raises(type(error)):
-        through("call", raising(error))
-
-
-def test_a_generator_that_ends_the_program_when_it_is_closed_does_so() -> None:
-    def parts() -> Iterator[int]:
-        try:
-            yield 1
-        finally:
-            raise KeyboardInterrupt
-
-    def begun() -> Iterator[int]:
-        generator = parts()
-        next(generator)
-        return generator
-
-    with pytest.raises(KeyboardInterrupt):
-        Toolbox([Tool("t", "T.", begun)]).call("t")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import threading
 import time
@@ -123,15 +122,6 @@ def test_of_fifty_threads_ten_pass() -> None:
     assert len(passed) == 10
 
 
-def test_the_module_loads_neither_limits_nor_redis() -> None:
-    program = (
-        "import sys, planning.tools.rate_limit; print([name for name in ('limits', 'redis') "
-        "if name in sys.modules])"
-    )
-    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert shown.stdout == "[]\n"
-
-
 LIMITS = [(2, 3), (4, 10), (5, 60)]
 
 
@@ -217,8 +207,3 @@ def test_without_the_library_a_limiter_says_how_to_install_it(monkeypatch: pytes
     with pytest.raises(ImportError) as caught:
         RateLimiter()
     assert str(caught.value) == "rate limits need limits: pip install 'session-planning[limits]'"
-
-
-def test_a_limiter_in_memory_needs_no_redis(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "redis", None)
-    RateLimiter().hit("email_send")

@@ -13,7 +13,7 @@ from repeat_calls import SCHEMA, by, counting, openers
 from planning import Plan, PlanningToolsSection, Toolbox
 from planning.tools import Tool, ToolContext, ToolResult
 from planning.tools.ledger import ToolCall
-from session import Session, ToolFailed, ToolInvoked, TransactionError
+from session import Session, ToolFailed, ToolInvoked
 from session.stores import SqliteStore
 
 SETUP = {"objective": "Fix the login bug", "initial_steps": [{"title": "Reproduce it"}]}
@@ -208,30 +208,6 @@ def test_keys_are_free_again_behind_a_rewind_and_in_an_earlier_fork(opened: Call
     assert made == ["Ann", "Bob", "Eve", "Zoe"]
 
 
-def test_keys_are_free_again_within_the_transaction_that_rewinds(opened: Callable[[], Session]) -> None:
-    session = opened()
-    tool, made = counting(blocking=False)
-    toolbox = Toolbox([tool], session=session)
-    toolbox.call("send", {"to": "Ann"}, context=by("1"))
-    with session.transaction():
-        session.rewind(0)
-        toolbox.call("send", {"to": "Bob"}, context=by("1"))
-    assert toolbox.call("send", {"to": "Bob"}, context=by("1")).message == "Sent 2 to Bob"
-    assert made == ["Ann", "Bob"]
-
-
-def test_where_the_history_is_bounded_old_keys_are_forgotten() -> None:
-    session = Session(history=2)
-    tool, made = counting()
-    toolbox = Toolbox([tool], session=session)
-    for number in range(100):
-        toolbox.call("send", {"to": "Ann"}, context=by(str(number)))
-    toolbox.call("send", {"to": "Ann"}, context=by("99"))
-    assert len(made) == 100
-    toolbox.call("send", {"to": "Ann"}, context=by("0"))
-    assert len(made) == 101
-
-
 def test_a_repeat_of_a_call_with_private_data_is_refused(opened: Callable[[], Session]) -> None:
     session = opened()
     tool, made = counting(returns_private_data=True)
@@ -258,33 +234,6 @@ def test_a_repeat_within_one_transaction_is_found() -> None:
     plan = session.select_latest(Plan)
     assert plan is not None
     assert [step.title for step in plan.steps] == ["Reproduce it", "Write a test"]
-
-
-def test_a_transaction_takes_calls_of_one_key() -> None:
-    session = Session()
-    tool, made = counting(blocking=False)
-    toolbox = Toolbox([tool], session=session)
-    with session.transaction():
-        toolbox.call("send", {"to": "Ann"}, context=by("1"))
-        toolbox.call("send", {"to": "Ann"})
-        refused = toolbox.call("send", {"to": "Bob"}, context=by("2"))
-        with pytest.raises(TransactionError, match="has a call with another idempotency key"):
-            session.publish(ToolInvoked("send", {}, None, idempotency_key="2"))
-    assert (refused.code, refused.message) == (
-        "bad_context",
-        "send was not called: the open transaction has a call with another idempotency key: end it first",
-    )
-    assert (made, [change.idempotency_key for change in session.history()]) == (["Ann", "Ann"], ["1"])
-
-
-def test_a_repeat_is_found_that_another_process_made_first(tmp_path: Path) -> None:
-    tool, made = counting()
-    sessions = [Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db")) for _ in range(2)]
-    here, there = (Toolbox([tool], session=session) for session in sessions)
-    here.call("send", {"to": "Ann"}, context=by("1"))
-    there.call("send", {"to": "Bob"}, context=by("2"))
-    assert here.call("send", {"to": "Bob"}, context=by("2")).message == "Sent 2 to Bob"
-    assert (made, sessions[0].version) == (["Ann", "Bob"], 2)
 
 
 class _Unreadable:
@@ -342,24 +291,3 @@ def test_the_order_of_names_and_of_a_set_makes_no_difference() -> None:
     for each in (first, again):
         assert toolbox.call("send", each, context=by("1")).success
     assert len(made) == 1
-
-
-def test_a_tool_that_publishes_itself_is_repeated_too() -> None:
-    session = Session()
-    made: list[str] = []
-
-    def note(arguments: dict[str, str], context: ToolContext) -> ToolResult:
-        made.append(arguments["to"])
-        result = ToolResult(True, f"Noted {arguments['to']}")
-        with session.transaction() as transaction:
-            transaction.publish(ToolInvoked("note", arguments, result, **context.of_events()))
-        return result
-
-    toolbox = Toolbox([Tool("note", "Note.", note, parameters=SCHEMA, publishes="own")], session=session)
-    said = [toolbox.call("note", {"to": each}, context=by("1")).message for each in ("Ann", "Ann", "Bob")]
-    assert said == [
-        "Noted Ann",
-        "Noted Ann",
-        "note was not called: its idempotency key was used with other arguments; use a new key",
-    ]
-    assert made == ["Ann"]

@@ -389,10 +389,6 @@ def test_the_fields_are_those_that_the_constructor_takes(kind: type, sent: objec
     assert (problems(kind, sent) or plain(decode(kind, sent))) == expected
 
 
-def test_an_attribute_without_a_type_takes_anything() -> None:
-    assert decode(Untyped, {"size": ["x"]}) == Untyped(["x"])
-
-
 @pytest.mark.parametrize("count", [49, 50, 5_000])
 def test_at_most_fifty_problems_are_told_and_then_that_there_are_more(count: int) -> None:
     expected = [f"x[{place}]: {AN_INTEGER}" for place in range(min(count, 50))]

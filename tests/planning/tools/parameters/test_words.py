@@ -91,34 +91,3 @@ def test_a_broken_limit_is_told_with_what_was_sent(
     node: dict[str, Any], value: object, expected: str
 ) -> None:
     assert told(node, {"x": value}) == [expected]
-
-
-PAIR = {"type": "array", "prefixItems": [TEXT, RECORD], "items": False}
-
-
-@pytest.mark.parametrize(
-    ("node", "value", "expected"),
-    [
-        (RECORD, {"title": "secret", "size": "secret"}, "x.size: expected an integer, got a string"),
-        (RECORD, {}, "x.title: missing; send a string"),
-        (TEXT | {"maxLength": 3}, "secret", "x: refused; send a string of 0 to 3 characters"),
-        ({"type": "array", "items": RECORD}, [{"title": "a", "secret": 1}],
-         "x[0]: refused; send an object with title, size"),
-        (PAIR, ["a", {"title": "a", "secret": 1}], "x[1]: refused; send an object with title, size"),
-        ({"type": "object", "additionalProperties": RECORD}, {"secret": {"title": 1}},
-         "x: refused; send an object"),
-        ({"type": "object", "additionalProperties": RECORD}, {"secret": {}}, "x: refused; send an object"),
-        ({"anyOf": [RECORD, WHOLE]}, {"title": 1}, "x.title: expected a string, got a number"),
-        ({"anyOf": [RECORD, WHOLE]}, {"title": "a", "size": "secret"},
-         "x.size: expected an integer, got a string"),
-    ],
-)  # fmt: skip
-def test_what_was_sent_is_withheld_and_the_schemas_own_words_stay(
-    node: dict[str, Any], value: object, expected: str
-) -> None:
-    assert told(node, {"x": value}, returns_private_data=True) == [expected]
-
-
-def test_a_private_field_of_nobody_is_told_with_the_fields_that_there_are() -> None:
-    expected = ["refused; send an object with x"]
-    assert told(TEXT, {"x": "a", "secret": 1}, returns_private_data=True) == expected

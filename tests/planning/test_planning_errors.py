@@ -108,6 +108,7 @@ def test_the_option_that_means_the_same_is_named_where_there_is_such_an_option()
         ("end_time", ["start_time"], None),
         ("create_user", ["delete_user"], None),
         ("colour", ["title", "details"], None),
+        ("x" * 100, ["x" * 99], "x" * 99),
         ("x" * 101, ["x" * 100], None),
         ("", ["a"], None),
         ("-", ["a", "_"], None),

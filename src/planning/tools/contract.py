@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -182,14 +181,10 @@ class ToolContract:
 
         Each call returns a new copy.
         """
-        return self._with_examples(self.model.schema())
-
-    def open_schema(self) -> dict[str, Any]:
-        """The schema of each form of the arguments that a call accepts, for hosts that validate calls.
-
-        What a pydantic model converts by its own configuration is not in it.
-        """
-        return self._with_examples(copy.deepcopy(dict(self.model.accepted)))
+        schema = self.model.schema()
+        if self.examples:
+            schema["examples"] = [dict(example.arguments) for example in self.examples]
+        return schema
 
     def strict_schema(self) -> dict[str, Any]:
         """The schema for a provider's strict mode: every property is required, optional ones may be null.
@@ -198,11 +193,6 @@ class ToolContract:
             ValueError: A strict schema cannot describe the parameters; the message names the part.
         """
         return strict_schema(self.model.published, self.name)
-
-    def _with_examples(self, schema: dict[str, Any]) -> dict[str, Any]:
-        if self.examples:
-            schema["examples"] = [dict(example.arguments) for example in self.examples]
-        return schema
 
 
 def session_of(tools: Iterable[ToolContract]) -> SessionSource | None:

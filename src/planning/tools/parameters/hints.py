@@ -20,7 +20,6 @@ import typing_extensions
 from pydantic_core import core_schema
 
 from planning.tools.parameters.construct import LIMITS, Constructing, keeping, validating
-from planning.tools.parameters.forms import ACCEPTS, TRIMMED
 from planning.tools.parameters.signature import refuse_field_default, resolved
 
 __all__ = ["Field", "Hints", "fields_of", "is_record"]
@@ -107,11 +106,8 @@ class Hints:
     def _field(self, field: Field, attribute: attrs.Attribute[Any] | None) -> Any:
         hint = self.rewritten(field.hint)
         said = {LIMITS[key]: value for key, value in field.metadata.items() if key in LIMITS}
-        if "check" in field.metadata:
-            said[TRIMMED] = True
-        for name, keyword in {"description": "description", "accepts": ACCEPTS}.items():
-            if name in field.metadata:
-                said[keyword] = field.metadata[name]
+        if "description" in field.metadata:
+            said["description"] = field.metadata["description"]
         if said:
             hint = typing.Annotated[hint, _Said(said)]
         has_check = "check" in field.metadata
@@ -146,7 +142,7 @@ class _Said:
         node: dict[str, Any] = handler(schema)
         if "anyOf" not in node:
             return {**node, **self.keywords}
-        outer = {key: value for key, value in self.keywords.items() if key in {"description", ACCEPTS}}
+        outer = {key: value for key, value in self.keywords.items() if key == "description"}
         inner = {key: value for key, value in self.keywords.items() if key not in outer}
         options = [option if option == {"type": "null"} else {**option, **inner} for option in node["anyOf"]]
         return {**node, "anyOf": options, **outer}

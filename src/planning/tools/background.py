@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
@@ -16,7 +17,15 @@ from typing import Any, NoReturn, TypeVar
 
 from planning.tools.errors import PASSING, ToolError, ToolTimeout
 
-__all__ = ["await_within", "cancelling", "run_coroutine", "run_in_thread", "run_off_loop"]
+__all__ = [
+    "Future",
+    "await_within",
+    "cancelling",
+    "finished",
+    "run_coroutine",
+    "run_in_thread",
+    "run_off_loop",
+]
 
 T = TypeVar("T")
 Stop = Callable[[], bool]
@@ -125,6 +134,11 @@ async def await_within(awaitable: Awaitable[T], name: str, seconds: float | None
         if not limit.expired():
             raise  # the tool's own
     raise _too_long(name, seconds)
+
+
+async def finished(future: Future[Any]) -> None:
+    """Wait for something that happens in another thread or task, without cancelling it."""
+    await asyncio.shield(asyncio.wrap_future(future))
 
 
 def run_coroutine(start: Callable[[], Awaitable[T]], name: str) -> T:

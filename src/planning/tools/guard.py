@@ -35,10 +35,14 @@ class _Failure(Exception):
 
 
 class _Tries:
-    """The attempts of one call: whether to go on, and the last outcome."""
+    """The attempts of one call: whether to go on, and the last outcome.
+
+    Attributes:
+        transient: The types of errors after which to go on.
+    """
 
     def __init__(self, retry: Retry, name: str, may_pass: Callable[[Any], bool] | None) -> None:
-        self._kinds = (*_TRANSIENT, *retry.on)
+        self.transient = (*_TRANSIENT, *retry.on)
         self._name = name
         self._may_pass = may_pass
         self._error: Exception | None = None
@@ -50,9 +54,9 @@ class _Tries:
         return self._may_pass is None or not self._may_pass(outcome)
 
     def raised(self, error: Exception) -> bool:
-        """Note what an attempt raised; whether it ends the call."""
+        """Note what an attempt raised, which does not end the call."""
         self._error = error
-        return not isinstance(error, self._kinds)
+        return False
 
     def fail(self, attempt: Attempt) -> None:
         """End an attempt as failed, with nothing raised: no context and no frames that lead to the error."""
@@ -140,7 +144,7 @@ class Retry:
                 is_first = False
                 try:
                     is_over = tries.returned(function())
-                except Exception as error:  # noqa: BLE001 - raised again by ``end``
+                except tries.transient as error:
                     is_over = tries.raised(error)
                 if is_over or (stop is not None and stop()):
                     break
@@ -159,7 +163,7 @@ class Retry:
             async for attempt in self._attempts():  # pragma: no branch - the same
                 try:
                     is_over = tries.returned(await function())
-                except Exception as error:  # noqa: BLE001 - the same
+                except tries.transient as error:
                     is_over = tries.raised(error)
                 if is_over:
                     break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from json import JSONEncoder
 from time import perf_counter
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
@@ -349,17 +350,12 @@ def _kind(value: object) -> str:
 def _close(value: object) -> None:
     """End what was begun and will not be awaited or iterated."""
     if isinstance(value, (GeneratorType, CoroutineType)):
-        try:
+        with suppress(Exception):  # what is refused already may refuse to end
             value.close()
-        except PASSING:
-            raise
-        except BaseException:  # noqa: BLE001 - what is refused already may refuse to end
-            return
 
 
 def _asked(error: ToolError, reason: str) -> str:
-    try:
+    said: object = None
+    with suppress(Exception):  # a subclass may answer with anything
         said = error.user_message()
-    except Exception:  # noqa: BLE001 - a subclass may answer with anything
-        return reason
-    return reason if said is None else safe_text(said)  # type: ignore[redundant-expr]  # it may answer with None
+    return reason if said is None else safe_text(said)

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from planning.tools.rate_limit import RateLimiter
 
-__all__ = ["PATIENCE", "CallPipeline", "Runner"]
+__all__ = ["PATIENCE", "CallPipeline", "Runner", "logger"]
 
 PATIENCE = 0.2
 """How many seconds a read or a refusal waits for a writer to be recorded."""
@@ -217,7 +217,7 @@ class CallPipeline(Attempts):
 
     def _walk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
         shown = self._begin(tool, params)
-        if not (tool.is_guarded or tool.is_async) and self._seconds(tool) is None:
+        if tool.is_direct or (not (tool.is_guarded or tool.is_async) and self._seconds(tool) is None):
             outcome = tool.run(params, self.context)
             if tool.publishes == "own" and type(outcome) is ToolResult and outcome.success is True:
                 return outcome
@@ -289,7 +289,7 @@ class CallPipeline(Attempts):
         if session is not None:
             published = redacted(tool.name, result) if result.is_private else kept(result)
             value = published.value if tool.publishes == "value" and result.success else None
-            of_events = self.context.of_events()
+            of_events = self.context.of_events
             event = ToolInvoked(
                 tool.name, shown, published, value, fingerprint=self._fingerprint, **of_events
             )
@@ -300,7 +300,7 @@ class CallPipeline(Attempts):
                     f"{tool.name} was carried out, but the session could not store its result. Check what it "
                     "did before you call it again."
                 ) from error
-        if _logger().isEnabledFor(_DEBUG):
+        if logger().isEnabledFor(_DEBUG):
             self._log(_DEBUG, "tool_called", tool.name, result)
         return result
 
@@ -323,7 +323,7 @@ class CallPipeline(Attempts):
             error.__traceback__ = error.__context__ = error.__cause__ = None
         if issubclass(type(error), PASSING):
             return None
-        code = None
+        code = ErrorKind.PARAMETER if type(error) is ToolValidationError else None
         if issubclass(type(error), ToolValidationError):
             error.nothing_changed = not has_begun or tool.publishes == "own"  # type: ignore[attr-defined]  # it was asked just now
         elif not has_begun and not issubclass(type(error), ToolError):
@@ -339,29 +339,29 @@ class CallPipeline(Attempts):
         level = _INFO if result.code in BLAMELESS else _ERROR
         # The cause of a defect names types alone.
         more = {"reason": getattr(error, "cause", "")} if issubclass(type(error), ResultInvalid) else {}
-        self._log(level, "tool_failed", name, result, error=type_name(error), **more)
+        if logger().isEnabledFor(level):
+            self._log(level, "tool_failed", name, result, error=type_name(error), **more)
         context = self.context
         if context.session is None and bound is not None:
             with suppress(ContextInvalid):  # a call without a session
                 context = attrs.evolve(context, session=bound.find())
         if context.session is not None:
             try:
-                event = ToolFailed(name, result, **context.of_events())
+                event = ToolFailed(name, result, **context.of_events)
                 context.session.publish_when_free(event, PATIENCE)
             except Exception as refusal:  # noqa: BLE001 - a bus or a foreign transaction may refuse in any way
                 fields = {"tool": name, "error": type(refusal).__name__}
-                _logger().error("call_not_recorded", extra=fields)
+                logger().error("call_not_recorded", extra=fields)
 
     def _log(self, level: int, event: str, name: str, result: ToolResult, **more: str) -> None:
-        if _logger().isEnabledFor(level):
-            code = None if result.code is None else str(result.code)
-            extra: dict[str, Any] = {"tool": name, "code": code, "elapsed": result.elapsed, **more}
-            trace_id = self.context.values.get("trace_id")
-            _logger().log(level, event, extra=extra if trace_id is None else {**extra, "trace_id": trace_id})
+        code = None if result.code is None else str(result.code)
+        extra: dict[str, Any] = {"tool": name, "code": code, "elapsed": result.elapsed, **more}
+        trace_id = self.context.values.get("trace_id")
+        logger().log(level, event, extra=extra if trace_id is None else {**extra, "trace_id": trace_id})
 
 
 @cache
-def _logger() -> Logger:
+def logger() -> Logger:
     """Load logging with the first call, and keep stderr clean if logging is not configured."""
     import logging  # noqa: PLC0415 - the planning tools alone may never log
 

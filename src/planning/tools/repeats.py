@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from planning.tools.attempts import background
 from planning.tools.errors import CallInterrupted, ContextInvalid
 from planning.tools.result import ToolResult, json_parts
 from session import Session, TransactionError
@@ -98,20 +99,16 @@ class RunningCalls(ProcessLock):
     @asynccontextmanager
     async def aalone(self, name: str, key: str) -> AsyncIterator[None]:
         """The same from async code; the event loop stays free."""
-        from asyncio import shield, wrap_future  # noqa: PLC0415 - async callers have loaded it
-
         while (other := self._begin(name, key, None)) is not None:
-            await shield(wrap_future(other))
+            await background().finished(other)
         with self._inside(key):
             yield
 
     def _begin(self, name: str, key: str, thread: int | None) -> Future[None] | None:
-        from concurrent.futures import Future  # noqa: PLC0415 - only a call with a key needs it
-
         with self.lock:
             other = self._running.get(key)
             if other is None:
-                self._running[key] = (get_ident(), Future())
+                self._running[key] = (get_ident(), background().Future())
                 return None
         if _is_inside.get() or other[0] == thread:
             raise ContextInvalid(

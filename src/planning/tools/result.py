@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
-import os
 import re
 import reprlib
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import partial
 from typing import Any
@@ -18,13 +18,30 @@ import attrs
 from planning.errors import LONGEST_MESSAGE, writable
 from planning.tools.errors import PASSING, ErrorKind, type_name
 
-__all__ = ["NoJsonForm", "ToolResult", "copied", "field_names", "json_parts", "plain", "safe_text"]
+__all__ = [
+    "NoJsonForm",
+    "ToolResult",
+    "copied",
+    "field_names",
+    "json_parts",
+    "plain",
+    "read_safely",
+    "safe_text",
+]
 
 _FIXED = frozenset({type(None), bool, int, float, complex, str, bytes})
 _SAME = frozenset({type(None), bool})
 _EXACT = 2**53
 _MOST = 50_000_000
 _OF_PART = 30  # counted for each part besides its characters, so that many small ones end as soon
+_TEXTS = {
+    "datetime": ("date", "time", "timedelta", "tzinfo"),
+    "uuid": ("UUID",),
+    "os": ("PathLike",),
+    "decimal": ("Decimal",),
+    "fractions": ("Fraction",),
+    "ipaddress": ("IPv4Address", "IPv6Address"),
+}
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -154,11 +171,16 @@ def copied(value: Any) -> Any:
 
 def safe_text(value: object) -> str:
     """``str(value)``, or the name of its type when that fails."""
+    return read_safely(str, value)
+
+
+def read_safely(read: Callable[[object], str], value: object) -> str:
+    """What is read of any object, or the name of its type when that fails."""
     try:
-        return str(value)
+        return read(value)
     except PASSING:
         raise
-    except BaseException:  # noqa: BLE001 - any object may come here, and its __str__ may do anything
+    except BaseException:  # noqa: BLE001 - any object may come here, and reading it may do anything
         return f"<{type_name(value)}>"
 
 
@@ -202,12 +224,7 @@ def _shown(value: object) -> str:
     shortening = reprlib.Repr()
     shortening.maxstring = shortening.maxother = shortening.maxlong = 1_000
     shortening.maxdict = shortening.maxlist = shortening.maxtuple = shortening.maxset = 20
-    try:
-        return shortening.repr(value)
-    except PASSING:
-        raise
-    except BaseException:  # noqa: BLE001 - any object may come here, and its __repr__ may do anything
-        return f"<{type_name(value)}>"
+    return read_safely(shortening.repr, value)
 
 
 def _deep_copy(value: Any, known: dict[int, Any] | None = None) -> Any:
@@ -271,14 +288,11 @@ def json_parts(part: Any, *, strict: bool) -> Any:
 
 def _has_text(value: object) -> bool:
     """Whether JSON lacks a value's type, and it is always written as text: a date, a path, a UUID ..."""
-    from datetime import date, time, timedelta, tzinfo  # noqa: PLC0415 - few values come as far as here
-    from decimal import Decimal  # noqa: PLC0415 - the same
-    from fractions import Fraction  # noqa: PLC0415 - the same
-    from ipaddress import IPv4Address, IPv6Address  # noqa: PLC0415 - the same
-    from uuid import UUID  # noqa: PLC0415 - the same
-
-    kinds = (date, time, timedelta, tzinfo, Decimal, Fraction, UUID, IPv4Address, IPv6Address, os.PathLike)
-    return isinstance(value, kinds)
+    for module, names in _TEXTS.items():  # a value of such a type can only exist once its module is loaded
+        loaded = sys.modules.get(module)
+        if loaded is not None and isinstance(value, tuple(getattr(loaded, name) for name in names)):
+            return True
+    return False
 
 
 def _is_flat(value: Any) -> bool:

@@ -83,17 +83,6 @@ def test_the_answers_of_a_query_have_exactly_their_keys(tool: Any) -> None:
     assert tool.format_error_response("facts", {"a": 1}, "no") == {**core, "error": "no"}
 
 
-@every_kind
-def test_a_further_field_may_be_called_tool_and_parameters_are_copied(tool: Any) -> None:
-    parameters = {"a": 1}
-    done = tool.format_success_response("q", parameters, [], tool="hammer")
-    refused = tool.format_error_response("q", parameters, "no", tool="hammer")
-    for told in (done, refused):
-        assert told["tool"] == "hammer"
-        told["parameters"]["a"] = 2
-    assert parameters == {"a": 1}
-
-
 def test_an_unknown_kind_of_error_is_refused() -> None:
     with pytest.raises(ValueError) as caught:
         returning(1).format_error_response("q", {}, "no", kind="success")  # type: ignore[arg-type]  # what is tested

@@ -202,33 +202,6 @@ def test_hooks_and_logs_hold_the_tools_name_and_the_errors_type_alone(
     assert PRIVATE not in f"{retried!r}{caplog.text}"
 
 
-class Chained(Flaky):
-    def __call__(self) -> str:
-        try:
-            raise KeyError("inner")
-        except KeyError as inner:
-            raise ConnectionError("outer") from inner
-
-
-def test_the_error_keeps_its_own_context_and_cause() -> None:
-    def plain() -> Any:
-        try:
-            raise ValueError("what the caller deals with")
-        except ValueError:
-            return mailing(Chained(), at_once()).invoke("send_mail")
-
-    async def awaited() -> Any:
-        try:
-            raise ValueError("what the caller deals with")
-        except ValueError:
-            return await mailing(Chained().later, at_once()).ainvoke("send_mail")
-
-    for call in (plain, lambda: asyncio.run(awaited())):
-        with pytest.raises(ConnectionError) as caught:
-            call()
-        assert repr(caught.value.__context__) == repr(caught.value.__cause__) == "KeyError('inner')"
-
-
 WHOLE = "a whole number of at least 1, such as 3"
 SECONDS = "seconds of 0 or more, such as 0.5"
 TYPES = "a tuple of types of exceptions, such as (OSError,)"

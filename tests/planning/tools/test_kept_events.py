@@ -109,34 +109,6 @@ def test_the_result_in_the_event_is_the_one_of_the_call(
     assert result.value is (outcome.value if isinstance(outcome, ToolResult) else outcome)
 
 
-class Odd(BaseException):
-    pass
-
-
-class Uncopied:
-    """Has a JSON form, and cannot be copied."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-    def __fspath__(self) -> str:
-        return "here"
-
-    def __str__(self) -> str:
-        return "here"
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        raise self.error
-
-
-@pytest.mark.parametrize("error", [ValueError("no"), Odd("no"), RecursionError()])
-def test_what_cannot_be_copied_is_kept_in_its_json_form(error: BaseException, session: Session) -> None:
-    outcome = {"a": [Uncopied(error)], "b": {2: 3}}
-    result = through("call", returning(outcome), {}, session)
-    assert (result.success, result.value) == (True, outcome)
-    assert invoked(session).result.value == {"a": ["here"], "b": {"2": 3}}
-
-
 def test_what_nothing_can_change_is_not_copied(session: Session) -> None:
     result = through("call", returning("x" * 100), {}, session)
     assert invoked(session).result is result

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date
-from decimal import Decimal
-from fractions import Fraction
-from ipaddress import ip_address
-from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any, NamedTuple
-from uuid import UUID
 
 import attrs
 import pydantic
@@ -73,22 +66,6 @@ def test_a_reported_failure_is_a_failure_with_its_own_words(
     value = outcome.get("data") if is_executed else outcome
     assert told(result) == (False, error, value, error, user_message, ErrorKind.TOOL)
     assert (result.cause, result.needs_user_input) == (error, False)
-
-
-@pytest.mark.parametrize(
-    ("question", "code", "asked"),
-    [
-        ("Who?", ErrorKind.NEEDS_USER_INPUT, "Who?"),
-        (5, ErrorKind.TOOL, None),
-        (["Who?"], ErrorKind.TOOL, None),
-    ],
-)
-def test_a_reported_question_that_is_a_text_is_put_to_the_user(
-    question: Any, code: ErrorKind, asked: str | None
-) -> None:
-    outcome = {"success": False, "error": "x", "needs_user_input": True, "input_request": question}
-    result = executed(outcome)
-    assert (result.code, result.input_request, result.needs_user_input) == (code, asked, asked is not None)
 
 
 class Ambiguous:
@@ -243,30 +220,6 @@ def test_a_returned_failure_opens_a_breaker_where_its_exception_would(
     made = returning(outcome, breaker=breaker)
     assert (through(entry, made).success, breaker.state) == (False, state)
     assert (through(entry, made).code == ErrorKind.CIRCUIT_OPEN) is (state == "open")
-
-
-VALUES: list[tuple[Any, str]] = [
-    (UUID(int=1), '"00000000-0000-0000-0000-000000000001"'),
-    (date(2026, 1, 31), '"2026-01-31"'),
-    (Decimal("1.50"), '"1.50"'),
-    (Fraction(1, 3), '"1/3"'),
-    (PurePosixPath("/a/b"), '"/a/b"'),
-    (ip_address("10.0.0.1"), '"10.0.0.1"'),
-    (b"abc", '"abc"'),
-    (b"\xff", '"\\\\xff"'),
-    (Said(1, "x"), '{"success":1,"error":"x"}'),
-    (SaidByPydantic(success=1, error="x"), '{"success":1,"error":"x"}'),
-    (SaidByTuple(1, "x"), '[1,"x"]'),
-    (array("i", [1, 2]), "[1,2]"),
-    ({1: 2, None: 3}, '{"1":2,"null":3}'),
-    (10**3000, f"{10**3000}"),
-]
-
-
-@pytest.mark.parametrize(("value", "message"), VALUES, ids=lambda value: repr(value)[:20])
-def test_values_with_a_json_form_are_told_in_it(value: Any, message: str) -> None:
-    result = call({"value": value})
-    assert (result.success, result.message) == (True, f'{{"value":{message}}}')
 
 
 def test_a_tools_own_result_is_given_on_and_completed() -> None:

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tool_entries import piped, safely
+from tool_entries import safely
 
 from planning.tools import BaseTool, Tool, ToolRegistry, execute_tools
 from planning.tools.ledger import tool_calls
@@ -127,13 +127,6 @@ def test_every_call_is_answered_in_order_whatever_the_others_do(session: Session
         ("add#3", True, 3, None, None),
     ]
     assert [call.tool for call in reversed(tool_calls(session))] == ["fail", "nope", "add", "add", "add"]
-
-
-def test_a_call_may_have_the_name_of_anothers_second_call() -> None:
-    results = piped([Tool("a", "A.", lambda: 1)], [{"tool": name} for name in ("a#2", "a", "a", "a#2")])
-    assert {name: told["data"] for name, told in results.items()} == {
-        "a#2": None, "a": 1, "a#3": 1, "a#2#2": None,
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize("calls", ["add", 5, True])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import sys
 from typing import Any
 
 import pytest
@@ -190,26 +189,3 @@ def test_a_package_that_offers_what_is_no_tool_is_named_and_nothing_is_registere
         initialize_tools(registry=kept)
     assert str(caught.value) == f"the tools package:tools cannot be loaded: {kind}"
     assert len(kept) == 0
-
-
-def test_an_offered_tool_that_needs_a_missing_extra_is_left_out_and_the_rest_is_there(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def act() -> None: ...
-
-    offered = [Tool("mail", "Mail.", act, rate_limit_key="mail"), Tool("look", "Look.", act)]
-    install(monkeypatch, lambda: offered)
-    monkeypatch.setitem(sys.modules, "limits", None)
-    registry = ToolRegistry()
-    assert initialize_tools(registry=registry) == ("look",)
-    assert list(registry.get_all_tools()) == ["look"]
-    (record,) = caplog.records
-    reason = "rate limits need limits: pip install 'session-planning[limits]'"
-    assert (record.message, record.__dict__["tool"], record.__dict__["reason"]) == (
-        "tool_left_out",
-        "mail",
-        reason,
-    )
-    with pytest.raises(ImportError) as caught:
-        initialize_tools(offered, registry=registry)
-    assert str(caught.value) == reason

@@ -224,18 +224,6 @@ def test_a_repeat_of_a_call_with_private_data_is_refused(opened: Callable[[], Se
     assert [event.fingerprint for event in session.select_all(ToolInvoked)] == [None]
 
 
-def test_a_repeat_within_one_transaction_is_found() -> None:
-    session = Session()
-    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
-    toolbox.call("planning_setup_plan", SETUP)
-    with session.transaction():
-        for _ in range(2):
-            toolbox.call("planning_add_step", {"steps": [{"title": "Write a test"}]}, context=by("1"))
-    plan = session.select_latest(Plan)
-    assert plan is not None
-    assert [step.title for step in plan.steps] == ["Reproduce it", "Write a test"]
-
-
 class _Unreadable:
     def __str__(self) -> str:
         raise ValueError

@@ -183,26 +183,6 @@ def test_a_toolbox_of_two_sessions_is_refused() -> None:
             Toolbox([*of_first[:3], *others[3:]])
 
 
-def test_a_registry_of_bound_tools_makes_a_toolbox_of_their_session() -> None:
-    session = Session()
-    toolbox = Toolbox(ToolRegistry(PlanningToolsSection(session=session).tools()))
-    toolbox.call("planning_read_plan")
-    assert recorded(session) == [("planning_read_plan", "parameter", None)]
-
-
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        (lambda: "run-7", "the session of this call must be a Session, got str"),
-        (lambda: dict[str, Session]()["run-7"], "the session of this call was not found: KeyError"),
-    ],
-)
-def test_what_a_host_gets_wrong_is_said(source: Callable[[], Session], message: str) -> None:
-    section = PlanningToolsSection(session=source)
-    result = Toolbox(section.tools(), session=source).call("planning_read_plan")
-    assert (result.success, result.message) == (False, f"planning_read_plan was not called: {message}")
-
-
 async def _awaited() -> Session:
     return Session()
 

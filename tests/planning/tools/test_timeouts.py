@@ -50,14 +50,6 @@ async def forever() -> None:
     await asyncio.sleep(60)
 
 
-@pytest.fixture
-def hooked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What threads ended with that nobody caught."""
-    found: list[Any] = []
-    monkeypatch.setattr("threading.excepthook", found.append)
-    return found
-
-
 @pytest.mark.parametrize("whose", ["tool", "toolbox"])
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_tool_that_hangs_is_given_up(is_async: bool, whose: str) -> None:
@@ -85,48 +77,12 @@ def test_a_tools_own_timeout_error_is_its_own(entry: str, is_async: bool, timeou
     assert (type(caught.value), str(caught.value)) == (TimeoutError, "database")
 
 
-@pytest.mark.parametrize("error", [None, ValueError("late"), KeyboardInterrupt("late"), SystemExit("late")])
-def test_what_comes_after_the_time_reaches_nobody(
-    error: BaseException | None, hooked: list[Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    plain, inside, outside = (Hanging(error) for _ in range(3))
-
-    async def run() -> None:
-        for each in (inside, outside):
-            with pytest.raises(ToolTimeout):
-                await Toolbox([tool(each, timeout=0.01)]).ainvoke("t")
-        inside.end()
-        await asyncio.sleep(0)
-
-    with pytest.raises(ToolTimeout):
-        Toolbox([tool(plain, timeout=0.01)]).invoke("t")
-    asyncio.run(run())
-    caplog.clear()
-    with caplog.at_level(logging.INFO):
-        plain.end()
-        outside.end()  # its loop is closed
-    assert (hooked, caplog.records) == ([], [])
-
-
 @pytest.mark.parametrize("entry", CALLS)
 def test_a_given_up_tool_is_not_tried_again(entry: str) -> None:
     hanging = Hanging(StorageUnavailable("later"))
     assert through(entry, tool(hanging, timeout=0.01, retry=NOW)).code == ErrorKind.TIMEOUT
     hanging.end()
     assert len(hanging.threads) == 1
-
-
-def test_a_tool_that_is_given_up_while_it_waits_is_not_tried_again() -> None:
-    calls: list[threading.Thread] = []
-
-    def fail() -> None:
-        calls.append(threading.current_thread())
-        raise StorageUnavailable("later")
-
-    waiting = Retry(attempts=2, wait_initial=0.6, wait_max=0.6, wait_jitter=0)
-    assert through("call", tool(fail, timeout=0.05, retry=waiting)).code == ErrorKind.TIMEOUT
-    calls[0].join(20)
-    assert len(calls) == 1
 
 
 def test_a_cancelled_tool_is_not_tried_again() -> None:

@@ -180,20 +180,3 @@ def test_classifying_loads_no_library() -> None:
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert told.stdout == "[]\n"
-
-
-def test_errors_carry_fields() -> None:
-    assert RateLimitExceeded("m", 2.5).details == CircuitOpen("m", 2.5).details == {"retry_after": 2.5}
-    assert UserInputNeeded("m", "q").details == {"input_request": "q"}
-    assert QueryTypeUnsupported("q", "t", iter("ab")).details == {
-        "query_type": "q",
-        "tool_name": "t",
-        "supported_types": ["a", "b"],
-    }
-    assert (ToolError("m").details, ParameterError("m", {"field": "f"}).details) == ({}, {"field": "f"})
-    assert isinstance(ToolTimeout("m"), TimeoutError)
-    assert isinstance(ParameterError("m"), ValueError)
-    assert ParameterError.of([Problem("a", "b.c"), Problem("d")]).details == {
-        "field": "b",
-        "errors": [{"path": "b.c", "message": "a"}, {"path": "", "message": "d"}],
-    }

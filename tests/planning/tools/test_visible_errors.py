@@ -9,11 +9,10 @@ from typing import Any
 
 import pydantic
 import pytest
-from tool_entries import CALLS, SORRY, piped, safely, through
+from tool_entries import CALLS, SORRY, through
 
 from planning import tool
 from planning.tools import BaseTool, Tool, ToolSpec
-from planning.workflow import Capabilities, run_workflow, validate_workflow
 
 MISSING = "/nowhere/report-4711.txt"
 NO_FILE = f"[Errno 2] No such file or directory: '{MISSING}'"
@@ -79,22 +78,6 @@ def test_the_text_of_a_visible_error_is_what_the_model_reads(
         False,
         f"t failed: {NO_FILE}",
         NO_FILE,
-        SORRY,
-        "data_not_found",
-    )
-
-
-def test_pipelines_and_workflows_show_it_too() -> None:
-    told = {"success": False, "data": None, "error": NO_FILE, "user_message": SORRY, "code": "data_not_found"}
-    assert safely(Reading(), {"path": MISSING}) == told
-    assert piped([Reading()], [{"tool": "t", "args": {"path": MISSING}}]) == {"t": told}
-    capabilities = Capabilities(tools=[DECLARED["@tool"][0]])
-    step = {"step_id": "a", "description": "Read", "type": "tool", "name": "t", "depends_on": []}
-    workflow = validate_workflow([{**step, "inputs": {"path": MISSING}}], capabilities).workflow
-    assert workflow is not None
-    error = run_workflow(workflow, capabilities).errors["a"]
-    assert (error.message, error.user_message, error.code) == (
-        f"t failed: {NO_FILE}",
         SORRY,
         "data_not_found",
     )

@@ -146,13 +146,16 @@ def _refuse(name: str, path: tuple[str | int, ...], reason: str) -> NoReturn:
 
 def is_recursive(schema: Mapping[str, Any]) -> bool:
     """Whether a definition in a schema refers to itself, in one step or in several."""
-    from graphlib import CycleError, TopologicalSorter  # noqa: PLC0415 - only strict definitions need it
-
-    graph = {place: set(_references(node)) for place, node in _definitions(schema).items()}
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError:
-        return True
+    graph = {place: list(_references(node)) for place, node in _definitions(schema).items()}
+    for place, references in graph.items():
+        seen, todo = set[str](), list(references)
+        while todo:
+            each = todo.pop()
+            if each == place:
+                return True
+            if each not in seen:
+                seen.add(each)
+                todo += graph.get(each, ())
     return False
 
 

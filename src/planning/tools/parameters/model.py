@@ -66,6 +66,7 @@ class FreeModel(ParameterModel):
         """An object with any fields."""
         return {"type": "object", "properties": {}, "additionalProperties": True}
 
-    def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> dict[str, Any]:  # noqa: ARG002 - nothing can be wrong
+    def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> dict[str, Any]:
         """A copy of the arguments."""
+        del diagnose  # nothing can be wrong
         return dict(data)

@@ -128,12 +128,11 @@ class TypedModel(ParameterModel):
 
     def _converted(self, data: dict[str, Any], diagnose: Diagnose | None) -> Any:
         first: pydantic.ValidationError | None = None
-        try:
-            return self._validate(data)
-        except pydantic.ValidationError as error:
-            first = error
-        except Exception:  # noqa: BLE001, S110 - a validator may stumble over what is not repaired yet
-            pass
+        with suppress(Exception):  # a validator may stumble over what is not repaired yet
+            try:
+                return self._validate(data)
+            except pydantic.ValidationError as error:
+                first = error
         repaired = self._repaired(data)
         is_same = repaired.keys() == data.keys() and all(repaired[name] is data[name] for name in data)
         if first is not None and self._rules and is_same:
@@ -177,7 +176,7 @@ class TypedModel(ParameterModel):
 class _Schemas(GenerateJsonSchema):
     """pydantic's schemas in fewer words: without titles and defaults, and with a format for decimals."""
 
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic calls it so
+    def field_title_should_be_set(self, _schema: Any) -> bool:
         """No field needs a title: it has a name."""
         return False
 
@@ -185,7 +184,7 @@ class _Schemas(GenerateJsonSchema):
         """The schema of the value alone."""
         return self.generate_inner(schema["schema"])
 
-    def decimal_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ARG002 - pydantic calls it so
+    def decimal_schema(self, _schema: Any) -> dict[str, Any]:
         """A decimal number as text: JSON's own numbers may be rounded on their way."""
         return {"type": "string", "format": "decimal"}
 

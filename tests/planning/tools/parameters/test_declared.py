@@ -198,23 +198,6 @@ def test_a_bound_in_a_default_is_refused_and_not_dropped(kind: type) -> None:
     )
 
 
-def test_bounds_that_pydantic_does_not_know_are_refused() -> None:
-    class Meta:
-        def __repr__(self) -> str:
-            return "Meta(ge=1)"
-
-    Meta.__module__ = "msgspec"
-
-    def bounded(size: Annotated[int, Meta()]) -> int:
-        return size
-
-    bounded.__annotations__["size"] = Annotated[int, Meta()]
-    with pytest.raises(
-        TypeError, match=r"^Meta\(ge=1\) is not enforced; use pydantic.Field or annotated_types$"
-    ):
-        tool(bounded)
-
-
 def test_a_query_type_without_a_parameter_model_is_refused() -> None:
     with pytest.raises(TypeError, match=r"^int is not a parameter model: "):
         ToolSpec("t", {"q": int}, "t")

@@ -26,10 +26,6 @@ def called(function: Any, **arguments: Any) -> Any:
     return envelope["result"] if envelope["success"] else envelope["error"]
 
 
-def many(first: int, *rest: int, **named: int) -> Any:
-    return first, rest, named
-
-
 class Service:
     """What offers tools."""
 
@@ -91,17 +87,6 @@ def test_callables_of_all_kinds_tell_what_they_take(function: Any, result: objec
     assert called(function, size="x") == "size: expected an integer, got a string"
     assert called(function, size=3, self=1) == "self: unknown field; the fields are size"
     assert asyncio.run(Tool("t", "d", function).aexecute(size=3))["result"] == result
-
-
-def test_any_keyword_is_taken_where_the_function_takes_any() -> None:
-    assert Tool("t", "d", many).parameters_schema() == {
-        "type": "object",
-        "properties": {"first": {"type": "integer"}},
-        "required": ["first"],
-        "additionalProperties": True,
-    }
-    assert called(many, first=1, rest=2, named=3) == (1, (), {"rest": 2, "named": 3})
-    assert called(many, first="x", rest=2) == "first: expected an integer, got a string"
 
 
 def by_position(size: int, /, other: int = 1) -> None: ...
@@ -227,17 +212,6 @@ def test_a_context_by_position_is_given_or_refused_where_the_tool_is_made() -> N
         )
     else:
         assert made.execute(size=3)["result"] == (3, "ToolContext")
-
-
-def test_a_hint_that_names_nothing_is_told_with_what_to_do() -> None:
-    def lost(size: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821 - what the test is about
-
-    with pytest.raises(TypeError) as caught:
-        _ = tool(lost).model
-    assert str(caught.value) == (
-        "lost has a type hint that cannot be read: name 'Nowhere' is not defined; import the name at the top "
-        "of its module"
-    )
 
 
 def test_what_annotated_says_of_a_parameter_comes_before_the_docstring() -> None:

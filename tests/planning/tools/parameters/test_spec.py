@@ -16,7 +16,6 @@ from planning.tools import (
     ParameterError,
     QueryTypeUnsupported,
     Tool,
-    Toolbox,
     ToolError,
     ToolRegistry,
     ToolSpec,
@@ -72,7 +71,6 @@ SPEC = ToolSpec(
 )
 NOT_JSON = "arguments must hold JSON values only: text, numbers, booleans, null, arrays, objects"
 THE_TOOLS = "the tools are sec_financial_data, nothing, plain"
-THE_TYPES = "send one of financial_facts, company, news"
 EMPTY = ToolSpec("nothing", {}, "nothing")
 PLAIN = Tool("plain", "d", lambda size: size)
 FACTS = {"ticker": "AAPL", "metrics": ["Revenue"], "start_date": "2022-01-01", "end_date": "2022-12-31"}
@@ -241,49 +239,6 @@ def test_the_tool_of_a_spec_is_called_with_the_query_type_and_its_parameters() -
     for parameters in ({"name": "a"}, '{"name": "a"}'):
         envelope = tool.execute(query_type="company", parameters=parameters)
         assert envelope["result"] == ("company", CompanyParams("a"))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ({}, ["query_type: missing; send one of financial_facts, company, news"]),
-        ({"query_type": 3}, [f"query_type: a value of type int is not a query type; {THE_TYPES}"]),
-        (
-            {"query_type": "filings", "parameters": {}},
-            [
-                "Query type 'filings' is not supported by the answering tool. "
-                "Supported types are: financial_facts, company, news"
-            ],
-        ),
-        ({"query_type": "news"}, ["parameters.topic: missing; send a string"]),
-        (
-            {"query_type": "news", "parameters": 3},
-            ["parameters: arguments must be a JSON object, got a number"],
-        ),
-        (
-            {"query_type": "news", "parameters": {"topic": 1}, "more": 1},
-            [
-                "more: unknown field; the fields are query_type, parameters",
-                "parameters.topic: expected a string, got a number",
-            ],
-        ),
-        (
-            {"query_type": "news", "parameters": {"topic": "x"}, "more": 1},
-            ["more: unknown field; the fields are query_type, parameters"],
-        ),
-        (
-            {"more": 1},
-            [
-                "more: unknown field; the fields are query_type, parameters",
-                "query_type: missing; send one of financial_facts, company, news",
-            ],
-        ),
-    ],
-)
-def test_wrong_arguments_of_a_query_are_told_whole(arguments: dict[str, Any], expected: list[str]) -> None:
-    told = "\n- ".join([f"{len(expected)} problems:", *expected] if len(expected) > 1 else expected)
-    result = Toolbox([ANSWERING]).call("answering", arguments)
-    assert (result.message, result.error) == (f"Refused, nothing changed. {told}", told)
 
 
 def test_a_spec_without_a_function_cannot_be_called() -> None:

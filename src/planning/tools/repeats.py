@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64encode
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
+from enum import Enum
 from hashlib import sha256
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from planning.tools.attempts import background
-from planning.tools.errors import CallInterrupted, ContextInvalid
-from planning.tools.result import ToolResult, json_parts
+from planning.tools.errors import CallInterrupted, ContextInvalid, type_name
+from planning.tools.result import ToolResult, field_names, plain
 from session import Session, TransactionError
 from session.locks import ProcessLock
 
@@ -155,12 +156,26 @@ def claim(session: Session, name: str, key: str) -> None:
 def fingerprint_of(params: Any) -> str | None:
     """A digest of arguments, the same after a restart; None where they cannot be compared."""
     try:
-        text = json.dumps(params, sort_keys=True, default=_parts)
+        text = _as_text(params)
     except Exception:  # noqa: BLE001 - any object may be among the arguments, and reading it may do anything
         return None
     return urlsafe_b64encode(sha256(text.encode()).digest()[:12]).decode()
 
 
 def _parts(value: Any) -> Any:
-    """One level of a value that JSON lacks: of a pydantic model also the fields that it does not show."""
-    return dict(value) if hasattr(type(value), "model_dump") else json_parts(value, strict=True)
+    """One level of a value that JSON lacks, with what a pydantic model hides when it is dumped."""
+    if hasattr(type(value), "model_dump"):  # a pydantic model
+        return dict(value)
+    names = field_names(value)
+    if names is not None:
+        return {name: getattr(value, name) for name in names}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(_as_text, value))
+    return [type_name(value), plain(value, strict=True)]
+
+
+_as_text = json.JSONEncoder(sort_keys=True, default=_parts).encode

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import json
 import re
 import reprlib
 import sys
 from collections.abc import Callable, Mapping
 from enum import Enum
-from functools import partial
+from math import isfinite
 from typing import Any
 
 import attrs
@@ -18,22 +17,13 @@ import attrs
 from planning.errors import LONGEST_MESSAGE, writable
 from planning.tools.errors import PASSING, ErrorKind, type_name
 
-__all__ = [
-    "NoJsonForm",
-    "ToolResult",
-    "copied",
-    "field_names",
-    "json_parts",
-    "plain",
-    "read_safely",
-    "safe_text",
-]
+__all__ = ["NoJsonForm", "ToolResult", "copied", "field_names", "plain", "read_safely", "safe_text"]
 
+_DEEPEST = 100
+_MOST_REPEATS = 1_000_000
+_PLAIN = (bool, int, float, str)
 _FIXED = frozenset({type(None), bool, int, float, complex, str, bytes})
-_SAME = frozenset({type(None), bool})
-_EXACT = 2**53
-_MOST = 50_000_000
-_OF_PART = 30  # counted for each part besides its characters, so that many small ones end as soon
+_MOST_BITS = 10_000  # of more than some 4,300 digits Python itself writes no number
 _TEXTS = {
     "datetime": ("date", "time", "timedelta", "tzinfo"),
     "uuid": ("UUID",),
@@ -130,26 +120,19 @@ class ToolResult:
 def plain(value: Any, *, strict: bool = False) -> Any:
     """A value as JSON has it: records become objects, and dates, paths, decimals and the like their text.
 
+    A part that holds itself, or is nested a hundred levels deep, is ``"..."``; so is one that is repeated
+    once a million parts are repeats, so that the result is never much larger than the value.
+
     Args:
         value: Anything.
-        strict: Whether to refuse what has no JSON form. If not, a part of another type becomes its ``str``,
-            and a value that cannot be read, contains itself or is too large becomes the name of its type.
+        strict: Whether to refuse what has no JSON form. If not, any other object becomes its ``str``, and
+            what cannot be read the name of its type.
 
     Raises:
-        NoJsonForm: With ``strict``, it has no JSON form.
+        NoJsonForm: With ``strict``, a part has no JSON form.
         Exception: With ``strict``, whatever a part raises when it is read.
     """
-    kind = type(value)
-    if kind in _SAME or (kind is int and -_EXACT < value < _EXACT):
-        return value
-    if kind is str:
-        return writable(value)
-    try:
-        return json.loads(_json_text(value, strict=strict), parse_constant=str)
-    except Exception:  # any object may come here, and reading it may do anything
-        if strict:
-            raise
-        return f"<{type_name(value)}>"
+    return _Reader(strict=strict).read(value)
 
 
 def copied(value: Any) -> Any:
@@ -244,46 +227,82 @@ def _deep_copy(value: Any, known: dict[int, Any] | None = None) -> Any:
     return copy.deepcopy(value, known)
 
 
-def _json_text(value: Any, *, strict: bool) -> str:
-    """The JSON of a value, of bounded size: a part that occurs twice is written twice.
+class _Reader:
+    """Reads one value as JSON has it."""
 
-    Raises:
-        NoJsonForm: A part has none, or the text is too long.
-    """
-    encoder = _STRICT if strict else _LENIENT
-    parts, size = list[str](), 0
-    try:
-        for part in [encoder.encode(value)] if _is_flat(value) else encoder.iterencode(value):
-            size += len(part) + _OF_PART
-            if size > _MOST:
-                raise NoJsonForm(value, f"is longer than {_MOST} characters as JSON")
-            parts.append(part)
-    except RecursionError:
-        raise NoJsonForm(value, "is nested too deep for JSON") from None
-    text = "".join(parts)
-    return text if text.isascii() else _LONE_SURROGATE.sub(lambda half: rf"\\u{ord(half[0]):x}", text)
+    __slots__ = ("_around", "_known", "_repeats", "_strict")
+
+    def __init__(self, *, strict: bool) -> None:
+        self._strict = strict
+        self._around = set[int]()
+        self._known = dict[int, Any]()  # holds what it has read: an id must not be given out again
+        self._repeats = 0
+
+    def read(self, value: Any) -> Any:
+        kind = type(value)
+        if value is None or kind is bool:
+            return value
+        if kind in _PLAIN:
+            return writable(value) if kind is str else _number(value)
+        if id(value) in self._around or len(self._around) >= _DEEPEST or self._is_repeat_too_many(value):
+            return "..."
+        self._known[id(value)] = value
+        self._around.add(id(value))
+        try:
+            return self._parts(value)
+        except Exception:
+            if not self._strict:
+                return f"<{type_name(value)}>"
+            raise
+        finally:
+            self._around.discard(id(value))
+
+    def _is_repeat_too_many(self, value: Any) -> bool:
+        if id(value) not in self._known:
+            return False
+        self._repeats += 1 + (len(value) if type(value) in {dict, list, tuple, set, frozenset} else 0)
+        return self._repeats > _MOST_REPEATS
+
+    def _parts(self, value: Any) -> Any:
+        if isinstance(value, Enum):
+            return self.read(value.value)
+        for kind in _PLAIN:
+            if isinstance(value, kind):
+                return self.read(kind(value))
+        if isinstance(value, Mapping):
+            return self._named(value)
+        if isinstance(value, (list, tuple, set, frozenset)):
+            return [self.read(item) for item in value]
+        if isinstance(value, (bytes, bytearray)):
+            return writable(value.decode(errors="backslashreplace"))
+        if hasattr(type(value), "model_dump"):  # a pydantic model
+            return self.read(value.model_dump(mode="json"))
+        if hasattr(type(value), "tolist"):  # a number or an array of numpy
+            return self.read(value.tolist())
+        names = field_names(value)
+        if names is not None:
+            return {name: self.read(getattr(value, name)) for name in names}
+        if self._strict and not _has_text(value):
+            raise NoJsonForm(value, "has no JSON form")
+        return writable(str(value))
+
+    def _named(self, value: Mapping[Any, Any]) -> dict[str, Any]:
+        named: dict[str, Any] = {}
+        for key, item in value.items():
+            if type(key) is not str:
+                self.read(key)  # a key without a JSON form is refused, too
+            name = writable(str(key))
+            if name in named:
+                raise NoJsonForm(value, "has two keys that are the same text in JSON")
+            named[name] = self.read(item)
+        return named
 
 
-def json_parts(part: Any, *, strict: bool) -> Any:
-    """One level of a value of a type that JSON lacks, in types that it has."""
-    if isinstance(part, Enum):
-        return part.value
-    if isinstance(part, Mapping):
-        return dict(part)
-    if isinstance(part, (set, frozenset)):
-        return sorted(part, key=repr)
-    if isinstance(part, (bytes, bytearray)):
-        return part.decode(errors="backslashreplace")
-    if hasattr(type(part), "model_dump"):  # a pydantic model
-        return part.model_dump(mode="json")
-    if hasattr(type(part), "tolist"):  # a number or an array of numpy
-        return part.tolist()
-    names = field_names(part)
-    if names is not None:
-        return {name: getattr(part, name) for name in names}
-    if strict and not _has_text(part):
-        raise NoJsonForm(part, "has no JSON form")
-    return str(part) if strict else safe_text(part)
+def _number(value: int | float) -> int | float | str:
+    """A number, or text if JSON has no such number or it has too many digits to be read back."""
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    return value if value.bit_length() < _MOST_BITS else hex(value)
 
 
 def _has_text(value: object) -> bool:
@@ -293,15 +312,3 @@ def _has_text(value: object) -> bool:
         if loaded is not None and isinstance(value, tuple(getattr(loaded, name) for name in names)):
             return True
     return False
-
-
-def _is_flat(value: Any) -> bool:
-    """Whether a value has no parts that have parts: then its JSON is not much longer than it is large."""
-    kind = type(value)
-    return kind in {dict, list} and _FIXED.issuperset(map(type, value.values() if kind is dict else value))
-
-
-_STRICT, _LENIENT = (
-    json.JSONEncoder(ensure_ascii=False, default=partial(json_parts, strict=strict))
-    for strict in (True, False)
-)

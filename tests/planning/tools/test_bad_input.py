@@ -105,26 +105,6 @@ A_LIST = "the function returned a generator; return a list of what it yields"
 UNUSABLE = "t returned nothing that can be used. Go on without it."
 
 
-def endless() -> list[Any]:
-    value: list[Any] = [1]
-    value.append({"again": value})
-    return value
-
-
-def nested() -> Any:
-    value: Any = 1
-    for _ in range(100_000):
-        value = [value]
-    return value
-
-
-def doubled() -> Any:
-    value: Any = ["x"]
-    for _ in range(60):
-        value = [value, value]
-    return value
-
-
 @pytest.mark.parametrize("entry", CALLS)
 @pytest.mark.parametrize(
     ("make", "cause"),
@@ -160,7 +140,7 @@ def doubled() -> Any:
             lambda: {"kinds": {int}},
             f"the function returned dict with the class int in it, which {NO_FORM}",
         ),
-        (lambda: {object(): 1}, f"the function returned dict, which cannot be read; {RETURN}"),
+        (lambda: {object(): 1}, f"the function returned dict with object in it, which {NO_FORM}"),
         (
             lambda: {2: [Holder(object())]},
             f"the function returned dict with object in it, which {NO_FORM}",
@@ -169,11 +149,9 @@ def doubled() -> Any:
             lambda: Model(part=object()),
             f"the function returned test_bad_input.Model, which cannot be read; {RETURN}",
         ),
-        (endless, f"the function returned list, which cannot be read; {RETURN}"),
-        (nested, f"the function returned list, which is nested too deep for JSON; {RETURN}"),
         (
-            doubled,
-            f"the function returned list, which is longer than 50000000 characters as JSON; {RETURN}",
+            lambda: {1: 2, "1": 3},
+            f"the function returned dict, which has two keys that are the same text in JSON; {RETURN}",
         ),
         (Hostile, f"the function returned test_bad_input.Hostile, which cannot be read; {RETURN}"),
     ],

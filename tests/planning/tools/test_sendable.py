@@ -130,3 +130,8 @@ def test_the_repr_of_a_result_is_short_and_never_fails(value: Any) -> None:
     assert repr(ToolResult(odd, odd, odd, elapsed=odd, code=odd, is_private=True)) == (
         "ToolResult(success=<Mute>, code='<Mute>', elapsed=<Mute>, private)"
     )
+
+
+def test_a_value_that_repeats_itself_is_written_in_bounded_time() -> None:
+    result = through("call", returning(doubled(60)), {}, Session())
+    assert (result.success, len(result.message) <= MOST) == (True, True)

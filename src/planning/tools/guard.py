@@ -42,7 +42,7 @@ class _Tries:
     """
 
     def __init__(self, retry: Retry, name: str, may_pass: Callable[[Any], bool] | None) -> None:
-        self.transient = (*_TRANSIENT, *retry.on)
+        self.transient: tuple[type[Exception], ...] = (*_TRANSIENT, *retry.on)
         self._name = name
         self._may_pass = may_pass
         self._error: Exception | None = None

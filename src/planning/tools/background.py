@@ -11,16 +11,23 @@ import threading
 import types
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 from planning.tools.errors import PASSING, ToolError, ToolTimeout
 
-__all__ = ["await_within", "cancelling", "run_coroutine", "run_in_thread", "run_off_loop"]
+__all__ = ["await_within", "cancelling", "is_given_up", "run_coroutine", "run_in_thread", "run_off_loop"]
 
 T = TypeVar("T")
 Stop = Callable[[], bool]
+
+_STOPS: ContextVar[tuple[Stop, ...]] = ContextVar("stops", default=())
+
+
+def is_given_up() -> bool:
+    """Whether the caller of the tool that runs here has stopped waiting: it can stop what it started."""
+    return any(stop() for stop in _STOPS.get())
 
 
 class _Job:
@@ -39,12 +46,16 @@ class _Job:
         self.thread.start()
 
     def _run(self) -> None:
+        _STOPS.set((*_STOPS.get(), self._stop))
         try:
-            self._outcome = self._function(lambda: self.is_given_up)
+            self._outcome = self._function(self._stop)
         except BaseException as error:  # noqa: BLE001 - it is raised again where the call was made
             self._error = error
         finally:
             self._done()
+
+    def _stop(self) -> bool:
+        return self.is_given_up
 
     def result(self) -> Any:
         """What the function returned.

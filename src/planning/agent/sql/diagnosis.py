@@ -9,12 +9,12 @@ from typing import Any, Final
 import attrs
 
 from planning.agent.sql.casts import as_timestamp
+from planning.agent.sql.dialects import title_of
 from planning.agent.sql.foreign import foreign
 from planning.agent.sql.guard import NO_BRACKETS, tokenize
 from planning.agent.sql.schema import identifier
 from planning.agent.sql.structure import COMPARING, Item, groups, is_word, structure
 from planning.agent.sql.uses import Use, tables_used
-from planning.agent.sql.worker.dialects import title_of
 from planning.errors import cut, nearest, printable
 
 __all__ = ["diagnose"]

@@ -13,6 +13,7 @@ from typing import Final
 import attrs
 
 from planning.agent.sql.dates import shifted
+from planning.agent.sql.dialects import title_of
 from planning.agent.sql.foreign_calls import Call, call_written, interval, now_written
 from planning.agent.sql.structure import (
     COMPARING,
@@ -25,7 +26,6 @@ from planning.agent.sql.structure import (
     split,
     structure,
 )
-from planning.agent.sql.worker.dialects import title_of
 
 __all__ = ["Foreign", "foreign"]
 

@@ -10,9 +10,8 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from planning.agent.sql.guard import tokenize
-from planning.agent.sql.schema import identifier, literal
+from planning.agent.sql.schema import identifier, literal, quoted
 from planning.agent.sql.uses import Use, tables_used
-from planning.agent.sql.worker.sqlite_file import quoted
 
 __all__ = ["missing_values"]
 

@@ -1,17 +1,19 @@
-"""DuckDB: its errors, in the words of SQLite and then explained."""
+"""Why a statement failed, and why an answer is not what was asked."""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
-from planning.agent.databases.base import Names, Probe, Tables
+from planning.agent.sql.aggregates import arbitrary_column
 from planning.agent.sql.diagnosis import diagnose
 from planning.agent.sql.traps import trap
 
 __all__ = ["explain", "wrong_answer"]
 
-_NAME: Final = "duckdb"
+Tables = Callable[[], Sequence[Mapping[str, Any]] | None]
+
 _SAME: Final = (
     (r'Table with name "?([^"\s!]+)"? does not exist', "no such table: {0}"),
     (r'Referenced column "([^"]+)" not found', "no such column: {0}"),
@@ -41,14 +43,21 @@ _SAME: Final = (
 )
 
 
-def explain(text: str, sql: str, names: Names, probe: Probe) -> str:
-    """Why a statement failed; see ``Engine.explain``."""
-    return diagnose(_translated(text), sql, _NAME, names, probe)
+def explain(text: str, sql: str, dialect: str, tables: Tables, probe: Callable[[str], str]) -> str:
+    """An error of the database in words that help to correct the statement."""
+    if dialect == "duckdb":
+        text = _translated(text)
+
+    def names() -> Mapping[str, Any] | None:
+        found = tables()
+        return None if found is None else {"tables": found}
+
+    return diagnose(text, sql, dialect, names, probe)
 
 
-def wrong_answer(sql: str, _tables: Tables) -> str | None:
-    """Why an answer is not what was asked; see ``Engine.wrong_answer``."""
-    return trap(sql, _NAME)
+def wrong_answer(sql: str, dialect: str, tables: Tables) -> str | None:
+    """Why the answer to a statement that ran is not what was asked, and what to write; None if it is."""
+    return trap(sql, dialect) or (arbitrary_column(sql, tables) if dialect == "sqlite" else None)
 
 
 def _translated(text: str) -> str:

@@ -160,7 +160,7 @@ class SqlDatabase:
             return _failed(*self._explained(failure, sql), started)
         if not columns:  # such as a comment that is not closed
             return _failed(guard.EMPTY, ErrorKind.PARAMETER, started)
-        from planning.agent.databases.explain import wrong_answer
+        from planning.agent.sql.answers import wrong_answer
 
         looking = self._until(_EXPLAINING)
         problem = wrong_answer(statement, dialect, lambda: self._tables_until(looking))
@@ -230,10 +230,10 @@ class SqlDatabase:
         """Why a statement failed, and what to do; names are looked up if one may be misspelled."""
         if failure.kind != "sql":
             return failures.explain(failure, self._path, self.timeout)
-        from planning.agent.databases.explain import explain
+        from planning.agent.sql.diagnosis import diagnose
 
         until = self._until(_EXPLAINING)
-        message = explain(
+        message = diagnose(
             failure.text,
             sql,
             self.dialect,

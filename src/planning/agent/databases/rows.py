@@ -18,7 +18,7 @@ _LONGEST: Final = 200  # the schema shows fewer characters
 
 
 def _size(row: Sequence[Any]) -> int:
-    return len(dumps(row, 2))  # the quickest measure of plain values
+    return len(dumps(tuple(row), 2))  # the quickest measure of plain values
 
 
 def fetched(

@@ -22,8 +22,9 @@ from typing import Any, Final, TypeVar
 from planning.agent.databases.rows import fetched
 from planning.agent.databases.source import LOG_SIZE, is_settled, stamp
 from planning.agent.databases.sqlite_boundary import Boundary, connect
-from planning.agent.databases.sqlite_strict import check_names
+from planning.agent.databases.sqlite_strict import check_names, check_sizes
 from planning.agent.databases.sqlite_tables import add_values, read_tables
+from planning.agent.databases.sqlite_with import check_expansion
 from planning.agent.sql.dialects import DIALECTS
 from planning.agent.sql.failures import Failure
 from planning.agent.sql.guard import HALF
@@ -137,7 +138,7 @@ class SqliteFile:
             return Failure("unfinished")
         kind = _ENDS.get(code & 0xFF, "sql")
         denied = self._boundary.denied if self._boundary is not None else ""
-        if kind in {"refused", "sql"} and self._is_late():
+        if not denied and "not authorized" in str(error):  # it was late while the statement was prepared
             return Failure("timeout")
         if kind == "refused" or (denied and kind == "sql"):
             return Failure("refused", denied or "writing")
@@ -215,6 +216,8 @@ class SqliteFile:
     ) -> tuple[list[str], list[list[Any]], bool]:
         assert self._boundary is not None  # noqa: S101 - it comes with the connection
         self._boundary.begin()
+        check_sizes(sql)
+        check_expansion(sql)
         check_names(connection, sql)
         with closing(connection.execute(sql)) as cursor:  # one that is open would hold a lock
             names = [column[0] for column in cursor.description or ()]

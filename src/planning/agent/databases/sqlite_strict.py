@@ -1,7 +1,8 @@
-"""Names in double quotes that are not columns, as errors: SQLite would take them for strings.
+"""Errors where SQLite would answer wrongly without one.
 
-Its own switch (``SQLITE_DBCONFIG_DQS_DML``) cannot be set from Python before 3.12, and would break views that
-were written with such strings.
+SQLite takes a name in double quotes that is not a column for a string, and returns NULL for a string from
+printf that is too large, after seconds. Its own switch for the first (``SQLITE_DBCONFIG_DQS_DML``) cannot be
+set from Python before 3.12, and would break views that were written with such strings.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import re
 import sqlite3
 from typing import Final
 
-__all__ = ["check_names"]
+from planning.agent.sql.failures import Failure
+
+__all__ = ["check_names", "check_sizes"]
 
 _QUOTED: Final = re.compile(
     r"""'(?:[^']|'')*+(?:'|\Z) | `(?:[^`]|``)*+(?:`|\Z) | \[[^]]*+(?:]|\Z) | --[^\n]*+ |
@@ -18,6 +21,11 @@ _QUOTED: Final = re.compile(
     re.VERBOSE,
 )
 _EXPLAIN: Final = "EXPLAIN "
+_LARGE: Final = re.compile(
+    r"""%[-+\ \#0,!]*(?:\d{8}|\d*\.\d{8,}l{0,2}c) |
+        \b(?:printf|format)\s*\(\s*'%[-+\ \#0,!]*(?:\*|\.\*l{0,2}c)[^']*'\s*,\s*\d{8}""",
+    re.VERBOSE | re.IGNORECASE,
+)
 
 
 def check_names(connection: sqlite3.Connection, sql: str) -> None:
@@ -35,6 +43,16 @@ def check_names(connection: sqlite3.Connection, sql: str) -> None:
         if not str(error).startswith("no such column"):
             connection.execute(_EXPLAIN + sql.removeprefix(_EXPLAIN)).close()  # in its own words
         raise
+
+
+def check_sizes(sql: str) -> None:
+    """Check that printf makes no string of tens of millions of characters.
+
+    Raises:
+        Failure: It may.
+    """
+    if ("printf" in sql or "format" in sql) and _LARGE.search(sql):
+        raise Failure("large")
 
 
 def _in_backticks(found: re.Match[str]) -> str:

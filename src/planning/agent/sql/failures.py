@@ -34,6 +34,7 @@ _STORAGE: Final = {
 _QUERY: Final = {
     "memory": "the query needs more memory than it may use; ask for less, with WHERE, LIMIT or an aggregate",
     "large": "a value in it is too large for an answer; ask for its length, or a part of it with substr",
+    "expanded": "{text} would be expanded too often; read each table of the WITH fewer times",
     "broken": "the database failed on it; write the query in another way",
     "refused": "{text} " + ONLY_READING,
 }

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from hashlib import sha256
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import duckdb
@@ -52,9 +52,19 @@ class Shop:
                 writer.execute("BEGIN EXCLUSIVE")
                 writer.execute("ROLLBACK")
         else:
+            until = monotonic() + 60
+            while not self._can_be_connected():  # a call that cannot be interrupted may still run
+                assert monotonic() < until
+                sleep(0.05)
+
+    def _can_be_connected(self) -> bool:
+        try:
             with duckdb.connect(str(self.path)) as other:
                 other.execute("BEGIN")
                 other.execute("ROLLBACK")
+        except duckdb.ConnectionException:
+            return False
+        return True
 
     def told(self, answer: object) -> str:
         """An answer as text, which is the same wherever the folder is; the canary is not in it."""

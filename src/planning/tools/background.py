@@ -11,7 +11,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
@@ -22,6 +22,7 @@ __all__ = [
     "await_within",
     "cancelling",
     "finished",
+    "is_given_up",
     "run_coroutine",
     "run_in_thread",
     "run_off_loop",
@@ -29,6 +30,13 @@ __all__ = [
 
 T = TypeVar("T")
 Stop = Callable[[], bool]
+
+_STOPS: ContextVar[tuple[Stop, ...]] = ContextVar("stops", default=())
+
+
+def is_given_up() -> bool:
+    """Whether the caller of the tool that runs here has stopped waiting: it can stop what it started."""
+    return any(stop() for stop in _STOPS.get())
 
 
 class _Job:
@@ -47,12 +55,16 @@ class _Job:
         self.thread.start()
 
     def _run(self) -> None:
+        _STOPS.set((*_STOPS.get(), self._stop))
         try:
-            self._outcome = self._function(lambda: self.is_given_up)
+            self._outcome = self._function(self._stop)
         except BaseException as error:  # noqa: BLE001 - it is raised again where the call was made
             self._error = error
         finally:
             self._done()
+
+    def _stop(self) -> bool:
+        return self.is_given_up
 
     def result(self) -> Any:
         """What the function returned.

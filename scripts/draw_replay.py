@@ -129,7 +129,7 @@ def _frames(data: bytes) -> Iterator[tuple[list[list[Segment]], str]]:
     )
     progress = Progress()
     above: list[list[Segment]] = []
-    for line, style in replayed(parse_transcript(data), progress):
+    for (line, style), *_ in replayed(parse_transcript(data), progress):
         is_refusal = style == TROUBLE
         above = _aside(console, line) if is_refusal else [_faded(row) for row in above]
         shown = console.render_lines(frame(console, progress), pad=False)

@@ -198,7 +198,7 @@ def _shown(question: str, states: Iterable[Mapping[str, Any]], session: Session,
             state = each
             plan = session.select_latest(Plan)
             if plan is not progress.plan:
-                face.show([progress.take_plan(plan)])
+                face.show(progress.take_plan(plan))
         face.end((), answer_lines(state, columns(sys.stdout)), is_whole=False)
     if is_json:
         typer.echo(as_json(state))

@@ -53,10 +53,8 @@ def mention_colon(report: Report, **options: Sequence[str] | None) -> None:
     for kind, values in options.items():
         one = kind.removesuffix("s")
         for value in values or ():
-            names = [] if ":" in value else [name.strip() for name in value.split(",")]
-            modules = [name for name in names if _MODULE.fullmatch(name) or Path(f"{name}.py").is_file()]
-            if f"unknown_{one}" in unknown and modules:
-                given = f"--{kind} {printable(modules[0])}"
+            if f"unknown_{one}" in unknown and (_MODULE.fullmatch(value) or Path(f"{value}.py").is_file()):
+                given = f"--{kind} {printable(value)}"
                 remedy = f"for an object in a module, write {given}:NAME"
                 typer.echo(f"planning: {given} is read as the name of a {one}; {remedy}", err=True)
 

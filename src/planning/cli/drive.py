@@ -89,16 +89,16 @@ class Drive(Generic[Result]):
     @contextmanager
     def heeding_signals(self) -> Iterator[None]:
         """Stop it on SIGINT and SIGTERM; signals after its end are ignored until the block ends."""
-        if threading.current_thread() is not threading.main_thread():
-            yield  # only the main thread may handle signals
-            return
-        before = {number: signal.getsignal(number) for number in EXIT_CODES}
-        for number in EXIT_CODES:
+        is_main = threading.current_thread() is threading.main_thread()  # no other may handle signals
+        before = {number: signal.getsignal(number) for number in EXIT_CODES if is_main}
+        for number in before:
             self._loop.add_signal_handler(number, lambda: None)  # a signal wakes the loop
             signal.signal(number, self._signalled)  # and is acted on where a tool keeps the loop busy
         try:
             yield
         finally:
+            if self._task is None:
+                self._loop.close()
             for number, handler in before.items():
                 signal.signal(number, handler)
 

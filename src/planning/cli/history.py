@@ -135,7 +135,7 @@ def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = Fa
         try:
             plan = timeline.plan
             if plan is not None:
-                face.show([progress.take_plan(plan)])
+                face.show(progress.take_plan(plan))
             for moment in _as_they_come(timeline):
                 if as_json_:
                     _print_json(moment)
@@ -179,4 +179,4 @@ def _changes(progress: Progress, moment: Moment) -> Iterator[Line]:
             if is_refused:
                 yield progress.refuse(event.name, reason)
     if moment.plan is not None:
-        yield progress.take_plan(moment.plan.after)
+        yield from progress.take_plan(moment.plan.after)

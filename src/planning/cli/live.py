@@ -38,6 +38,7 @@ class Live:
         self._console = console
         self._progress = progress
         self._is_stopping = False
+        self._final: RenderableType | None = None
         self._live = Redrawn(
             console=console,
             get_renderable=self._frame,
@@ -71,7 +72,7 @@ class Live:
         """Leave the steps standing as they are at the end, with lines above and below them."""
         self._stop()
         steps = final_frame(self._console, self._progress, is_whole=is_whole)
-        self._live.update(Group(*_texts(first), steps, *_texts([("", ""), *last])))
+        self._final = Group(*_texts(first), steps, *_texts([("", ""), *last]))
 
     def _stop(self) -> None:
         self._over.set()
@@ -85,6 +86,8 @@ class Live:
                 return  # the terminal is gone: the command says so where it prints the end
 
     def _frame(self) -> RenderableType:
+        if self._final is not None:
+            return self._final
         status = self._progress.stopping() if self._is_stopping else ""
         return frame(self._console, self._progress, status)
 

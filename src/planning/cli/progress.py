@@ -173,7 +173,7 @@ class Progress:
 
     # Plans
 
-    def take_plan(self, plan: Plan | None) -> Line:
+    def take_plan(self, plan: Plan | None) -> list[Line]:
         """Show a plan, or that there is none any more; says what differs from the one before."""
         differs = diff_plans(self.plan, plan)
         self.plan, self.title = plan, "" if plan is None else plan.objective
@@ -182,7 +182,8 @@ class Progress:
         self._set([self._step(step) for step in steps])
         self.last = min(changed[0] if changed else self.last, max(0, len(steps) - 1))
         is_back = any((each.before, each.after) == ("in_progress", "pending") for each in differs.marked)
-        return str(differs), TROUBLE if is_back else ""
+        added = [(f"  {each.step.step_id}  {each.step.title}", "") for each in differs.added]
+        return [(str(differs), TROUBLE if is_back else ""), *added]
 
     def refuse(self, name: str, reason: str) -> Line:
         """Count a planning call that was refused.

@@ -72,16 +72,16 @@ def replay(
     progress = Progress()
     seconds = delay if delay is not None else _TERMINAL_DELAY if can_redraw(sys.stdout) else 0.0
     with face_of(sys.stdout, progress, is_json=as_json_) as face:
-        for line in replayed(calls, progress):
-            face.show([line])
+        for lines in replayed(calls, progress):
+            face.show(lines)
             time.sleep(0.0 if as_json_ else seconds)
         face.end((), [("", ""), (progress.calls(), "")], is_whole=True)
     if as_json_:
         typer.echo(as_json(None if progress.plan is None else asdict(progress.plan)))
 
 
-def replayed(calls: Iterable[Call], progress: Progress) -> Iterator[Line]:
-    """Carry out calls one by one, each when its line is asked for.
+def replayed(calls: Iterable[Call], progress: Progress) -> Iterator[list[Line]]:
+    """Carry out calls one by one, each when its lines are asked for.
 
     Args:
         calls: The calls of a transcript.
@@ -101,11 +101,12 @@ def replayed(calls: Iterable[Call], progress: Progress) -> Iterator[Line]:
         result = toolbox.call(call.name, call.arguments)
         plan = select_latest(section.session, Plan)
         if not result.success or plan is None:
-            yield progress.refuse(call.name, result.error or result.message)
+            yield [progress.refuse(call.name, result.error or result.message)]
             continue
         progress.carried_out += 1
         is_read = isinstance(result.value, Plan)
-        yield (f"Plan read: {plan.status}, {progress.tally()}.", "") if is_read else progress.take_plan(plan)
+        read = [(f"Plan read: {plan.status}, {progress.tally()}.", "")]
+        yield read if is_read else progress.take_plan(plan)
 
 
 def calls_in(data: bytes, transcript: str | None) -> tuple[Call, ...]:

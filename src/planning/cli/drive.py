@@ -19,6 +19,7 @@ EXIT_CODES: Final = MappingProxyType({signal.SIGINT: 130, signal.SIGTERM: 143})
 """The signals that stop a run, and the exit code after each."""
 
 _SAME: Final = 0.1  # seconds; a signal to a process and to its group arrives twice
+_SOON: Final = 0.2  # seconds; what stops within them needs no message
 _LAST_GRACE: Final = 0.5  # seconds that calls have to end once they are cancelled
 _IDLE: Final = 0.1  # seconds that a thread without work has to end
 
@@ -45,10 +46,12 @@ class Drive(Generic[Result]):
 
         Args:
             start: Makes the coroutine.
-            stopping: Called when it is asked to stop, also in the middle of a write: it takes no lock.
+            stopping: Called once, in a thread, if it does not stop soon: a tool may keep the loop busy.
         """
         self._start = start
         self._stopping = stopping
+        self._is_asked = threading.Event()
+        self._is_over = threading.Event()
         self._loop = asyncio.new_event_loop()
         self._task: asyncio.Task[Result] | None = None
         self._last = 0.0  # when the last signal came, in seconds
@@ -59,6 +62,14 @@ class Drive(Generic[Result]):
 
     def run(self) -> None:
         """Run it to its end; then read ``result``, ``error`` and ``signal``."""
+        threading.Thread(target=self._notify, name="stopping", daemon=True).start()
+        try:
+            self._run()
+        finally:
+            self._is_over.set()
+            self._is_asked.set()
+
+    def _run(self) -> None:
         loop, task = self._loop, self._loop.create_task(self._start())
         self._task = task
         while not task.done():
@@ -84,7 +95,7 @@ class Drive(Generic[Result]):
             return
         with suppress(RuntimeError):  # the loop is closed: the run is over
             self._loop.call_soon_threadsafe(self._task.cancel)
-            self._stopping()
+            self._is_asked.set()
 
     @contextmanager
     def heeding_signals(self) -> Iterator[None]:
@@ -112,6 +123,11 @@ class Drive(Generic[Result]):
             raise KeyboardInterrupt
         self.signal = signal.Signals(number)
         self.stop()
+
+    def _notify(self) -> None:
+        self._is_asked.wait()
+        if not self._is_over.wait(_SOON):
+            self._stopping()
 
     def _give_up(self, task: asyncio.Task[Result]) -> None:
         """Wait for nothing more than what ends at once; what is left may fail in silence."""

@@ -168,6 +168,8 @@ class Running:
         drive, asked = self._drive, self.asked
         if isinstance(drive.error, _REFUSALS) and self.session.version == self._version:  # nothing ran
             raise Refused(self._reason(drive.error)) from None
+        if self._output_error is not None and self.session.version == self._version:
+            return self._with_output(1)
         status, code = self._outcome()
         code = self._with_output(code)
         if status != "completed" or self._output_error is not None:

@@ -43,7 +43,6 @@ def test_an_async_tool_is_cancelled_and_the_run_goes_on_later(
     assert running.ended() == code
     assert running.shown() == (
         "--- stderr\n"
-        "planning: stopping: waiting for 1 running step; press Ctrl-C again to stop at once\n"
         "planning: stopped; to resume, run: planning run sleeper.json --tools step_tools:tools"
         " --resume\n"
         "--- stdout\n"

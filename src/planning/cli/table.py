@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
+from rich.box import Box
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Column, Table
@@ -21,6 +22,7 @@ _NARROW: Final = 10  # columns below which a text says little: a date has ten
 _NARROW_NUMBER: Final = 20  # a number that is cut is another number
 _LONGEST: Final = 1_000  # characters of a text that are read
 _GAP: Final = 2
+_RULE: Final = Box("    \n    \n -  \n" + 5 * "    \n")  # a line below the names, and no other
 _NO_END: Final = 1_000_000  # columns
 
 
@@ -56,7 +58,7 @@ def laid_out(
                 max_width=_WIDEST,
             )
         )
-    table = Table(*columns, box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
+    table = Table(*columns, box=_RULE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for row in rows:
         table.add_row(*(_text(_cell(value)) for value in row[: len(columns)]))
     console = Console(width=_NO_END if width is None else width, color_system=None)

@@ -7,10 +7,7 @@ from typing import Any, Protocol
 
 from typing_extensions import TypeIs
 
-__all__ = ["Database", "Engine", "Names", "Probe", "Tables", "is_database"]
-
-Names = Callable[[], Mapping[str, Any] | None]
-"""Reads the tables and columns of the database; None where they cannot be read."""
+__all__ = ["Database", "Engine", "Probe", "Tables", "is_database"]
 
 Tables = Callable[[], Sequence[Mapping[str, Any]] | None]
 """Reads the tables of the database; None where they cannot be read."""
@@ -50,7 +47,7 @@ def is_database(value: object) -> TypeIs[Database]:
 class Engine(Protocol):
     """What is special about one kind of file: the module of this package that its dialect names."""
 
-    def explain(self, text: str, sql: str, names: Names, probe: Probe) -> str:
+    def explain(self, text: str, sql: str, tables: Tables, probe: Probe) -> str:
         """An error of the database in words that help to correct the statement."""
 
     def wrong_answer(self, sql: str, tables: Tables, /) -> str | None:

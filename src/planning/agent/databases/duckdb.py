@@ -1,61 +1,21 @@
-"""DuckDB: its errors, in the words of SQLite and then explained."""
+"""DuckDB: its errors explained, and where it answers wrongly without one."""
 
 from __future__ import annotations
 
-import re
-from typing import Final
-
-from planning.agent.databases.base import Names, Probe, Tables
+from planning.agent.databases.base import Probe, Tables
+from planning.agent.sql.answers import wrong_answer as find_wrong
 from planning.agent.sql.diagnosis import diagnose
-from planning.agent.sql.traps import trap
 
 __all__ = ["explain", "wrong_answer"]
 
-_NAME: Final = "duckdb"
-_SAME: Final = (
-    (r'Table with name "?([^"\s!]+)"? does not exist', "no such table: {0}"),
-    (r'Referenced column "([^"]+)" not found', "no such column: {0}"),
-    (r'Table "([^"]+)" does not have a column named "([^"]+)"', "no such column: {0}.{1}"),
-    (r'Referenced table "([^"]+)" not found', "no such column: {0}.*"),
-    (r'Ambiguous reference to column name "([^"]+)"', "ambiguous column name: {0}"),
-    (
-        r'(?:Scalar |Table |Aggregate )?Function with name "?([^"\s!]+)"? (?:does not exist|is not in)',
-        "no such function: {0}",
-    ),
-    (r'syntax error at or near "(.+?)"(?:\n|$)', 'near "{0}": syntax error'),
-    (r"syntax error at end of input", "incomplete input"),
-    (r"unterminated quoted", "unterminated"),
-    (r"Cannot mix values of type (VARCHAR and \w+) in BETWEEN", "no function of types: =({0})"),
-    (r'Referenced column "([^"]+)" was not found because', "no such column: {0}"),
-    (r"Values were not provided", "Incorrect number of bindings"),
-    (r'column "([^"]+)" must appear in the GROUP BY', "ungrouped column: {0}"),
-    (
-        r"No function matches the given name and argument types '([^(]+)\((.*)\)'",
-        "no function of types: {0}({1})",
-    ),
-    (r'best candidate function for the function call "([^(]+)\((.*)\)"', "no function of types: {0}({1})"),
-    (
-        r"Cannot compare values of type (VARCHAR and type (?:DATE|TIMESTAMP)|\S+ and type VARCHAR)",
-        "no function of types: =({0})",
-    ),
-)
+_NAME = "duckdb"
 
 
-def explain(text: str, sql: str, names: Names, probe: Probe) -> str:
+def explain(text: str, sql: str, tables: Tables, probe: Probe) -> str:
     """Why a statement failed; see ``Engine.explain``."""
-    return diagnose(_translated(text), sql, _NAME, names, probe)
+    return diagnose(text, sql, _NAME, tables, probe)
 
 
-def wrong_answer(sql: str, _tables: Tables) -> str | None:
+def wrong_answer(sql: str, tables: Tables) -> str | None:
     """Why an answer is not what was asked; see ``Engine.wrong_answer``."""
-    return trap(sql, _NAME)
-
-
-def _translated(text: str) -> str:
-    """The same error in SQLite's words, or DuckDB's own without what a model does not need."""
-    for pattern, message in _SAME:
-        match = re.search(pattern, text)
-        if match:
-            return message.format(*match.groups())
-    own = re.split(r"\n\s*\n|\nLINE \d|\n\t?Candidate|\nPossible", text, maxsplit=1)[0]
-    return re.sub(r"^[A-Z][A-Za-z ]* Error: ", "", own).rstrip(" .!")
+    return find_wrong(sql, _NAME, tables)

@@ -23,7 +23,6 @@ from planning.agent.sql.process import (
 )
 from planning.agent.sql.results import validate_results as _validate
 from planning.agent.sql.schema import schema_text
-from planning.agent.sql.values import missing_values
 from planning.agent.sql.worker.dialects import DIALECTS, FILES
 from planning.agent.sql.worker.stamp import WRITTEN, stamp
 from planning.errors import cut
@@ -217,6 +216,8 @@ class SqlDatabase:
         tables = self._tables_within(left) if self.samples else None
         if tables is None:
             return []
+        from planning.agent.sql.values import missing_values  # noqa: PLC0415 - it loads sqlglot
+
         return missing_values(sql, self.dialect, tables, lambda query: self._looked_up(query, left))
 
     def tools(self) -> tuple[Tool, Tool, Tool]:
@@ -258,14 +259,15 @@ class SqlDatabase:
             return failures.explain(failure.kind, failure.text, self._path, self.timeout)
         left = _Budget(min(rest.seconds, _EXPLAINING))
         message = _engine(self.dialect).explain(
-            failure.text, sql, lambda: self._names(left), lambda part: self._probe(part, left)
+            failure.text, sql, lambda: self._tables_within(left), lambda part: self._probe(part, left)
         )
         return message, ErrorKind.PARAMETER
 
     def _probe(self, sql: str, left: _Budget) -> str:
         """The error of the database for a statement that it parses but does not run."""
+        explain = "EXPLAIN {}" if self.dialect == "sqlite" else "SELECT 1 FROM ({}) LIMIT 0"
         try:
-            self._ask("run", self.dialect, f"EXPLAIN {sql}", 1, seconds=left.seconds)
+            self._ask("run", self.dialect, explain.format(sql), 1, seconds=left.seconds)
         except _Unanswered as failure:
             return failure.text
         return ""

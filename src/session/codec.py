@@ -42,6 +42,8 @@ AS_TEXT: dict[type, Callable[[str], Any]] = {
     Decimal: Decimal,
 }
 """Types that are written as text, and how they are read from it."""
+NO_DEFAULT = object()
+"""The default of a field that is always written: no value of a field is this."""
 _AS_IT_IS = (bool, int, str)
 _PLAIN = {bool, int, float, str, types.NoneType, tuple, list, dict, set, frozenset, *AS_TEXT}
 
@@ -97,7 +99,8 @@ class Field:
         name: Its name.
         argument: The constructor's argument for it, under which it is written.
         hint: Its type hint.
-        default: None, False or True, where that is the field's default: it is not written. Else ``...``.
+        default: None, False or True, where that is the field's default: it is not written. Else
+            ``NO_DEFAULT``.
         written: Makes of its value the one to write: the ``snapshot`` of the field's metadata, if there
             is one. A record with such a field compares by what is written, or does not read back equal.
         is_stored: Whether it is written: not where the field's metadata has a ``stored`` that is False.
@@ -144,7 +147,7 @@ def fields_of(kind: Any) -> tuple[Field, ...]:
             field.name,
             hints.get(field.name, Any),
             getattr(field, "alias", None) or field.name,
-            next((each for each in (None, False, True) if each is field.default), ...),
+            next((each for each in (None, False, True) if each is field.default), NO_DEFAULT),
             field.metadata,
         )
         for field in (attrs.fields(kind) if attrs.has(kind) else dataclasses.fields(kind))
@@ -157,7 +160,7 @@ def _field_of(
     name: str,
     hint: Any,
     argument: str,
-    default: Any = ...,
+    default: Any = NO_DEFAULT,
     metadata: Any = types.MappingProxyType({}),
 ) -> Field:
     members = members_of(hint)

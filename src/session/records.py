@@ -44,6 +44,14 @@ EVENTS = (ToolInvoked, ToolFailed, PromptRendered, PromptExecuted)
 
 _KIND = "!"
 _ITEMS = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}
+_BASES: dict[type, Callable[[Any], Any]] = {
+    str: str.__str__,
+    int: int.__int__,
+    float: float.__float__,
+    tuple: tuple,
+    list: list,
+    Mapping: dict,
+}
 _TEXTS = {kind.__name__: (kind, read) for kind, read in AS_TEXT.items()}
 
 
@@ -237,6 +245,10 @@ class Records:
             )
             if names is not None:  # of pydantic, where it is not a record
                 return {name: self.write(getattr(value, name), is_open=True) for name in names}
+        if self._is_strict:  # what is read is compared: an equal value of a plainer type will do
+            for base, plain in _BASES.items():
+                if isinstance(value, base) and kind is not base:
+                    return self.write(plain(value), is_open=is_open)
         if is_record(kind):
             remedy = "" if self._is_strict else ", or pass the class to session.register_types"
             raise RecordError(

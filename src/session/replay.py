@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -82,7 +83,7 @@ class Replay:
         """
         self.records.learn((kind,))
         if is_log(kind):
-            return LateLog(_Once(lambda: self._log(kind, version, registered)))
+            return LateLog(cache(lambda: self._log(kind, version, registered)))
         with self.store.reading():
             return self._slice_at(kind, version, registered)
 
@@ -287,16 +288,3 @@ class StoredSlices:
         if kind not in self._read:
             self._read[kind] = self._stored.slice_at(kind, self._version, self._registered)
         return self._read[kind]
-
-
-class _Once:
-    """A function that is called once: its result is kept."""
-
-    def __init__(self, function: Callable[[], tuple[Any, ...]]) -> None:
-        self._function = function
-        self._known: tuple[Any, ...] | None = None
-
-    def __call__(self) -> tuple[Any, ...]:
-        if self._known is None:
-            self._known = self._function()
-        return self._known

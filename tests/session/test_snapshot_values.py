@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from dataclasses import fields, make_dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -26,6 +27,7 @@ from codec_records import (
     Holder,
     Level,
     Loose,
+    Mood,
     Outer,
     Point,
     Private,
@@ -180,6 +182,7 @@ UNNAMED = "cannot be written here: give its field an exact type hint"
         (Loose([1, {"a": 1j}]), f"Loose[0].item[1].a: a complex {NO_FORM}"),
         (Loose({b"a": "a"}), f"Loose[0].item: a bytes {NO_FORM}"),
         (Loose(Point), f"Loose[0].item: a type {NO_FORM}"),
+        (Loose(...), f"Loose[0].item: a ellipsis {NO_FORM}"),
         (Loose([1.0, float("-inf")]), f"Loose[0].item[1]: -inf {NO_FORM}"),
         (Box(Point(1), points=(Point(2), Loose(object()))),  # type: ignore[arg-type]
          f"Box[0].points[1]: a codec_records:Loose {UNNAMED}"),
@@ -204,9 +207,19 @@ def test_what_would_not_read_back_equal_is_refused(value: object, message: str) 
 
 @pytest.mark.parametrize(
     "item",
-    [(1, 2), {1}, {1: "a", "1": "b"}, {(1, 2): "a"}, Decimal(1), {"!": "tuple"}, MappingProxyType({"a": 1})],
+    [
+        (1, 2),
+        {1},
+        Mood.CALM,
+        OrderedDict(a=1),
+        {1: "a", "1": "b"},
+        {(1, 2): "a"},
+        Decimal(1),
+        {"!": "tuple"},
+        MappingProxyType({"a": 1}),
+    ],
 )
-def test_where_anything_may_be_plain_values_keep_their_type(item: object) -> None:
+def test_where_anything_may_be_an_equal_value_comes_back(item: object) -> None:
     assert round_trip(Loose(item)) == Loose(item)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 import pytest
+from codec_records import Checked
 from pydantic import BaseModel
 from store_cases import SETUP
 
@@ -369,3 +370,22 @@ def test_a_session_in_memory_that_has_no_reducers_yet_takes_any_snapshot() -> No
     session = Session()
     session.rollback(source.snapshot())
     assert session.select_all(Item) == (Item("x"),)
+
+
+def test_a_checkpoint_that_its_type_refuses_by_now_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "CHECKPOINT", 1)
+    store = MemoryStore()
+    session = Session(session_id="a", store=store)
+    session.register_reducer(Checked, append)
+    session.dispatch(Checked(1))
+    store.states.clear()
+
+    def refuse(_items: object) -> None:
+        raise ValueError("no longer")
+
+    monkeypatch.setattr(Checked, "check_slice", staticmethod(refuse))
+    session = Session(session_id="a", store=store)
+    session.register_reducer(Checked, append)
+    with pytest.raises(StoreError) as caught:
+        session.select_all(Checked)
+    assert str(caught.value) == "the checkpoint of version 1: Checked: no longer"

@@ -292,6 +292,7 @@ def test_what_has_no_json_form_is_refused_by_name_and_changes_nothing(
     cases: list[tuple[object, str]] = [
         (object(), f": a object {NO_FORM}"),
         (b"x", f": a bytes {NO_FORM}"),
+        (..., f": a ellipsis {NO_FORM}"),
         (float("nan"), f": nan {NO_FORM}"),
         ({"a": [1j]}, f".a[0]: a complex {NO_FORM}"),
         (

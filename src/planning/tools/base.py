@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = ["BaseTool"]
 
+_OPTIONS = (
+    "examples", "requires_identifier", "identifiers", "input_request", "returns_private_data",
+    "rate_limit_key", "timeout", "retry", "breaker", "idempotent", "visible_errors",
+)  # fmt: skip
+
 
 class BaseTool(QueryResponses, ABC):
     """A tool that an agent calls when it needs it, and whose result the agent puts into words.
@@ -116,17 +121,7 @@ class BaseTool(QueryResponses, ABC):
             self.description,
             self._execute,
             parameters=FreeModel() if self.parameters is None else self.parameters,
-            examples=self.examples,
-            requires_identifier=self.requires_identifier,
-            identifiers=self.identifiers,
-            input_request=self.input_request,
-            returns_private_data=self.returns_private_data,
-            rate_limit_key=self.rate_limit_key,
-            timeout=self.timeout,
-            retry=self.retry,
-            breaker=self.breaker,
-            idempotent=self.idempotent,
-            visible_errors=self.visible_errors,
+            **{name: getattr(self, name) for name in _OPTIONS},
         )
 
     def parameters_schema(self) -> dict[str, Any]:

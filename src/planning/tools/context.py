@@ -14,7 +14,7 @@ import attrs
 from planning.tools.errors import ContextInvalid
 from session import Session, TransactionError
 
-__all__ = ["LONGEST_ID", "SessionOfCall", "SessionSource", "ToolContext", "context_values"]
+__all__ = ["LONGEST_ID", "SessionOfCall", "SessionSource", "ToolContext", "context_values", "frozen"]
 
 SessionSource = Session | Callable[[], Session | None]
 """A session, or what returns the session of the current call; None where there is none."""
@@ -26,7 +26,8 @@ _IDS = ("call_id", "actor")
 _KEY = "idempotency_key"
 
 
-def _frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
+def frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A copy that cannot be changed."""
     return MappingProxyType(dict(given))
 
 
@@ -46,7 +47,7 @@ class ToolContext:
     """
 
     session: Session | None = None
-    values: Mapping[str, Any] = attrs.field(factory=dict, converter=_frozen, repr=False)
+    values: Mapping[str, Any] = attrs.field(factory=dict, converter=frozen, repr=False)
     idempotency_key: str | None = attrs.field(default=None, repr=False)
     of_events: Mapping[str, Any] = attrs.field(init=False, repr=False, eq=False)
 

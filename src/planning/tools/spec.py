@@ -6,12 +6,12 @@ import copy
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 import attrs
 
 from planning.errors import Problem, ToolValidationError, show
+from planning.tools.context import frozen
 from planning.tools.decode import read_arguments
 from planning.tools.errors import ParameterError, QueryTypeUnsupported
 from planning.tools.parameters.declared import model_of
@@ -32,10 +32,6 @@ __all__ = [
 _LONGEST_NAME = 128
 _NAME = re.compile(rf"[A-Za-z0-9_./-]{{1,{_LONGEST_NAME}}}")  # MCP's rule
 _OTHER = re.compile(r"[^A-Za-z0-9_./-]")
-
-
-def _frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    return MappingProxyType(dict(given))
 
 
 def check_name(_declaration: object, field: attrs.Attribute[Any], value: object) -> None:
@@ -95,7 +91,7 @@ class QueryTypes:
     """
 
     name: str = attrs.field(validator=check_name)
-    input_schema: Mapping[str, Any] = attrs.field(converter=_frozen)
+    input_schema: Mapping[str, Any] = attrs.field(converter=frozen)
     output_key: str
     description: str = ""
     function: Callable[..., Any] | None = attrs.field(default=None, kw_only=True, repr=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -42,9 +43,10 @@ def words_of(error: Exception) -> str:
     return safe_text(error.args[0] if is_plain else error) or type(error).__name__
 
 
-def _refusal(*messages: str) -> PydanticCustomError:
-    """A refusal for pydantic to keep, with its messages."""
-    return PydanticCustomError("refused", "refused", {"refused": list(map(writable, messages))})
+def _refusal(*messages: tuple[str, str]) -> PydanticCustomError:
+    """A refusal for pydantic to keep, with its messages: each by its field, or by "" for the whole value."""
+    refused = [(name, writable(message)) for name, message in messages]
+    return PydanticCustomError("refused", "refused", {"refused": refused})
 
 
 def keeping(metadata: Mapping[str, Any]) -> Callable[[Any], Any]:
@@ -64,7 +66,7 @@ def keeping(metadata: Mapping[str, Any]) -> Callable[[Any], Any]:
                 and (problem := words.out_of_bounds((), keyword, limit, value))
             ]
         if messages:
-            raise _refusal(*messages)
+            raise _refusal(*(("", message) for message in messages))
         return value
 
     return keep
@@ -83,7 +85,7 @@ def validating(attribute: attrs.Attribute[Any]) -> Callable[[Any, pydantic.Valid
             return value
         else:
             return value
-        raise _refusal(message)
+        raise _refusal(("", message))
 
     return validate
 
@@ -97,8 +99,10 @@ class Constructing:
 
     def __init__(self, record: Any) -> None:
         self.record = record
-        attributes = attrs.fields(record) if attrs.has(record) else ()
-        self._renamed = {each.name: each.alias for each in attributes if each.alias not in {None, each.name}}
+        self._attributes = attrs.fields(record) if attrs.has(record) else ()
+        self._renamed = {
+            each.name: each.alias for each in self._attributes if each.alias not in {None, each.name}
+        }
 
     def __call__(self, given: dict[str, Any]) -> Any:
         """The instance.
@@ -114,8 +118,25 @@ class Constructing:
         except AssertionError as error:
             broken: Exception = CheckBroken(error)
         except REFUSING as error:
-            broken = _refusal(words_of(error))
+            broken = _refusal(*(self._refused(given) or [("", words_of(error))]))
         raise broken
+
+    def _refused(self, given: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """What the converters and validators of attrs have against the fields, each by its name."""
+        found, others = list[tuple[str, str]](), SimpleNamespace(**given)
+        for attribute in self._attributes:
+            convert: Any = attribute.converter
+            if attribute.name not in given or isinstance(convert, attrs.Converter):
+                continue
+            with suppress(Exception):  # over another field that is wrong
+                try:
+                    value = given[attribute.name] if convert is None else convert(given[attribute.name])
+                    setattr(others, attribute.name, value)
+                    if attribute.validator is not None:
+                        attribute.validator(others, attribute, value)
+                except REFUSING as error:
+                    found.append((attribute.name, words_of(error).removeprefix(f"'{attribute.name}' ")))
+        return found
 
     @property
     def is_plain(self) -> bool:

@@ -59,7 +59,8 @@ def problems_of(error: pydantic.ValidationError, data: object, schema: Mapping[s
     problems = list[Problem]()
     for each, place in placed:
         if each["type"] == "refused":
-            problems += [Problem(message, words.spell(place)) for message in each["ctx"]["refused"]]
+            for name, message in each["ctx"]["refused"]:
+                problems.append(Problem(message, words.spell((*place, name) if name else place)))
         else:
             problems.append(_problem(each, place, data, schema))
     return problems

@@ -128,11 +128,12 @@ class TypedModel(ParameterModel):
 
     def _converted(self, data: dict[str, Any], diagnose: Diagnose | None) -> Any:
         first: pydantic.ValidationError | None = None
-        with suppress(Exception):  # a validator may stumble over what is not repaired yet
-            try:
-                return self._validate(data)
-            except pydantic.ValidationError as error:
-                first = error
+        try:
+            return self._validate(data)
+        except pydantic.ValidationError as error:
+            first = error
+        except Exception:  # noqa: BLE001, S110 - a validator may stumble over what is not repaired yet
+            pass
         repaired = self._repaired(data)
         is_same = repaired.keys() == data.keys() and all(repaired[name] is data[name] for name in data)
         if first is not None and self._rules and is_same:

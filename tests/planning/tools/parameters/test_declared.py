@@ -267,3 +267,20 @@ def test_a_plain_schema_is_kept_to_with_its_references(given: str, message: str 
         assert (result.success, kept[0]["where"]["city"]) == (True, "Oslo")
     else:
         assert (result.message, kept) == (f"Refused, nothing changed. {message}", [])
+
+
+def test_bounds_that_pydantic_does_not_know_are_refused() -> None:
+    class Meta:
+        def __repr__(self) -> str:
+            return "Meta(ge=1)"
+
+    Meta.__module__ = "msgspec"
+
+    def bounded(size: Annotated[int, Meta()]) -> int:
+        return size
+
+    bounded.__annotations__["size"] = Annotated[int, Meta()]
+    with pytest.raises(
+        TypeError, match=r"^Meta\(ge=1\) is not enforced; use pydantic.Field or annotated_types$"
+    ):
+        tool(bounded)

@@ -80,7 +80,7 @@ def by_pydantic(make: Make) -> type[Any]:
 DECLARED: dict[Callable[[Make], type[Any]], str] = {
     constructed: "Nothing is smaller than 0",
     validated: "size: Nothing is smaller than 0",
-    converted: "Nothing is smaller than 0",
+    converted: "size: Nothing is smaller than 0",
     by_pydantic: "size: Nothing is smaller than 0",
 }
 
@@ -232,8 +232,8 @@ ASKED = "expected an integer, got a string"
                 "free: no dashes",
             ],
         ),
-        # What a class with converters refuses has no place.
-        (Period, {"end": "2026-01-01"}, ["End is before start"]),
+        # A validator sees what was sent, read and converted.
+        (Period, {**EARLY, "unit": "q"}, ["end: End is before start", "unit: must be in ['day'] (got 'q')"]),
         (Period, {**EARLY, "start": "x"}, ["start: expected a date such as 2026-01-31, got a string"]),
         (Period, {"end": "2028-01-01"}, ["Too long"]),
     ],
@@ -261,7 +261,7 @@ def test_a_rule_refuses_at_its_place_at_any_depth(
         "pair": [1, arguments],
         "deep": {"a": [[], [arguments]]},
     }
-    names = ("start", "low:", "high", "word", "width", "text", "items", "free")
+    names = ("start", "end", "unit", "low:", "high", "word", "width", "text", "items", "free")
     assert problems(holder, sent) == [
         f"{place}{'.' if told.startswith(names) else ': '}{told}"
         for place in ("one", "several[1]", "named.a", "pair[1]", "deep.a[1][0]")

@@ -90,19 +90,10 @@ class Meter:
         """A copy of a value, of the same types where these can be copied.
 
         Raises:
-            StepFailed: See ``count``.
-        """
-        self.count(value)
-        return copied(value)
-
-    def count(self, value: Any) -> None:
-        """Count the bytes of a value.
-
-        Raises:
-            StepFailed: They are too many, the value is nested too deep, or JSON cannot hold it.
+            StepFailed: It takes too many bytes, is nested too deep, or JSON cannot hold it.
         """
         try:
-            self._count(value, 0)
+            return self._copy(value, 0)
         except StepFailed:
             raise
         except MemoryError:
@@ -110,25 +101,33 @@ class Meter:
         except Exception:  # noqa: BLE001 - reading a value runs its code
             raise self._refused(f"an object of type {type_name(value)}, which cannot be read") from None
 
-    def _count(self, value: Any, depth: int) -> None:
+    def _copy(self, value: Any, depth: int, *, is_part: bool = False) -> Any:
+        """A copy of a value; of a part of something that is copied as a whole, itself."""
         kind = type(value)
         self.spend(size := getsizeof(value, _SIZE))
         if kind in _ATOMS:
             if kind is int and size > _LONG_NUMBER:
                 raise self._refused("a number of more than 3,000 digits")
-            return
+            return value
         if depth == _DEEPEST:
             raise self._refused(f"a value that holds itself or is nested more than {_DEEPEST} levels deep")
-        parts = self._parts(value)
-        kinds = set(map(type, parts))
-        sizes = [*map(getsizeof, parts)] if kinds <= _ATOMS else []
-        if not sizes or (int in kinds and max(sizes) > _LONG_NUMBER):
-            for part in parts:
-                self._count(part, depth + 1)
-        elif kinds & {str, bytes}:
-            self.spend(sum(sizes))
-        else:
-            self.spend(max(_SIZE * len(sizes), sum(sizes) - _HEAD * len(sizes)))
+        if kind is list:
+            return self._items(value, depth + 1, is_part=is_part)
+        if kind is dict:
+            items = self._items(self._checked(value), depth + 1, is_part=is_part)
+            return dict(zip(value, items, strict=True))
+        self._items(self._parts(value), depth + 1, is_part=True)
+        return value if is_part else copied(value)
+
+    def _items(self, items: list[Any], depth: int, *, is_part: bool) -> list[Any]:
+        kinds = set(map(type, items))
+        if not kinds <= _ATOMS:
+            return [self._copy(each, depth, is_part=is_part) for each in items]
+        size = sum(map(getsizeof, items)) - (0 if kinds & {str, bytes} else _HEAD * len(items))
+        if int in kinds and size > _LONG_NUMBER < max(map(getsizeof, items)):
+            raise self._refused("a number of more than 3,000 digits")
+        self.spend(max(_SIZE * len(items), size))
+        return items.copy()
 
     def _parts(self, value: Any) -> list[Any]:
         """The parts of a value, asked of its class: an object may lie about its own."""
@@ -160,6 +159,8 @@ class Meter:
     def _checked(self, value: dict[Any, Any]) -> list[Any]:
         """The values of a mapping whose keys JSON can hold."""
         self.spend(sum(map(getsizeof, value)))
+        if set(map(type, value)) <= {str}:
+            return [*value.values()]
         for key in value:
             if not issubclass(type(key), KEYS):
                 raise self._refused(f"an object with a key of type {type_name(key)}")

@@ -168,7 +168,7 @@ def _size(value: Any, most: int) -> int:
     """How many bytes a kept value takes; the maximum where it cannot be measured."""
     meter = Meter("", "", most)
     try:
-        meter.count(value)
+        meter.copy(value)
     except StepFailed:
         if most < MOST_BYTES:
             raise

@@ -111,7 +111,7 @@ class Values:
             elif id(value) in texts:
                 shown = texts[id(value)][1]
             else:
-                Meter(_HOLD, _TOO_LARGE, meter.most).count(value)
+                Meter(_HOLD, _TOO_LARGE, meter.most).copy(value)
                 shown = text_of(value)
                 texts[id(value)] = value, shown
             between = text[end : found.start].replace(LITERAL_MARK, MARK)

@@ -19,6 +19,8 @@ from planning.agent.sql.schema import quoted
 __all__ = ["Boundary", "connect"]
 
 _LONGEST_VALUE: Final = 8_000_000
+_LARGEST_ROW: Final = 256_000_000
+_MOST_VALUES: Final = 2_000  # columns
 _LONGEST_SQL: Final = 500_000
 _LONGEST_PATTERN: Final = 500
 _OPERATIONS: Final = 20_000  # between two looks at the clock: about a millisecond
@@ -95,10 +97,11 @@ class Boundary:
             connection.close()
             raise
 
-    def begin(self) -> None:
-        """Begin a statement."""
+    def begin(self, sql: str = "") -> None:
+        """Begin a statement: the more values it may hold at once, the smaller each of them has to be."""
         self.denied = ""
-        self._connection.setlimit(_LENGTH, _LONGEST_VALUE)
+        values = 1 + min(_MOST_VALUES, sql.count(",") + sql.count("("))
+        self._connection.setlimit(_LENGTH, min(_LONGEST_VALUE, _LARGEST_ROW // values))
 
     @contextmanager
     def lifted(self) -> Iterator[None]:

@@ -215,7 +215,7 @@ class SqliteFile:
         self, connection: sqlite3.Connection, sql: str, most_rows: int
     ) -> tuple[list[str], list[list[Any]], bool]:
         assert self._boundary is not None  # noqa: S101 - it comes with the connection
-        self._boundary.begin()
+        self._boundary.begin(sql)
         check_sizes(sql)
         check_expansion(sql)
         check_names(connection, sql)

@@ -34,7 +34,7 @@ def test_a_chain_that_doubles_is_refused(tables: list[str]) -> None:
     [
         f"WITH {', '.join([BASE, *DOUBLING[:10]])} SELECT count(*) FROM t10",
         f"WITH {', '.join([BASE, *(f't{i} AS (SELECT * FROM t{i - 1})' for i in range(1, 500))])} SELECT 1",
-        "WITH RECURSIVE n AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM n, n AS m) SELECT count(*) AS n FROM n",
+        "WITH RECURSIVE n AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM n, n AS m) SELECT 1 AS n FROM n",
         "SELECT 'with a as (b), c as (a)' AS a",
         "WITH a AS (",
     ],

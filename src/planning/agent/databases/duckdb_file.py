@@ -19,6 +19,7 @@ from planning.agent.databases.source import stamp
 from planning.agent.sql.dialects import DIALECTS
 from planning.agent.sql.failures import Failure
 from planning.agent.sql.guard import HALF
+from planning.agent.sql.schema import select
 
 if TYPE_CHECKING:
     import duckdb
@@ -85,7 +86,7 @@ class DuckdbFile:
     def probe(self, sql: str) -> str:
         """The error of a statement that is only prepared; see ``DatabaseFile``."""
         try:
-            self.run(f"SELECT 1 FROM (\n{sql}\n) LIMIT 0", 1)  # noqa: S608 - the statement itself, in brackets
+            self.run(select("1", f"(\n{sql}\n)", 0), 1)
         except Failure as failure:
             return failure.text or failure.kind
         return ""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from planning.agent.databases.duckdb_values import plain
 from planning.agent.databases.rows import SAMPLED, add_samples
-from planning.agent.sql.schema import MOST_COUNTED, quoted
+from planning.agent.sql.schema import MOST_COUNTED, quoted, select
 
 __all__ = ["read_tables"]
 
@@ -70,11 +70,11 @@ def _add_constraint(
 
 def _add_values(execute: Execute, table: Table, samples: int) -> None:
     name = f"{quoted(table['schema'] or 'main')}.{quoted(table['name'])}"
-    query = f"SELECT count(*) FROM (SELECT 1 FROM {name} LIMIT {MOST_COUNTED + 1})"  # noqa: S608 - names as the file has them, quoted
-    (table["rows"],) = execute(query).fetchone()
+    counted = select("1", name, MOST_COUNTED + 1)
+    (table["rows"],) = execute(select("count(*)", f"({counted})", 1)).fetchone()
     if samples:
         chosen = ", ".join(map(_chosen, table["columns"]))
-        rows = execute(f"SELECT {chosen} FROM {name} LIMIT {SAMPLED}").fetchall()  # noqa: S608 - as above
+        rows = execute(select(chosen, name, SAMPLED)).fetchall()
         add_samples(table, [[plain(value) for value in row] for row in rows], samples)
 
 

@@ -37,6 +37,6 @@ def size_of(row: Sequence[Any]) -> int:
     while left:
         value = left.pop()
         size += getsizeof(value)
-        if isinstance(value, (list, dict)):
+        if isinstance(value, (list, dict, tuple)):
             left += value.values() if isinstance(value, dict) else value
     return size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from marshal import dumps
 from typing import Any, Final
 
@@ -14,11 +15,12 @@ MOST_BYTES: Final = 16_000_000
 SAMPLED: Final = 100
 """The rows that values of columns are taken from."""
 
+_BATCH: Final = 16
 _LONGEST: Final = 200  # the schema shows fewer characters
 
 
-def _size(row: Sequence[Any]) -> int:
-    return len(dumps(tuple(row), 2))  # the quickest measure of plain values
+def _size(rows: Sequence[Any]) -> int:
+    return len(dumps(tuple(rows), 2))  # the quickest measure of plain values
 
 
 def fetched(
@@ -29,7 +31,7 @@ def fetched(
     Args:
         rows: The rows.
         most_rows: How many are enough.
-        size: The bytes of a row.
+        size: The bytes of a row, or of several.
 
     Returns:
         The rows, and whether there are more.
@@ -38,16 +40,19 @@ def fetched(
         Failure: The first row alone is too large.
     """
     kept: list[list[Any]] = []
-    room = MOST_BYTES
-    for row in rows:
-        if len(kept) == most_rows:
-            return kept, True
-        room -= size(row)
-        if room < 0:
-            if not kept:
+    room, left = MOST_BYTES, iter(rows)
+    while batch := tuple(islice(left, _BATCH)):
+        if len(kept) + len(batch) <= most_rows and (weight := size(batch)) <= room:
+            room -= weight
+            kept += map(list, batch)
+            continue
+        for row in batch:
+            room -= size(row)
+            if room < 0 and not kept:
                 raise Failure("large")
-            return kept, True
-        kept.append(list(row))
+            if room < 0 or len(kept) == most_rows:
+                return kept, True
+            kept.append(list(row))
     return kept, False
 
 

@@ -89,8 +89,8 @@ def stamp(path: str, log: str) -> tuple[int, ...]:
         Failure: There is no such file.
     """
     try:
-        path = os.path.realpath(path) if Path(path).is_symlink() else path  # logs are at the target
-        found = os.stat(path)  # noqa: PTH116 - a third of the time of pathlib, twice for each statement
+        file = Path(path).resolve() if Path(path).is_symlink() else Path(path)  # logs are at the target
+        found = file.stat()
         if not S_ISREG(found.st_mode):  # reading a pipe would wait for a writer
             raise Failure("folder") if S_ISDIR(found.st_mode) else Failure("unreadable", "it is not a file")
         known = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
@@ -101,7 +101,7 @@ def stamp(path: str, log: str) -> tuple[int, ...]:
     except OSError as error:
         raise Failure("unreadable", error.strerror or "") from None
     try:
-        changes = os.stat(path + log)  # noqa: PTH116 - as above
+        changes = Path(f"{file}{log}").stat()
     except OSError:
         return (*known, 0, 0)
     return (*known, changes.st_size, changes.st_mtime_ns if changes.st_size else 0)

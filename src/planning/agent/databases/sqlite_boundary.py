@@ -14,11 +14,13 @@ from contextlib import contextmanager, suppress
 from typing import Final
 from urllib.parse import quote
 
-from planning.agent.sql.schema import quoted
+from planning.agent.sql.schema import quoted, select
 
 __all__ = ["Boundary", "connect"]
 
 _LONGEST_VALUE: Final = 8_000_000
+_LARGEST_ROW: Final = 256_000_000
+_MOST_VALUES: Final = 2_000  # columns
 _LONGEST_SQL: Final = 500_000
 _LONGEST_PATTERN: Final = 500
 _OPERATIONS: Final = 20_000  # between two looks at the clock: about a millisecond
@@ -63,6 +65,7 @@ class Boundary:
     """What a connection may do.
 
     Attributes:
+        connection: The connection.
         denied: The action that the current statement was denied; empty if there is none.
     """
 
@@ -77,7 +80,7 @@ class Boundary:
             sqlite3.Error: The file cannot be read; the connection is closed.
         """
         self.denied = ""
-        self._connection = connection
+        self.connection = connection
         self._is_lifted = False
         self._is_late = is_late
         try:
@@ -90,15 +93,16 @@ class Boundary:
             with self.lifted():  # connecting a virtual table takes more rights than reading it
                 for (table,) in connection.execute(_VIRTUAL).fetchall():
                     with suppress(sqlite3.DatabaseError):  # this SQLite may lack its module
-                        connection.execute(f"SELECT 1 FROM {quoted(table)} LIMIT 0").close()  # noqa: S608 - quoted
+                        connection.execute(select("1", quoted(table), 0)).close()
         except BaseException:
             connection.close()
             raise
 
-    def begin(self) -> None:
-        """Begin a statement."""
+    def begin(self, sql: str = "") -> None:
+        """Begin a statement: the more values it may hold at once, the smaller each of them has to be."""
         self.denied = ""
-        self._connection.setlimit(_LENGTH, _LONGEST_VALUE)
+        values = 1 + min(_MOST_VALUES, sql.count(",") + sql.count("("))
+        self.connection.setlimit(_LENGTH, min(_LONGEST_VALUE, _LARGEST_ROW // values))
 
     @contextmanager
     def lifted(self) -> Iterator[None]:
@@ -118,7 +122,7 @@ class Boundary:
         name = (second or "").lower() if action == _FUNCTION else ""
         if action in _READING and name not in _UNSAFE:
             if name in _SLOW:
-                self._connection.setlimit(_LENGTH, min(_SLOW[name], self._connection.getlimit(_LENGTH)))
+                self.connection.setlimit(_LENGTH, min(_SLOW[name], self.connection.getlimit(_LENGTH)))
             return sqlite3.SQLITE_OK
         is_connecting = action == _UPDATE and first == "sqlite_master"  # a table that SQLite makes up
         self.denied = self.denied or ("PRAGMA" if is_connecting else _ACTIONS.get(action, second or "that"))

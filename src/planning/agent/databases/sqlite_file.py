@@ -32,6 +32,7 @@ from planning.agent.sql.guard import HALF
 __all__ = ["SqliteFile"]
 
 T = TypeVar("T")
+Answer = tuple[list[str], list[list[Any]], bool]
 
 _BUSY: Final = 2.0
 _TRIES: Final = 5
@@ -70,17 +71,16 @@ class SqliteFile:
         self.deadline = 0.0
         self._path = path
         self._busy = min(_BUSY, seconds / 2)
-        self._connection: sqlite3.Connection | None = None
         self._stamp: tuple[int, ...] = ()
         self._is_immutable = False
         self._is_live = False
         self._until = 0.0  # the deadline, or sooner
         self._boundary: Boundary | None = None
 
-    def run(self, sql: str, most_rows: int) -> tuple[list[str], list[list[Any]], bool]:
+    def run(self, sql: str, most_rows: int) -> Answer:
         """Run one statement; see ``DatabaseFile``."""
         with self._session():
-            return self._steadily(lambda connection: self._query(connection, sql, most_rows))
+            return self._steadily(lambda boundary: self._query(boundary, sql, most_rows))
 
     def probe(self, sql: str) -> str:
         """The error of a statement that is only prepared; see ``DatabaseFile``."""
@@ -93,14 +93,14 @@ class SqliteFile:
     def tables(self, samples: int, until: float) -> list[dict[str, Any]]:
         """Read the tables; see ``DatabaseFile``."""
         with self._session():
-            return self._steadily(lambda connection: self._tables(connection, samples, until))
+            return self._steadily(lambda boundary: self._tables(boundary, samples, until))
 
     def interrupt(self) -> None:
         """Stop the current statement; called from another thread."""
-        connection = self._connection
-        if connection is not None:
+        boundary = self._boundary
+        if boundary is not None:
             with suppress(sqlite3.Error):  # it was closed just now
-                connection.interrupt()
+                boundary.connection.interrupt()
 
     def rest(self) -> None:
         """Let the last writer of a log clean up."""
@@ -109,10 +109,10 @@ class SqliteFile:
 
     def close(self) -> None:
         """Close the connection."""
-        connection, self._connection = self._connection, None
+        boundary, self._boundary = self._boundary, None
         self._is_live = False
-        if connection is not None:
-            connection.close()
+        if boundary is not None:
+            boundary.connection.close()
 
     @contextmanager
     def _session(self) -> Iterator[None]:
@@ -150,7 +150,7 @@ class SqliteFile:
 
     # Opening
 
-    def _steadily(self, read: Callable[[sqlite3.Connection], T]) -> T:
+    def _steadily(self, read: Callable[[Boundary], T]) -> T:
         """Read the file as of one moment: again if it changed under an immutable connection."""
         for _ in range(_TRIES):
             answer = read(self._connected())
@@ -165,18 +165,19 @@ class SqliteFile:
             self.close()
             raise
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connected(self) -> Boundary:
         """The connection to the current file: it may have been replaced since the last statement."""
         now = self._look()
-        if self._connection is None or now != self._stamp:
+        if self._boundary is None or now != self._stamp:
             self.close()
             self._is_live = now[LOG_SIZE] > 0
             self._is_immutable = not self._is_live and self._keeps_log()
             if self._is_immutable and not is_settled(now, _SOON):
                 sleep(_SOON)  # a change in the same tick of the clock as the last one would not be seen
                 now = self._look()
-            self._connection, self._stamp = self._opened(), now
-        return self._connection
+            connection = connect(self._path, "immutable=1" if self._is_immutable else "", self._busy)
+            self._boundary, self._stamp = Boundary(connection, self._is_late), now
+        return self._boundary
 
     def _keeps_log(self) -> bool:
         """Whether the file is in WAL mode: without locks SQLite cannot open one that is."""
@@ -187,47 +188,37 @@ class SqliteFile:
             return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CANTOPEN
         return False
 
-    def _opened(self) -> sqlite3.Connection:
-        connection = connect(self._path, "immutable=1" if self._is_immutable else "", self._busy)
-        self._boundary = Boundary(connection, self._is_late)
-        return connection
-
     def _is_late(self) -> bool:
         return monotonic() > min(self._until, self.deadline)
 
     # Asking
 
-    def _query(
-        self, connection: sqlite3.Connection, sql: str, most_rows: int
-    ) -> tuple[list[str], list[list[Any]], bool]:
+    def _query(self, boundary: Boundary, sql: str, most_rows: int) -> Answer:
         try:
-            return self._rows(connection, sql, most_rows)
+            return self._rows(boundary, sql, most_rows)
         except sqlite3.OperationalError as error:
             if not str(error).startswith("Could not decode to UTF-8"):
                 raise
-        connection.text_factory = _decoded
+        boundary.connection.text_factory = _decoded
         try:
-            return self._rows(connection, sql, most_rows)
+            return self._rows(boundary, sql, most_rows)
         finally:
-            connection.text_factory = str
+            boundary.connection.text_factory = str
 
-    def _rows(
-        self, connection: sqlite3.Connection, sql: str, most_rows: int
-    ) -> tuple[list[str], list[list[Any]], bool]:
-        assert self._boundary is not None  # noqa: S101 - it comes with the connection
-        self._boundary.begin()
+    def _rows(self, boundary: Boundary, sql: str, most_rows: int) -> Answer:
+        boundary.begin(sql)
         check_sizes(sql)
         check_expansion(sql)
-        check_names(connection, sql)
-        with closing(connection.execute(sql)) as cursor:  # one that is open would hold a lock
+        check_names(boundary.connection, sql)
+        with closing(boundary.connection.execute(sql)) as cursor:  # one that is open would hold a lock
             names = [column[0] for column in cursor.description or ()]
             return names, *fetched(cursor, most_rows)
 
-    def _tables(self, connection: sqlite3.Connection, samples: int, until: float) -> list[dict[str, Any]]:
-        assert self._boundary is not None  # noqa: S101 - it comes with the connection
+    def _tables(self, boundary: Boundary, samples: int, until: float) -> list[dict[str, Any]]:
+        connection = boundary.connection
         connection.text_factory = _decoded
         try:
-            with self._boundary.lifted():
+            with boundary.lifted():
                 tables = read_tables(connection, self._is_late)
                 if samples >= 0:
                     self._until = min(self.deadline, until)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from planning.agent.databases.rows import SAMPLED, add_samples
 from planning.agent.sql.failures import Failure
-from planning.agent.sql.schema import MOST_COUNTED, quoted
+from planning.agent.sql.schema import MOST_COUNTED, quoted, select
 
 __all__ = ["add_values", "read_tables"]
 
@@ -137,13 +137,14 @@ def add_values(connection: sqlite3.Connection, tables: list[Table], samples: int
 
 def _sample(connection: sqlite3.Connection, table: Table, samples: int) -> None:
     names = ", ".join(quoted(column["name"]) for column in table["columns"])
-    query = f"SELECT {names} FROM {quoted(table['name'])} LIMIT {SAMPLED}"  # noqa: S608 - names as the file has them, quoted
+    query = select(names, quoted(table["name"]), SAMPLED)
     with closing(connection.execute(query)) as cursor:
         add_samples(table, cursor, samples)
 
 
 def _count(connection: sqlite3.Connection, table: Table, _samples: int) -> None:
-    query = f"SELECT count(*) FROM (SELECT 1 FROM {quoted(table['name'])} LIMIT {MOST_COUNTED + 1})"  # noqa: S608 - as above
+    counted = select("1", quoted(table["name"]), MOST_COUNTED + 1)
+    query = select("count(*)", f"({counted})", 1)
     (table["rows"],) = connection.execute(query).fetchone()
 
 

@@ -12,7 +12,7 @@ from planning.agent.sql.dialects import title_of
 from planning.agent.sql.keywords import KEYWORDS
 from planning.errors import LONGEST_MESSAGE, cut, printable
 
-__all__ = ["MOST_COUNTED", "identifier", "literal", "quoted", "schema_text"]
+__all__ = ["MOST_COUNTED", "identifier", "literal", "quoted", "schema_text", "select"]
 
 MOST_COUNTED: Final = 1_000_000
 """The most rows of a table that are counted."""
@@ -84,6 +84,17 @@ def identifier(name: str) -> str:
 def quoted(name: str) -> str:
     """A name as SQL takes any name."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def select(what: str, source: str, limit: int) -> str:
+    """A query of the first rows of a table.
+
+    Args:
+        what: The columns.
+        source: The table, with its name in quotes, or a query in brackets.
+        limit: How many rows.
+    """
+    return f"SELECT {what} FROM {source} LIMIT {limit}"  # noqa: S608 - names are quoted, and run by what can only read
 
 
 def _number(count: int, kind: str) -> str:

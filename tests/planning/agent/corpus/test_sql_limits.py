@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,3 +67,27 @@ def test_looking_for_values_of_a_long_list_takes_no_longer_than_the_limit(views:
     listed = ", ".join(["'a'"] * 19_000)
     with SqlDatabase(views, timeout=LIMIT) as database, in_time(2 * LIMIT + 2):
         assert database.missing_values(f"SELECT name FROM t WHERE 0 AND {column} IN ({listed})") == []
+
+
+NUMBERS = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
+LARGE = {
+    "many columns": f"SELECT {', '.join(['hex(zeroblob(3900000))'] * 1_900)}",
+    "a column many times": f"SELECT {', '.join(['x'] * 1_900)} FROM (SELECT zeroblob(7900000) AS x)",
+    "later rows": NUMBERS + "SELECT CASE WHEN x < 65 THEN 1 ELSE hex(zeroblob(3000000)) END FROM n",
+    "sorted": NUMBERS + "SELECT hex(zeroblob(500000)) || x AS h FROM n ORDER BY h",
+    "grouped": NUMBERS + "SELECT x, group_concat(hex(zeroblob(400000))) FROM n GROUP BY x % 100",
+    "a window": NUMBERS + "SELECT max(h) OVER (ORDER BY x ROWS BETWEEN 100000 PRECEDING AND CURRENT ROW) "
+    "FROM (SELECT x, hex(randomblob(100000)) AS h FROM n)",
+}
+
+
+def test_rows_and_sorts_that_are_large_take_a_bounded_memory(shop: Shop) -> None:
+    program = (
+        "import resource, sys; from planning.agent import SqlDatabase\n"
+        "with SqlDatabase(sys.argv[1], timeout=1) as database:\n"
+        "    for sql in sys.argv[2:]: database.execute(sql)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+    )
+    command = [sys.executable, "-c", program, str(shop.path), *LARGE.values()]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert int(done.stdout) < 300, "megabytes"

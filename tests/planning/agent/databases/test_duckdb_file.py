@@ -69,24 +69,6 @@ REFUSED = {
     "SELECT * FROM glob('*')": ("refused", "reaching other files"),
     "SELECT * FROM query('DELETE FROM cities')": ("sql", ...),
 }
-READ: dict[str, list[list[Any]]] = {
-    "FROM cities ORDER BY id": [[1, "Oslo"], [2, "Bern"]],
-    "TABLE cities": [[1, "Oslo"], [2, "Bern"]],
-    "VALUES (1), (2);;": [[1], [2]],
-    "SELECT 'DROP TABLE x', 1 AS \"delete\" -- ;": [["DROP TABLE x", 1]],
-    "WITH RECURSIVE c AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM c WHERE x < 3) FROM c": [[1], [2], [3]],
-    "PIVOT cities ON name IN ('Oslo') USING count(*) GROUP BY id ORDER BY id": [[1, 1], [2, 0]],
-    "SELECT credit, since, tags, photo, seen FROM customers WHERE id = 1": [
-        [12.5, "2024-01-02 03:04:05", ["a", "b"], b"x", "2024-01-02 03:04:05+00"]
-    ],
-    "SELECT {'a': 1.5::DECIMAL(3, 1)}, MAP {'k': DATE '2024-01-02'}, "
-    "[TIMESTAMPTZ '2024-01-02 00:00:00+00']": [
-        [{"a": 1.5}, {"k": "2024-01-02"}, "['2024-01-02 00:00:00+00']"]
-    ],
-    "SELECT a.id, b.id FROM cities a, cities b WHERE a.id < b.id": [[1, 2]],
-    "SELECT * FROM query('SELECT 42')": [[42]],
-    "SELECT * FROM range(100000000000)": [[number] for number in range(1000)],
-}
 
 
 @pytest.fixture
@@ -151,23 +133,6 @@ def test_the_connection_alone_lets_nothing_be_written(
     assert state(folder) == before
 
 
-def test_what_reads_is_answered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TZ", "UTC")
-    before = state(folder)
-    with SqlDatabase(folder / "shop.duckdb") as database:
-        for sql, expected in READ.items():
-            given = database.execute(sql)
-            assert given["data"] == expected, sql
-        assert database.execute("FROM range(100000000000)")["truncated"] is True
-        assert database.execute("SELECT a.id, b.id FROM cities a, cities b")["columns"] == ["id", "id"]
-        assert (
-            database.execute("SELECT nmae FROM cities")["error"]
-            == "no such column: nmae; did you mean name, of cities?"
-        )
-        assert database.execute("DROP TABLE cities")["code"] == "parameter"
-    assert state(folder) == before
-
-
 def test_times_in_a_time_zone_are_read_in_this_process_too(file: DuckdbFile) -> None:
     assert rows(file, "SELECT seen, id FROM customers ORDER BY id") == [
         ["2024-01-02 03:04:05+00", 1],
@@ -179,23 +144,6 @@ def test_the_schema_of_a_shop(folder: Path, snapshot: SnapshotAssertion) -> None
     with SqlDatabase(folder / "shop.duckdb") as database:
         told = database.get_schema()
     assert told == snapshot
-
-
-def test_facts_are_read_as_far_as_they_are_wanted_and_fit(file: DuckdbFile) -> None:
-    def told(samples: int, budget: float) -> list[Any]:
-        file.deadline = monotonic() + 5.0
-        tables = file.tables(samples, monotonic() + budget)
-        return [(table["name"], table["rows"], table["columns"][0]["samples"]) for table in tables]
-
-    assert told(2, 5.0) == [
-        ("cities", 2, [1, 2]),
-        ("customers", 2, [1, 2]),
-        ("visits", 0, []),
-        ("things", 0, []),
-        ("big_spenders", None, []),
-    ]
-    assert told(0, 5.0)[0] == ("cities", 2, [])
-    assert told(2, 0.0)[0] == told(-1, 5.0)[0] == ("cities", None, [])
 
 
 def test_a_query_is_stopped_at_its_limit(file: DuckdbFile, folder: Path) -> None:
@@ -278,14 +226,6 @@ def test_a_file_that_another_program_writes_to_is_told(folder: Path) -> None:
         told = f"{path} is locked by another program; try again later"
         assert (given["code"], given["error"]) == ("storage", told)
         assert database.execute("SELECT 1")["success"] is True
-
-
-def test_a_file_that_was_replaced_is_read_anew(file: DuckdbFile, folder: Path) -> None:
-    assert rows(file, "SELECT count(*) FROM cities") == [[2]]
-    (folder / "second.duckdb").replace(folder / "shop.duckdb")
-    assert rows(file, "SELECT count(*) FROM secret") == [[0]]
-    file.rest()
-    assert rows(file, "SELECT count(*) FROM secret") == [[0]]
 
 
 def test_without_duckdb_the_error_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

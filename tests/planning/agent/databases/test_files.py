@@ -95,30 +95,6 @@ def test_a_call_that_cannot_be_interrupted_is_left_behind_after_a_second(
         sleeping.set()
 
 
-@pytest.mark.parametrize(
-    ("sql", "told"),
-    [
-        (None, "the SQL must be text, got NoneType; send one SELECT"),
-        ("", "the SQL is empty; send one SELECT"),
-        ("x" * 100_001, "the SQL has 100,001 characters, at most 100,000; send a shorter SELECT"),
-        ("SELECT '\0'", "the SQL holds a null character; remove it"),
-        ("SELECT '\ud800'", "the SQL holds half a character (a lone surrogate); correct the SQL"),
-        ("SELECT 1; SELECT 2", "2 statements are refused; send one SELECT"),
-        (
-            "SELECT name FROM pragma_table_info('customers')",
-            "PRAGMA is refused: only queries that read are run; send one SELECT (WITH ... SELECT is one too)",
-        ),
-        (
-            "SELECT load_extension('x')",
-            "load_extension is refused: only queries that read are run; send one SELECT "
-            "(WITH ... SELECT is one too)",
-        ),
-    ],
-)
-def test_what_is_no_query_is_refused(shop: SqlDatabase, sql: Any, told: str) -> None:
-    assert answer(shop, sql) == failure(told, "parameter")
-
-
 def test_the_path_holds_whatever_folder_the_program_goes_to(
     shop_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,13 +117,6 @@ def test_it_can_be_pickled_and_copied(
             assert repr(again) == repr(copied) == "SqlDatabase('shop.db')"
             assert answer(copied, "SELECT count(*) FROM cities")["data"] == [[3]]
             assert answer(again, COUNTING)["error"] == TOOK_LONGER.format("0.3")
-
-
-def test_a_closed_database_starts_anew_when_it_is_asked(shop: SqlDatabase) -> None:
-    assert answer(shop, "SELECT 1")["data"] == [[1]]
-    shop.close()
-    shop.close()
-    assert answer(shop, "SELECT 2")["data"] == [[2]]
 
 
 def test_the_schema_is_read_once_and_again_after_a_change(shop_path: Path, shop: SqlDatabase) -> None:

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any
 
 import pytest
-from readonly_files import COUNTING, UNFINISHED, descriptors, die_in, make, state
+from readonly_files import COUNTING, descriptors, make, state
 
 from planning.agent import SqlDatabase
 from planning.agent.databases import sqlite_boundary, sqlite_file, sqlite_tables
@@ -119,13 +119,6 @@ def test_each_lock_alone_lets_nothing_be_written(
     assert state(shop_path.parent) == before
 
 
-def test_more_than_one_statement_is_refused(asked: Asked) -> None:
-    assert asked.failure("SELECT 1; DELETE FROM customers") == (
-        "sql",
-        "You can only execute one statement at a time.",
-    )
-
-
 def test_full_text_and_spatial_tables_are_read_and_not_written(tmp_path: Path) -> None:
     path = make(tmp_path / "search.db", SEARCH)
     before = state(tmp_path)
@@ -145,69 +138,6 @@ def test_full_text_and_spatial_tables_are_read_and_not_written(tmp_path: Path) -
     ]
     assert state(tmp_path) == before
     asked.file.close()
-
-
-def test_a_virtual_table_of_an_unknown_module_does_not_stand_in_the_way(tmp_path: Path) -> None:
-    path = make(tmp_path / "search.db", SEARCH)
-    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
-        writer.execute("PRAGMA writable_schema = 1")
-        writer.execute(
-            "INSERT INTO sqlite_master "
-            "VALUES ('table', 'odd', 'odd', 0, 'CREATE VIRTUAL TABLE odd USING nope(a)')"
-        )
-        writer.execute("CREATE VIEW broken AS SELECT * FROM missing")
-    asked = Asked(path)
-    assert asked.rows("SELECT title FROM papers WHERE papers MATCH 'hello'") == [["One"]]
-    assert asked.failure("SELECT * FROM odd") == ("sql", "no such module: nope")
-    told = {table["name"]: (len(table["columns"]), table["rows"]) for table in asked.tables()}
-    assert told == {
-        "papers": (2, 2),
-        "old": (1, 1),
-        "boxes": (3, 1),
-        "odd": (0, None),
-        "found": (1, None),
-        "broken": (0, None),
-    }
-    asked.file.close()
-
-
-def test_a_database_in_wal_mode_is_read_without_a_file_beside_it(tmp_path: Path) -> None:
-    path = make(
-        tmp_path / "wal.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES (1);"
-    )
-    before = state(tmp_path)
-    assert set(before) == {"wal.db"}
-    asked = Asked(path)
-    assert asked.rows("SELECT a FROM t") == [[1]]
-    assert asked.rows("SELECT a FROM t") == [[1]]
-    assert state(tmp_path) == before
-    with closing(sqlite3.connect(path)) as writer:
-        writer.execute("INSERT INTO t VALUES (2)")
-        writer.commit()
-        assert set(state(tmp_path)) == {"wal.db", "wal.db-shm", "wal.db-wal"}
-        assert asked.rows("SELECT a FROM t") == [[1], [2]]
-        writer.execute("INSERT INTO t VALUES (3)")
-        writer.commit()
-        assert asked.rows("SELECT a FROM t") == [[1], [2], [3]]
-        asked.file.rest()  # the writer can clean up as the last that has it open
-    assert set(state(tmp_path)) == {"wal.db"}
-    assert asked.rows("SELECT a FROM t") == [[1], [2], [3]]
-    assert set(state(tmp_path)) == {"wal.db"}
-    asked.file.close()
-
-
-def test_changes_that_a_dead_writer_left_in_its_log_are_read(tmp_path: Path) -> None:
-    die_in(
-        "import sqlite3\nc = sqlite3.connect('wal.db'); c.execute('pragma journal_mode=wal')\n"
-        "c.execute('create table t(a)'); c.execute('insert into t values(1)'); c.commit()",
-        tmp_path,
-    )
-    content = (tmp_path / "wal.db").read_bytes()
-    asked = Asked(tmp_path / "wal.db")
-    assert asked.rows("SELECT a FROM t") == [[1]]
-    asked.file.close()
-    assert (tmp_path / "wal.db").read_bytes() == content
-    assert set(state(tmp_path)) == {"wal.db", "wal.db-shm", "wal.db-wal"}
 
 
 def test_a_change_during_a_statement_on_an_unchanging_file_has_it_run_again(
@@ -246,39 +176,6 @@ def test_a_connection_keeps_its_locks_while_the_file_is_watched(shop_path: Path)
     asked.file.close()
 
 
-def test_the_time_of_a_statement_is_bounded(asked: Asked) -> None:
-    assert asked.failure(COUNTING, seconds=0.1)[0] == "timeout"
-    assert asked.rows("SELECT 1") == [[1]]
-
-
-def test_a_lack_of_memory_is_told_and_the_connection_made_anew(
-    asked: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def lacking(*_: object) -> None:
-        raise MemoryError
-
-    with monkeypatch.context() as patched:
-        patched.setattr(sqlite_file, "fetched", lacking)
-        assert asked.failure("SELECT 1") == ("memory", "")
-    assert asked.rows("SELECT 1") == [[1]]
-
-
-def test_a_warning_of_an_older_python_is_a_failure_too(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    def warning(*_: object) -> None:
-        raise sqlite3.Warning("You can only execute one statement at a time.")
-
-    monkeypatch.setattr(sqlite_file, "fetched", warning)
-    assert asked.failure("SELECT 1") == ("sql", "You can only execute one statement at a time.")
-
-
-def test_a_name_that_is_no_text_is_told(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(*_: object) -> None:
-        b"\xff".decode()
-
-    monkeypatch.setattr(sqlite_file, "fetched", failing)
-    assert asked.failure("SELECT 1") == ("sql", "a name in the database is not valid UTF-8")
-
-
 def test_a_disk_that_fails_closes_the_connection(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*_: object) -> None:
         error = sqlite3.OperationalError("disk I/O error")
@@ -294,28 +191,6 @@ def test_a_disk_that_fails_closes_the_connection(asked: Asked, monkeypatch: pyte
 def test_text_that_is_none_is_told_or_read_as_far_as_it_is(asked: Asked) -> None:
     assert asked.failure("SELECT '\ud800'") == ("sql", "the SQL holds half a character (a lone surrogate)")
     assert asked.rows("SELECT 'a' UNION ALL SELECT CAST(x'61ff62' AS TEXT)") == [["a"], ["a\ufffdb"]]
-
-
-def test_a_file_that_was_replaced_or_is_a_link_is_read_anew(asked: Asked, shop_path: Path) -> None:
-    assert asked.rows("SELECT count(*) FROM cities") == [[3]]
-    other = make(shop_path.with_name("new.db"), "CREATE TABLE cities (id)")
-    other.replace(shop_path)
-    assert asked.rows("SELECT count(*) FROM cities") == [[0]]
-    link = shop_path.with_name("link.db")
-    link.symlink_to(shop_path)
-    linked = Asked(link)
-    assert linked.rows("SELECT count(*) FROM cities") == [[0]]
-    linked.file.close()
-
-
-def test_a_change_that_was_never_finished_is_told(tmp_path: Path) -> None:
-    die_in(UNFINISHED, tmp_path)
-    before = state(tmp_path)
-    asked = Asked(tmp_path / "a.db")
-    assert asked.failure("SELECT count(*) FROM t") == ("unfinished", "")
-    assert asked.failure("SELECT count(*) FROM t") == ("unfinished", "")
-    asked.file.close()
-    assert state(tmp_path) == before
 
 
 def test_no_descriptor_is_left_open(shop_path: Path) -> None:

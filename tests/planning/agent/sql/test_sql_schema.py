@@ -52,15 +52,6 @@ def test_the_schema_of_odd_names_and_keys(tmp_path: Path, snapshot: SnapshotAsse
     assert state(tmp_path) == before
 
 
-def test_samples_can_be_switched_off(shop_path: Path) -> None:
-    with SqlDatabase(shop_path, samples=0) as database:
-        told = database.get_schema()
-    assert "cities, 3 rows" in told
-    assert "Oslo" not in told
-    with SqlDatabase(shop_path, samples=1) as database:
-        assert "name TEXT, not null, unique: 'Oslo'\n" in database.get_schema()
-
-
 @pytest.mark.parametrize(
     ("rows", "told"),
     [

@@ -125,7 +125,7 @@ NEITHER = "is not a store, a snapshot, a workflow or a transcript"
             "is not a snapshot of a session: snapshot version None is not known; this release reads 2",
         ),
         (
-            json.dumps({"slices": {"planning.model:Plan": [{"objective": "\x1b[2J"}]}, "version": 1}),
+            json.dumps({"slices": {"planning.model:Plan": [{"objective": "\x1b[2J"}]}, "version": 2}),
             "is not a snapshot of a session: ",
         ),
     ],

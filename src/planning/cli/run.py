@@ -12,7 +12,7 @@ import typer
 from planning.cli.kinds import refuse_other
 from planning.cli.mcp_tools import tools_of_servers
 from planning.cli.source import DEFAULT_STORE, Finished, WorkflowFile, read_bytes
-from planning.cli.usage import EXIT_CODES, TOOLS_HELP, bad_option
+from planning.cli.usage import TOOLS_HELP, bad_option
 from planning.errors import show
 
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ Where runs are kept:
     planning show {DEFAULT_STORE} plan
     planning view {DEFAULT_STORE} --session plan
     planning watch {DEFAULT_STORE} plan
-
-{EXIT_CODES}"""
+"""
 _OBJECT: Final = "MODULE:OBJECT"
 _MOST_PARALLEL: Final = 16
 _PROMPT: Final = "user_prompt"

@@ -9,54 +9,14 @@ import typer
 
 from planning.cli.source import DEFAULT_STORE, AsJson, OneSession, RunsFile, SessionName, StoreFile
 from planning.cli.terminal import as_json, columns, count, wrapped
-from planning.cli.usage import EXIT_CODES, bad_option
+from planning.cli.usage import bad_option
 from planning.errors import one_line
 
 if TYPE_CHECKING:
     from session.stores import Store, StoredSession
 
-__all__ = [
-    "DIFF_HELP",
-    "FORK_HELP",
-    "REWIND_HELP",
-    "SESSIONS_HELP",
-    "VERIFY_HELP",
-    "diff",
-    "fork",
-    "rewind",
-    "sessions",
-    "verify",
-]
+__all__ = ["diff", "fork", "rewind", "sessions", "verify"]
 
-# \b keeps a paragraph as it is written.
-SESSIONS_HELP: Final = f"""\b
-Examples:
-  planning sessions plans.db
-  planning sessions plans.db --json
-
-{EXIT_CODES}"""
-DIFF_HELP: Final = f"""\b
-Examples:
-  planning diff plans.db nightly 3 7
-  planning diff plans.db nightly 0 7 --json
-
-{EXIT_CODES}"""
-REWIND_HELP: Final = f"""\b
-Examples:
-  planning rewind plans.db nightly 3
-
-{EXIT_CODES}"""
-FORK_HELP: Final = f"""\b
-Examples:
-  planning fork plans.db nightly
-  planning fork plans.db nightly --at 3 --as what-if
-
-{EXIT_CODES}"""
-VERIFY_HELP: Final = f"""\b
-Examples:
-  planning verify plans.db nightly
-
-{EXIT_CODES}"""
 _ACTOR: Final = "planning rewind"
 _UNREADABLE: Final = "cannot be read: "
 _Version = Annotated[int, typer.Argument(metavar="VERSION", min=0, help="A version of it.")]
@@ -191,18 +151,11 @@ def fork(
     *,
     at: Annotated[
         int | None,
-        typer.Option(
-            min=0,
-            metavar="VERSION",
-            help="The last version to copy; the newest if omitted.",
-            show_default=False,
-        ),
+        typer.Option(min=0, metavar="VERSION", help="The last version to copy; the newest if omitted."),
     ] = None,
     as_: Annotated[
         str | None,
-        typer.Option(
-            "--as", metavar="SESSION", help="The id of the fork; a random one if omitted.", show_default=False
-        ),
+        typer.Option("--as", metavar="SESSION", help="The id of the fork; a random one if omitted."),
     ] = None,
     as_json_: AsJson = False,
 ) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from planning.cli.source import AsJson, OneSession, name_of
 from planning.cli.terminal import HEADING, as_json
-from planning.cli.usage import EXIT_CODES, Refused, bad_option
+from planning.cli.usage import Refused, bad_option
 
 if TYPE_CHECKING:
     from planning.model import Plan
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SHOW_HELP", "show"]
 
-SHOW_HELP: Final = f"""\b
+SHOW_HELP: Final = """\b
 Examples:
   planning show .planning/runs.db plan
   planning show plans.db nightly --at 3
@@ -33,8 +33,7 @@ What it reads:
   A store, as 'planning run' keeps one, and the name of a session in it.
   Or a snapshot of a session, the JSON of Session.snapshot().to_json().
   Or a transcript, as 'planning replay' reads it.
-
-{EXIT_CODES}"""
+"""
 
 
 def show(

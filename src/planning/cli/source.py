@@ -31,8 +31,7 @@ __all__ = [
 ]
 
 WorkflowFile = Annotated[
-    str | None,
-    typer.Argument(metavar="WORKFLOW", help="A file, or - for standard input.", show_default=False),
+    str | None, typer.Argument(metavar="WORKFLOW", help="A file, or - for standard input.")
 ]
 StoreFile = Annotated[str, typer.Argument(metavar="STORE", help="A SQLite file with sessions.")]
 RunsFile = Annotated[

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol, TextIO
+from typing import TextIO
 
 import typer
 
@@ -16,17 +16,25 @@ from planning.cli.terminal import HEADING, Line, can_redraw, count, lines_of, pa
 from planning.errors import one_line
 from planning.render import plan_text
 
-__all__ = ["Face", "Lines", "Silent", "face_of"]
+__all__ = ["Face", "Lines", "face_of"]
 
 
-class Face(Protocol):
-    """What shows a plan or a run while it changes, and at its end."""
+class Face:
+    """What shows a plan or a run while it changes, and at its end.
+
+    This one shows nothing: the command prints JSON at the end.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
 
     def show(self, lines: Sequence[Line]) -> None:
         """Show what changed."""
 
     def stopping(self) -> None:
         """Say that the run is about to stop, and waits for the steps that run."""
+        if self._progress.running:
+            typer.echo(f"planning: {self._progress.stopping()}", err=True)
 
     def end(self, first: Sequence[Line], last: Sequence[Line], *, is_whole: bool) -> None:
         """Show the end.
@@ -38,49 +46,7 @@ class Face(Protocol):
         """
 
 
-@contextmanager
-def face_of(own: TextIO, progress: Progress, *, is_json: bool) -> Iterator[Face]:
-    """The face that fits an output.
-
-    Args:
-        own: Where the command writes.
-        progress: What is shown.
-        is_json: Whether the command prints only JSON.
-    """
-    if is_json:
-        yield Silent(progress)
-    elif can_redraw(own):
-        from planning.cli.live import Live
-        from planning.cli.terminal import console_of
-
-        with Live(console_of(own), progress) as live:
-            yield live
-    else:
-        color = wants_color(own)
-        lines = Lines(lambda text: typer.echo(text, file=own, color=color), progress, color=color)
-        lines.start()
-        yield lines
-
-
-class Silent:
-    """Shows nothing: the command prints JSON at the end."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-
-    def show(self, lines: Sequence[Line]) -> None:
-        """Show nothing."""
-
-    def stopping(self) -> None:
-        """Say on standard error that the run is about to stop."""
-        if self._progress.running:
-            typer.echo(f"planning: {self._progress.stopping()}", err=True)
-
-    def end(self, first: Sequence[Line], last: Sequence[Line], *, is_whole: bool) -> None:
-        """Show nothing."""
-
-
-class Lines(Silent):
+class Lines(Face):
     """Prints a line for each change."""
 
     def __init__(self, write: Callable[[str], object], progress: Progress, *, color: bool = False) -> None:
@@ -115,3 +81,27 @@ class Lines(Silent):
             text = "no plan" if plan is None else plan_text(plan)
             first = [*(first or [("Final plan", HEADING)]), *((line, "") for line in lines_of(text))]
         self.show([*first, *last])
+
+
+@contextmanager
+def face_of(own: TextIO, progress: Progress, *, is_json: bool) -> Iterator[Face]:
+    """The face that fits an output.
+
+    Args:
+        own: Where the command writes.
+        progress: What is shown.
+        is_json: Whether the command prints only JSON.
+    """
+    if is_json:
+        yield Face(progress)
+    elif can_redraw(own):
+        from planning.cli.live import Live
+        from planning.cli.terminal import console_of
+
+        with Live(console_of(own), progress) as live:
+            yield live
+    else:
+        color = wants_color(own)
+        lines = Lines(lambda text: typer.echo(text, file=own, color=color), progress, color=color)
+        lines.start()
+        yield lines

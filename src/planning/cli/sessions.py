@@ -13,12 +13,13 @@ from planning.cli.usage import bad_option
 from planning.errors import one_line
 
 if TYPE_CHECKING:
-    from session.stores import Store, StoredSession
+    from collections.abc import Mapping
+
+    from session.stores import StoredSession
 
 __all__ = ["diff", "fork", "rewind", "sessions", "verify"]
 
 _ACTOR: Final = "planning rewind"
-_UNREADABLE: Final = "cannot be read: "
 _Version = Annotated[int, typer.Argument(metavar="VERSION", min=0, help="A version of it.")]
 
 
@@ -36,11 +37,12 @@ def sessions(
     """
     from planning.cli.stores import opened_store
     from planning.cli.table import MOST_ROWS, laid_out
+    from planning.view.sessions import session_fields
 
     with opened_store(store) as opened, opened.reading():
         found = opened.sessions()
         shown = found if all_ else found[:MOST_ROWS]
-        rows = [(each, *_plan_in(opened, each)) for each in shown]
+        rows = [(each, session_fields(opened, each)) for each in shown]
     if as_json_:
         typer.echo(as_json([_fields(*row) for row in rows]))
         return
@@ -48,7 +50,7 @@ def sessions(
         typer.echo("No sessions.")
         return
     names = ("session", "version", "changed", "plan")
-    cells = [(str(head.session_id), head.version, _moment_of(head), text) for head, _, text in rows]
+    cells = [(str(head.session_id), head.version, _moment_of(head), _plan_in(plan)) for head, plan in rows]
     for line in laid_out(names, cells, columns(sys.stdout), most=len(cells))[0]:
         typer.echo(line)
     if len(found) > len(shown):
@@ -59,27 +61,17 @@ def _moment_of(head: StoredSession) -> str:
     return "?" if head.damage is not None else f"{head.changed_at:%Y-%m-%d %H:%M:%S}"
 
 
-def _plan_in(store: Store, head: StoredSession) -> tuple[dict[str, Any] | None, str]:
-    """The plan of a session, in brief: as JSON has it, and as a text."""
-    from planning.model import Plan
-    from planning.view.stores import open_session
-    from planning.view.text import line_of
-    from session.stores import StoreError
-
-    if head.damage is not None:
-        return None, f"{_UNREADABLE}{head.damage}"
-    try:
-        plan = open_session(store, head.session_id).select_latest(Plan)
-    except StoreError as error:
-        return None, f"{_UNREADABLE}{line_of(error)}"
-    if plan is None:
-        return None, "no plan"
-    done, total = plan.progress
-    fields = {"objective": plan.objective, "status": plan.status, "done": done, "total": total}
-    return fields, f"{plan.status}, {done} of {total} done: {plan.objective}"
+def _plan_in(plan: Mapping[str, Any]) -> str:
+    """The plan of a session, in brief."""
+    if plan["problem"] is not None:
+        return f"cannot be read: {plan['problem']}"
+    if plan["status"] is None:
+        return "no plan"
+    return f"{plan['status']}, {plan['done']} of {plan['total']} done: {plan['objective']}"
 
 
-def _fields(head: StoredSession, plan: dict[str, Any] | None, text: str) -> dict[str, Any]:
+def _fields(head: StoredSession, plan: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("objective", "status", "done", "total")
     return {
         "session_id": str(head.session_id),
         "version": head.version,
@@ -87,8 +79,8 @@ def _fields(head: StoredSession, plan: dict[str, Any] | None, text: str) -> dict
         "changed_at": head.changed_at.isoformat(),
         "tags": dict(head.tags),
         "forked_from": [{"session_id": str(source), "version": last} for source, last in head.forked_from],
-        "plan": plan,
-        **({"problem": text.removeprefix(_UNREADABLE)} if text.startswith(_UNREADABLE) else {}),
+        "plan": None if plan["status"] is None else {name: plan[name] for name in names},
+        **({} if plan["problem"] is None else {"problem": plan["problem"]}),
     }
 
 
@@ -101,14 +93,12 @@ def diff(
     as_json_: AsJson = False,
 ) -> None:
     """Say what differs between the plans of two versions of a session."""
-    from planning.cli.stores import known_session, opened_store
+    from planning.cli.stores import opened_session
     from planning.diff import diff_plans
     from planning.model import Plan
-    from planning.view.stores import open_session
     from planning.view.timeline import diff_fields
 
-    with opened_store(store) as opened, opened.reading():
-        found = open_session(opened, known_session(opened, session))
+    with opened_session(store, session, is_read=True) as found:
         plans = [found.at(version).select_latest(Plan) for version in (before, after)]
     differs = diff_plans(*plans)
     if as_json_:
@@ -129,14 +119,12 @@ def rewind(
     That is a new change: nothing in the history is rewritten, and a later version can be restored in the same
     way. The logs of calls stay. A program that has the session open sees it at its next call.
     """
-    from planning.cli.stores import known_session, opened_store
+    from planning.cli.stores import opened_session
     from planning.diff import diff_plans
     from planning.model import Plan
-    from planning.view.stores import open_session
     from planning.view.timeline import diff_fields
 
-    with opened_store(store) as opened:
-        found = open_session(opened, known_session(opened, session))
+    with opened_session(store, session) as found:
         now = found.rewind(version, actor=_ACTOR)
         differs = diff_plans(found.at(now - 1).select_latest(Plan), found.select_latest(Plan))
     if as_json_:
@@ -160,12 +148,10 @@ def fork(
     as_json_: AsJson = False,
 ) -> None:
     """Copy the history of a session, up to a version, into a session of its own."""
-    from planning.cli.stores import known_session, opened_store
-    from planning.view.stores import open_session
+    from planning.cli.stores import opened_session
     from session import IdentityError
 
-    with opened_store(store) as opened:
-        found = open_session(opened, known_session(opened, session))
+    with opened_session(store, session) as found:
         try:
             forked = found.fork(at, session_id=as_)
         except IdentityError as error:

@@ -68,11 +68,9 @@ def show(
             raise Refused(f"{name_of(source)} is a workflow that did not run; 'planning graph' draws it")
         _show(session, session, None, is_verbose=verbose, is_json=as_json_)
         return
-    from planning.cli.stores import known_session, opened_store
-    from planning.view.stores import open_session
+    from planning.cli.stores import opened_session
 
-    with opened_store(source or "-") as store, store.reading():
-        session = open_session(store, known_session(store, name))
+    with opened_session(source or "-", name, is_read=True) as session:
         version = session.version if at is None else at
         _show(session, session.at(version), version, is_verbose=verbose, is_json=as_json_)
 

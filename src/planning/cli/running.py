@@ -17,7 +17,6 @@ from planning.cli.faces import Face, face_of
 from planning.cli.output import own_stdout
 from planning.cli.progress import Progress
 from planning.cli.runs import ELSEWHERE, Asked, past_result
-from planning.cli.source import name_of
 from planning.cli.terminal import HEADING, Line, as_json, is_terminal, lines_of
 from planning.cli.usage import Refused
 from planning.errors import printable, show
@@ -182,7 +181,7 @@ class Running:
 
     def _reason(self, error: Exception) -> str:
         if isinstance(error, StoreError):
-            return f"cannot keep the run in {name_of(self.asked.store)}: {line_of(error)}; {ELSEWHERE}"
+            return f"the run cannot be kept: {line_of(error)}; {ELSEWHERE}"
         return line_of(error)
 
     def _outcome(self) -> tuple[str, int]:

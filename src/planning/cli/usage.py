@@ -39,7 +39,8 @@ TOOLS_HELP: Final = """\b
 Tools:
   --tools module:object imports the module, which runs its code, and
   takes the object: a registry, a toolbox, a mapping or a list, or a
-  function that returns one. Name only modules that you trust.
+  function that returns one. Name only modules that you trust. Of a kind
+  that is not given, 'planning validate' checks no names.
 """
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import attrs
 import typer
 
 from planning.cli.kinds import refuse_other
-from planning.cli.source import Finished, WorkflowFile, read_bytes
+from planning.cli.source import Agents, Finished, Handlers, Tools, WorkflowFile, read_bytes
 from planning.cli.terminal import columns, wants_color
 from planning.errors import printable
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from planning.workflow.reports.report import Report
 
 __all__ = ["github_text", "print_report", "print_schema", "validate"]
-
-_NAMES: Final = "NAMES|MODULE:OBJECT"
 
 
 class ReportFormat(StrEnum):
@@ -43,21 +41,9 @@ class SchemaVersion(StrEnum):
 def validate(
     plan: WorkflowFile = None,
     *,
-    tools: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar=_NAMES,
-            help="The tools that exist: names with commas between them, or an object in a Python module,"
-            " which is imported, see below. May be repeated. Without it, the names of tools are not"
-            " checked.",
-        ),
-    ] = None,
-    handlers: Annotated[
-        list[str] | None, typer.Option(metavar=_NAMES, help="The handlers that exist, in the same way.")
-    ] = None,
-    agents: Annotated[
-        list[str] | None, typer.Option(metavar=_NAMES, help="The agents that exist, in the same way.")
-    ] = None,
+    tools: Tools = None,
+    handlers: Handlers = None,
+    agents: Agents = None,
     form: Annotated[
         ReportFormat,
         typer.Option(

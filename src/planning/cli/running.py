@@ -190,7 +190,8 @@ class Running:
         if drive.result is not None:
             return drive.result.status, 0 if drive.result.status == "completed" else 1
         if drive.error is not None:
-            _say(f"the run was aborted: {type(drive.error).__name__}: {line_of(drive.error)}")
+            kind = "" if isinstance(drive.error, _REFUSALS) else f"{type(drive.error).__name__}: "
+            _say(f"the run was aborted: {kind}{line_of(drive.error)}")
             return "stopped", 1
         if drive.ended_by is not None:
             error = drive.ended_by

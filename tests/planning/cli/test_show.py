@@ -122,7 +122,7 @@ NEITHER = "is not a store, a snapshot, a workflow or a transcript"
         (FINE, "is a workflow that did not run; 'planning graph' draws it"),
         (
             '{"slices": {}}',
-            "is not a snapshot of a session: snapshot version None is not known; this release reads 1",
+            "is not a snapshot of a session: snapshot version None is not known; this release reads 2",
         ),
         (
             json.dumps({"slices": {"planning.model:Plan": [{"objective": "\x1b[2J"}]}, "version": 1}),

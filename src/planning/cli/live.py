@@ -13,7 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from planning.cli.faces import Face
+from planning.cli.lines import Face
 from planning.cli.progress import Progress, Step
 from planning.cli.terminal import HEADING, MARKS, TROUBLE, Line, is_terminal, lines_of, seconds_text
 from planning.errors import one_line

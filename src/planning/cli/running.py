@@ -13,7 +13,8 @@ import attrs
 import typer
 
 from planning.cli.drive import EXIT_CODES, Drive, leave_if_held_up
-from planning.cli.faces import Face, face_of
+from planning.cli.faces import face_of
+from planning.cli.lines import Face
 from planning.cli.output import own_stdout
 from planning.cli.progress import Progress
 from planning.cli.runs import ELSEWHERE, Asked, past_result

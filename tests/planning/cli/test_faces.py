@@ -27,7 +27,7 @@ from syrupy.assertion import SnapshotAssertion
 from examples.shop import create_database
 from planning import Plan, PlanStep
 from planning.cli.ask import answer_lines
-from planning.cli.faces import Lines
+from planning.cli.lines import Lines
 from planning.cli.live import Live, final_frame, frame
 from planning.cli.progress import Progress
 from planning.cli.replay import replayed as made

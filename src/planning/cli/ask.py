@@ -14,7 +14,7 @@ import typer
 
 from planning.cli.source import name_of, read_text
 from planning.cli.terminal import HEADING, Line, as_json, columns, count, lines_of
-from planning.cli.usage import EXIT_CODES, Refused, bad_option
+from planning.cli.usage import Refused, bad_option
 from planning.errors import printable
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["ASK_HELP", "answer_lines", "ask"]
 
 # \b keeps a paragraph as it is written.
-ASK_HELP: Final = f"""\b
+ASK_HELP: Final = """\b
 Examples:
   planning ask "Who spent the most?" --db shop.db --model gpt-4.1
   planning ask "Who spent the most?" --db shop.db --model qwen3 \\
@@ -44,8 +44,7 @@ What is safe:
   The database is only read, whatever the SQL says. A model is sent the
   schema, with a few values of each column unless --no-samples is
   given; and after a mistake, the message about it.
-
-{EXIT_CODES}"""
+"""
 _SAMPLES: Final = 3
 _MOST_ROWS: Final = 1_000
 _TIMEOUT: Final = 5.0
@@ -56,34 +55,14 @@ _SQL_ALONE: Final = "What does this SQL return?"
 def ask(
     question: Annotated[
         str | None,
-        typer.Argument(
-            metavar="QUESTION",
-            help="What you want to know; may be omitted with --sql-from.",
-            show_default=False,
-        ),
+        typer.Argument(metavar="QUESTION", help="What you want to know; may be omitted with --sql-from."),
     ] = None,
     *,
-    db: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="The database, SQLite or DuckDB.",
-            show_default=False,
-        ),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The model that writes the SQL.", show_default=False),
-    ] = None,
-    base_url: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Where the model's server is.", show_default=False),
-    ] = None,
+    db: Annotated[str | None, typer.Option(metavar="FILE", help="The database, SQLite or DuckDB.")] = None,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="The model that writes the SQL.")] = None,
+    base_url: Annotated[str | None, typer.Option(metavar="URL", help="Where the model's server is.")] = None,
     sql_from: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="The SQL, instead of a model; - for standard input.", show_default=False
-        ),
+        str | None, typer.Option(metavar="FILE", help="The SQL, instead of a model; - for standard input.")
     ] = None,
     as_json_: Annotated[
         bool, typer.Option("--json", help="Print the final state as JSON, nothing else.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from planning.cli.source import SOURCES, ShownSession, ShownSource, name_of, no_session
-from planning.cli.usage import EXIT_CODES, Refused, bad_option
+from planning.cli.usage import Refused, bad_option
 from planning.errors import show
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ The file:
   the plan. - is the page, or with --svg the picture.
   The page opens from a disk, makes no request, and holds what the run
   recorded: send it only to those who may read that.
-
-{EXIT_CODES}"""
+"""
 
 _PAGES: Final = (".html", ".htm")
 
@@ -58,10 +57,7 @@ def export(
     session: ShownSession = None,
     svg: Annotated[
         Picture | None,
-        typer.Option(
-            help="Draw this, as a picture: the plan as it is now, or the workflow with its states.",
-            show_default=False,
-        ),
+        typer.Option(help="Draw this, as a picture: the plan as it is now, or the workflow with its states."),
     ] = None,
 ) -> None:
     """Write what a run did as one HTML file, the page that 'planning view' shows; or draw it as SVG."""

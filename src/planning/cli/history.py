@@ -13,7 +13,7 @@ import typer
 
 from planning.cli.source import AsJson, OneSession, StoreFile
 from planning.cli.terminal import as_json, columns, painted, wants_color, wrapped
-from planning.cli.usage import EXIT_CODES, Refused
+from planning.cli.usage import Refused
 from planning.errors import one_line
 
 if TYPE_CHECKING:
@@ -21,26 +21,8 @@ if TYPE_CHECKING:
     from planning.cli.terminal import Line
     from planning.view.timeline import Moment, Timeline
 
-__all__ = ["HISTORY_HELP", "WATCH_HELP", "history", "watch"]
+__all__ = ["history", "watch"]
 
-# \b keeps a paragraph as it is written.
-HISTORY_HELP: Final = f"""\b
-Examples:
-  planning history plans.db nightly
-  planning history plans.db nightly --after 40
-  planning history plans.db nightly --json
-
-{EXIT_CODES}"""
-WATCH_HELP: Final = f"""\b
-Examples:
-  planning watch plans.db nightly
-  planning watch plans.db nightly --json | my-dashboard
-
-\b
-It ends when you press Ctrl-C, or when the session is deleted; the exit
-code is 0 then.
-
-{EXIT_CODES}"""
 _POLL: Final = 0.05  # seconds between two looks at the store
 _BESIDE: Final = 60  # columns from which the words are beside the version and the time
 
@@ -119,7 +101,8 @@ def _print(moment: Moment) -> None:
 def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = False) -> None:
     """Show the plan of a session, and each change of it as soon as it is made.
 
-    With --json, each change of the session is printed on a line of its own.
+    With --json, each change of the session is printed on a line of its own. It ends when you press Ctrl-C, or
+    when the session is deleted; the exit code is 0 then.
     """
     from planning.cli.faces import face_of
     from planning.cli.progress import Progress

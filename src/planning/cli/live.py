@@ -13,6 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from planning.cli.lines import Face
 from planning.cli.progress import Progress, Step
 from planning.cli.terminal import HEADING, MARKS, TROUBLE, Line, is_terminal, lines_of, seconds_text
 from planning.errors import one_line
@@ -31,12 +32,12 @@ _MOST_STEPS: Final = 200  # of a run; of more, only those that failed or were st
 _TICK: Final = 0.1  # seconds between two drawings
 
 
-class Live:
+class Live(Face):
     """Draws the steps several times a second, from a thread of its own."""
 
     def __init__(self, console: Console, progress: Progress) -> None:
+        super().__init__(progress)
         self._console = console
-        self._progress = progress
         self._is_stopping = False
         self._final: RenderableType | None = None
         self._live = Redrawn(

@@ -13,23 +13,15 @@ import typer
 from planning.cli.kinds import refuse_other
 from planning.cli.source import name_of, read_bytes
 from planning.cli.terminal import as_json, can_redraw
-from planning.cli.usage import EXIT_CODES, Refused
+from planning.cli.usage import Refused
 
 if TYPE_CHECKING:
     from planning.cli.progress import Progress
     from planning.cli.terminal import Line
     from planning.cli.transcript import Call
 
-__all__ = ["MOST_BYTES", "PREFIX", "REPLAY_HELP", "calls_in", "replay", "replayed"]
+__all__ = ["MOST_BYTES", "PREFIX", "calls_in", "replay", "replayed"]
 
-REPLAY_HELP: Final = f"""\b
-Examples:
-  planning replay examples/triage.jsonl
-  planning replay --delay 0.5 examples/triage-anthropic.jsonl
-  planning replay --json - < transcript.jsonl
-  my-agent --log-messages | planning replay
-
-{EXIT_CODES}"""
 _TERMINAL_DELAY: Final = 0.15
 _LONGEST_DELAY: Final = 60.0
 MOST_BYTES: Final = 100_000_000
@@ -41,8 +33,7 @@ PREFIX: Final = "planning_"
 
 def replay(
     transcript: Annotated[
-        str | None,
-        typer.Argument(metavar="TRANSCRIPT", help="A file, or - for standard input.", show_default=False),
+        str | None, typer.Argument(metavar="TRANSCRIPT", help="A file, or - for standard input.")
     ] = None,
     *,
     as_json_: Annotated[
@@ -55,7 +46,6 @@ def replay(
             max=_LONGEST_DELAY,
             metavar="SECONDS",
             help=f"Wait after each change; without it {_TERMINAL_DELAY} in a terminal, 0 elsewhere.",
-            show_default=False,
         ),
     ] = None,
 ) -> None:

@@ -11,8 +11,8 @@ import typer
 
 from planning.cli.kinds import refuse_other
 from planning.cli.mcp_tools import tools_of_servers
-from planning.cli.source import DEFAULT_STORE, Finished, WorkflowFile, read_bytes
-from planning.cli.usage import EXIT_CODES, TOOLS_HELP, bad_option
+from planning.cli.source import DEFAULT_STORE, Agents, Finished, Handlers, Tools, WorkflowFile, read_bytes
+from planning.cli.usage import TOOLS_HELP, bad_option
 from planning.errors import show
 
 if TYPE_CHECKING:
@@ -60,9 +60,7 @@ Where runs are kept:
     planning show {DEFAULT_STORE} plan
     planning view {DEFAULT_STORE} --session plan
     planning watch {DEFAULT_STORE} plan
-
-{EXIT_CODES}"""
-_OBJECT: Final = "MODULE:OBJECT"
+"""
 _MOST_PARALLEL: Final = 16
 _PROMPT: Final = "user_prompt"
 _NOT_REPEATED: Final = ("plan", "prompt", "var", "resume")
@@ -72,19 +70,9 @@ def run(
     context: typer.Context,
     plan: WorkflowFile = None,
     *,
-    tools: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar=_OBJECT,
-            help="The tools, see below: an object in a Python module, which is imported. May be repeated.",
-        ),
-    ] = None,
-    handlers: Annotated[
-        list[str] | None, typer.Option(metavar=_OBJECT, help="The handlers, in the same way.")
-    ] = None,
-    agents: Annotated[
-        list[str] | None, typer.Option(metavar=_OBJECT, help="The agents, in the same way.")
-    ] = None,
+    tools: Tools = None,
+    handlers: Handlers = None,
+    agents: Agents = None,
     mcp: Annotated[
         list[str] | None,
         typer.Option(

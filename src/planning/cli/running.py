@@ -13,11 +13,11 @@ import attrs
 import typer
 
 from planning.cli.drive import EXIT_CODES, Drive, leave_if_held_up
-from planning.cli.faces import Face, face_of
+from planning.cli.faces import face_of
+from planning.cli.lines import Face
 from planning.cli.output import own_stdout
 from planning.cli.progress import Progress
 from planning.cli.runs import ELSEWHERE, Asked, past_result
-from planning.cli.source import name_of
 from planning.cli.terminal import HEADING, Line, as_json, is_terminal, lines_of
 from planning.cli.usage import Refused
 from planning.errors import printable, show
@@ -182,7 +182,7 @@ class Running:
 
     def _reason(self, error: Exception) -> str:
         if isinstance(error, StoreError):
-            return f"cannot keep the run in {name_of(self.asked.store)}: {line_of(error)}; {ELSEWHERE}"
+            return f"the run cannot be kept: {line_of(error)}; {ELSEWHERE}"
         return line_of(error)
 
     def _outcome(self) -> tuple[str, int]:
@@ -191,7 +191,8 @@ class Running:
         if drive.result is not None:
             return drive.result.status, 0 if drive.result.status == "completed" else 1
         if drive.error is not None:
-            _say(f"the run was aborted: {type(drive.error).__name__}: {line_of(drive.error)}")
+            kind = "" if isinstance(drive.error, _REFUSALS) else f"{type(drive.error).__name__}: "
+            _say(f"the run was aborted: {kind}{line_of(drive.error)}")
             return "stopped", 1
         if drive.ended_by is not None:
             error = drive.ended_by

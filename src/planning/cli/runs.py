@@ -128,8 +128,9 @@ def _begun(path: str, stack: ExitStack) -> PastStore:
                 (Path(path).parent / ".gitignore").write_text("*\n")
         return stack.enter_context(opened_store(path, begins=True))
     except (OSError, Refused) as error:
-        reason = error.message if isinstance(error, Refused) else error.strerror
-        raise Refused(f"cannot keep the run in {name_of(path)}: {reason}; {ELSEWHERE}") from None
+        folder = name_of(str(Path(path).parent))
+        reason = error.message if isinstance(error, Refused) else f"cannot write {folder}: {error.strerror}"
+        raise Refused(f"the run cannot be kept: {reason}; {ELSEWHERE}") from None
 
 
 def _session_for(store: Store | None, asked: Asked) -> tuple[SessionId, dict[str, str]]:

@@ -10,7 +10,7 @@ import typer
 
 from planning.cli.source import AsJson, OneSession, name_of
 from planning.cli.terminal import HEADING, as_json
-from planning.cli.usage import EXIT_CODES, Refused, bad_option
+from planning.cli.usage import Refused, bad_option
 
 if TYPE_CHECKING:
     from planning.model import Plan
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SHOW_HELP", "show"]
 
-SHOW_HELP: Final = f"""\b
+SHOW_HELP: Final = """\b
 Examples:
   planning show .planning/runs.db plan
   planning show plans.db nightly --at 3
@@ -33,8 +33,7 @@ What it reads:
   A store, as 'planning run' keeps one, and the name of a session in it.
   Or a snapshot of a session, the JSON of Session.snapshot().to_json().
   Or a transcript, as 'planning replay' reads it.
-
-{EXIT_CODES}"""
+"""
 
 
 def show(
@@ -69,11 +68,9 @@ def show(
             raise Refused(f"{name_of(source)} is a workflow that did not run; 'planning graph' draws it")
         _show(session, session, None, is_verbose=verbose, is_json=as_json_)
         return
-    from planning.cli.stores import known_session, opened_store
-    from planning.view.stores import open_session
+    from planning.cli.stores import opened_session
 
-    with opened_store(source or "-") as store, store.reading():
-        session = open_session(store, known_session(store, name))
+    with opened_session(source or "-", name, is_read=True) as session:
         version = session.version if at is None else at
         _show(session, session.at(version), version, is_verbose=verbose, is_json=as_json_)
 

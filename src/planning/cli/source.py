@@ -14,6 +14,9 @@ from planning.errors import printable
 
 __all__ = [
     "DEFAULT_STORE",
+    "Agents",
+    "Handlers",
+    "Tools",
     "SOURCES",
     "AsJson",
     "Finished",
@@ -31,9 +34,19 @@ __all__ = [
 ]
 
 WorkflowFile = Annotated[
-    str | None,
-    typer.Argument(metavar="WORKFLOW", help="A file, or - for standard input.", show_default=False),
+    str | None, typer.Argument(metavar="WORKFLOW", help="A file, or - for standard input.")
 ]
+_NAMES: Final = "MODULE:OBJECT|NAMES"
+Tools = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar=_NAMES,
+        help="The tools: an object in a Python module, which is imported, see below; or names with commas"
+        " between them, which are known and cannot be called. May be repeated.",
+    ),
+]
+Handlers = Annotated[list[str] | None, typer.Option(metavar=_NAMES, help="The handlers, in the same way.")]
+Agents = Annotated[list[str] | None, typer.Option(metavar=_NAMES, help="The agents, in the same way.")]
 StoreFile = Annotated[str, typer.Argument(metavar="STORE", help="A SQLite file with sessions.")]
 RunsFile = Annotated[
     str,

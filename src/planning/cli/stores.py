@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -12,13 +12,13 @@ from planning.cli.kinds import SQLITE, refuse_other
 from planning.cli.source import name_of
 from planning.cli.usage import Refused, bad_option
 from planning.errors import listed, nearest, printable
-from planning.view.stores import PastStore
+from planning.view.stores import PastStore, open_session
 from planning.view.text import line_of
-from session import SessionError
+from session import Session, SessionError
 from session.events import SessionId, session_id_of
 from session.stores import Store
 
-__all__ = ["known_session", "opened_store", "valid_session"]
+__all__ = ["known_session", "opened_session", "opened_store", "valid_session"]
 
 _MOST_BYTES: Final = 100_000_000
 """How much of a file that is not a store is read to say what it is instead."""
@@ -50,6 +50,22 @@ def opened_store(path: str, *, begins: bool = False) -> Iterator[PastStore]:
             yield store
     except SessionError as error:
         raise Refused(line_of(error)) from None
+
+
+@contextmanager
+def opened_session(path: str, name: str | None, *, is_read: bool = False) -> Iterator[Session]:
+    """Open a session of a store, and close the store after the block.
+
+    Args:
+        path: The file.
+        name: The session; None for the only one.
+        is_read: Whether all that is read in the block is of one moment, and nothing is written.
+
+    Raises:
+        Refused: It cannot be opened; or the block raised an error of the store or a session.
+    """
+    with opened_store(path) as store, store.reading() if is_read else nullcontext():
+        yield open_session(store, known_session(store, name))
 
 
 def valid_session(name: str, option: str) -> SessionId:

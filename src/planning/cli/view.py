@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from planning.cli.source import DEFAULT_STORE, SOURCES, ShownSession, ShownSource, no_session
-from planning.cli.usage import EXIT_CODES, Refused
+from planning.cli.usage import Refused
 
 if TYPE_CHECKING:
     from planning.view.sources import Source
@@ -32,8 +32,7 @@ The page:
   It is served on 127.0.0.1 alone, at a link with a random token, and
   shows changes as they are made. Ctrl-C ends it; the exit code is 0
   then. 'planning export' writes the same page as a file.
-
-{EXIT_CODES}"""
+"""
 _MOST_PORT: Final = 65_535
 
 

@@ -27,12 +27,12 @@ from syrupy.assertion import SnapshotAssertion
 from examples.shop import create_database
 from planning import Plan, PlanStep
 from planning.cli.ask import answer_lines
-from planning.cli.faces import Lines
+from planning.cli.lines import Lines
 from planning.cli.live import Live, final_frame, frame
 from planning.cli.progress import Progress
 from planning.cli.replay import replayed as made
 from planning.cli.running import report_lines
-from planning.cli.terminal import lines_of, seconds_text
+from planning.cli.terminal import lines_of
 from planning.cli.transcript import parse_transcript
 from planning.errors import one_line, printable
 from planning.workflow import StepError, Workflow, WorkflowResult, WorkflowStep
@@ -166,22 +166,6 @@ def test_a_frame_of_a_long_run_fits_and_shows_the_first_step_that_runs(
     assert f" s{running[0]} " in shown
 
 
-def test_a_run_of_very_many_steps_is_summed_up_at_its_end() -> None:
-    flow = Workflow(
-        goal="Look", steps=tuple(WorkflowStep(step_id=f"s{at}", description="Do it") for at in range(10_000))
-    )
-    progress = Progress.of_run(flow)
-    for number in range(9_999):
-        progress.take_record(record(f"s{number}", "completed"))
-    progress.take_record(record("s9999", "failed", error=StepError("it broke")))
-    shown = drawn(terminal(), final_frame(terminal(), progress, is_whole=False))
-    assert [line.split() for line in shown.splitlines() if line] == [
-        ["Look"],
-        ["✗", "s9999", "Do", "it", "failed", "it", "broke"],
-        ["and", "9,999", "others"],
-    ]
-
-
 def test_marks_are_ascii_where_nothing_else_prints() -> None:
     console, sent = ascii_terminal()
     progress = Progress()
@@ -236,18 +220,6 @@ def test_the_report_of_a_run(status: str, is_verbose: bool, snapshot: SnapshotAs
     Lines(lines.append, progress).end(first, last, is_whole=False)
     assert all(line.isprintable() for line in lines)
     assert "".join(f"{line}\n" for line in lines) == snapshot
-
-
-def test_a_report_for_a_terminal_counts_what_it_omits() -> None:
-    errors = {f"s{number}": StepError("no") for number in range(30)}
-    made = result("failed", {}, errors)
-    _, last = report_lines(FLOW, halfway(), made, is_verbose=False, most=20)
-    assert [text for text, _ in last[-4:]] == [
-        "warning: step known: done_check ignored: [x]",
-        "and 10 more; --verbose shows all",
-        "",
-        "failed: 1 of 7 done, 1 running, 1 failed, 1 blocked, 1 skipped, in 1:12 min",
-    ]
 
 
 SQL = "SELECT name,\n\tsum(total) -- [bold]\x1b[2J\nFROM order_totals"
@@ -356,13 +328,3 @@ def test_text_for_a_terminal_cannot_act_on_it() -> None:
     assert printable("plain [red] caf\u00e9") == "plain [red] caf\u00e9"
     assert one_line("a\n\tb\x07") == "a |  b\\x07"
     assert lines_of("\na\r\n\tb\n") == ["a", "    b"]
-
-
-def test_times_are_spelled_for_a_person() -> None:
-    assert [seconds_text(seconds) for seconds in (0.04, 59.94, 61, 3_599, 7_260)] == [
-        "0.0 s",
-        "59.9 s",
-        "1:01 min",
-        "59:59 min",
-        "2:01 h",
-    ]

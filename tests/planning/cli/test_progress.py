@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planning import Plan, PlanStep
-from planning.cli.faces import Lines
+from planning.cli.lines import Lines
 from planning.cli.progress import Progress, Step
 from planning.cli.replay import replayed
 from planning.cli.terminal import TROUBLE

@@ -207,17 +207,6 @@ def test_an_executor_that_is_not_installed_is_refused(monkeypatch: pytest.Monkey
     )
 
 
-def test_a_cluster_gives_the_same_result() -> None:
-    from distributed import LocalCluster
-
-    with LocalCluster(  # type: ignore[no-untyped-call] # it has type hints for some of what it does
-        n_workers=1, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address=None
-    ) as cluster:
-        address = cluster.scheduler_address.replace("tcp://", "dask://")
-        fine = ("fine.json", *WITH, "--prompt", "larks")
-        assert ran(*fine, "--executor", address) == ran(*fine)
-
-
 def test_a_cluster_that_cannot_be_reached_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("planning.workflow.executors.dask_cluster._CONNECT", 0.1)
     assert refused("fine.json", *WITH, "--prompt", "larks", "--executor", "dask://127.0.0.1:1") == (

@@ -253,9 +253,9 @@ def test_options_that_do_not_go_together_are_refused(options: list[str], snapsho
 
 
 def test_where_no_store_can_be_written_the_message_says_what_to_do(folder: Path) -> None:
-    (folder / ".planning").write_text("mine")
+    (folder / ".planning").write_text("mine")  # a folder that cannot be written would not stop root
     told = refused("fine.json", *WITH, "--prompt", "larks")
-    assert told.startswith("cannot keep the run in '.planning/runs.db': ")
+    assert told.startswith("the run cannot be kept: the store ")
     assert told.endswith("; name a file elsewhere with --store PATH")
     assert calls(folder) == []
     assert ran("fine.json", *WITH, "--prompt", "larks", "--store", "mine.db").startswith("completed")

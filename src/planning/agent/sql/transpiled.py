@@ -7,19 +7,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from sqlglot import ErrorLevel, exp, parse_one
+from sqlglot import ErrorLevel, exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.dialects.mysql import MySQL
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.dialects.sqlite import SQLite
 from sqlglot.dialects.tsql import TSQL
 
-from planning.agent.sql.tree import attempt
+from planning.agent.sql.tree import attempt, parsed
 from planning.errors import printable
 
 __all__ = ["transpiled"]
 
-_LONGEST: Final = 5_000
+_LONGEST: Final = 3_000
 _LONGEST_HINT: Final = 2_000
 _DEEPEST: Final = 4
 _NOW: Final = {"NOW": exp.CurrentTimestamp, "GETDATE": exp.CurrentTimestamp, "CURDATE": exp.CurrentDate}
@@ -62,7 +62,7 @@ def transpiled(sql: str, dialect: str, probe: Callable[[str], str]) -> str | Non
 
 
 def _written(sql: str, reader: Any, target: Any) -> str:
-    tree = parse_one(sql, read=reader)
+    tree = parsed(sql, reader)
     for node in reversed([*tree.walk()]):  # the inner ones first
         _settle(node, rounds="::" in sql)
         if target is _SQLite:

@@ -14,6 +14,7 @@ from sqlglot.dialects.postgres import Postgres
 from sqlglot.dialects.sqlite import SQLite
 from sqlglot.dialects.tsql import TSQL
 
+from planning.agent.sql.guard import Refused, check
 from planning.agent.sql.tree import attempt, parsed
 from planning.errors import printable
 
@@ -56,9 +57,17 @@ def transpiled(sql: str, dialect: str, probe: Callable[[str], str]) -> str | Non
     for reader in _READERS if target is not None and len(sql) <= _LONGEST else ():
         written = attempt(partial(_written, sql, reader, target)) or sql
         is_short = written != sql and printable(written) == written and len(written) <= _LONGEST_HINT
-        if is_short and not probe(written):
+        if is_short and _only_reads(written, dialect) and not probe(written):
             return written
     return None
+
+
+def _only_reads(sql: str, dialect: str) -> bool:
+    try:
+        check(sql, dialect)
+    except Refused:
+        return False
+    return True
 
 
 def _written(sql: str, reader: Any, target: Any) -> str:

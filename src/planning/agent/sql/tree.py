@@ -36,8 +36,8 @@ def attempt(look: Callable[[], T]) -> T | None:
 def parsed(sql: str, dialect: Any) -> Node:
     """The tree of a statement.
 
-    sqlglot's parser goes back where an attempt fails, and nested ones, as in ``a JOIN b JOIN c`` without ON, take
-    time without bounds: its steps are counted.
+    sqlglot's parser goes back where an attempt fails, which takes exponential time where attempts are nested, as
+    in ``a JOIN b JOIN c`` without ON: its steps are counted.
 
     Raises:
         ValueError: sqlglot cannot read it, or takes too many steps.

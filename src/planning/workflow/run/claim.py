@@ -1,4 +1,4 @@
-"""The claim of a run: which run a workflow resumes, for one caller at a time, and its completed steps."""
+"""Which run a workflow resumes, and which of its steps are done or must not run again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from planning.tools.result import plain
 from planning.workflow.failures import StepError, WorkflowError
 from planning.workflow.model import Workflow, WorkflowStep
 from planning.workflow.run.known import Known
-from planning.workflow.run.owner import RunOwner, is_live_elsewhere
 from planning.workflow.run.records import (
     RunChanged,
     StepChanged,
@@ -26,13 +25,12 @@ from session import Session
 
 __all__ = [
     "MAYBE",
-    "Claimed",
     "change_of_done",
-    "claim",
+    "check_statuses",
     "compared",
     "done_and_lost",
-    "lost_by_log",
-    "lost_by_status",
+    "records_of",
+    "run_to_begin",
 ]
 
 MAYBE = StepError(
@@ -42,84 +40,31 @@ MAYBE = StepError(
 _WHAT_IT_DID = ("description", "type", "name", "agent", "inputs", "expected_key", "output_path")
 
 
-@attrs.frozen
-class _LiveRuns:
-    """The active runs of a session in this process, by id."""
+def run_to_begin(
+    session: Session, new: WorkflowRun, steps: Mapping[str, WorkflowStep], known: Known
+) -> WorkflowRun:
+    """The new run, or with its token the unfinished run that its workflow resumes.
 
-    runs: dict[str, WorkflowRun] = attrs.field(factory=dict)
-
-
-@attrs.frozen
-class Claimed:
-    """A run that this caller has for itself.
-
-    Attributes:
-        run: The run.
-        others: The other runs of the session that are going on, in this process or another.
-    """
-
-    run: WorkflowRun
-    others: tuple[WorkflowRun, ...]
-    _live: dict[str, WorkflowRun]
-
-    def release(self) -> None:
-        """Let others have it."""
-        self._live.pop(self.run.run_id, None)
-
-
-def claim(session: Session, new: WorkflowRun, steps: Mapping[str, WorkflowStep], known: Known) -> Claimed:
-    """Take the unfinished run that a workflow resumes, or the new run where there is none.
-
-    Call it in the transaction that begins the run, so that of several threads, event loops and processes one
-    wins. Release the run when it ends.
-
-    Args:
-        session: Where the runs are.
-        new: The run to begin otherwise.
-        steps: The steps of its workflow by id.
-        known: Finds the tools of steps.
+    Call it in the transaction that begins the run.
 
     Raises:
-        WorkflowError: The run is active already, or one of its completed steps was changed.
+        WorkflowError: A completed step of the unfinished run was changed.
     """
-    live = session.companion(_LiveRuns).runs
-    records = session.select_all(StepRecord)
-    for run in tuple(live.values()):
-        kinship = _kinship(run, new)
-        if kinship == "same" or (
-            kinship == "edited" and _shares_done(run, states_of(run.run_id, records), new.workflow)
-        ):
-            raise WorkflowError(
-                "this workflow is already running in this session; wait until that run has ended, or "
-                "use another session"
-            )
     runs = session.select_all(WorkflowRun)
-    run = _resumed(runs, records, new, live) or _rewound(session, runs, new, steps, known) or new
-    elsewhere = {
-        owner.run_id: owner.pid
-        for owner in session.select_all(RunOwner)
-        if is_live_elsewhere(owner, session.session_id) and _has_not_let_go(owner, session)
-    }
-    if run.run_id in elsewhere:
-        raise WorkflowError(
-            f"this workflow is already running in this session, in process {elsewhere[run.run_id]}; wait "
-            "until that run has ended, end that process, or use another session"
-        )
-    others = (*live.values(), *(each for each in runs if each.run_id in elsewhere))
-    live[run.run_id] = run
-    return Claimed(run, others, live)
+    return (
+        _resumed(runs, session.select_all(StepRecord), new)
+        or _rewound(session, runs, new, steps, known)
+        or new
+    )
 
 
 def _resumed(
-    runs: tuple[WorkflowRun, ...],
-    records: tuple[StepRecord, ...],
-    new: WorkflowRun,
-    live: Mapping[str, WorkflowRun],
+    runs: tuple[WorkflowRun, ...], records: tuple[StepRecord, ...], new: WorkflowRun
 ) -> WorkflowRun | None:
     """The newest unfinished run of this workflow, or else of a version of it that can be resumed."""
     versions = list[WorkflowRun]()
     for run in reversed(runs):
-        kinship = None if run.status == "completed" or run.run_id in live else _kinship(run, new)
+        kinship = None if run.status == "completed" else _kinship(run, new)
         if kinship == "same":
             return _with(run, new)
         if kinship == "edited":
@@ -134,12 +79,6 @@ def _resumed(
         f"the unfinished run in this session cannot be resumed: {changes[0][1]}; restore that step, or use "
         "another session to start over"
     )
-
-
-def _has_not_let_go(owner: RunOwner, session: Session) -> bool:
-    """Whether the event log, which no rewind takes back, has nothing newer of the owner's run."""
-    newest = [event for event in session.select_all(RunChanged) if event.run.run_id == owner.run_id]
-    return not newest or newest[-1].owner == owner
 
 
 def _rewound(
@@ -161,7 +100,7 @@ def _rewound(
         if (
             run.run_id not in present
             and _kinship(run, new) == "same"
-            and lost_by_log(run.run_id, steps, {}, known, session)
+            and _called_by_log(run.run_id, steps, {}, known, session)
         ):
             return _with(run, new)
     return None
@@ -172,24 +111,25 @@ def _is_once(step: WorkflowStep, known: Known) -> bool:
     return tool is not None and not tool.idempotent
 
 
-def lost_by_log(
+def records_of(
+    run_id: str, steps: Mapping[str, WorkflowStep], known: Known, session: Session
+) -> dict[str, StepRecord]:
+    """The newest record of each step of a run.
+
+    A rewind takes the records of steps back, but not what they did. So for steps that must not run again and
+    whose record does not say that they were called, the event log counts.
+    """
+    states = states_of(run_id, session.select_all(StepRecord))
+    return states | _called_by_log(run_id, steps, states, known, session)
+
+
+def _called_by_log(
     run_id: str,
     steps: Mapping[str, WorkflowStep],
     states: Mapping[str, StepRecord],
     known: Known,
     session: Session,
 ) -> dict[str, StepRecord]:
-    """The steps of a run that were called, must not run again, and do not say so any more.
-
-    A rewind takes the records of steps back, but not what they did: the event log still has it.
-
-    Args:
-        run_id: The run.
-        steps: Its steps by id.
-        states: The newest record of each, as far as there is one.
-        known: Finds the tools of steps.
-        session: Whose log to read.
-    """
     asked = {
         step_id
         for step_id, step in steps.items()
@@ -237,29 +177,16 @@ def compared(workflow: Workflow) -> dict[str, WorkflowStep]:
     return {step.step_id: step for step in written(bare(workflow)).steps}
 
 
-def _done(run: WorkflowRun, states: Mapping[str, StepRecord]) -> list[tuple[WorkflowStep, StepRecord]]:
-    found = [(step, states.get(step_id)) for step_id, step in compared(run.workflow).items()]
-    return [(step, record) for step, record in found if record is not None and record.status == "completed"]
-
-
-def _shares_done(run: WorkflowRun, states: Mapping[str, StepRecord], workflow: Workflow) -> bool:
-    """Whether a run has completed a step that is in a workflow too."""
-    after = compared(workflow)
-    return any(after.get(step.step_id) == step for step, _ in _done(run, states))
-
-
 def change_of_done(run: WorkflowRun, states: Mapping[str, StepRecord], workflow: Workflow) -> str | None:
     """How a workflow changes a step that a run has completed; None where it changes none.
 
     Only what the step did counts: when and how often a completed step would run may change.
-
-    Args:
-        run: The run.
-        states: The newest record of each of its steps.
-        workflow: The workflow that is to resume it.
     """
     after = compared(workflow)
-    for old, record in _done(run, states):
+    for old in compared(run.workflow).values():
+        record = states.get(old.step_id)
+        if record is None or record.status != "completed":
+            continue
         step, new = f"step {show(old.step_id)} is completed", after.get(old.step_id)
         if new is None:
             return f"{step} and was removed"
@@ -270,27 +197,19 @@ def change_of_done(run: WorkflowRun, states: Mapping[str, StepRecord], workflow:
     return None
 
 
-def lost_by_status(given: Workflow, run_id: str, known: Known) -> dict[str, StepRecord]:
-    """The steps that must not run again according to a workflow's statuses, for a session without its run.
+def check_statuses(given: Workflow, known: Known) -> None:
+    """Refuse a new run of a workflow that says of a step that must not run twice that it ran.
 
     Raises:
-        WorkflowError: Such a step is completed: its output is not known here.
+        WorkflowError: It does, and its run is not in this session.
     """
-    said: dict[str, StepRecord] = {}
     for step in given.steps:
-        tool = None if step.status == "pending" else known.tool_of(step)
-        if tool is None or tool.idempotent:
-            continue
-        if step.status == "completed":
+        if step.status != "pending" and _is_once(step, known):
             raise WorkflowError(
-                f"step {show(step.step_id)} is already completed, {tool.name} must not be called twice, and "
-                "this session does not hold that run; resume it in its own session or snapshot, or set the "
-                "status of the step to 'pending' to call it again"
+                f"step {show(step.step_id)} is already {step.status}, {step.name or step.agent} must not be "
+                "called twice, and this session does not hold that run; resume it in its own session or "
+                "snapshot, or set the status of the step to 'pending' to call it again"
             )
-        said[step.step_id] = StepRecord(
-            run_id=run_id, step_id=step.step_id, status=step.status, at="", called=True, error=MAYBE
-        )
-    return said
 
 
 def done_and_lost(
@@ -298,13 +217,7 @@ def done_and_lost(
 ) -> tuple[dict[str, StepRecord], dict[str, StepRecord]]:
     """The records of completed steps, and of steps that did not complete and must not run again, by id.
 
-    The outputs of the completed steps become known.
-
-    Args:
-        steps: The steps by id.
-        states: The newest record of each.
-        known: Where outputs are kept.
-        is_stored: Whether the session has a store, which keeps no private outputs.
+    The outputs of the completed steps become known; a store has kept no private ones.
     """
     done: dict[str, StepRecord] = {}
     lost: dict[str, StepRecord] = {}

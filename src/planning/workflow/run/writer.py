@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from planning.workflow.failures import WorkflowError
 from planning.workflow.run.memory import MemoryItem, PrivateValue
 from planning.workflow.run.mirror import RunMirror, StepMark
-from planning.workflow.run.owner import RunOwner
+from planning.workflow.run.private import storable
+from planning.workflow.run.records import WorkflowRun
 from session import Session
 from session.events import SessionEvent
 
@@ -18,8 +20,8 @@ __all__ = ["Waiting", "Writer", "to_the_end"]
 T = TypeVar("T")
 
 _TAKEN = (
-    "this run was resumed by another process, or rewound, and has stopped here; the session has what it did "
-    "before that"
+    "another caller has resumed this run, or the session was rewound to before it began; it stopped here, "
+    "and the session has what it did until then"
 )
 
 
@@ -49,31 +51,24 @@ class Writer:
     after the other, each with all that waits when it begins; nothing cuts it short.
     """
 
-    def __init__(self, session: Session, mirror: RunMirror, owner: RunOwner | None) -> None:
-        """Begin with nothing to write.
-
-        Args:
-            session: Where to.
-            mirror: Shows the run in the session's plan.
-            owner: This process as the owner of the run; None for a session in memory.
-        """
+    def __init__(self, session: Session, mirror: RunMirror, run: WorkflowRun) -> None:
+        """Begin with nothing to write; the run's record has its token until another caller resumes it."""
         self._session = session
         self._mirror = mirror
-        self._owner = owner
+        self._run = run
+        self.is_stored = session.store is not None
         self._waiting: list[Waiting] = []
         self._batch: list[Waiting] = []  # what is being written
         self._writing: asyncio.Task[None] | None = None
         self._written = 0
-        self._recall: Recall | None = None
-
-    @property
-    def is_stored(self) -> bool:
-        """Whether the session has a store."""
-        return self._owner is not None
 
     def add(self, change: Waiting) -> None:
         """Let a change wait to be written."""
         self._waiting.append(change)
+
+    def tell(self, event: SessionEvent) -> None:
+        """Publish an event behind the changes that wait."""
+        self.add(Waiting(storable(event) if self.is_stored else event))
 
     def discard(self) -> None:
         """Forget what waits: the session refused it."""
@@ -88,7 +83,7 @@ class Writer:
 
     async def write(self) -> None:
         """Wait until all changes made so far are written. When the session refuses them, they still wait."""
-        if self._owner is None:
+        if not self.is_stored:
             self.put()
             return
         made = self._written + len(self._batch) + len(self._waiting)
@@ -99,25 +94,16 @@ class Writer:
         """The same, together with what other steps change in the same turn of the event loop."""
         waiting = self._waiting
         await asyncio.sleep(0)
-        if self._owner is not None or waiting is self._waiting:  # else another step has written it
+        if self.is_stored or waiting is self._waiting:  # else another step has written it
             await self.write()
 
     async def recall(self, take: Recall) -> None:
-        """Write what waits, and read the memory.
-
-        Args:
-            take: Takes all its entries, and those that wait by then. What is written later is not among them
-                when it is called.
-        """
-        if self._owner is None:
-            self.put()
-            take(self._session.select_all(MemoryItem), ())
-            return
+        """Write what waits, and give ``take`` all entries of the memory, and those that wait by then."""
         await self.write()
         while self._writing is not None and not self._writing.done():
             await asyncio.shield(self._writing)
-        self._recall = take
-        await asyncio.shield(self._flush())
+        waiting = [change.item for change in self._waiting if change.item is not None]
+        take(self._session.select_all(MemoryItem), waiting)
 
     def _flush(self) -> asyncio.Task[None]:
         """The task that writes; a new one where nothing is being written."""
@@ -128,27 +114,19 @@ class Writer:
 
     async def _write_waiting(self) -> None:
         self._batch, self._waiting = self._waiting, []
-        recall, self._recall = self._recall, None
-
-        def work() -> tuple[MemoryItem, ...]:
-            if self._batch:
-                self._put(self._batch)
-            return () if recall is None else self._session.select_all(MemoryItem)
-
         try:
-            items = await self._session.off_loop(work)
+            await self._session.off_loop(partial(self._put, self._batch))
         except BaseException:
             self._waiting = [*self._batch, *self._waiting]
-            self._batch = []
             raise
-        self._written += len(self._batch)
-        self._batch = []
-        if recall is not None:
-            recall(items, [change.item for change in self._waiting if change.item is not None])
+        else:
+            self._written += len(self._batch)
+        finally:
+            self._batch = []
 
     def _put(self, changes: list[Waiting]) -> None:
         with self._session.transaction() as transaction:
-            self.require_owner()
+            self.require_token()
             for event, item, private, _ in changes:
                 transaction.publish(event)
                 if item is not None:
@@ -157,14 +135,17 @@ class Writer:
                     transaction.dispatch(private)
             self._mirror.mark(transaction, [each.mark for each in changes if each.mark is not None])
 
-    def require_owner(self) -> None:
-        """Refuse to write into a run that is another process's by now; within an open transaction.
+    def require_token(self) -> None:
+        """Refuse to write into a run that another caller has resumed; within an open transaction.
 
         Raises:
-            WorkflowError: It is, or the session was rewound to before this process had it.
+            WorkflowError: One has, or the session was rewound to before this one began.
         """
-        owner = self._owner
-        if owner is not None and owner not in self._session.select_all(RunOwner):
+        run = self._run
+        if all(
+            (each.run_id, each.token) != (run.run_id, run.token)
+            for each in self._session.select_all(WorkflowRun)
+        ):
             raise WorkflowError(_TAKEN)
 
 

@@ -6,7 +6,6 @@ import asyncio
 import multiprocessing
 import os
 import re
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -236,9 +235,7 @@ def leave() -> None:
 
 @tool
 def ask() -> None:
-    question = UserInputNeeded("the account is missing", "Which account?")
-    question.details["lock"] = threading.Lock()
-    raise question
+    raise UserInputNeeded("the account is missing", "Which account?")
 
 
 class NeverMade(ToolError):
@@ -343,23 +340,6 @@ def killed_once(path: str, calls: str) -> str:
     return "survived"
 
 
-def fail_with(kind: type[BaseException], text: str) -> None:
-    """Raise this."""
-    raise kind(text)
-
-
-def marked() -> object:
-    """What another process put on a function, if this is the same."""
-    return times.__dict__.get("mark")
-
-
-class Ending:
-    """A value that ends the program that reads it."""
-
-    def __reduce__(self) -> Any:
-        return sys.exit, ()
-
-
 class Talking(Exception):
     """An exception of which whatever is asked ends the program."""
 
@@ -370,21 +350,8 @@ class Talking(Exception):
         raise SystemExit
 
 
-def nap() -> str:
-    """Sleep a little."""
-    time.sleep(0.2)
-    return "slept"
-
-
 @tool
 def slow(path: str) -> str:
-    note(path)
-    time.sleep(0.5)
-    return "slow"
-
-
-@tool(idempotent=False)
-def slow_once(path: str) -> str:
     note(path)
     time.sleep(0.5)
     return "slow"

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-from run_cases import called, capable, flow, plan_of, plan_states, states, thought, told
-from syrupy.assertion import SnapshotAssertion
+from run_cases import called, capable, flow, plan_states, thought, told
 
-from planning import plan_text
 from planning.tools import ToolError
 from planning.workflow import WorkflowResult, run_workflow
 from planning.workflow.run.records import StepRecord
@@ -24,54 +21,6 @@ def run(*steps: Any, **options: Any) -> WorkflowResult:
     return run_workflow(flow(*steps), capable(broken=broken, work=lambda: "worked"), **options)
 
 
-def diamond(on_failure: str) -> list[Any]:
-    return [
-        called("a"),
-        called("b", "a", tool="broken", on_failure=on_failure),
-        called("c", "b"),
-        called("d", "a"),
-        called("e", "c", "d"),
-        called("f", "d"),
-    ]
-
-
-def text(result: WorkflowResult) -> str:
-    plan = plan_of(result.session)
-    return plan_text(plan) + "\n"
-
-
-STATES = {
-    "a": "completed",
-    "b": "failed",
-    "c": "completed",
-    "d": "completed",
-    "e": "completed",
-    "f": "completed",
-}
-
-
-@pytest.mark.parametrize(
-    ("on_failure", "status", "others", "outputs"),
-    [
-        ("fail", "failed", {"c": "pending", "e": "pending"}, "adf"),
-        ("skip_dependents", "completed", {"c": "pending, skipped", "e": "pending, skipped"}, "adf"),
-        ("continue", "completed", {}, "acdef"),
-    ],
-)
-def test_a_failure_blocks_the_dependents_as_its_on_failure_says_and_nothing_else(
-    on_failure: str, status: str, others: dict[str, str], outputs: str, snapshot: SnapshotAssertion
-) -> None:
-    result = run(*diamond(on_failure))
-    assert (result.status, result.workflow.status, states(result.workflow)) == (
-        status,
-        status,
-        STATES | others,
-    )
-    assert dict(result.outputs) == dict.fromkeys(outputs, "worked")
-    assert (dict(result.errors), result.warnings) == ({"b": BROKEN}, ())
-    assert text(result) == snapshot
-
-
 def test_what_needs_the_output_of_a_failure_that_is_passed_over_fails_for_itself() -> None:
     result = run(
         called("a", tool="broken", on_failure="continue"),
@@ -84,24 +33,6 @@ def test_what_needs_the_output_of_a_failure_that_is_passed_over_fails_for_itself
     )
     assert dict(result.errors) == {"a": BROKEN, "b": told(message)}
     assert (result.status, dict(result.outputs)) == ("failed", {"c": "worked"})
-
-
-@pytest.mark.parametrize("first", ["fail", "skip_dependents"])
-def test_what_depends_on_two_failures_is_kept_by_the_first(first: Any) -> None:
-    second = "skip_dependents" if first == "fail" else "fail"
-    result = run(
-        called("a", tool="broken", on_failure=first),
-        called("b", tool="broken", on_failure=second),
-        thought("c", "a", "b"),
-        thought("d", "c"),
-        max_parallel=1,
-    )
-    kept = [each for each in result.session.select_all(StepRecord) if each.step_id in "cd"]
-    assert [(each.step_id, each.after, each.skipped) for each in kept] == [
-        ("c", "a", first == "skip_dependents"),
-        ("d", "a", first == "skip_dependents"),
-    ]
-    assert (result.status, list(result.errors)) == ("failed", ["a", "b"])
 
 
 def test_a_failure_and_what_it_keeps_from_running_are_seen_as_one() -> None:

@@ -14,7 +14,7 @@ from sqlglot.optimizer.scope import traverse_scope
 
 __all__ = ["LONGEST", "Select", "Source", "Tree", "attempt", "parsed", "read"]
 
-LONGEST: Final = 20_000
+LONGEST: Final = 10_000
 """The most characters of a statement that is analysed, which takes about 0.3 s. A longer one is only run."""
 
 _STEPS: Final = 40
@@ -36,14 +36,15 @@ def attempt(look: Callable[[], T]) -> T | None:
 def parsed(sql: str, dialect: Any) -> Node:
     """The tree of a statement.
 
-    sqlglot's parser goes back where an attempt fails, which takes exponential time where attempts are nested, as
-    in ``a JOIN b JOIN c`` without ON: its steps are counted.
+    sqlglot's parser goes back where an attempt fails, which takes exponential time where attempts are
+    nested, as in ``a JOIN b JOIN c`` without ON: its steps are counted.
 
     Raises:
         ValueError: sqlglot cannot read it, or takes too many steps.
     """
     reader = Dialect.get_or_raise(dialect)
-    tokens, parser = reader.tokenize(sql), reader.parser()
+    tokens = reader.tokenize(sql)
+    parser: Any = reader.parser()
     left, advance = _STEPS * (len(tokens) + 10), parser._advance
 
     def counted(times: int = 1) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from session.changes import ReadChange, read_change, read_items, reading, slices_of, write_items
+from session.changes import ReadChange, read_change
+from session.checkpoints import read_items, reading, slices_of, write_items
 from session.codec import type_name
 from session.errors import StoreError
 from session.events import SessionId
@@ -118,7 +119,7 @@ class Replay:
         """Whether a slice is what a checkpoint has, which may be in an older format."""
         with reading(f"the checkpoint of version {version}", version):
             known = read_items(kind, items, self.records)
-        return write_items(items_of(slice_), self.records) == write_items(known, self.records)
+        return write_items(kind, items_of(slice_), self.records) == write_items(kind, known, self.records)
 
     def _start(self, name: str, version: int) -> tuple[int, int, Any, dict[int, Any]]:
         """Where to begin reducing a slice.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from planning.cli.source import SOURCES, ShownSession, ShownSource, name_of
+from planning.cli.source import SOURCES, ShownSession, ShownSource, name_of, no_session
 from planning.cli.usage import EXIT_CODES, Refused, bad_option
 from planning.errors import show
 
@@ -36,7 +36,6 @@ The file:
 
 {EXIT_CODES}"""
 
-_LISTED: Final = 5
 _PAGES: Final = (".html", ".htm")
 
 
@@ -106,22 +105,17 @@ def _document(source: str, session: str | None) -> Document:
     Raises:
         Refused: It cannot be read.
     """
-    from planning.cli.seen import document_of, is_store
+    from planning.cli.loading import is_store, loaded
 
     if not is_store(source):
-        return document_of(source, session)
+        if session is not None:
+            raise no_session(source)
+        return loaded(source)[1]
     from planning.cli.stores import known_session, opened_store
-    from planning.errors import listed
     from planning.view.sessions import read_session
 
     with opened_store(source) as store, store.reading():
-        heads = store.sessions(_LISTED + 1)
-        if session is None and len(heads) != 1:
-            names = listed(str(each.session_id) for each in heads[:_LISTED])
-            more = ", ..." if len(heads) > _LISTED else ""
-            what = f"several sessions; name one with --session: {names}{more}" if heads else "no session"
-            raise Refused(f"{name_of(source)} holds {what}")
-        head = store.newest(known_session(store, session or str(heads[0].session_id)))
+        head = store.newest(known_session(store, session))
         if head is None:
             raise Refused(f"session '{session}' was deleted")
         return read_session(store, head, Path(source).name)[0]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from planning.cli.source import AsJson, SessionName, StoreFile
+from planning.cli.source import DEFAULT_STORE, AsJson, OneSession, RunsFile, SessionName, StoreFile
 from planning.cli.terminal import as_json, columns, count, wrapped
 from planning.cli.usage import EXIT_CODES, bad_option
 from planning.errors import one_line
@@ -63,7 +63,7 @@ _Version = Annotated[int, typer.Argument(metavar="VERSION", min=0, help="A versi
 
 
 def sessions(
-    store: StoreFile,
+    store: RunsFile = DEFAULT_STORE,
     *,
     all_: Annotated[
         bool, typer.Option("--all", help="List all sessions; without it, the 50 that were changed last.")
@@ -89,7 +89,7 @@ def sessions(
         return
     names = ("session", "version", "changed", "plan")
     cells = [(str(head.session_id), head.version, _moment_of(head), text) for head, _, text in rows]
-    for line in laid_out(names, cells, columns(sys.stdout), most=len(cells)).lines:
+    for line in laid_out(names, cells, columns(sys.stdout), most=len(cells))[0]:
         typer.echo(line)
     if len(found) > len(shown):
         typer.echo(f"and {len(found) - len(shown):,} more; --all lists all")
@@ -223,7 +223,7 @@ def fork(
         _say(f"Forked {session} at version {forked.version} as {forked.session_id}.")
 
 
-def verify(store: StoreFile, session: SessionName, *, as_json_: AsJson = False) -> None:
+def verify(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = False) -> None:
     """Check that a session is as it was written: all of its changes and checkpoints.
 
     The exit code is 1 where something is damaged.
@@ -242,7 +242,7 @@ def verify(store: StoreFile, session: SessionName, *, as_json_: AsJson = False) 
     if as_json_:
         typer.echo(as_json({"sound": damage is None, "version": version or versions, "damage": damage}))
     else:
-        _say(damage or f"{session} is sound: {count(versions or 0, 'version')}.")
+        _say(damage or f"{identity} is sound: {count(versions or 0, 'version')}.")
     if damage is not None:
         raise typer.Exit(1)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from planning.cli.source import SOURCES, ShownSession, ShownSource
+from planning.cli.source import DEFAULT_STORE, SOURCES, ShownSession, ShownSource, no_session
 from planning.cli.usage import EXIT_CODES, Refused
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ VIEW_HELP: Final = f"""\b
 Examples:
   planning view plans.db
   planning view plans.db --session nightly
-  planning view plan.snapshot.json
+  planning view transcript.jsonl
   planning view --no-open --port 8000 plans.db
 
 {SOURCES}
@@ -38,7 +38,7 @@ _MOST_PORT: Final = 65_535
 
 
 def view(
-    source: ShownSource,
+    source: ShownSource = DEFAULT_STORE,
     *,
     session: ShownSession = None,
     port: Annotated[
@@ -84,12 +84,14 @@ def _shown(source: str, session: str | None) -> Source | bytes:
     Raises:
         Refused: The source cannot be read.
     """
-    from planning.cli.seen import document_of, is_store
+    from planning.cli.loading import is_store, loaded
     from planning.view.page import export_page
     from planning.view.sources import StoreSource
 
     if not is_store(source):
-        return export_page("".join(document_of(source, session).parts()))
+        if session is not None:
+            raise no_session(source)
+        return export_page("".join(loaded(source)[1].parts()))
     from planning.cli.stores import known_session, opened_store
 
     with opened_store(source) as store:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from operator import attrgetter
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,7 +15,7 @@ from planning.tools.errors import PASSING, ContextInvalid, type_name
 from planning.tools.outcome import failed, from_outcome
 from planning.tools.parameters.model import FreeModel
 from planning.tools.pipeline import CallPipeline
-from planning.tools.result import ToolResult
+from planning.tools.result import ToolResult, read_safely
 from planning.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -104,12 +105,7 @@ class BaseTool(QueryResponses, ABC):
 
     def _known_name(self) -> str:
         """The name, or the name of the class if it cannot be read."""
-        try:
-            name: object = self.name
-        except PASSING:
-            raise
-        except BaseException:  # noqa: BLE001 - it may be a property
-            name = None
+        name: object = read_safely(attrgetter("name"), self)  # it may be a property
         return name if isinstance(name, str) and name.strip() else type_name(self)
 
     @cached_property

@@ -201,13 +201,11 @@ class ResultInvalid(_Stopped):
 
     Attributes:
         cause: What it gave back, by the names of types alone, for the developer.
-        place: Where in the value the cause is, such as ``['report'][0]``; empty for the value itself.
     """
 
-    def __init__(self, message: str, cause: str, place: str = "") -> None:
+    def __init__(self, message: str, cause: str) -> None:
         super().__init__(message, {"cause": cause})
         self.cause = cause
-        self.place = place
 
 
 class ContextInvalid(_Stopped):

@@ -124,7 +124,7 @@ def test_no_more_rows_are_read_than_were_asked_for() -> None:
     assert ask("--sql-from", "all.sql", "--max-rows", "2").endswith(
         "== Rows ==\n"
         "id  status\n"
-        "--  -------\n"
+        "--- -------\n"
         " 1  shipped\n"
         " 2  shipped\n"
         "\n"

@@ -18,6 +18,7 @@ from test_page import embedded
 
 from planning import Plan
 from planning.suite import register_plan
+from planning.view.stores import open_session
 from session import Session
 from session.stores import SqliteStore
 
@@ -106,8 +107,8 @@ def test_a_transcript_has_the_tokens_and_costs_that_its_messages_have(folder: Pa
 
 
 def test_a_snapshot_is_written_with_its_plan_and_its_workflow(folder: Path) -> None:
-    (folder / "shown.json").write_text(run("show", "plans.db", "run", "--json").partition("--- stdout\n")[2])
-    data, store = exported("shown.json"), of_store(Path("plans.db"), "run")
+    (folder / "a.json").write_text(open_session(SqliteStore("plans.db"), "run").snapshot().to_json())
+    data, store = exported("a.json"), of_store(Path("plans.db"), "run")
     assert (data["changes"], data["kind"]) == ([], "snapshot")
     assert data["graph"] == store["changes"][0]["graph"]
     assert data["states"] == {"find": "completed", "say": "completed"}
@@ -178,13 +179,13 @@ def test_of_a_store_with_many_sessions_one_has_to_be_named() -> None:
         planned("many.db", f"s{number}", "Go")
     SqliteStore("none.db")
     reasons = {
-        "plans.db": "several sessions; name one with --session: other, run, what-if, nightly",
-        "many.db": "several sessions; name one with --session: s6, s5, s4, s3, s2, ...",
+        "plans.db": "several sessions; name one: other, run, what-if, nightly",
+        "many.db": "several sessions; name one: s6, s5, s4, s3, s2, ...",
         "none.db": "no session",
     }
     for store, reason in reasons.items():
         shown = run("export", store, "-o", "run.html")
-        assert shown == f"exit code 2\n--- stderr\nplanning: '{store}' holds {reason}\n"
+        assert shown == f"exit code 2\n--- stderr\nplanning: the store holds {reason}\n"
 
 
 @pytest.mark.parametrize(("what", "session"), [("plan", "other"), ("graph", "nightly")])

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 import pytest
-from session_records import Count, Note, Ping, give_up, texts
+from session_records import Count, Note, Ping, texts
 from store_places import (
     PLAN,
     MemoryPlace,
@@ -127,17 +127,6 @@ def test_a_stored_session_has_the_history_of_one_in_memory(place_type: type[Plac
     )
 
 
-def test_another_process_reads_the_same_history_and_versions(place_type: type[Place], tmp_path: Path) -> None:
-    place = place_type(tmp_path)
-    here = lived(open_session(place.open()))
-    there = open_session(place.open())
-    assert there.version == here.version
-    assert there.history() == here.history()
-    assert states_of(there) == states_of(here)
-    assert numbered(there) == numbered(here) == [5, 6]
-    assert logs_of(there) == logs_of(here)
-
-
 def test_the_history_has_versions_without_a_gap_actors_ids_and_what_changed(
     place_type: type[Place], tmp_path: Path
 ) -> None:
@@ -196,28 +185,6 @@ def test_versions_that_are_none_are_refused(place_type: type[Place], tmp_path: P
             session.fork(version)
         assert str(error.value) == said
     assert session.version == 12
-
-
-def test_a_transaction_without_events_or_changes_is_no_version(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    store = place_type(tmp_path).open()
-    session = lived(open_session(store))
-    with session.transaction():
-        pass
-    session.dispatch(Count(0))
-    with pytest.raises(ValueError, match="no count is negative"):
-        session.dispatch(Count(-1))
-    give_up(session, lambda transaction: transaction.dispatch(Note("lost")))
-    assert session.version == 12
-    assert store.verify("run-7") == 12
-    assert len(store.changes("run-7", 1, 99)) == 12
-
-
-def test_a_value_without_reducers_is_no_version(place_type: type[Place], tmp_path: Path) -> None:
-    session = Session(session_id="run-7", store=place_type(tmp_path).open())
-    session.dispatch(Note("nobody keeps it"))
-    assert session.version == 0
 
 
 def test_a_rewind_is_a_change_and_leaves_facts_as_they_are(place_type: type[Place], tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ from typing import Any, Final
 import attrs
 from sqlglot import exp
 
+from planning.agent.sql.dialects import title_of
 from planning.agent.sql.guard import NO_BRACKETS, tokenize
 from planning.agent.sql.names import closest
 from planning.agent.sql.schema import identifier
 from planning.agent.sql.transpiled import transpiled
 from planning.agent.sql.tree import Select, Source, Tree, read
-from planning.agent.sql.worker.dialects import title_of
 from planning.errors import cut, printable
 
 __all__ = ["diagnose"]

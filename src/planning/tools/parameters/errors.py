@@ -59,8 +59,7 @@ def problems_of(error: pydantic.ValidationError, data: object, schema: Mapping[s
     problems = list[Problem]()
     for each, place in placed:
         if each["type"] == "refused":
-            for name, message in each["ctx"]["refused"]:
-                problems.append(Problem(message, words.spell((*place, name) if name else place)))
+            problems += [Problem(message, words.spell(place)) for message in each["ctx"]["refused"]]
         else:
             problems.append(_problem(each, place, data, schema))
     return problems

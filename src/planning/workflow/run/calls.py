@@ -223,7 +223,7 @@ class Caller:
             inputs = call.inputs
             if call.step.retries:  # another attempt must not see what this one changes
                 inputs = {key: copy_or_share(value, Meter("", "")) for key, value in inputs.items()}
-            result = await self._pipeline(call).ainvoke(call.tool, inputs)
+            result = await self._pipeline(call).acall(call.tool, inputs, raises=True)
         except (KeyboardInterrupt, SystemExit) as error:
             raise Ended(error) from None
         except PrivateFailure as error:

@@ -10,10 +10,11 @@ import pytest
 from readonly_files import make
 
 from planning.agent import SqlDatabase
-from planning.agent.databases import duckdb, sqlite
-from planning.agent.databases.base import Engine
+from planning.agent.databases.sqlite_file import SqliteFile
+from planning.agent.sql.answers import wrong_answer
+from planning.agent.sql.diagnosis import diagnose
+from planning.agent.sql.failures import Failure
 from planning.agent.sql.values import missing_values
-from planning.tools import StorageUnavailable
 
 
 def test_a_statement_that_is_nested_too_deeply_is_told_so(shop: SqlDatabase) -> None:
@@ -40,10 +41,10 @@ def test_a_database_without_tables_names_none(tmp_path: Path) -> None:
 def test_of_tables_that_cannot_be_read_nothing_is_told(
     shop: SqlDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unreadable(_samples: int, _seconds: float) -> None:
-        raise StorageUnavailable("x")
+    def unreadable(*_: object) -> None:
+        raise Failure("corrupt")
 
-    monkeypatch.setattr(shop, "_facts", unreadable)
+    monkeypatch.setattr(SqliteFile, "tables", unreadable)
     assert shop.execute("SELECT * FROM custmers")["error"] == "no such table: custmers"
     assert shop.execute("SELECT name, COUNT(*) FROM cities GROUP BY id")["error"] is None
 
@@ -116,8 +117,7 @@ SYNTAX = "syntax error, near {}; correct the SQL there or just before"
     ],
 )
 def test_what_a_database_says_is_told_in_our_words(dialect: str, text: str, sql: str, told: str) -> None:
-    engine: Engine = sqlite if dialect == "sqlite" else duckdb
-    assert engine.explain(text, sql, lambda: None, lambda _: "none") == told
+    assert diagnose(text, sql, dialect, lambda: None, lambda _: "none") == told
 
 
 def test_a_look_for_values_that_fails_says_nothing() -> None:
@@ -139,9 +139,9 @@ def steps(sql: str) -> int:
 
     sys.setprofile(counting)
     try:
-        sqlite.wrong_answer(sql, list)
+        wrong_answer(sql, "sqlite", list)
         for text in ('near "(": syntax error', "no such column: day", "no such function: DATEDIFF"):
-            sqlite.explain(text, sql, list, lambda _: "none")
+            diagnose(text, sql, "sqlite", list, lambda _: "none")
     finally:
         sys.setprofile(None)
     return count

@@ -276,8 +276,7 @@ class Thing:
         ({Thing()}, f"the function returned set with test_run_calls.Thing in it, {NO_FORM}"),
         (
             {"hits": [1, {"first": Thing()}]},
-            f"the function returned dict with test_run_calls.Thing in it, {NO_FORM} "
-            "(it is at ['hits'][1]['first'])",
+            f"the function returned dict with test_run_calls.Thing in it, {NO_FORM}",
         ),
     ],
 )

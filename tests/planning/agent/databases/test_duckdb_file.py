@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from threading import Timer
+from time import monotonic
 from typing import Any
 
 import duckdb
@@ -17,12 +18,10 @@ from readonly_files import descriptors, state, until
 from syrupy.assertion import SnapshotAssertion
 
 from planning.agent import SqlDatabase
-from planning.agent.sql.worker import duckdb_file
-from planning.agent.sql.worker.duckdb_file import DuckdbFile
-from planning.agent.sql.worker.duckdb_values import converter, plain
-from planning.agent.sql.worker.failure import Failure
-from planning.agent.sql.worker.frames import unframed
-from planning.agent.sql.worker.serve import Desk
+from planning.agent.databases import duckdb_file
+from planning.agent.databases.duckdb_file import DuckdbFile
+from planning.agent.databases.duckdb_values import plain, size_of
+from planning.agent.sql.failures import Failure
 from planning.tools import StorageUnavailable
 
 pytestmark = pytest.mark.slow
@@ -41,7 +40,7 @@ SHOP = """
         (1, 'Ada', 1, 12.5, '2024-01-02 03:04:05', '2024-01-02 03:04:05+00', ['a', 'b'], 'x'::BLOB),
         (2, 'Grace', 2, NULL, NULL, NULL, NULL, NULL);
 """
-# What is refused, and what a worker says of it when no guard stands before it.
+# What is refused, and why, when no guard stands before it.
 REFUSED = {
     "DELETE FROM cities": ("refused", "DELETE"),
     "WITH x AS (DELETE FROM cities RETURNING *) SELECT * FROM x": ("refused", "writing"),
@@ -105,15 +104,19 @@ def folder(tmp_path: Path) -> Path:
 def file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DuckdbFile]:
     monkeypatch.chdir(folder)
     monkeypatch.setenv("TZ", "UTC")
-    worker = DuckdbFile(str(folder / "shop.duckdb"))
-    yield worker
-    worker.close()
+    file = DuckdbFile(str(folder / "shop.duckdb"))
+    yield file
+    file.close()
 
 
 def rows(file: DuckdbFile, sql: str, seconds: float = 5.0) -> list[list[Any]]:
-    sent: list[Any] = []
-    file.run(sql, 1000, seconds, lambda content: sent.append(unframed(content)))
-    return [list(row) for _, each in sent for row in each]
+    file.deadline = monotonic() + seconds
+    timer = Timer(seconds, file.interrupt)
+    timer.start()
+    try:
+        return file.run(sql, 1000)[1]
+    finally:
+        timer.cancel()
 
 
 def failure(file: DuckdbFile, sql: str, seconds: float = 5.0) -> tuple[str, str]:
@@ -123,7 +126,7 @@ def failure(file: DuckdbFile, sql: str, seconds: float = 5.0) -> tuple[str, str]
 
 
 @pytest.mark.parametrize("sql", REFUSED)
-def test_a_worker_alone_refuses_what_is_more_than_reading(file: DuckdbFile, folder: Path, sql: str) -> None:
+def test_a_file_alone_refuses_what_is_more_than_reading(file: DuckdbFile, folder: Path, sql: str) -> None:
     before = state(folder)
     kind, text = failure(file, sql)
     assert (kind, text if REFUSED[sql][1] is not ... else ...) == REFUSED[sql]
@@ -135,10 +138,15 @@ def test_a_worker_alone_refuses_what_is_more_than_reading(file: DuckdbFile, fold
 @pytest.mark.parametrize(
     "sql", [sql for sql in REFUSED if sql.startswith(("COPY", "EXPORT", "ATTACH", "INST", "SET", "DEL"))]
 )
-def test_the_connection_alone_lets_nothing_be_written(file: DuckdbFile, folder: Path, sql: str) -> None:
+def test_the_connection_alone_lets_nothing_be_written(
+    file: DuckdbFile, folder: Path, sql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = state(folder)
-    with file.session(5.0), pytest.raises(duckdb.Error):
-        file.connection.execute(sql)
+    monkeypatch.setattr(duckdb_file, "_refused", lambda _kinds: "")
+    rows(file, "SELECT 1")
+    assert file._connection is not None
+    with pytest.raises(duckdb.Error):
+        file._connection.execute(sql)
     file.close()
     assert state(folder) == before
 
@@ -175,7 +183,8 @@ def test_the_schema_of_a_shop(folder: Path, snapshot: SnapshotAssertion) -> None
 
 def test_facts_are_read_as_far_as_they_are_wanted_and_fit(file: DuckdbFile) -> None:
     def told(samples: int, budget: float) -> list[Any]:
-        tables = file.facts(samples, budget, 5.0)["tables"]
+        file.deadline = monotonic() + 5.0
+        tables = file.tables(samples, monotonic() + budget)
         return [(table["name"], table["rows"], table["columns"][0]["samples"]) for table in tables]
 
     assert told(2, 5.0) == [
@@ -221,20 +230,6 @@ def test_files_that_are_no_database_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("error", "kind"),
-    [(PermissionError(13, "no"), "denied"), (OSError(5, "Input/output error"), "unreadable")],
-)
-def test_what_keeps_the_file_from_being_looked_at_is_told(
-    file: DuckdbFile, monkeypatch: pytest.MonkeyPatch, error: OSError, kind: str
-) -> None:
-    def failing(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(duckdb_file, "stamp", failing)
-    assert failure(file, "SELECT 1")[0] == kind
-
-
-@pytest.mark.parametrize(
-    ("error", "kind"),
     [
         (MemoryError(), "memory"),
         (duckdb.FatalException("broken"), "corrupt"),
@@ -249,7 +244,7 @@ def test_what_goes_wrong_at_work_is_told(
         raise error
 
     with monkeypatch.context() as patched:
-        patched.setattr(duckdb_file, "stream", failing)
+        patched.setattr(duckdb_file, "fetched", failing)
         assert failure(file, "SELECT 1")[0] == kind
     assert rows(file, "SELECT 1") == [[1]]
 
@@ -293,31 +288,22 @@ def test_a_file_that_was_replaced_is_read_anew(file: DuckdbFile, folder: Path) -
     assert rows(file, "SELECT count(*) FROM secret") == [[0]]
 
 
-def test_without_duckdb_the_error_says_what_to_install(
-    file: DuckdbFile, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patched:
-        patched.setitem(sys.modules, "duckdb", None)
-        assert failure(file, "SELECT 1") == ("library", "")
+def test_without_duckdb_the_error_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
     with SqlDatabase(folder / "shop.duckdb") as database:
-        monkeypatch.setattr(sys, "path", [])
         given = database.execute("SELECT 1")
-        assert given["code"] == "storage"
-        assert (
-            given["error"]
-            == f"reading {folder}/shop.duckdb needs duckdb: pip install 'session-planning[duckdb]'"
-        )
+    assert (given["code"], given["error"]) == (
+        "storage",
+        f"reading {folder}/shop.duckdb needs duckdb: pip install 'session-planning[duckdb]'",
+    )
 
 
-def test_a_desk_finds_duckdb_where_it_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    desk = Desk(str(folder / "shop.duckdb"), ["/somewhere", sys.path[0]])
-    sent: list[Any] = []
-    desk.answer(("dialect", "", 1.0), lambda content: sent.append(unframed(content)))
-    desk.answer(("run", "duckdb", "SELECT 1", 10, 5.0), lambda content: sent.append(unframed(content)))
-    assert sent == [("done", "duckdb"), ("rows", [(1,)]), ("done", (["1"], False))]
-    assert sys.path[-1] == "/somewhere"
-    desk.rest()
+def test_a_file_that_this_program_has_open_with_other_settings_is_told(folder: Path) -> None:
+    path = folder / "shop.duckdb"
+    with duckdb.connect(str(path)), SqlDatabase(path) as database:
+        given = database.execute("SELECT 1")
+    told = f"{path} is open in this program with other settings; close it there first"
+    assert (given["code"], given["error"]) == ("storage", told)
 
 
 def test_values_become_plain_ones() -> None:
@@ -327,9 +313,11 @@ def test_values_become_plain_ones() -> None:
     assert plain({1: (date(2024, 1, 2), bytearray(b"x"), None, True)}) == {
         "1": ["2024-01-02", b"x", None, True]
     }
-    assert converter(["INTEGER", "VARCHAR"]) is None
-    changed = converter(["DATE"])
-    assert changed is not None and changed([(date(2024, 1, 2),)]) == [["2024-01-02"]]
+
+
+def test_lists_and_dicts_within_rows_are_counted_as_what_they_take_in_memory() -> None:
+    assert size_of([[{} for _ in range(10_000)]]) > 10_000 * 64
+    assert size_of(["x" * 1_000, 1]) < 1_200
 
 
 def test_no_descriptor_is_left_open(folder: Path) -> None:
@@ -340,17 +328,3 @@ def test_no_descriptor_is_left_open(folder: Path) -> None:
         failure(file, "SELECT nothing")
         file.close()
     assert descriptors() == before
-
-
-def test_a_process_without_memory_for_a_thread_ends_and_blames_no_statement(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def cannot(_self: object) -> None:
-        raise RuntimeError("can't start new thread")
-
-    worker = DuckdbFile(str(folder / "shop.duckdb"))
-    monkeypatch.setattr(threading.Timer, "start", cannot)
-    with pytest.raises(SystemExit) as ended, worker.session(5.0):
-        raise AssertionError("it went on")
-    assert ended.value.code == 75
-    worker.close()

@@ -1,20 +1,24 @@
-"""What a worker lets through by itself, with no guard before it: a file of SQLite's can only be read."""
+"""What a file of SQLite's lets through by itself, with no guard before it: it can only be read."""
 
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
 from readonly_files import COUNTING, UNFINISHED, descriptors, die_in, make, state
 
-from planning.agent.sql.worker import chunks, sqlite_file
-from planning.agent.sql.worker.failure import Failure
-from planning.agent.sql.worker.frames import unframed
-from planning.agent.sql.worker.sqlite_facts import SqliteDatabase
+from planning.agent import SqlDatabase
+from planning.agent.databases import sqlite_boundary, sqlite_file, sqlite_tables
+from planning.agent.databases.rows import fetched
+from planning.agent.databases.sqlite_file import SqliteFile
+from planning.agent.sql.failures import Failure
 
 REFUSED = {
     "DELETE FROM customers": "DELETE",
@@ -59,28 +63,30 @@ SEARCH = """
 
 
 class Asked:
-    """A worker's side of one file, in this process."""
+    """One file, asked in this thread."""
 
     def __init__(self, path: Path) -> None:
-        self.file = SqliteDatabase(str(path))
+        self.file = SqliteFile(str(path), 0.4)
 
-    def rows(self, sql: str, most_rows: int = 100, seconds: float = 5.0) -> list[Any]:
-        sent: list[Any] = []
-        self.file.run(sql, most_rows, seconds, lambda content: sent.append(unframed(content)))
-        last = max((place for place, (kind, _) in enumerate(sent) if kind == "again"), default=-1)
-        return [row for _, rows in sent[last + 1 :] for row in rows]
+    def rows(self, sql: str, most_rows: int = 100, seconds: float = 5.0) -> list[list[Any]]:
+        self.file.deadline = monotonic() + seconds
+        return self.file.run(sql, most_rows)[1]
 
     def failure(self, sql: str, seconds: float = 5.0) -> tuple[str, str]:
         with pytest.raises(Failure) as caught:
             self.rows(sql, seconds=seconds)
         return caught.value.kind, caught.value.text
 
+    def tables(self, samples: int = 3, budget: float = 1.0, seconds: float = 5.0) -> list[dict[str, Any]]:
+        self.file.deadline = monotonic() + seconds
+        return self.file.tables(samples, monotonic() + budget)
+
 
 @pytest.fixture
 def asked(shop_path: Path) -> Iterator[Asked]:
-    worker = Asked(shop_path)
-    yield worker
-    worker.file.close()
+    asked = Asked(shop_path)
+    yield asked
+    asked.file.close()
 
 
 @pytest.mark.parametrize("sql", REFUSED)
@@ -102,12 +108,12 @@ def test_each_lock_alone_lets_nothing_be_written(
     before = state(shop_path.parent)
     connect = sqlite3.connect
     if lock == "mode=ro":
-        monkeypatch.setattr(sqlite_file, "_PRAGMAS", ())
+        monkeypatch.setattr(sqlite_boundary, "_PRAGMAS", ())
     else:
         monkeypatch.setattr(
             sqlite3, "connect", lambda path, **more: connect(path.replace("=ro", "=rw"), **more)
         )
-    asked.file.is_trusted = True  # as if the authorizer let everything through
+    monkeypatch.setattr(sqlite_boundary.Boundary, "_authorize", lambda *_: sqlite3.SQLITE_OK)
     assert asked.failure(sql)[0] in {"refused", "sql"}
     asked.file.close()
     assert state(shop_path.parent) == before
@@ -124,16 +130,14 @@ def test_full_text_and_spatial_tables_are_read_and_not_written(tmp_path: Path) -
     path = make(tmp_path / "search.db", SEARCH)
     before = state(tmp_path)
     asked = Asked(path)
-    assert asked.rows("SELECT title FROM papers WHERE papers MATCH 'hello'") == [("One",)]
-    assert asked.rows("SELECT highlight(papers, 1, '<', '>') FROM papers('bye') ORDER BY rank") == [
-        ("<bye>",)
-    ]
-    assert asked.rows("SELECT snippet(old) FROM old WHERE old MATCH 'again'") == [("hello <b>again</b>",)]
-    assert asked.rows("SELECT x1, x2 FROM boxes WHERE x1 > 1") == [(2.0, 3.0)]
-    assert asked.rows("SELECT * FROM found") == [("One",)]
+    assert asked.rows("SELECT title FROM papers WHERE papers MATCH 'hello'") == [["One"]]
+    assert asked.rows("SELECT highlight(papers, 1, '<', '>') FROM papers('bye') ORDER BY rank") == [["<bye>"]]
+    assert asked.rows("SELECT snippet(old) FROM old WHERE old MATCH 'again'") == [["hello <b>again</b>"]]
+    assert asked.rows("SELECT x1, x2 FROM boxes WHERE x1 > 1") == [[2.0, 3.0]]
+    assert asked.rows("SELECT * FROM found") == [["One"]]
     assert asked.failure("SELECT optimize(old) FROM old") == ("refused", "SAVEPOINT")
     assert asked.failure("INSERT INTO papers(papers) VALUES ('optimize')") == ("refused", "INSERT")
-    assert [table["name"] for table in asked.file.facts(3, 1.0, 5.0)["tables"]] == [
+    assert [table["name"] for table in asked.tables()] == [
         "papers",
         "old",
         "boxes",
@@ -153,12 +157,9 @@ def test_a_virtual_table_of_an_unknown_module_does_not_stand_in_the_way(tmp_path
         )
         writer.execute("CREATE VIEW broken AS SELECT * FROM missing")
     asked = Asked(path)
-    assert asked.rows("SELECT title FROM papers WHERE papers MATCH 'hello'") == [("One",)]
+    assert asked.rows("SELECT title FROM papers WHERE papers MATCH 'hello'") == [["One"]]
     assert asked.failure("SELECT * FROM odd") == ("sql", "no such module: nope")
-    told = {
-        table["name"]: (len(table["columns"]), table["rows"])
-        for table in asked.file.facts(3, 1.0, 5.0)["tables"]
-    }
+    told = {table["name"]: (len(table["columns"]), table["rows"]) for table in asked.tables()}
     assert told == {
         "papers": (2, 2),
         "old": (1, 1),
@@ -177,20 +178,20 @@ def test_a_database_in_wal_mode_is_read_without_a_file_beside_it(tmp_path: Path)
     before = state(tmp_path)
     assert set(before) == {"wal.db"}
     asked = Asked(path)
-    assert asked.rows("SELECT a FROM t") == [(1,)]
-    assert asked.rows("SELECT a FROM t") == [(1,)]
+    assert asked.rows("SELECT a FROM t") == [[1]]
+    assert asked.rows("SELECT a FROM t") == [[1]]
     assert state(tmp_path) == before
     with closing(sqlite3.connect(path)) as writer:
         writer.execute("INSERT INTO t VALUES (2)")
         writer.commit()
         assert set(state(tmp_path)) == {"wal.db", "wal.db-shm", "wal.db-wal"}
-        assert asked.rows("SELECT a FROM t") == [(1,), (2,)]
+        assert asked.rows("SELECT a FROM t") == [[1], [2]]
         writer.execute("INSERT INTO t VALUES (3)")
         writer.commit()
-        assert asked.rows("SELECT a FROM t") == [(1,), (2,), (3,)]
+        assert asked.rows("SELECT a FROM t") == [[1], [2], [3]]
         asked.file.rest()  # the writer can clean up as the last that has it open
     assert set(state(tmp_path)) == {"wal.db"}
-    assert asked.rows("SELECT a FROM t") == [(1,), (2,), (3,)]
+    assert asked.rows("SELECT a FROM t") == [[1], [2], [3]]
     assert set(state(tmp_path)) == {"wal.db"}
     asked.file.close()
 
@@ -203,7 +204,7 @@ def test_changes_that_a_dead_writer_left_in_its_log_are_read(tmp_path: Path) -> 
     )
     content = (tmp_path / "wal.db").read_bytes()
     asked = Asked(tmp_path / "wal.db")
-    assert asked.rows("SELECT a FROM t") == [(1,)]
+    assert asked.rows("SELECT a FROM t") == [[1]]
     asked.file.close()
     assert (tmp_path / "wal.db").read_bytes() == content
     assert set(state(tmp_path)) == {"wal.db", "wal.db-shm", "wal.db-wal"}
@@ -216,17 +217,17 @@ def test_a_change_during_a_statement_on_an_unchanging_file_has_it_run_again(
         tmp_path / "wal.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES (1);"
     )
     asked = Asked(path)
-    stream, changes = chunks.stream, iter([2, 3])
+    changes = iter([2, 3])
 
-    def changing(*given: Any) -> bool:
-        more = stream(*given)
+    def changing(*given: Any) -> Any:
+        more = fetched(*given)
         for number in changes:
             make(path, f"INSERT INTO t VALUES ({number})")  # noqa: S608 - a number
             break
         return more
 
-    monkeypatch.setattr(sqlite_file, "stream", changing)
-    assert asked.rows("SELECT a FROM t") == [(1,), (2,), (3,)]
+    monkeypatch.setattr(sqlite_file, "fetched", changing)
+    assert asked.rows("SELECT a FROM t") == [[1], [2], [3]]
     changes = iter(range(100))
     assert asked.failure("SELECT a FROM t") == ("locked", "")
     asked.file.close()
@@ -234,7 +235,7 @@ def test_a_change_during_a_statement_on_an_unchanging_file_has_it_run_again(
 
 def test_a_connection_keeps_its_locks_while_the_file_is_watched(shop_path: Path) -> None:
     asked = Asked(shop_path)
-    assert asked.rows("SELECT 1", seconds=0.2) == [(1,)]
+    assert asked.rows("SELECT 1", seconds=0.2) == [[1]]
     with closing(sqlite3.connect(shop_path, isolation_level=None)) as writer:
         writer.execute("BEGIN EXCLUSIVE")
         assert asked.failure("SELECT * FROM cities", seconds=0.2)[0] == "locked"
@@ -247,7 +248,7 @@ def test_a_connection_keeps_its_locks_while_the_file_is_watched(shop_path: Path)
 
 def test_the_time_of_a_statement_is_bounded(asked: Asked) -> None:
     assert asked.failure(COUNTING, seconds=0.1)[0] == "timeout"
-    assert asked.rows("SELECT 1") == [(1,)]
+    assert asked.rows("SELECT 1") == [[1]]
 
 
 def test_a_lack_of_memory_is_told_and_the_connection_made_anew(
@@ -257,16 +258,16 @@ def test_a_lack_of_memory_is_told_and_the_connection_made_anew(
         raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr(sqlite_file, "stream", lacking)
+        patched.setattr(sqlite_file, "fetched", lacking)
         assert asked.failure("SELECT 1") == ("memory", "")
-    assert asked.rows("SELECT 1") == [(1,)]
+    assert asked.rows("SELECT 1") == [[1]]
 
 
 def test_a_warning_of_an_older_python_is_a_failure_too(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     def warning(*_: object) -> None:
         raise sqlite3.Warning("You can only execute one statement at a time.")
 
-    monkeypatch.setattr(sqlite_file, "stream", warning)
+    monkeypatch.setattr(sqlite_file, "fetched", warning)
     assert asked.failure("SELECT 1") == ("sql", "You can only execute one statement at a time.")
 
 
@@ -274,27 +275,8 @@ def test_a_name_that_is_no_text_is_told(asked: Asked, monkeypatch: pytest.Monkey
     def failing(*_: object) -> None:
         b"\xff".decode()
 
-    monkeypatch.setattr(sqlite_file, "stream", failing)
+    monkeypatch.setattr(sqlite_file, "fetched", failing)
     assert asked.failure("SELECT 1") == ("sql", "a name in the database is not valid UTF-8")
-
-
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        (PermissionError(13, "Permission denied"), "denied"),
-        (IsADirectoryError(21, "Is a directory"), "folder"),
-        (FileNotFoundError(2, "No such file"), "missing"),
-        (OSError(5, "Input/output error"), "unreadable"),
-    ],
-)
-def test_what_keeps_the_file_from_being_looked_at_is_told(
-    asked: Asked, monkeypatch: pytest.MonkeyPatch, error: OSError, kind: str
-) -> None:
-    def failing(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(sqlite_file, "stamp", failing)
-    assert asked.failure("SELECT 1")[0] == kind
 
 
 def test_a_disk_that_fails_closes_the_connection(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,26 +286,25 @@ def test_a_disk_that_fails_closes_the_connection(asked: Asked, monkeypatch: pyte
         raise error
 
     with monkeypatch.context() as patched:
-        patched.setattr(sqlite_file, "stream", failing)
+        patched.setattr(sqlite_file, "fetched", failing)
         assert asked.failure("SELECT 1") == ("unreadable", "disk I/O error")
-    assert asked.rows("SELECT 1") == [(1,)]
+    assert asked.rows("SELECT 1") == [[1]]
 
 
 def test_text_that_is_none_is_told_or_read_as_far_as_it_is(asked: Asked) -> None:
     assert asked.failure("SELECT '\ud800'") == ("sql", "the SQL holds half a character (a lone surrogate)")
-    assert asked.rows("SELECT 'a' UNION ALL SELECT CAST(x'61ff62' AS TEXT)") == [("a",), ("a\ufffdb",)]
-    assert asked.file.connection.text_factory is str
+    assert asked.rows("SELECT 'a' UNION ALL SELECT CAST(x'61ff62' AS TEXT)") == [["a"], ["a\ufffdb"]]
 
 
 def test_a_file_that_was_replaced_or_is_a_link_is_read_anew(asked: Asked, shop_path: Path) -> None:
-    assert asked.rows("SELECT count(*) FROM cities") == [(3,)]
+    assert asked.rows("SELECT count(*) FROM cities") == [[3]]
     other = make(shop_path.with_name("new.db"), "CREATE TABLE cities (id)")
     other.replace(shop_path)
-    assert asked.rows("SELECT count(*) FROM cities") == [(0,)]
+    assert asked.rows("SELECT count(*) FROM cities") == [[0]]
     link = shop_path.with_name("link.db")
     link.symlink_to(shop_path)
     linked = Asked(link)
-    assert linked.rows("SELECT count(*) FROM cities") == [(0,)]
+    assert linked.rows("SELECT count(*) FROM cities") == [[0]]
     linked.file.close()
 
 
@@ -345,3 +326,65 @@ def test_no_descriptor_is_left_open(shop_path: Path) -> None:
         asked.failure("SELECT nothing")
         asked.file.close()
     assert descriptors() == before
+
+
+def test_an_index_over_an_expression_or_a_part_makes_no_column_unique(tmp_path: Path) -> None:
+    asked = Asked(
+        make(
+            tmp_path / "odd.db",
+            "CREATE TABLE children (parent TEXT UNIQUE, a INT, b INT, UNIQUE (a, b));"
+            "CREATE UNIQUE INDEX by_expression ON children (lower(parent));"
+            "CREATE UNIQUE INDEX some ON children (b) WHERE b > 5;",
+        )
+    )
+    assert [table["unique"] for table in asked.tables(-1)] == [[["parent"], ["a", "b"]]]
+    asked.file.close()
+
+
+@pytest.mark.parametrize(("samples", "budget"), [(-1, 1.0), (3, -1.0)])
+def test_values_and_counts_are_read_where_they_are_wanted_and_there_is_time(
+    asked: Asked, samples: int, budget: float
+) -> None:
+    tables = asked.tables(samples, budget)
+    assert [table["name"] for table in tables] == ["cities", "customers", "visits", "notes", "big_spenders"]
+    assert [table["rows"] for table in tables] == [None] * 5
+    assert asked.tables()[0]["rows"] == 3
+
+
+def test_counting_a_long_table_stops_in_time(tmp_path: Path) -> None:
+    many = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 400000) SELECT x FROM c"
+    asked = Asked(make(tmp_path / "long.db", f"CREATE TABLE long (x); INSERT INTO long {many};"))
+    assert asked.tables(0, 0.001)[0]["rows"] is None
+    assert asked.tables(0, 5.0)[0]["rows"] == 400_000
+    asked.file.close()
+
+
+def test_reading_the_tables_themselves_stops_in_time(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_tables, "_COLUMNS", COUNTING + " WHERE x")
+    with pytest.raises(Failure) as caught:
+        asked.tables(seconds=0.1)
+    assert caught.value.kind == "timeout"
+
+
+def test_a_table_that_is_locked_while_it_is_counted_is_told(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked(*_: object) -> None:
+        error = sqlite3.OperationalError("database is locked")
+        error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+        raise error
+
+    monkeypatch.setattr(sqlite_tables, "_count", locked)
+    with pytest.raises(Failure) as caught:
+        asked.tables(0)
+    assert caught.value.kind == "locked"
+
+
+def test_the_locks_of_this_program_on_the_file_are_kept(shop_path: Path) -> None:
+    code = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
+    with closing(sqlite3.connect(shop_path, isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        with SqlDatabase(shop_path) as database:
+            assert database.execute("SELECT count(*) FROM cities")["data"] == [[3]]
+        other = subprocess.run([sys.executable, "-c", code, shop_path], capture_output=True, check=False)
+    assert b"database is locked" in other.stderr

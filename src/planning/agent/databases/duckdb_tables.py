@@ -1,14 +1,15 @@
-"""The tables of a DuckDB file, in the form of ``sqlite_facts``."""
+"""The tables of a DuckDB file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final
 
-from .duckdb_values import plain
-from .samples import MOST_COUNTED, Samples
+from planning.agent.databases.duckdb_values import plain
+from planning.agent.databases.rows import SAMPLED, add_samples
+from planning.agent.sql.schema import MOST_COUNTED, quoted
 
-__all__ = ["read_facts"]
+__all__ = ["read_tables"]
 
 _TABLES: Final = """
     SELECT schema_name, table_name, 'table' FROM duckdb_tables()
@@ -32,12 +33,12 @@ Execute = Callable[[str], Any]
 Table = dict[str, Any]
 
 
-def read_facts(execute: Execute, samples: int, is_in_time: Callable[[], bool]) -> dict[str, Any]:
-    """Read the tables of the file.
+def read_tables(execute: Execute, samples: int, is_in_time: Callable[[], bool]) -> list[Table]:
+    """Read the tables of the file; see ``DatabaseFile.tables``.
 
     Args:
         execute: Runs a statement and returns a cursor.
-        samples: How many values of a column to show; none are read, and no rows counted, below 0.
+        samples: How many values of a column; below 0, no values are read and no rows counted.
         is_in_time: Whether there is time for values and counts.
     """
     tables: dict[tuple[str, str], Table] = {}
@@ -49,11 +50,10 @@ def read_facts(execute: Execute, samples: int, is_in_time: Callable[[], bool]) -
         tables[schema, name]["columns"].append(fields | {"samples": []})
     for schema, name, *constraint in execute(_CONSTRAINTS).fetchall():
         _add_constraint(tables[schema, name], *constraint)
-    if samples >= 0:
-        _look_into(
-            execute, [each for each in tables.values() if each["kind"] == "table"], samples, is_in_time
-        )
-    return {"tables": list(tables.values())}
+    for table in tables.values():
+        if samples >= 0 and table["kind"] == "table" and is_in_time():
+            _add_values(execute, table, samples)
+    return list(tables.values())
 
 
 def _add_constraint(
@@ -68,39 +68,21 @@ def _add_constraint(
         table["foreign_keys"].append({"columns": columns, "table": target, "targets": targets})
 
 
-def _look_into(execute: Execute, tables: list[Table], samples: int, is_in_time: Callable[[], bool]) -> None:
-    for table in tables:
-        if not is_in_time():
-            return
-        query = f"SELECT count(*) FROM (SELECT 1 FROM {_name(table)} LIMIT {MOST_COUNTED + 1})"  # noqa: S608 - names as the file has them, quoted
-        (table["rows"],) = execute(query).fetchone()
-        if samples:
-            _sample(execute, table, samples)
-
-
-def _sample(execute: Execute, table: Table, samples: int) -> None:
-    kept = Samples(len(table["columns"]), samples)
-    chosen = ", ".join(map(_chosen, table["columns"]))
-    for row in execute(f"SELECT {chosen} FROM {_name(table)} LIMIT {kept.rows}").fetchall():  # noqa: S608 - as above
-        if kept.add([plain(value) for value in row]):
-            break
-    for column, values in zip(table["columns"], kept.values, strict=True):
-        column["samples"] = values
+def _add_values(execute: Execute, table: Table, samples: int) -> None:
+    name = f"{quoted(table['schema'] or 'main')}.{quoted(table['name'])}"
+    query = f"SELECT count(*) FROM (SELECT 1 FROM {name} LIMIT {MOST_COUNTED + 1})"  # noqa: S608 - names as the file has them, quoted
+    (table["rows"],) = execute(query).fetchone()
+    if samples:
+        chosen = ", ".join(map(_chosen, table["columns"]))
+        rows = execute(f"SELECT {chosen} FROM {name} LIMIT {SAMPLED}").fetchall()  # noqa: S608 - as above
+        add_samples(table, [[plain(value) for value in row] for row in rows], samples)
 
 
 def _chosen(column: dict[str, Any]) -> str:
     """A column as it can be shown: long values cut, and all but numbers as text."""
-    name, kind = _quoted(column["name"]), column["type"]
+    name, kind = quoted(column["name"]), column["type"]
     if kind == "BLOB":
         return "NULL"
     if kind.startswith(("VARCHAR", "TIMESTAMP", "STRUCT", "MAP", "UNION", "ENUM")) or kind.endswith("]"):
         return f"left(CAST({name} AS VARCHAR), 200)"
     return name
-
-
-def _name(table: Table) -> str:
-    return f"{_quoted(table['schema'] or 'main')}.{_quoted(table['name'])}"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

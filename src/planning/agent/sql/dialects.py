@@ -1,8 +1,7 @@
 """The one table of databases: their names, and how their files are recognized and opened.
 
 A new database is a row here and a class that implements ``agent.databases.base.Database``. A new kind of file
-for ``SqlDatabase`` is a row and two modules instead: an ``Engine`` in ``agent.databases`` under its name, and
-the module that opens it in a worker process. Standard library only: worker processes read this table too.
+for ``SqlDatabase`` is a row and a ``DatabaseFile``, which ``agent.databases.files`` opens.
 """
 
 from __future__ import annotations
@@ -23,9 +22,6 @@ class Dialect(NamedTuple):
         log: The ending that is added to a file's path for the file that takes new changes first. Only the
             databases with one are read by ``SqlDatabase``.
         mark: The bytes 8 to 11 of its files; without any, it is the database of all other files.
-        worker: The module of this package whose ``open_file`` opens one in a worker process.
-        library: The library that reads it; empty for the standard library.
-        memory: The bytes that such a process may map: for the database, and for rows on their way out of it.
         begins: The words that a query may begin with, beside SELECT, VALUES and a bracket.
         takes_brackets: Whether it takes a SELECT in brackets at the top of a statement.
     """
@@ -36,31 +32,18 @@ class Dialect(NamedTuple):
     endings: tuple[str, ...] = ()
     log: str = ""
     mark: bytes = b""
-    worker: str = ""
-    library: str = ""
-    memory: int = 0
     begins: tuple[str, ...] = ()
     takes_brackets: bool = True
 
 
 _ROWS: Final = (
-    Dialect(
-        "sqlite",
-        "SQLite",
-        log="-wal",
-        worker="sqlite_facts",
-        memory=700_000_000,
-        takes_brackets=False,
-    ),
+    Dialect("sqlite", "SQLite", log="-wal", takes_brackets=False),
     Dialect(
         "duckdb",
         "DuckDB",
         endings=(".duckdb", ".ddb"),
         log=".wal",
         mark=b"DUCK",
-        worker="duckdb_file",
-        library="duckdb",
-        memory=2_000_000_000,
         begins=("FROM", "TABLE", "PIVOT", "UNPIVOT"),
     ),
     Dialect("postgresql", "PostgreSQL", aliases=("postgres",)),

@@ -181,7 +181,7 @@ def test_what_is_deep_or_long_is_analysed_or_left_within_a_second(
     before: str, piece: str, after: str, times: int
 ) -> None:
     sql, seconds = before + piece * times + after, process_time()
-    sqlite.wrong_answer(sql, list)
-    told = sqlite.explain("no such column: zz", sql, list, lambda _: "none")
+    wrong_answer(sql, "sqlite", list)
+    told = diagnose("no such column: zz", sql, "sqlite", list, lambda _: "none")
     assert told.startswith("no such column: zz")
     assert process_time() - seconds < 1

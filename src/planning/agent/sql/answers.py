@@ -218,12 +218,16 @@ class _Groups:
 
     def _spelled(self, node: Any) -> str:
         """An expression as text in which a column has one spelling."""
+        node = node.unnest()
+        own = self._own(node)
+        if own is not None:
+            return f"{own[0]!r}.{own[1]!r}"
 
         def same(each: Any) -> Any:
             column = self._own(each)
             return each if column is None else exp.column(column[1], table=column[0], quoted=True)
 
-        return str(node.unnest().copy().transform(same).sql(dialect="sqlite"))
+        return str(node.copy().transform(same).sql(dialect="sqlite"))
 
     # Which columns have one value in a group
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from sqlglot import ErrorLevel, exp, parse_one
+from sqlglot import ErrorLevel, exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.dialects.mysql import MySQL
 from sqlglot.dialects.postgres import Postgres
@@ -15,12 +15,12 @@ from sqlglot.dialects.sqlite import SQLite
 from sqlglot.dialects.tsql import TSQL
 
 from planning.agent.sql.guard import Refused, check
-from planning.agent.sql.tree import attempt
+from planning.agent.sql.tree import attempt, parsed
 from planning.errors import printable
 
 __all__ = ["transpiled"]
 
-_LONGEST: Final = 5_000
+_LONGEST: Final = 3_000
 _LONGEST_HINT: Final = 2_000
 _DEEPEST: Final = 4
 _NOW: Final = {"NOW": exp.CurrentTimestamp, "GETDATE": exp.CurrentTimestamp, "CURDATE": exp.CurrentDate}
@@ -71,7 +71,7 @@ def _only_reads(sql: str, dialect: str) -> bool:
 
 
 def _written(sql: str, reader: Any, target: Any) -> str:
-    tree = parse_one(sql, read=reader)
+    tree = parsed(sql, reader)
     for node in reversed([*tree.walk()]):  # the inner ones first
         _settle(node, rounds="::" in sql)
         if target is _SQLite:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from time import process_time
 
 import pytest
 from readonly_files import make
@@ -162,3 +163,25 @@ def steps(sql: str) -> int:
 def test_looking_for_what_is_wrong_grows_as_the_statement_does(before: str, piece: str, after: str) -> None:
     few, many = (steps(before + piece * count + after) for count in (20, 80))
     assert many < 5 * few
+
+
+@pytest.mark.parametrize(
+    ("before", "piece", "after"),
+    [
+        ("SELECT sum(a) FROM t", " JOIN t", ""),
+        ("SELECT sum(a), ", "STRUCT(", ""),
+        ("SELECT sum(a), ", "(", ")"),
+        ("SELECT sum(a) FROM ", "(SELECT * FROM ", "t"),
+        ("SELECT sum(a), ", "a + ", "b"),
+        ("SELECT sum(a), ", "a = NULL OR ", "b"),
+    ],
+)
+@pytest.mark.parametrize("times", [50, 10_000])
+def test_what_is_deep_or_long_is_analysed_or_left_within_a_second(
+    before: str, piece: str, after: str, times: int
+) -> None:
+    sql, seconds = before + piece * times + after, process_time()
+    wrong_answer(sql, "sqlite", list)
+    told = diagnose("no such column: zz", sql, "sqlite", list, lambda _: "none")
+    assert told.startswith("no such column: zz")
+    assert process_time() - seconds < 1

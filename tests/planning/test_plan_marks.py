@@ -14,7 +14,7 @@ from planning.handlers import mark_steps as checked
 from planning.model import STEP_STATUSES, PlanStatus
 from planning.reducers import mark_step, mark_steps
 from planning.suite import register_plan
-from session import Session
+from session import ReducerError, Session
 from strategies import plans
 
 PLAN = Plan(
@@ -87,3 +87,13 @@ def test_a_mark_that_is_refused_refuses_all() -> None:
     with pytest.raises(ToolValidationError) as refused:
         checked(MarkSteps((MarkStep("S001", "done"), MarkStep("S007", "done"))), PLAN)
     assert str(refused.value) == "step_id: the plan has no step S007; its steps are S001 to S002"
+
+
+def test_a_note_that_no_plan_can_hold_is_refused_when_it_is_dispatched(session: Session) -> None:
+    register_plan(session)
+    session.dispatch(PLAN)
+    marks = MarkSteps((MarkStep("S001", "done", "seen"), MarkStep("S002", "done", "x" * 513)))
+    with pytest.raises(ReducerError) as refused:
+        session.dispatch(marks)
+    assert str(refused.value) == "MarkSteps is refused: marks[1].note: 513 characters, at most 512; cut 1"
+    assert session.select_all(Plan) == (PLAN,)

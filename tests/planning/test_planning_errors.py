@@ -140,6 +140,7 @@ def test_of_many_options_the_first_are_listed_and_the_rest_counted() -> None:
         ("end_time", ["start_time"], None),
         ("create_user", ["delete_user"], None),
         ("colour", ["title", "details"], None),
+        ("x" * 100, ["x" * 99], "x" * 99),
         ("x" * 101, ["x" * 100], None),
         ("", ["a"], None),
         ("-", ["a", "_"], None),

@@ -7,6 +7,7 @@ Responses and Anthropic's Messages.
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -136,6 +137,11 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     model: ScriptedModel
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Report an error, unless it is a client that has gone."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -144,7 +150,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer a request."""
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        length = int(self.headers.get("content-length", 0))
+        sent = self.rfile.read(length)
+        if len(sent) < length:  # the client was killed while it sent
+            self.close_connection = True
+            return
+        try:
+            body = json.loads(sent)
+        except ValueError as error:
+            self._send(400, "application/json", _failure(f"the request is not JSON: {error}"))
+            return
         whole, streamed = _PROTOCOLS.get(urlsplit(self.path).path, (None, None))
         if whole is None or streamed is None:
             self._send(404, "application/json", _failure(f"no such endpoint: {self.path}"))

@@ -108,10 +108,13 @@ class Link:
             found = os.stat(self._path)  # noqa: PTH116 - a third of the time of a Path
         except FileNotFoundError:
             raise StoreError(f"the store {self._path} is gone") from None
-        main = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+        main: tuple[int, ...] = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
         is_same = store_id == self.store_id and main[:2] == (self._main or main)[:2]
         if is_same and main != self._main:
-            is_same = id_in(self._path) in {store_id, ""}
+            alone = id_in(self._path)
+            is_same = alone in {store_id, None}
+            if alone is None:  # look again at the next use
+                main = main[:2]
         wal = (0, 0)
         if not isinstance(connection, Unchanging):
             wal = (_inode(f"{self._path}-wal"), _inode(f"{self._path}-shm"))
@@ -145,26 +148,22 @@ def _inode(path: str) -> int:
         return 0
 
 
-def id_in(path: str) -> str:
-    """The store that a file holds, whatever its WAL says; empty for one whose new format is in the WAL alone.
+def id_in(path: str) -> str | None:
+    """The store that the file alone holds, whatever its WAL says; None where the file alone does not say.
 
-    Raises:
-        sqlite3.Error: It holds none. A checkpoint of another process is waited for.
+    A checkpoint that others have begun, or that their reads have stopped halfway, leaves pages of several
+    moments in the file: together with the WAL they are sound, and without it SQLite may not be able to read
+    them. A file whose new format is in the WAL alone has no id yet.
     """
     uri = f"{Path(path).as_uri()}?mode=ro&immutable=1"
-    until = time.monotonic() + _PATIENCE
-    while True:
-        with closing(sqlite3.connect(uri, uri=True, check_same_thread=False)) as connection:
-            try:
-                if connection.execute("PRAGMA user_version").fetchone()[0] == 1:
-                    return ""
-                found: str = connection.execute("SELECT id FROM store").fetchone()[0]
-            except sqlite3.DatabaseError:
-                if time.monotonic() > until:
-                    raise
-                time.sleep(0.01)
-            else:
-                return found
+    with (
+        closing(sqlite3.connect(uri, uri=True, check_same_thread=False)) as connection,
+        suppress(sqlite3.Error),
+    ):
+        if connection.execute("PRAGMA user_version").fetchone()[0] != 1:
+            found: str = connection.execute("SELECT id FROM store").fetchone()[0]
+            return found
+    return None
 
 
 _links: weakref.WeakSet[Link] = weakref.WeakSet()

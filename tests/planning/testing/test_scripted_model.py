@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from http.client import HTTPConnection
+from socket import SHUT_WR, create_connection
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -96,3 +97,18 @@ def test_another_path_is_not_found() -> None:
     with ScriptedModel("Hello.") as model:
         assert post(model, "/v2/other", {})[0] == 404
         assert model.requests == []
+
+
+@pytest.mark.parametrize("sent", [b"", b'{"model": "a"'])
+def test_a_client_that_is_killed_while_it_sends_takes_no_turn(
+    sent: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ScriptedModel("Hello.") as model:
+        address = urlsplit(model.anthropic_url)
+        with create_connection((str(address.hostname), address.port or 0)) as client:
+            client.sendall(b"POST /v1/messages HTTP/1.1\r\ncontent-length: 99\r\n\r\n" + sent)
+            client.shutdown(SHUT_WR)
+            assert client.recv(1) == b""
+        assert (model.turns_left, model.requests) == (1, [])
+        assert post(model, "/v1/messages", {})[0] == 200
+    assert capsys.readouterr().err == ""

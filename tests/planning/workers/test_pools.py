@@ -149,17 +149,6 @@ def test_a_worker_that_dies_is_told_with_its_status_and_replaced(pool: Pool) -> 
     assert ask(pool, "echo 2") == "2"
 
 
-def test_a_worker_that_something_kills_is_told_with_the_signal(pool: Pool) -> None:
-    killed = int(ask(pool, "id"))
-    with ThreadPoolExecutor(1) as threads:
-        asked = threads.submit(ask, pool, "sleep 30")
-        until(lambda: bool(pool._crew._busy))
-        os.kill(killed, signal.SIGKILL)
-        error = asked.exception()
-    assert isinstance(error, WorkerDied)
-    assert error.status == -signal.SIGKILL
-
-
 def test_a_worker_that_was_killed_while_it_waited_costs_no_request(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

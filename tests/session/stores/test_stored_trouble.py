@@ -413,3 +413,21 @@ def test_what_is_acknowledged_is_never_in_a_log_that_is_gone(name: str, tmp_path
     (tmp_path / name).unlink()
     for work in (lambda: session.dispatch(Note("lost")), session.refresh):
         assert refused(work) == OTHER.format(tmp_path / "plans.db")
+
+
+def test_a_checkpoint_that_a_reader_stops_halfway_is_no_damage(tmp_path: Path) -> None:
+    """The file alone then holds pages of several moments, for as long as the reader reads."""
+    path = tmp_path / "plans.db"
+    session = open_session(SqliteStore(path))
+    call(session, *PLAN)
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        for _ in range(40):
+            session.dispatch(Note("x" * 3_000))  # the file grows
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM store").fetchone()
+            session.dispatch(Note("y"))  # its last pages are written again
+            with closing(sqlite3.connect(path)) as other:
+                other.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            session.dispatch(Note("z"))
+            reader.execute("COMMIT")
+    assert store_of(session).verify("run-7") == session.version == 1 + 40 * 3

@@ -1,7 +1,7 @@
 """Where steps run besides the event loop: any ``concurrent.futures.Executor``, and these.
 
-- ``processes(workers)``: worker processes of which each runs one step at a time. One that dies or hangs takes
-  only its own step with it, and another takes its place.
+- ``processes(workers)``: worker processes of which each runs one step at a time. One that dies takes only its
+  own step with it, and another takes its place.
 - ``dask(client)``: the workers of a Dask cluster.
 - ``open_executor(name, max_parallel)``: the executor of a name, such as ``threads`` or ``dask://HOST:PORT``.
 
@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING
 from planning.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from planning.workflow.executors.base import Executor, ExecutorUnavailable, Job
+    from planning.workflow.executors.base import Executor, ExecutorUnavailable
     from planning.workflow.executors.dask_cluster import dask
-    from planning.workflow.executors.jobs import NotStarted, run_job
+    from planning.workflow.executors.jobs import Job, run_job
+    from planning.workflow.executors.loky_workers import processes
     from planning.workflow.executors.named import open_executor
-    from planning.workflow.executors.worker_processes import processes
     from planning.workflow.failures import WorkerLost
 
 __all__ = [
     "Executor",
     "ExecutorUnavailable",
     "Job",
-    "NotStarted",
     "WorkerLost",
     "dask",
     "open_executor",
@@ -35,12 +34,11 @@ __all__ = [
 _HOMES = {
     "Executor": "base",
     "ExecutorUnavailable": "base",
-    "Job": "base",
-    "NotStarted": "jobs",
+    "Job": "jobs",
     "WorkerLost": "jobs",
     "dask": "dask_cluster",
     "open_executor": "named",
-    "processes": "worker_processes",
+    "processes": "loky_workers",
     "run_job": "jobs",
 }
 

@@ -1,71 +1,36 @@
-"""What an executor is, and the job that it is given."""
+"""What an executor is, and how the outcome of a job becomes that of a step."""
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from contextvars import copy_context
-from functools import partial
-from typing import Any, NoReturn, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import attrs
 
-from planning.tools.context import ToolContext
-from planning.tools.parameters.signature import is_of_type, read_signature
-from planning.tools.pipeline import CallPipeline
-from planning.tools.tool import Tool, ToolSpec
-from planning.workflow.executors.jobs import Claim, Dumps, dumps, lost_message, pack, run_job
+from planning.tools.errors import ToolTimeout
+from planning.workflow.executors.jobs import Job, reason, run_job, unpack
+from planning.workflow.failures import StepFailed, WorkerLost
 
-__all__ = ["AnyExecutor", "Executor", "ExecutorUnavailable", "Job", "as_executor", "takes_context"]
+__all__ = [
+    "AnyExecutor",
+    "Executor",
+    "ExecutorLost",
+    "ExecutorUnavailable",
+    "as_executor",
+    "run_on",
+]
 
 
 class ExecutorUnavailable(Exception):
     """An executor cannot be opened; the text says why, on one line."""
 
 
-@attrs.frozen
-class Job:
-    """One call of a tool's function, to be made once.
-
-    Attributes:
-        tool: Whose function.
-        params: Its parameters, checked.
-        context: What it is given beside them; in another process it has no session.
-        seconds: How long the function has; the time before it begins does not count. None for no limit.
-    """
-
-    tool: Tool
-    params: Any
-    context: ToolContext
-    seconds: float | None
-
-    def run(self) -> Callable[[], Any]:
-        """Make the call in this process, in any thread; never raises."""
-        try:
-            outcome = CallPipeline(self.context, timeout=self.seconds).attempt(self.tool, self.params)
-        except BaseException as error:  # noqa: BLE001 - it is raised again where the call was made
-            return partial(_raise, error)
-        return lambda: outcome
-
-    def written(self, write: Dumps = dumps, claim: Claim | None = None) -> bytes:
-        """The call for another process, where ``run_job`` makes it.
-
-        Args:
-            write: What pickles.
-            claim: Taken before the function runs, where the executor may run a job again by itself.
-
-        Raises:
-            StepFailed: The function or its parameters cannot be pickled.
-        """
-        values = self.context.values
-        if not takes_context(self.tool):
-            values = _without_memory(values)
-        return pack(self.tool, self.params, values, self.seconds, write=write, claim=claim)
-
-    def lost(self, times: int = 1) -> str:
-        """The message of a ``WorkerLost``: so many workers that ran this job died, one after the other."""
-        return lost_message(self.tool, times)
+class ExecutorLost(WorkerLost):
+    """The executor runs nothing any more: the remaining steps wait for another."""
 
 
 @runtime_checkable
@@ -73,8 +38,8 @@ class Executor(Protocol):
     """A place where the functions of steps run, besides the event loop.
 
     To add one, write a class with this method, and give an instance to ``run_workflow(executor=...)``. Where
-    calls cannot have a deadline of their own, nor be repeated, any ``concurrent.futures.Executor`` does as
-    well: its ``submit`` is used. To give it a name on the command line, add a row to ``named.KINDS``.
+    calls cannot have a deadline, nor be repeated, any ``concurrent.futures.Executor`` does as well: its
+    ``submit`` is used.
     """
 
     def submit_job(self, job: Job) -> Future[Any]:
@@ -89,7 +54,6 @@ class Executor(Protocol):
         - ``WorkerLost(job.lost())`` if the worker that ran the job died. Where another worker is there, the
           job may be run again first, but only if ``job.tool.idempotent``.
         - ``TimeoutError`` if the job took longer than ``job.seconds`` and its worker was ended.
-        - ``NotStarted`` if no worker could be started: the job did not begin.
         - ``BrokenExecutor`` if the executor will run nothing any more.
 
         Raises:
@@ -103,22 +67,14 @@ AnyExecutor = Executor | concurrent.futures.Executor
 
 
 @attrs.frozen
-class _InThreads:
-    """The threads of a pool."""
-
-    pool: ThreadPoolExecutor
-
-    def submit_job(self, job: Job) -> Future[Any]:
-        return self.pool.submit(copy_context().run, job.run)
-
-
-@attrs.frozen
-class _Elsewhere:
-    """Any executor of the standard library's kind: it may pickle what it is given."""
+class _Pool:
+    """Any executor of the standard library's kind."""
 
     pool: concurrent.futures.Executor
 
     def submit_job(self, job: Job) -> Future[Any]:
+        if isinstance(self.pool, ThreadPoolExecutor):
+            return self.pool.submit(copy_context().run, job.run)
         return self.pool.submit(run_job, job.written())
 
 
@@ -130,27 +86,49 @@ def as_executor(executor: Any) -> Executor:
     """
     if isinstance(executor, Executor):
         return executor
-    if isinstance(executor, ThreadPoolExecutor):
-        return _InThreads(executor)
     if callable(getattr(executor, "submit", None)):
-        return _Elsewhere(executor)
+        return _Pool(executor)
     raise TypeError(
         f"executor must be a concurrent.futures.Executor, got {type(executor).__name__}; write "
         "planning.workflow.executors.dask(client) for a Dask client"
     )
 
 
-def takes_context(tool: Tool) -> bool:
-    """Whether a tool's function may look at its context; when in doubt, yes."""
-    parameters = read_signature(tool.function).parameters
-    if tool.parameters is None:
-        return any(is_of_type(tool.function, name, ToolContext) for name in parameters)
-    return not parameters or len(parameters) > 1 + isinstance(tool.parameters, ToolSpec)
+async def run_on(executor: AnyExecutor, job: Job, begun: Callable[[Future[Any]], object]) -> Any:
+    """Run a job on an executor, and return or raise what its function does.
+
+    Args:
+        executor: Where.
+        job: The call.
+        begun: Called with the future, which may be cancelled as long as the job has not begun.
+
+    Raises:
+        StepFailed: The call could not be sent, or its worker or the executor is lost.
+    """
+    outcome = await _outcome(as_executor(executor), job, begun)
+    return unpack(outcome) if isinstance(outcome, bytes) else outcome()
 
 
-def _without_memory(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {name: value for name, value in values.items() if name != "memory"}
-
-
-def _raise(error: BaseException) -> NoReturn:
-    raise error
+async def _outcome(executor: Executor, job: Job, begun: Callable[[Future[Any]], object]) -> Any:
+    """The outcome of a job that raises nothing itself: all that is raised here is the executor's."""
+    name = job.tool.name
+    try:
+        future = executor.submit_job(job)
+    except StepFailed:
+        raise
+    except Exception as error:  # noqa: BLE001 - an executor may refuse in any way
+        why = f"the executor takes no jobs ({reason(error)}); resume with another"
+        raise ExecutorLost(f"{name} was not run: {why}") from None
+    begun(future)
+    try:
+        return await asyncio.wrap_future(future)
+    except BrokenExecutor:
+        raise ExecutorLost(f"{job.lost()}; the executor is broken, resume with another") from None
+    except WorkerLost:
+        raise
+    except TimeoutError:
+        after = "" if job.seconds is None else f" than {job.seconds:g} s"
+        message = f"{name} took longer{after} and was given up; call it again, or go on without it"
+        raise ToolTimeout(message) from None
+    except Exception as error:  # noqa: BLE001 - an executor may fail in any way
+        raise StepFailed(f"the executor could not run {name} ({reason(error)})", "not_sent") from None

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor, CancelledError, Future
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 import attrs
 
-from planning.workflow.executors.base import ExecutorUnavailable, Job
-from planning.workflow.executors.jobs import reason, run_job
+from planning.workflow.executors.base import ExecutorUnavailable
+from planning.workflow.executors.jobs import Job, reason, run_job
 from planning.workflow.failures import WorkerLost
 
 if TYPE_CHECKING:
     from distributed import Client
 
 __all__ = ["DaskExecutor", "dask", "opened"]
-
-T = TypeVar("T")
 
 _CONNECT: Final = 5.0  # seconds
 _CLOSE: Final = 2.0
@@ -51,7 +48,7 @@ def dask(client: Client) -> DaskExecutor:
 
 
 @contextmanager
-def opened(address: str, _most: int) -> Iterator[DaskExecutor]:
+def opened(address: str) -> Iterator[DaskExecutor]:
     """The cluster at ``HOST:PORT``, whose client is closed after the block.
 
     Raises:
@@ -59,12 +56,12 @@ def opened(address: str, _most: int) -> Iterator[DaskExecutor]:
     """
     try:
         from distributed import Client
+
+        client: Any = Client(f"tcp://{address}", timeout=_CONNECT, set_as_default=False)
     except ImportError:
         raise ExecutorUnavailable(
             "dask:// needs Dask; run pip install 'session-planning[distributed]'"
         ) from None
-    try:
-        client: Any = Client(f"tcp://{address}", timeout=_CONNECT, set_as_default=False)
     except Exception as error:  # noqa: BLE001 - it may fail in any way
         why = f"no answer within {_CONNECT:g} s" if isinstance(error, TimeoutError) else reason(error)
         raise ExecutorUnavailable(f"dask://{address} cannot be reached: {why}") from None
@@ -75,76 +72,42 @@ def opened(address: str, _most: int) -> Iterator[DaskExecutor]:
             client.close(timeout=_CLOSE)
 
 
-def _write(value: Any) -> bytes:
-    """Pickle for a machine that may have only what is installed there: a script's functions travel whole."""
-    import cloudpickle
-
-    written: bytes = cloudpickle.dumps(value)
-    return written
-
-
-class DaskExecutor(Executor):
+@attrs.frozen
+class DaskExecutor:
     """See ``dask``."""
 
-    def __init__(self, client: Client) -> None:
-        """Take a client."""
-        self._client = client
-        # Not pure: two steps with the same call are two calls.
-        self._executor: Executor = client.get_executor(pure=False)
-
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Let a worker of the cluster call a function.
-
-        Raises:
-            BrokenExecutor: The cluster cannot be reached.
-        """
-        return self._submit(_settle, fn, *args, **kwargs)
+    _client: Client
 
     def submit_job(self, job: Job) -> Future[Any]:
-        """See ``Executor``; a job that must not run twice takes a claim where it runs.
-
-        Raises:
-            BrokenExecutor: The cluster cannot be reached.
-            StepFailed: The call cannot be pickled.
-        """
+        """See ``Executor``; a job that must not run twice takes a claim where it runs."""
         claim = None if job.tool.idempotent else DaskClaim()
-
-        def drop_and_settle(claim: DaskClaim, done: Future[Any], future: Future[Any]) -> None:
-            with suppress(Exception):  # the scheduler may be gone
-                claim.drop(self._client)
-            _settle(done, future, job.lost())
-
-        def settle(done: Future[Any], future: Future[Any]) -> None:
-            if claim is not None:  # not in the thread of Dask's event loop, which has to do it
-                with suppress(RuntimeError):  # no memory for a thread
-                    threading.Thread(target=drop_and_settle, args=(claim, done, future), daemon=True).start()
-                    return
-            _settle(done, future, job.lost())
-
-        return self._submit(settle, run_job, job.written(_write, claim))
-
-    def _submit(
-        self,
-        settle: Callable[[Future[T], Future[T]], object],
-        fn: Callable[..., T],
-        /,
-        *args: Any,
-        **kwargs: Any,
-    ) -> Future[T]:
+        written = job.written(claim)
         if self._client.status != "running":
             raise BrokenExecutor(f"the Dask client is {self._client.status}")
-        try:
-            inner = self._executor.submit(fn, *args, **kwargs)
+        try:  # not pure: two steps with the same call are two calls
+            task = self._client.get_executor(pure=False).submit(run_job, written)
         except Exception as error:
             raise BrokenExecutor("the Dask cluster takes no more tasks") from error
-        future: Future[T] = Future()
+        future: Future[Any] = Future()
         future.set_running_or_notify_cancel()  # Dask's own cancelling does not stop what runs
-        inner.add_done_callback(lambda done: settle(done, future))
-        return future
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002, ARG002 - as in the base class
-        """Take no more jobs; the client and the cluster stay."""
-        self._executor.shutdown(wait=wait)
+        def settle(done: Future[bytes]) -> None:
+            from distributed import KilledWorker
+
+            if claim is not None:
+                with suppress(Exception):  # the scheduler may be gone
+                    claim.drop(self._client)
+            try:
+                future.set_result(done.result())
+            except KilledWorker:
+                future.set_exception(WorkerLost(job.lost()))
+            except CancelledError:
+                future.set_exception(BrokenExecutor("the Dask cluster gave the task up"))
+            except BaseException as error:  # noqa: BLE001 - it is raised where the job was submitted
+                future.set_exception(error)
+
+        task.add_done_callback(settle)
+        return future
 
 
 @attrs.frozen
@@ -168,24 +131,6 @@ class DaskClaim:
         event.set()
         return True
 
-    def drop(self, client: Client) -> None:
-        """Forget it, when its job is over; takes a moment."""
-        from distributed import Event
-
-        Event(self.name, client=client).clear()
-
-
-def _settle(done: Future[T], future: Future[T], lost: str = "the worker was lost") -> None:
-    """Hand on the outcome of a task."""
-    from distributed import KilledWorker
-
-    try:
-        outcome = done.result()
-    except KilledWorker:
-        future.set_exception(WorkerLost(lost))
-    except CancelledError:
-        future.set_exception(BrokenExecutor("the Dask cluster gave the task up"))
-    except BaseException as error:  # noqa: BLE001 - it is raised where the job was submitted
-        future.set_exception(error)
-    else:
-        future.set_result(outcome)
+    def drop(self, client: Any) -> None:
+        """Forget it, when its job is over; the client's event loop does it later."""
+        client.loop.add_callback(client.scheduler.event_clear, name=self.name)

@@ -1,53 +1,18 @@
-"""The executors that have a name, as on the command line: one table."""
+"""Executors by name, as on the command line."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from typing import Final
-
-import attrs
 
 from planning.errors import show
-from planning.workflow.executors import dask_cluster, worker_processes
-from planning.workflow.executors.base import AnyExecutor
+from planning.workflow.executors.base import AnyExecutor, ExecutorUnavailable
+from planning.workflow.executors.dask_cluster import opened
+from planning.workflow.executors.loky_workers import processes
 
-__all__ = ["KINDS", "Kind", "open_executor"]
-
-
-@attrs.frozen
-class Kind:
-    """A kind of executor that has a name.
-
-    Attributes:
-        form: How it is written, for messages.
-        pattern: What is written, as a regular expression; its group ``address``, where there is one, is what
-            ``opened`` gets.
-        opened: Opens it, given the address and how many steps run at the same time, and ends it after the
-            block with whatever still runs there.
-    """
-
-    form: str
-    pattern: str
-    opened: Callable[[str, int], AbstractContextManager[AnyExecutor]]
-
-
-@contextmanager
-def _threads(_address: str, most: int) -> Iterator[ThreadPoolExecutor]:
-    pool = ThreadPoolExecutor(most, "run")
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-KINDS: Final = (
-    Kind("threads", "threads", _threads),
-    Kind("processes", "processes", worker_processes.opened),
-    Kind("dask://HOST:PORT", r"dask://(?P<address>[^\s/]+:\d{1,5})/?", dask_cluster.opened),
-)
+__all__ = ["open_executor"]
 
 
 def open_executor(name: str, max_parallel: int) -> AbstractContextManager[AnyExecutor]:
@@ -61,9 +26,29 @@ def open_executor(name: str, max_parallel: int) -> AbstractContextManager[AnyExe
         ValueError: There is no such executor: raised at once.
         ExecutorUnavailable: It cannot be opened: raised when the block begins.
     """
-    for kind in KINDS:
-        match = re.fullmatch(kind.pattern, name)
-        if match is not None:
-            return kind.opened(match.groupdict().get("address", ""), max_parallel)
-    *forms, last = (kind.form for kind in KINDS)
-    raise ValueError(f"Unknown executor {show(name)}. Use {', '.join(forms)} or {last}.")
+    dask = re.fullmatch(r"dask://([^\s/]+:\d{1,5})/?", name)
+    if dask is None and name not in {"threads", "processes"}:
+        raise ValueError(f"Unknown executor {show(name)}. Use threads, processes or dask://HOST:PORT.")
+    return _opened(name, max_parallel, None if dask is None else dask.group(1))
+
+
+@contextmanager
+def _opened(name: str, max_parallel: int, address: str | None) -> Iterator[AnyExecutor]:
+    if address is not None:
+        with opened(address) as cluster:
+            yield cluster
+    elif name == "threads":
+        pool = ThreadPoolExecutor(max_parallel, "run")
+        try:
+            yield pool
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+    else:
+        try:
+            workers = processes()
+        except ImportError as error:
+            raise ExecutorUnavailable(str(error)) from None
+        try:
+            yield workers
+        finally:
+            workers.kill()

@@ -24,9 +24,8 @@ from planning.tools.outcome import failed
 from planning.tools.pipeline import CallPipeline
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
-from planning.workflow.executors.base import AnyExecutor
-from planning.workflow.executors.jobs import RemoteError
-from planning.workflow.executors.places import ExecutorLost, run_on
+from planning.workflow.executors.base import AnyExecutor, ExecutorLost, run_on
+from planning.workflow.executors.jobs import Job
 from planning.workflow.failures import StepError, StepFailed, WorkerLost
 from planning.workflow.model import WorkflowStep
 from planning.workflow.values import Copier, Copies
@@ -175,8 +174,6 @@ class Caller:
             if task is not None and task.cancelling():
                 raise Interrupted from None
             return _error(failed(call.tool.name, error, started))  # the tool cancelled itself
-        except RemoteError as error:
-            return _error(failed(call.tool.name, error, started, code=error.kind))
         except BaseException as error:  # noqa: BLE001 - a tool may fail in any way
             if call.refused is not None:
                 raise Ended(call.refused) from None
@@ -299,7 +296,7 @@ class Caller:
 
         call.future = None
         try:
-            return await run_on(self._executor, tool, params, context, seconds, begun)
+            return await run_on(self._executor, Job(tool, params, context, seconds), begun)
         except WorkerLost as error:
             call.lost = error
             raise

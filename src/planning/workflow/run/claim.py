@@ -1,4 +1,4 @@
-"""The claim of a run: which run a workflow resumes, for one caller at a time, and its completed steps."""
+"""Which run a workflow resumes, and which of its steps are done or must not run again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from planning.tools.result import plain
 from planning.workflow.failures import StepError, WorkflowError
 from planning.workflow.model import Workflow, WorkflowStep
 from planning.workflow.run.known import Known
-from planning.workflow.run.owner import RunOwner, is_live_elsewhere
 from planning.workflow.run.records import (
     RunChanged,
     StepChanged,
@@ -26,13 +25,12 @@ from session import Session
 
 __all__ = [
     "MAYBE",
-    "Claimed",
     "change_of_done",
-    "claim",
     "compared",
     "done_and_lost",
     "lost_by_log",
     "lost_by_status",
+    "run_to_begin",
 ]
 
 MAYBE = StepError(
@@ -42,36 +40,12 @@ MAYBE = StepError(
 _WHAT_IT_DID = ("description", "type", "name", "agent", "inputs", "expected_key", "output_path")
 
 
-@attrs.frozen
-class _LiveRuns:
-    """The active runs of a session in this process, by id."""
+def run_to_begin(
+    session: Session, new: WorkflowRun, steps: Mapping[str, WorkflowStep], known: Known
+) -> WorkflowRun:
+    """The new run, or with its token the unfinished run that its workflow resumes.
 
-    runs: dict[str, WorkflowRun] = attrs.field(factory=dict)
-
-
-@attrs.frozen
-class Claimed:
-    """A run that this caller has for itself.
-
-    Attributes:
-        run: The run.
-        others: The other runs of the session that are going on, in this process or another.
-    """
-
-    run: WorkflowRun
-    others: tuple[WorkflowRun, ...]
-    _live: dict[str, WorkflowRun]
-
-    def release(self) -> None:
-        """Let others have it."""
-        self._live.pop(self.run.run_id, None)
-
-
-def claim(session: Session, new: WorkflowRun, steps: Mapping[str, WorkflowStep], known: Known) -> Claimed:
-    """Take the unfinished run that a workflow resumes, or the new run where there is none.
-
-    Call it in the transaction that begins the run, so that of several threads, event loops and processes one
-    wins. Release the run when it ends.
+    Call it in the transaction that begins the run.
 
     Args:
         session: Where the runs are.
@@ -80,46 +54,23 @@ def claim(session: Session, new: WorkflowRun, steps: Mapping[str, WorkflowStep],
         known: Finds the tools of steps.
 
     Raises:
-        WorkflowError: The run is active already, or one of its completed steps was changed.
+        WorkflowError: A completed step of the unfinished run was changed.
     """
-    live = session.companion(_LiveRuns).runs
-    records = session.select_all(StepRecord)
-    for run in tuple(live.values()):
-        kinship = _kinship(run, new)
-        if kinship == "same" or (
-            kinship == "edited" and _shares_done(run, states_of(run.run_id, records), new.workflow)
-        ):
-            raise WorkflowError(
-                "this workflow is already running in this session; wait until that run has ended, or "
-                "use another session"
-            )
     runs = session.select_all(WorkflowRun)
-    run = _resumed(runs, records, new, live) or _rewound(session, runs, new, steps, known) or new
-    elsewhere = {
-        owner.run_id: owner.pid
-        for owner in session.select_all(RunOwner)
-        if is_live_elsewhere(owner, session.session_id) and _has_not_let_go(owner, session)
-    }
-    if run.run_id in elsewhere:
-        raise WorkflowError(
-            f"this workflow is already running in this session, in process {elsewhere[run.run_id]}; wait "
-            "until that run has ended, end that process, or use another session"
-        )
-    others = (*live.values(), *(each for each in runs if each.run_id in elsewhere))
-    live[run.run_id] = run
-    return Claimed(run, others, live)
+    return (
+        _resumed(runs, session.select_all(StepRecord), new)
+        or _rewound(session, runs, new, steps, known)
+        or new
+    )
 
 
 def _resumed(
-    runs: tuple[WorkflowRun, ...],
-    records: tuple[StepRecord, ...],
-    new: WorkflowRun,
-    live: Mapping[str, WorkflowRun],
+    runs: tuple[WorkflowRun, ...], records: tuple[StepRecord, ...], new: WorkflowRun
 ) -> WorkflowRun | None:
     """The newest unfinished run of this workflow, or else of a version of it that can be resumed."""
     versions = list[WorkflowRun]()
     for run in reversed(runs):
-        kinship = None if run.status == "completed" or run.run_id in live else _kinship(run, new)
+        kinship = None if run.status == "completed" else _kinship(run, new)
         if kinship == "same":
             return _with(run, new)
         if kinship == "edited":
@@ -134,12 +85,6 @@ def _resumed(
         f"the unfinished run in this session cannot be resumed: {changes[0][1]}; restore that step, or use "
         "another session to start over"
     )
-
-
-def _has_not_let_go(owner: RunOwner, session: Session) -> bool:
-    """Whether the event log, which no rewind takes back, has nothing newer of the owner's run."""
-    newest = [event for event in session.select_all(RunChanged) if event.run.run_id == owner.run_id]
-    return not newest or newest[-1].owner == owner
 
 
 def _rewound(
@@ -240,12 +185,6 @@ def compared(workflow: Workflow) -> dict[str, WorkflowStep]:
 def _done(run: WorkflowRun, states: Mapping[str, StepRecord]) -> list[tuple[WorkflowStep, StepRecord]]:
     found = [(step, states.get(step_id)) for step_id, step in compared(run.workflow).items()]
     return [(step, record) for step, record in found if record is not None and record.status == "completed"]
-
-
-def _shares_done(run: WorkflowRun, states: Mapping[str, StepRecord], workflow: Workflow) -> bool:
-    """Whether a run has completed a step that is in a workflow too."""
-    after = compared(workflow)
-    return any(after.get(step.step_id) == step for step, _ in _done(run, states))
 
 
 def change_of_done(run: WorkflowRun, states: Mapping[str, StepRecord], workflow: Workflow) -> str | None:

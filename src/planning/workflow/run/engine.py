@@ -17,7 +17,7 @@ from planning.workflow.failures import StepFailed, WorkflowError
 from planning.workflow.model import Workflow
 from planning.workflow.run.callables import Callables
 from planning.workflow.run.calls import Ended
-from planning.workflow.run.claim import claim
+from planning.workflow.run.claim import run_to_begin
 from planning.workflow.run.known import Known
 from planning.workflow.run.private import without_arguments
 from planning.workflow.run.records import WorkflowRun, bare, now, register_workflow
@@ -112,10 +112,10 @@ async def arun_workflow(
     Raises:
         WorkflowError: Nothing was started: the steps depend on each other in a cycle or on one that does not
             exist, two steps have the same id, or a step is impossible; a step refers to the prompt, and none
-            was given; an input is too large, or has no form in JSON; the same workflow is running in this
-            session; a completed step of the unfinished run was changed; or a step whose tool is not
-            idempotent has the status ``completed``, and the session has no such run. Or memory ran out: then
-            the run can be resumed. Or another process has resumed this run.
+            was given; an input is too large, or has no form in JSON; a completed step of the unfinished run
+            was changed; or a step whose tool is not idempotent has the status ``completed``, and the session
+            has no such run. Or memory ran out: then the run can be resumed. Or another caller has resumed
+            this run meanwhile.
         StoreError: The session's store refuses a change; the run can be resumed.
         TypeError: An argument is of another type.
         ValueError: ``max_parallel`` or ``timeout`` is out of range.
@@ -142,9 +142,6 @@ async def arun_workflow(
         return await to_the_end(session, begun[0].end())
     except MemoryError:
         raise WorkflowError("memory ran out; run the workflow in this session again to resume it") from None
-    finally:
-        for steps in begun:
-            steps.release()
 
 
 def _begin(
@@ -175,15 +172,12 @@ def _begin(
         user_prompt=user_prompt,
         inputs=inputs,
         started_at=now(),
+        token=str(uuid4()),
     )
     with session.transaction():
-        claimed = claim(session, new, {step.step_id: step for step in steps.steps}, known)
-        try:
-            begun.append(Steps(claimed, steps, schedule, known, capabilities, session, executor, timeout))
-        except BaseException:
-            claimed.release()
-            raise
-        begun[0].begin(workflow if claimed.run is new else None)
+        run = run_to_begin(session, new, {step.step_id: step for step in steps.steps}, known)
+        begun.append(Steps(run, steps, schedule, known, capabilities, session, executor, timeout))
+        begun[0].begin(workflow if run is new else None)
 
 
 def _check(

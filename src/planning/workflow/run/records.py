@@ -18,7 +18,6 @@ from planning.tools.result import plain
 from planning.workflow.failures import StepError
 from planning.workflow.model import Workflow, WorkflowStatus
 from planning.workflow.run.memory import MemoryItem, PrivateValue
-from planning.workflow.run.owner import RunOwner
 from session import Session, append, append_part, replace_latest_by
 from session.events import SessionEvent
 
@@ -67,6 +66,8 @@ class WorkflowRun:
         status: Its status; ``in_progress`` also for a run that was stopped and can be resumed.
         started_at: When it began, as ISO 8601 in UTC.
         completed_at: When it was completed; None unless it was.
+        token: Who runs it: whoever begins or resumes it sets another one. Empty once it has ended or was
+            stopped, but not where its process was killed.
     """
 
     run_id: str
@@ -76,6 +77,7 @@ class WorkflowRun:
     status: WorkflowStatus = "in_progress"
     started_at: str = ""
     completed_at: str | None = None
+    token: str = attrs.field(default="", eq=False, repr=False)
 
 
 @attrs.frozen(kw_only=True, slots=False)  # made in half the time; each step makes two
@@ -117,11 +119,9 @@ class RunChanged(SessionEvent):
 
     Attributes:
         run: The run as it is now.
-        owner: Who runs it, in a stored session; None where it is not running any more.
     """
 
     run: WorkflowRun
-    owner: RunOwner | None = None
 
 
 @attrs.frozen(slots=False)
@@ -142,7 +142,6 @@ def register_workflow(session: Session) -> None:
     session.register_reducer(MemoryItem, append)
     session.register_view(Workflow, _latest_workflow)
     if session.store is not None:
-        session.register_reducer(RunChanged, _keep_owner, RunOwner)
         session.register_reducer(PrivateValue, _KEEP_PRIVATE, is_private=True)
 
 
@@ -152,11 +151,6 @@ _KEEP_PRIVATE = replace_latest_by(attrgetter("key"))
 
 def _keep_run(runs: tuple[WorkflowRun, ...], event: RunChanged) -> tuple[WorkflowRun, ...]:
     return (*(run for run in runs if run.run_id != event.run.run_id), event.run)
-
-
-def _keep_owner(owners: tuple[RunOwner, ...], event: RunChanged) -> tuple[RunOwner, ...]:
-    others = tuple(owner for owner in owners if owner.run_id != event.run.run_id)
-    return others if event.owner is None else (*others, event.owner)
 
 
 def _latest_workflow(select: Callable[[type[Any]], tuple[Any, ...]]) -> tuple[Workflow, ...]:

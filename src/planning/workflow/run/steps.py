@@ -6,7 +6,7 @@ from collections import deque
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -25,7 +25,6 @@ from planning.workflow.run.callables import key_of, task_of
 from planning.workflow.run.calls import Call, Caller, Interrupted
 from planning.workflow.run.claim import (
     MAYBE,
-    Claimed,
     compared,
     done_and_lost,
     lost_by_log,
@@ -34,7 +33,6 @@ from planning.workflow.run.claim import (
 from planning.workflow.run.known import Known
 from planning.workflow.run.memory import MemoryItem, PrivateValue, extract_value
 from planning.workflow.run.mirror import RunMirror
-from planning.workflow.run.owner import owner_here
 from planning.workflow.run.private import kept_private, storable
 from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, now, states_of
 from planning.workflow.run.resolve import Values
@@ -68,7 +66,7 @@ class Steps:
 
     def __init__(
         self,
-        claimed: Claimed,
+        run: WorkflowRun,
         workflow: Workflow,
         schedule: Schedule,
         known: Known,
@@ -80,7 +78,7 @@ class Steps:
         """Prepare to run; nothing changes yet.
 
         Args:
-            claimed: The run.
+            run: The run, with its token.
             workflow: Its workflow, all of whose steps are pending. The run's own may lack private inputs.
             schedule: The order of the steps.
             known: Its values.
@@ -92,9 +90,7 @@ class Steps:
         Raises:
             ImportError: A library is missing that a step needs.
         """
-        run = claimed.run
         self.ready: deque[WorkflowStep] = deque()
-        self._claimed = claimed
         self._run = run
         self._workflow = workflow
         self._session = session
@@ -104,8 +100,7 @@ class Steps:
             Retry()  # its ImportError says what to install
         self._callables = known.callables
         self._mirror = RunMirror(session, workflow, run.user_prompt)
-        self._owner = None if session.store is None else owner_here(run.run_id, session.session_id)
-        self.writer = Writer(session, self._mirror, self._owner)
+        self.writer = Writer(session, self._mirror, run)
         self._handed_out: set[str] = set()
         self._states: dict[str, StepRecord] = {}
         self._known = known
@@ -146,13 +141,14 @@ class Steps:
         Raises:
             WorkflowError: A new run would call again what must not be called twice.
         """
-        session, run, others = self._session, self._run, self._claimed.others
+        session, run = self._session, self._run
         found = {} if given is None else lost_by_status(given, run.run_id, self._known)
         with session.transaction() as transaction:
-            going_on = {each.run_id for each in others}
-            ended = [each for each in session.select_all(WorkflowRun) if each.run_id not in going_on]
+            runs = session.select_all(WorkflowRun)
+            others = [each for each in runs if each.token and each.run_id != run.run_id]
+            ended = [each for each in runs if each not in others]
             is_new = all(each.run_id != run.run_id for each in ended)
-            transaction.publish(RunChanged(run, self._owner, session_id=session.session_id))
+            transaction.publish(RunChanged(run, session_id=session.session_id))
             if given is None:
                 found = states_of(run.run_id, session.select_all(StepRecord))
                 found |= lost_by_log(run.run_id, self._steps, found, self._known, session)
@@ -178,10 +174,6 @@ class Steps:
             self.writer.put()
         self._advance()
 
-    def release(self) -> None:
-        """Let others have the run."""
-        self._claimed.release()
-
     async def stop(self) -> None:
         """Record that the run is cut short: what still counts as running was interrupted."""
         self.writer.discard()  # the session refused these
@@ -189,8 +181,8 @@ class Steps:
             if record.status == "in_progress":
                 step = self._steps[step_id]
                 self._interrupted(step, self._known.tool_of(step), called=record.called)
-        if self._owner is not None:
-            self.writer.add(Waiting(RunChanged(self._run, session_id=self._session.session_id)))
+        run = attrs.evolve(self._run, token="")
+        self.writer.add(Waiting(RunChanged(run, session_id=self._session.session_id)))
         await self.writer.write()
 
     async def end(self) -> WorkflowResult:
@@ -205,9 +197,9 @@ class Steps:
                 f"the executor broke, and {len(self.ready)} steps that were ready were not run; run the "
                 "workflow in this session again, with another executor"
             )
-        self._run = attrs.evolve(
-            self._run, status="failed" if failed else "completed", completed_at=None if failed else now()
-        )
+        status: Literal["completed", "failed"] = "failed" if failed else "completed"
+        completed_at = None if failed else now()
+        self._run = attrs.evolve(self._run, status=status, completed_at=completed_at, token="")
         self._known.recall(await self._session.off_loop(partial(self._close, is_completed=not failed)))
         outputs = self._known.outputs
         errors = {
@@ -216,7 +208,7 @@ class Steps:
             if (record := self._states.get(step_id)) is not None and record.error is not None
         }
         return WorkflowResult(
-            status="failed" if failed else "completed",
+            status=status,
             outputs=Copies({step_id: outputs[step_id] for step_id in self._steps if step_id in outputs}),
             memory=Copies(dict(self._known.memory)),
             errors=MappingProxyType(errors),
@@ -229,7 +221,7 @@ class Steps:
     def _close(self, *, is_completed: bool) -> tuple[MemoryItem, ...]:
         """Write the end of the run; returns the memory."""
         with self._session.transaction() as transaction:
-            self.writer.require_owner()
+            self.writer.require_token()
             if is_completed:
                 self._mirror.finish(transaction)
             transaction.publish(RunChanged(self._run, session_id=self._session.session_id))

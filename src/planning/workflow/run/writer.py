@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from planning.workflow.failures import WorkflowError
 from planning.workflow.run.memory import MemoryItem, PrivateValue
 from planning.workflow.run.mirror import RunMirror, StepMark
-from planning.workflow.run.owner import RunOwner
+from planning.workflow.run.records import WorkflowRun
 from session import Session
 from session.events import SessionEvent
 
@@ -18,8 +18,8 @@ __all__ = ["Waiting", "Writer", "to_the_end"]
 T = TypeVar("T")
 
 _TAKEN = (
-    "this run was resumed by another process, or rewound, and has stopped here; the session has what it did "
-    "before that"
+    "another caller has resumed this run, or the session was rewound to before it began; it stopped here, "
+    "and the session has what it did until then"
 )
 
 
@@ -49,27 +49,23 @@ class Writer:
     after the other, each with all that waits when it begins; nothing cuts it short.
     """
 
-    def __init__(self, session: Session, mirror: RunMirror, owner: RunOwner | None) -> None:
+    def __init__(self, session: Session, mirror: RunMirror, run: WorkflowRun) -> None:
         """Begin with nothing to write.
 
         Args:
             session: Where to.
             mirror: Shows the run in the session's plan.
-            owner: This process as the owner of the run; None for a session in memory.
+            run: The run, with the token that its record has as long as nobody else resumes it.
         """
         self._session = session
         self._mirror = mirror
-        self._owner = owner
+        self._run = run
+        self.is_stored = session.store is not None
         self._waiting: list[Waiting] = []
         self._batch: list[Waiting] = []  # what is being written
         self._writing: asyncio.Task[None] | None = None
         self._written = 0
         self._recall: Recall | None = None
-
-    @property
-    def is_stored(self) -> bool:
-        """Whether the session has a store."""
-        return self._owner is not None
 
     def add(self, change: Waiting) -> None:
         """Let a change wait to be written."""
@@ -88,7 +84,7 @@ class Writer:
 
     async def write(self) -> None:
         """Wait until all changes made so far are written. When the session refuses them, they still wait."""
-        if self._owner is None:
+        if not self.is_stored:
             self.put()
             return
         made = self._written + len(self._batch) + len(self._waiting)
@@ -99,7 +95,7 @@ class Writer:
         """The same, together with what other steps change in the same turn of the event loop."""
         waiting = self._waiting
         await asyncio.sleep(0)
-        if self._owner is not None or waiting is self._waiting:  # else another step has written it
+        if self.is_stored or waiting is self._waiting:  # else another step has written it
             await self.write()
 
     async def recall(self, take: Recall) -> None:
@@ -109,7 +105,7 @@ class Writer:
             take: Takes all its entries, and those that wait by then. What is written later is not among them
                 when it is called.
         """
-        if self._owner is None:
+        if not self.is_stored:
             self.put()
             take(self._session.select_all(MemoryItem), ())
             return
@@ -148,7 +144,7 @@ class Writer:
 
     def _put(self, changes: list[Waiting]) -> None:
         with self._session.transaction() as transaction:
-            self.require_owner()
+            self.require_token()
             for event, item, private, _ in changes:
                 transaction.publish(event)
                 if item is not None:
@@ -157,14 +153,17 @@ class Writer:
                     transaction.dispatch(private)
             self._mirror.mark(transaction, [each.mark for each in changes if each.mark is not None])
 
-    def require_owner(self) -> None:
-        """Refuse to write into a run that is another process's by now; within an open transaction.
+    def require_token(self) -> None:
+        """Refuse to write into a run that another caller has resumed; within an open transaction.
 
         Raises:
-            WorkflowError: It is, or the session was rewound to before this process had it.
+            WorkflowError: One has, or the session was rewound to before this one began.
         """
-        owner = self._owner
-        if owner is not None and owner not in self._session.select_all(RunOwner):
+        run = self._run
+        if all(
+            (each.run_id, each.token) != (run.run_id, run.token)
+            for each in self._session.select_all(WorkflowRun)
+        ):
             raise WorkflowError(_TAKEN)
 
 

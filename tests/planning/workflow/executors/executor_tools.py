@@ -6,7 +6,6 @@ import asyncio
 import multiprocessing
 import os
 import re
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -236,9 +235,7 @@ def leave() -> None:
 
 @tool
 def ask() -> None:
-    question = UserInputNeeded("the account is missing", "Which account?")
-    question.details["lock"] = threading.Lock()
-    raise question
+    raise UserInputNeeded("the account is missing", "Which account?")
 
 
 class NeverMade(ToolError):
@@ -341,23 +338,6 @@ def killed_once(path: str, calls: str) -> str:
     note(calls)
     wait_to_be_killed(path)
     return "survived"
-
-
-def fail_with(kind: type[BaseException], text: str) -> None:
-    """Raise this."""
-    raise kind(text)
-
-
-def marked() -> object:
-    """What another process put on a function, if this is the same."""
-    return times.__dict__.get("mark")
-
-
-class Ending:
-    """A value that ends the program that reads it."""
-
-    def __reduce__(self) -> Any:
-        return sys.exit, ()
 
 
 class Talking(Exception):

@@ -14,10 +14,10 @@ import executor_tools as tools
 import pytest
 from executor_tools import Inline, capable, failure, flow, step
 
-from planning.tools import StorageUnavailable, Tool, tool
+from planning.tools import StorageUnavailable, Tool, ToolContext, tool
 from planning.tools.guard import Retry
 from planning.workflow import run_workflow
-from planning.workflow.executors.jobs import dumps, pack, run_job, unpack
+from planning.workflow.executors.jobs import Job, run_job, unpack
 from planning.workflow.failures import WorkerLost
 
 FAILED = "fail failed. Call it again, or go on without it."
@@ -169,10 +169,10 @@ RAISED: list[tuple[Callable[[], BaseException], Any]] = [
     (lambda: ConnectionError("gone"), failure(NO_DATA, "storage", "gone")),
     (lambda: FileNotFoundError("gone"), failure("fail found nothing.", "data_not_found", "gone")),
     (lambda: PermissionError("gone"), failure(FAILED, cause="gone")),
-    (Closed, failure("closed today", "storage", user_message="closed today")),
-    (tools.NeverMade, failure(FAILED, "tool", "ToolError")),
+    (Closed, failure("closed today", "storage")),
+    (tools.NeverMade, failure("NeverMade", "tool")),
     (CancelledError, failure(FAILED, "cancelled", "CancelledError")),
-    (tools.Talking, failure("the tool ended with SystemExit", "interrupted")),
+    (tools.Talking, failure("fail ended with SystemExit", "interrupted")),
     *(
         (each, failure(f"fail ended with {each.__name__}", "interrupted"))
         for each in (SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError)
@@ -221,7 +221,7 @@ class Claim:
 def test_a_job_runs_only_where_its_claim_is_free(tmp_path: Any) -> None:
     calls = tmp_path / "calls"
     free, taken = (
-        pack(tools.once, {"path": str(calls)}, {}, None, write=dumps, claim=Claim(is_free))
+        Job(tools.once, {"path": str(calls)}, ToolContext(), None).written(Claim(is_free))
         for is_free in (True, False)
     )
     assert (unpack(run_job(free)), tools.count(calls)) == ("done", 1)

@@ -10,7 +10,7 @@ import pytest
 from executor_tools import capable, failure, flow, step
 
 from planning.workflow import run_workflow
-from planning.workflow.executors import Executor, Job, NotStarted, WorkerLost, open_executor, run_job
+from planning.workflow.executors import Executor, Job, WorkerLost, open_executor, run_job
 
 STEPS = flow(step("1", "add", inputs={"a": 1, "b": 2}))
 
@@ -66,11 +66,7 @@ def test_an_executor_of_ones_own_needs_one_method() -> None:
     ("error", "message", "code"),
     [
         (WorkerLost("it is gone"), "it is gone", "worker_lost"),
-        (
-            NotStarted("no room"),
-            "add was not run: the executor takes no jobs (no room); resume with another",
-            "worker_lost",
-        ),
+        (LookupError("no such module"), "the executor could not run add (no such module)", "not_sent"),
         (
             TimeoutError(),
             "add took longer than 5 s and was given up; call it again, or go on without it",

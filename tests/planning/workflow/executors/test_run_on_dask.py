@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import BrokenExecutor, Future
 from pathlib import Path
 from typing import Any
 
@@ -270,19 +269,6 @@ def test_a_client_that_was_closed_takes_nothing(client: Client) -> None:
     assert result.errors == {"1": failure(told, "worker_lost")}
 
 
-# The executor itself
-
-
-def test_it_is_an_executor_as_any_other(client: Client, executor: DaskExecutor) -> None:
-    assert executor.submit(divmod, 7, 2).result() == (3, 1)
-    error = executor.submit(int, "x").exception()
-    assert (type(error), str(error)) == (ValueError, "invalid literal for int() with base 10: 'x'")
-    executor.shutdown()
-    with pytest.raises(BrokenExecutor, match=r"^the Dask cluster takes no more tasks$"):
-        executor.submit(int)
-    assert client.submit(abs, -1).result() == 1  # it stays open
-
-
 def test_a_claim_is_given_once(client: Client) -> None:
     claim, other = DaskClaim(), DaskClaim()
     assert [client.submit(DaskClaim.take, each, pure=False).result() for each in (claim, claim, other)] == [
@@ -322,15 +308,3 @@ def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(ImportError) as caught:
         dask(None)  # type: ignore[arg-type]  # it does not come so far
     assert str(caught.value) == "steps on Dask need it: pip install 'session-planning[distributed]'"
-
-
-def test_a_task_that_the_cluster_cancels_breaks_the_executor() -> None:
-    from planning.workflow.executors.dask_cluster import _settle
-
-    done: Future[int] = Future()
-    future: Future[int] = Future()
-    done.cancel()
-    done.set_running_or_notify_cancel()
-    _settle(done, future)
-    error = future.exception()
-    assert (type(error), str(error)) == (BrokenExecutor, "the Dask cluster gave the task up")

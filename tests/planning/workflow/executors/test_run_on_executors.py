@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import attrs
 import executor_tools as tools
 import pytest
 from executor_tools import Inline, capable, failure, flow, spawned, step
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from run_cases import cancelled, states
 
 from planning.tools import Tool
-from planning.workers import worker
 from planning.workflow import Workflow, arun_workflow, run_workflow
 from planning.workflow.executors import processes
 from session import Session, Snapshot
@@ -248,55 +250,31 @@ def test_a_broken_pool_leaves_the_rest_for_another(tmp_path: Path) -> None:
     assert [tools.count(path) for path in (first, once, deadly)] == [1, 1, 2]
 
 
+def test_of_a_private_tool_only_that_its_worker_is_lost_is_told(tmp_path: Path) -> None:
+    secret = attrs.evolve(tools.die, returns_private_data=True)
+    steps = flow(step("1", "die", inputs={"path": str(tmp_path / "calls")}))
+    with processes(1) as workers:
+        result = run_workflow(steps, capable(secret), executor=workers)
+    assert result.errors == {"1": failure("the worker that ran die died 3 times", "worker_lost")}
+
+
 # Executors that refuse
 
 
-@pytest.mark.parametrize(
-    ("make", "why"),
-    [
-        (lambda: ThreadPoolExecutor(1), "cannot schedule new futures after shutdown"),
-        (lambda: processes(1), "the worker processes were shut down; make new ones"),
-    ],
-    ids=["threads", "processes"],
-)
-def test_an_executor_that_was_shut_down_runs_nothing(make: Callable[[], Executor], why: str) -> None:
-    executor = make()
+@pytest.mark.parametrize("make", [ThreadPoolExecutor, processes], ids=["threads", "processes"])
+def test_an_executor_that_was_shut_down_runs_nothing(make: Callable[[int], Executor]) -> None:
+    executor = make(1)
     executor.shutdown()
     steps = flow(*(step(each, "add", inputs={"a": 1, "b": 2}) for each in "12"))
     result = run_workflow(steps, capable(tools.add), executor=executor, max_parallel=1)
-    told = f"add was not run: the executor takes no jobs ({why}); resume with another"
+    told = (
+        "add was not run: the executor takes no jobs (cannot schedule new futures after shutdown); resume "
+        "with another"
+    )
     assert result.errors == {"1": failure(told, "worker_lost")}
     assert (result.status, len(result.warnings)) == ("failed", 1)
     whole = run_workflow(steps, capable(tools.add), session=result.session)
     assert (whole.status, whole.outputs) == ("completed", {"1": 3, "2": 3})
-
-
-def test_workers_that_cannot_be_started_break_the_executor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "_INSIDE", "/no/such/program")
-    with processes(1) as executor:
-        steps = flow(step("1", "add", inputs={"a": 1, "b": 2}))
-        result = run_workflow(steps, capable(tools.add), executor=executor)
-    told = (
-        "add was not run: the executor takes no jobs (a worker process ended before it was ready; let a "
-        "script do its work under if __name__ == '__main__':); resume with another"
-    )
-    assert result.errors == {"1": failure(told, "worker_lost")}
-
-
-class Confused(Executor):
-    """An executor that fails in a way of its own."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_exception(LookupError("no such module there"))
-        return future
-
-
-def test_what_an_executor_fails_with_is_told_as_its_own() -> None:
-    steps = flow(step("1", "add", inputs={"a": 1, "b": 2}))
-    result = run_workflow(steps, capable(tools.add), executor=Confused())
-    told = "the executor could not run add (no such module there)"
-    assert result.errors == {"1": failure(told, "not_sent")}
 
 
 @pytest.mark.parametrize("wrong", [3, "threads", object()])
@@ -330,10 +308,35 @@ def test_a_loop_goes_on_while_workers_work() -> None:
     assert ticks >= 5
 
 
-def test_a_module_without_such_a_name_says_so() -> None:
-    from planning.workflow import executors
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_a_job_that_has_not_begun_when_the_run_stops_is_withdrawn(idempotent: bool) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    calls: list[str] = []
 
-    with pytest.raises(
-        AttributeError, match=r"^module 'planning\.workflow\.executors' has no attribute 'magic'$"
-    ):
-        executors.magic  # noqa: B018 - it is looked up
+    def first() -> str:
+        calls.append("first")
+        begun.set()
+        go_on.wait(10)
+        return "first"
+
+    def second() -> str:
+        calls.append("second")
+        return "second"
+
+    workflow = flow(step("a", "first"), step("b", "second"))
+    capabilities = capable(Tool("first", "", first), Tool("second", "", second, idempotent=idempotent))
+    session = Session()
+
+    async def scene(pool: ThreadPoolExecutor) -> None:
+        run = asyncio.ensure_future(arun_workflow(workflow, capabilities, session=session, executor=pool))
+        await asyncio.to_thread(begun.wait, 10)
+        run.cancel()
+        asyncio.get_running_loop().call_later(0.05, go_on.set)
+        await cancelled(run)
+
+    with ThreadPoolExecutor(1) as pool:
+        asyncio.run(scene(pool))
+    assert states(session.select_latest(Workflow)) == {"a": "completed", "b": "pending"}
+    assert calls == ["first"]
+    result = run_workflow(workflow, capabilities, session=session)
+    assert (result.status, calls) == ("completed", ["first", "second"])

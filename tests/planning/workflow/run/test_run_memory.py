@@ -12,7 +12,7 @@ from planning.tools import ToolSpec
 from planning.workflow import Capabilities, WorkflowResult, run_workflow
 from planning.workflow.conditions import ConditionInvalid, is_done
 from planning.workflow.run.memory import MemoryItem
-from session import Session
+from session import Session, Snapshot
 
 DATA = {"Revenue": {"2023": 5, "2024": None}, "rows": [{"id": 7}, {"id": 8}]}
 
@@ -235,14 +235,15 @@ def test_a_stored_none_is_the_output_of_a_skipped_step() -> None:
     assert (calls, dict(result.outputs)) == ([None], {"a": None, "b": None})
 
 
-def test_a_memory_that_is_rolled_back_meanwhile_is_read_anew() -> None:
-    session = Session()
-    before = session.snapshot()
+def test_a_memory_that_is_rolled_back_meanwhile_is_read_again() -> None:
+    session, kept = Session(), list[Snapshot]()
     steps = [
-        thought("a", expected_key="key"),
+        called("k", tool="keep"),
+        thought("a", "k", expected_key="key"),
         called("b", "a", tool="forget"),
         thought("c", "b", done_check="memory.get('key') is None"),
     ]
-    result = run_workflow(flow(*steps), capable(forget=lambda: session.rollback(before)), session=session)
-    assert (result.outputs, result.memory) == ({"a": "Do a", "b": None}, {})
+    tools = capable(keep=lambda: kept.append(session.snapshot()), forget=lambda: session.rollback(kept[0]))
+    result = run_workflow(flow(*steps), tools, session=session)
+    assert (result.outputs, result.memory) == ({"k": None, "a": "Do a", "b": None}, {})
     assert [item.type for item in session.select_all(MemoryItem)] == ["step_skipped"]

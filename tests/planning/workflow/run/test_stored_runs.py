@@ -139,10 +139,7 @@ def test_a_stored_run_that_is_cancelled_says_so_in_the_store_and_is_resumed_else
 # Two at once
 
 
-def test_a_run_that_another_store_of_this_file_takes_over_stops_and_calls_nothing_twice(
-    opened: Opened,
-) -> None:
-    """As with a process on another machine, of which nobody can say whether it is alive."""
+def test_a_run_that_another_process_resumes_stops_and_calls_nothing_twice(opened: Opened) -> None:
     calls: list[str] = []
     results: list[WorkflowResult] = []
     other = opened()
@@ -161,8 +158,8 @@ def test_a_run_that_another_store_of_this_file_takes_over_stops_and_calls_nothin
     with pytest.raises(WorkflowError) as stopped:
         run_workflow(STEPS, tools, session=nightly(opened()))
     assert str(stopped.value) == (
-        "this run was resumed by another process, or rewound, and has stopped here; the session has what it "
-        "did before that"
+        "another caller has resumed this run, or the session was rewound to before it began; it stopped "
+        "here, and the session has what it did until then"
     )
     assert [each.status for each in results] == ["completed"]
     assert calls == ["take", "take", "mail"]

@@ -1,0 +1,32 @@
+"""specs/MODULES.md says which modules there are, and what each room costs."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "specs" / "MODULES.md").read_text(encoding="utf-8")
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "scripts").is_dir(), reason="the source distribution has no scripts"
+)
+
+
+def test_the_list_of_modules_is_made_of_their_docstrings() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "modules"))
+    listed = PAGE.partition(script["START"])[2].partition(script["END"])[0]
+    assert listed.strip() == script["listed"](ROOT / "src").strip(), "run scripts/modules"
+
+
+def test_the_sizes_of_the_rooms_are_near_what_the_page_says() -> None:
+    sizes = runpy.run_path(str(ROOT / "scripts" / "modules"))["sizes"](ROOT)
+    rows = re.findall(r"^\| `(\S+)/` \| ([\d,]+) \| ([\d,]+) \|", PAGE, re.MULTILINE)
+    said = {room: (int(source.replace(",", "")), int(tests.replace(",", ""))) for room, source, tests in rows}
+    assert said.keys() == sizes.keys()
+    for room, both in sizes.items():
+        for lines, expected in zip(both, said[room], strict=True):
+            assert lines == pytest.approx(expected, rel=0.1, abs=100), room

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import sys
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
@@ -128,7 +130,8 @@ def mcp(
     server = build_server(**_sessions(store, session), plan_tools=names, workflows=_workflows(run))
     with _logging_plainly():
         if address is None:
-            _serve(serve_stdio(server))
+            _end_at_signals()
+            asyncio.run(serve_stdio(server))
             return
         host, port = address
         try:
@@ -210,6 +213,14 @@ def _address(given: str) -> tuple[str, int]:
     if not (host and port.isascii() and port.isdigit() and int(port) < 65_536):
         raise bad_option("--http", f"{show(given)} is not HOST:PORT; write 127.0.0.1:8000")
     return host, int(port)
+
+
+def _end_at_signals() -> None:
+    """End the process at a signal: a thread that waits for standard input cannot be stopped."""
+    from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
+
+    for number, code in SIGNAL_CODES.items():
+        signal.signal(number, lambda *_, code=code: os._exit(code))
 
 
 def _serve(serving: Coroutine[Any, Any, None]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from planning.cli.usage import Refused
@@ -19,7 +20,7 @@ __all__ = ["tools_of_servers"]
 def tools_of_servers(commands: Sequence[str]) -> Iterator[Mapping[str, Tool]]:
     """Start MCP servers, and end them with the block.
 
-    They are spoken to in an event loop in a thread of its own, so that tools can be called from any other.
+    Their clients run in an event loop in another thread, so that tools can be called from any loop.
 
     Args:
         commands: The command of each server, as a shell takes it.
@@ -31,15 +32,22 @@ def tools_of_servers(commands: Sequence[str]) -> Iterator[Mapping[str, Tool]]:
         yield {}
         return
     try:
-        from planning.integrations.mcp.servers import Servers
+        from anyio.from_thread import start_blocking_portal
+
+        from planning.integrations.mcp import open_server, tools_from
     except ImportError as error:
         raise Refused(str(error)) from None
-    servers = Servers(commands)
-    try:
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)  # of servers that print more than MCP
+    found: dict[str, Tool] = {}
+    with ExitStack() as stack:
+        portal = stack.enter_context(start_blocking_portal())
         try:
-            tools = servers.tools()
+            for command in commands:
+                client = stack.enter_context(portal.wrap_async_context_manager(open_server(command)))
+                tools = {tool.name: tool for tool in portal.call(tools_from, client)}
+                for name in tools.keys() & found.keys():
+                    raise Refused(f"--mcp: two tools are named {printable(name)}")
+                found |= tools
         except ToolError as error:
             raise Refused(f"--mcp: {printable(error.message)}") from None
-        yield tools
-    finally:
-        servers.close()
+        yield found

@@ -6,37 +6,28 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
-import mcp_types as types
-from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent
-from mcp.shared.exceptions import MCPError
+from mcp.server.subscriptions import ResourceUpdated, ServerEvent
 
 from planning.events import PlanChanged
 from planning.model import Plan
 
 if TYPE_CHECKING:
-    from mcp.server.context import ServerRequestContext
     from mcp.server.session import ServerSession
 
     from session import Session
 
-__all__ = ["Changes", "watching"]
+__all__ = ["PlanEvents", "uri_of", "watching"]
 
-_MOST_STREAMS: Final = 256
 _logger = logging.getLogger("planning.mcp")
 
 
-def watching(session: Session, uri: str, client: ServerSession) -> Callable[[], None]:
-    """Notify a client of each change of a plan; several changes while it does not read are one.
-
-    Args:
-        session: The session that holds the plan.
-        uri: The resource that changes.
-        client: Who is notified.
+def watching(session: Session, client: ServerSession) -> Callable[[], None]:
+    """Notify a client of changes of a session's plan; several changes while it does not read are one.
 
     Returns:
-        Stops it.
+        What stops it.
     """
     changed = asyncio.Event()
 
@@ -44,7 +35,7 @@ def watching(session: Session, uri: str, client: ServerSession) -> Callable[[], 
         while True:
             await changed.wait()
             changed.clear()
-            await client.send_resource_updated(uri)
+            await client.send_resource_updated(uri_of(session))
 
     stop = _on_change(session, changed.set)
     task = asyncio.create_task(notify(), name="planning notifications")
@@ -56,49 +47,26 @@ def watching(session: Session, uri: str, client: ServerSession) -> Callable[[], 
     return end
 
 
-class Changes:
-    """The streams of changes that clients of the newer protocol have open."""
+class PlanEvents:
+    """A subscription bus for ``subscriptions/listen``, with the changes of one plan on it."""
 
-    def __init__(self) -> None:
-        self._open = 0
-
-    async def listen(
-        self,
-        session: Session | None,
-        uri: str | None,
-        ctx: ServerRequestContext[Any],
-        params: types.SubscriptionsListenRequestParams,
-    ) -> types.SubscriptionsListenResult:
-        """Serve one stream until its client closes it.
-
-        Raises:
-            MCPError: Too many are open.
-        """
-        if self._open >= _MOST_STREAMS:
-            raise MCPError(types.INTERNAL_ERROR, f"{_MOST_STREAMS} subscriptions are open; close one first")
-        self._open += 1
-        try:
-            return await ListenHandler(_PlanEvents(session, uri))(ctx, params)
-        finally:
-            self._open -= 1
-
-
-class _PlanEvents:
-    """A subscription bus with the changes of one plan on it."""
-
-    def __init__(self, session: Session | None, uri: str | None) -> None:
+    def __init__(self, session: Session | None) -> None:
         self._session = session
-        self._uri = uri
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
         """Call a listener for each change."""
-        if self._session is None or self._uri is None:
+        if self._session is None:
             return lambda: None
-        event = ResourceUpdated(self._uri)
+        event = ResourceUpdated(uri_of(self._session))
         return _on_change(self._session, lambda: listener(event))
 
     async def publish(self, event: ServerEvent) -> None:
         """Nothing is published here: the session does it."""
+
+
+def uri_of(session: Session) -> str:
+    """The URI of a session's plan."""
+    return f"plan://{session.session_id}"
 
 
 def _on_change(session: Session, call: Callable[[], object]) -> Callable[[], None]:

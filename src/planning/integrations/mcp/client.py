@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shlex
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import mcp_types as types
-from mcp import Client
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from planning.errors import ToolError, cut, printable, show
-from planning.integrations.mcp.processes import ServerProcess
 from planning.tools.errors import StorageUnavailable, ToolTimeout
 from planning.tools.spec import as_name
 from planning.tools.tool import Tool
@@ -25,6 +28,7 @@ __all__ = ["open_server", "tools_from"]
 
 _TIMEOUT: Final = 60.0
 _MOST_PAGES: Final = 100
+_LONGEST_REASON: Final = 300
 _MOST_TOOLS: Final = 1_000
 
 
@@ -49,8 +53,7 @@ async def tools_from(
         async with asyncio.timeout(timeout):
             listed = await _listed(client)
     except (TimeoutError, MCPError, ValidationError, OSError) as error:
-        reason = _ended(client) or _reason(error, timeout)
-        raise ToolError(f"the MCP server did not list its tools: {reason}") from None
+        raise ToolError(f"the MCP server did not list its tools: {_reason(error, timeout)}") from None
     return tuple(_tool(client, each, prefix, timeout, loop) for each in listed)
 
 
@@ -66,20 +69,25 @@ async def open_server(command: str, *, timeout: float = _TIMEOUT) -> AsyncIterat
         ToolError: It cannot be started, or does not speak MCP.
     """
     try:
-        process = ServerProcess(command)
+        words = shlex.split(command)
     except ValueError as error:
         raise ToolError(f"the MCP server {show(command)} did not start: {error}") from None
-    client = Client(process, mode="auto", cache=None, read_timeout_seconds=timeout)
-    try:
-        async with asyncio.timeout(timeout):
-            await client.__aenter__()
-    except Exception as error:  # noqa: BLE001 - a server may fail in any way, and the client wraps it
-        reason = process.ended or _reason(error, timeout)
-        raise ToolError(f"the MCP server {show(command)} did not start: {reason}") from None
-    try:
-        yield client
-    finally:
-        await client.__aexit__(None, None, None)
+    if not words:
+        raise ToolError(f"the MCP server {show(command)} did not start: the command is empty")
+    parameters = StdioServerParameters(command=words[0], args=words[1:], env=dict(os.environ))
+    with TemporaryFile("w+", errors="replace") as printed:
+        server = stdio_client(parameters, errlog=printed)
+        client = Client(server, mode="auto", cache=None, read_timeout_seconds=timeout)
+        try:
+            async with asyncio.timeout(timeout):
+                await client.__aenter__()
+        except Exception as error:  # noqa: BLE001 - a server may fail in any way, and the client wraps it
+            reason = ": ".join(filter(None, [_reason(error, timeout), _last_line(printed)]))
+            raise ToolError(f"the MCP server {show(command)} did not start: {reason}") from None
+        try:
+            yield client
+        finally:
+            await client.__aexit__(None, None, None)
 
 
 async def _listed(client: ClientSession | Client) -> list[types.Tool]:
@@ -115,7 +123,7 @@ def _tool(
         if asyncio.get_running_loop() is loop:
             return await there(arguments)
         if loop.is_closed():
-            raise _closed(listed.name, client)
+            raise _closed(listed.name)
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(there(arguments), loop))
 
     name = as_name(prefix + listed.name)
@@ -131,7 +139,7 @@ async def _called(
     client: ClientSession | Client, name: str, arguments: dict[str, Any], timeout: float
 ) -> types.CallToolResult:
     if isinstance(client, Client) and not _is_open(client):
-        raise _closed(name, client)
+        raise _closed(name)
     try:
         async with asyncio.timeout(timeout):
             return await client.call_tool(name, arguments)
@@ -141,7 +149,7 @@ async def _called(
         if error.code == types.REQUEST_TIMEOUT:
             raise ToolTimeout(f"{name} took longer than {timeout:g} s and was given up") from None
         if error.code == types.CONNECTION_CLOSED:
-            raise _closed(name, client) from None
+            raise _closed(name) from None
         raise ToolError(f"{name} was refused by its MCP server: {_reason(error, timeout)}") from None
     except (RuntimeError, ValidationError):  # the client's words for a result that breaks its schema
         raise ToolError(f"{name} failed: its MCP server sent an invalid result") from None
@@ -154,10 +162,8 @@ def _is_open(client: Client) -> bool:
         return False
 
 
-def _closed(name: str, client: ClientSession | Client) -> StorageUnavailable:
-    why = _ended(client)
-    more = "" if why is None else f": {why}"
-    return StorageUnavailable(f"{name} failed: the connection to its MCP server is closed{more}")
+def _closed(name: str) -> StorageUnavailable:
+    return StorageUnavailable(f"{name} failed: the connection to its MCP server is closed")
 
 
 def _value(name: str, result: types.CallToolResult) -> Any:
@@ -180,11 +186,14 @@ def _reason(error: Exception, timeout: float) -> str:
         isinstance(error, MCPError) and error.code == types.REQUEST_TIMEOUT
     ):
         return f"no answer within {timeout:g} s"
+    if isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED:
+        return "it closed the connection"
     text = getattr(error, "strerror", None) or (str(error) if isinstance(error, MCPError) else "")
     return cut(printable(" ".join(text.split())), 500) or type(error).__name__
 
 
-def _ended(client: ClientSession | Client) -> str | None:
-    """Why the process of a server is gone, where it is one that ``open_server`` has started."""
-    process = client.server if isinstance(client, Client) else None
-    return process.ended if isinstance(process, ServerProcess) else None
+def _last_line(printed: IO[str]) -> str:
+    """The last line that a server printed on standard error."""
+    printed.seek(max(0, printed.seek(0, os.SEEK_END) - _LONGEST_REASON))
+    lines = printed.read().split("\n")
+    return printable(next((line for line in reversed(lines) if line.strip()), "").strip())

@@ -13,6 +13,7 @@ from weakref import WeakSet
 
 import mcp_types as types
 from mcp.server.lowlevel import Server
+from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
@@ -20,7 +21,7 @@ from pydantic import ValidationError
 from planning.definitions import ToolSource, tools_of
 from planning.errors import cut, printable, show
 from planning.integrations._common import call_context, toolbox_of
-from planning.integrations.mcp.changes import Changes, watching
+from planning.integrations.mcp.changes import PlanEvents, uri_of, watching
 from planning.integrations.mcp.results import called, definition, refused
 from planning.integrations.mcp.workflows import progress_of, workflow_tool
 from planning.prompt.section import Section
@@ -189,7 +190,6 @@ class _Service:
         self._definitions = [definition(tool) for tool in self._toolbox.tools.values()]
         self._schemas = {each.name: each.input_schema for each in self._definitions}
         self._strategy = strategy
-        self._changes = Changes()
         self._prepared: WeakSet[Session] = WeakSet()
 
     @property
@@ -286,7 +286,7 @@ class _Service:
         if session is None:
             return types.ListResourcesResult(resources=[])
         plan = types.Resource(
-            name="plan", uri=_uri(session), description="The plan, as JSON.", mime_type="application/json"
+            name="plan", uri=uri_of(session), description="The plan, as JSON.", mime_type="application/json"
         )
         return types.ListResourcesResult(resources=[plan])
 
@@ -308,7 +308,7 @@ class _Service:
         session = self._own(ctx, params.uri)
         connection = ctx.session._connection  # as in _of_connection
         if "planning/watch" not in connection.state:
-            stop = connection.state["planning/watch"] = watching(session, params.uri, ctx.session)
+            stop = connection.state["planning/watch"] = watching(session, ctx.session)
             connection.exit_stack.callback(stop)
         return types.EmptyResult()
 
@@ -326,12 +326,11 @@ class _Service:
         self, ctx: ServerRequestContext[Any], params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """The same in the newer protocol: a stream of changes, until the client closes it."""
-        session = self.session_of(ctx)
-        return await self._changes.listen(session, None if session is None else _uri(session), ctx, params)
+        return await ListenHandler(PlanEvents(self.session_of(ctx)))(ctx, params)
 
     def _own(self, ctx: ServerRequestContext[Any], uri: str) -> Session:
         session = self.session_of(ctx)
-        if session is None or uri != _uri(session):
+        if session is None or uri != uri_of(session):
             raise MCPError(types.INVALID_PARAMS, f"no resource is {cut(printable(uri), 200)}; list them")
         return session
 
@@ -393,7 +392,3 @@ def _session_of(toolbox: Toolbox) -> Session | None:
         return toolbox.session
     except ContextInvalid:  # its callable finds none: the call is refused with the reason
         return None
-
-
-def _uri(session: Session) -> str:
-    return f"plan://{session.session_id}"

@@ -122,39 +122,28 @@ async def _reporting(session: Session, workflow: Workflow) -> AsyncIterator[None
         yield
         return
     ended: set[str] = set()
-    changed = asyncio.Event()
     loop = asyncio.get_running_loop()
-    reported = 0
-    is_over = False
 
     def note(event: StepChanged) -> None:
         if event.session_id == session.session_id and event.record.status not in _OPEN:
-            loop.call_soon_threadsafe(take, event.record.step_id)
+            loop.call_soon_threadsafe(reports.put_nowait, event.record.step_id)
 
-    def take(step_id: str) -> None:
-        ended.add(step_id)
-        changed.set()
+    reports = asyncio.Queue[str]()
 
     async def report() -> None:
-        nonlocal reported
-        if len(ended) > reported:
-            reported = len(ended)
-            await client.report_progress(reported, len(workflow.steps))
-
-    async def follow() -> None:
-        while not is_over:
-            await changed.wait()
-            changed.clear()
-            await report()
+        while True:
+            step_id = await reports.get()
+            if step_id not in ended:
+                ended.add(step_id)
+                await client.report_progress(len(ended), len(workflow.steps))
+            reports.task_done()
 
     session.bus.subscribe(StepChanged, note)
-    task = asyncio.create_task(follow(), name="planning progress")
+    task = asyncio.create_task(report(), name="planning progress")
     try:
         yield
-        await asyncio.sleep(0)  # what the last steps have called soon comes first
-        is_over = True
-        changed.set()
-        await task
+        await asyncio.sleep(0)  # until the last steps are in the queue
+        await asyncio.wait([task, asyncio.ensure_future(reports.join())], return_when=asyncio.FIRST_COMPLETED)
     finally:
         session.bus.unsubscribe(StepChanged, note)
         task.cancel()

@@ -44,12 +44,6 @@ def called(arguments: dict[str, Any]) -> dict[str, Any]:
         sys.exit(3)
     if HOW == "hang":
         time.sleep(600)
-    if HOW == "flood":
-        while True:
-            sys.stdout.write("x" * 1_000_000)
-    if HOW == "chatter":
-        while True:
-            sys.stdout.write("hello\n")
     if HOW == "refuse":
         return {"content": [{"type": "text", "text": "echo needs a shorter text"}], "isError": True}
     if HOW == "silent":

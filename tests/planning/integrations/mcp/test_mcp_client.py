@@ -1,4 +1,4 @@
-"""The tools of MCP servers in a toolbox, a workflow and the engine; servers that die, hang or flood."""
+"""The tools of MCP servers in a toolbox, a workflow and the engine; servers that die or hang."""
 
 from __future__ import annotations
 
@@ -121,21 +121,8 @@ def test_the_value_of_a_call_is_its_structured_content_or_its_text_or_its_blocks
         ("silent", "echo failed"),
         ("error", "echo was refused by its MCP server: no such \\x1b[31mmethod"),
         ("strict", "echo failed: its MCP server sent an invalid result"),
-        (
-            "die",
-            "echo failed: the connection to its MCP server is closed: it ended with exit code 3:"
-            " \\x1b[31mout of luck",
-        ),
+        ("die", "echo failed: the connection to its MCP server is closed"),
         ("hang", "echo took longer than 1.5 s and was given up"),
-        (
-            "flood",
-            "echo failed: the connection to its MCP server is closed: it sent a message of more than"
-            " 10,000,000 bytes",
-        ),
-        (
-            "chatter",
-            "echo failed: the connection to its MCP server is closed: it sent 'hello', which is not MCP",
-        ),
     ],
 )
 def test_a_server_that_fails_is_a_clear_refusal(how: str, message: str) -> None:
@@ -143,7 +130,7 @@ def test_a_server_that_fails_is_a_clear_refusal(how: str, message: str) -> None:
         async with open_server(bad(how)) as client:
             (echo,) = await tools_from(client, timeout=1.5 if how == "hang" else 20.0)
             result = await Toolbox([echo]).acall("echo", {"text": "hi"})
-            again = await Toolbox([echo]).acall("echo", {"text": "hi"}) if how in {"die", "flood"} else result
+            again = await Toolbox([echo]).acall("echo", {"text": "hi"}) if how == "die" else result
             return [result.success, result.message, again.message]
 
     assert within(main()) == [False, message, message]
@@ -163,10 +150,8 @@ def test_a_large_result_is_cut_as_any_message_is() -> None:
         ("/no/such/program", "No such file or directory"),
         ("", "the command is empty"),
         ("'open", "No closing quotation"),
-        ("sh -c 'echo sorry >&2; exit 7'", "it ended with exit code 7: sorry"),
-        ("sh -c 'kill -9 $$'", "it was ended by SIGKILL"),
-        ("yes", "it sent 'y', which is not MCP"),
-        ("cat /dev/zero", "it sent a message of more than 10,000,000 bytes"),
+        ("sh -c 'echo sorry >&2; exit 7'", "it closed the connection: sorry"),
+        ("sh -c 'kill -9 $$'", "it closed the connection"),
         ("sleep 60", "no answer within 0.5 s"),
     ],
 )

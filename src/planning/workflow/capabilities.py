@@ -162,5 +162,11 @@ def called_by_steps(name: str, function: Callable[..., Any]) -> Tool:
     Raises:
         TypeError: It cannot be one.
     """
-    parameters = list(read_signature(function).parameters)
+    signature = read_signature(function)
+    parameters = list(signature.parameters)
+    if signature.is_open and not parameters:
+        raise TypeError(
+            f"{name} is a built-in whose parameters cannot be read; wrap it in a function that takes its "
+            "inputs by name"
+        )
     return Tool(as_name(name), "", function, parameters=FreeModel() if parameters[:1] == [_WHOLE] else None)

@@ -224,3 +224,10 @@ def test_capabilities_can_be_made_of_others() -> None:
     first = Capabilities(tools=["a", LOOK], handlers=None, agents=[search])
     second = Capabilities(tools=first.tools, handlers=first.handlers, agents=first.agents)
     assert (second.tools, second.handlers, second.agents) == (first.tools, None, first.agents)
+
+
+@pytest.mark.parametrize("kind", ["tools", "handlers", "agents"])
+def test_a_built_in_whose_parameters_cannot_be_read_is_refused(kind: str) -> None:
+    message = "^most is a built-in whose parameters cannot be read; wrap it in a function"
+    with pytest.raises(TypeError, match=message):
+        Capabilities(**{kind: {"most": max}})

@@ -189,3 +189,10 @@ def test_ids_are_unique_and_count_up(plan: Plan, batches: list[tuple[NewPlanStep
     assert added == list(range(highest + 1, highest + 1 + len(added)))
     texts = [(step.title, step.details, step.status, step.notes) for step in after.steps[len(plan.steps) :]]
     assert texts == [(new.title, new.details, "pending", ()) for batch in batches for new in batch]
+
+
+@pytest.mark.parametrize("step_id", [5, None, ["S001"], b"S001"])
+def test_an_id_that_is_not_text_is_of_no_step(step_id: Any) -> None:
+    slice_ = (PLAN,)
+    assert REDUCERS[MarkStep](slice_, MarkStep(step_id, "done")) is slice_
+    assert REDUCERS[UpdateStep](slice_, UpdateStep(step_id, "Look")) is slice_

@@ -103,9 +103,10 @@ def _read(given: Known, kind: str, taken: Callable[[str, object], Any]) -> Mappi
     if isinstance(given, Mapping):
         return MappingProxyType({_name(name, kind): taken(name, each) for name, each in given.items()})
     if isinstance(given, _DECLARED) or not hasattr(given, "__iter__"):
+        remedy = "; put it into a list" if callable(given) else ""
         raise TypeError(
             f"{kind} must be a registry, a toolbox, a mapping by name, names or declarations; "
-            f"got {type(given).__name__}"
+            f"got {type(given).__name__}{remedy}"
         )
     found: dict[str, Any] = {}
     for each in given:

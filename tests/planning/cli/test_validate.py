@@ -127,6 +127,7 @@ def test_a_valid_plan_is_told_in_few_words(form: str, stdout: str) -> None:
     [
         (["--tools", "my_app.tools"], ["--tools my_app.tools is read as the name of a tool"]),
         (["--tools", "my_tools"], ["--tools my_tools is read as the name of a tool"]),  # my_tools.py is here
+        (["--tools", "./my_tools.py"], ["--tools ./my_tools.py is read as the name of a tool"]),
         (
             ["--tools", "my_tools.registry", "--handlers", "a.b.c"],
             [
@@ -148,7 +149,8 @@ def test_a_module_without_a_colon_is_told_to_have_one(
     shown = run(command, "two.json", *given)
     hints = [line for line in shown.splitlines() if "is read as" in line]
     assert hints == [
-        f"planning: {each}; for an object in a module, write {each.partition(' is ')[0]}:NAME"
+        f"planning: {each}; for an object in a module, write "
+        f"{each.partition(' is ')[0].replace('./', '').removesuffix('.py')}:NAME"
         for each in mentioned
     ]
 

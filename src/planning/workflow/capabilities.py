@@ -90,7 +90,7 @@ class Capabilities:
         return {name: ToolInputs(name, tool) for name, tool in (self.tools or {}).items() if tool is not None}
 
 
-def _read(given: Known, kind: str, taken: Callable[[str, object], Any]) -> Mapping[str, Any] | None:
+def _read(given: Any, kind: str, taken: Callable[[str, object], Any]) -> Mapping[str, Any] | None:
     """The declarations of a kind by name."""
     if given is None:
         return None

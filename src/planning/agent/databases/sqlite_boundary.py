@@ -18,7 +18,7 @@ from planning.agent.sql.schema import quoted, select
 
 __all__ = ["Boundary", "connect"]
 
-_LONGEST_VALUE: Final = 8_000_000
+_LONGEST_VALUE: Final = 32_000_000
 _LARGEST_ROW: Final = 256_000_000
 _MOST_VALUES: Final = 2_000  # columns
 _LONGEST_SQL: Final = 500_000

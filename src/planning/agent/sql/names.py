@@ -76,6 +76,8 @@ def _behind(words: list[str], table: list[str]) -> list[str]:
 def _likeness(words: Sequence[str], others: Sequence[str]) -> float:
     """How close the spelling is, from 0 to 1: of the word that differs most, where there are as many."""
     least = _NEAR
+    if not words or not any(others):
+        return 0.0
     if len(words) != len(others):
         words, others, least = ["".join(words)], ["".join(others)], _NEARER
     pairs = zip(words, others, strict=True)

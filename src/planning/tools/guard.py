@@ -1,4 +1,4 @@
-"""Guards of tools that can fail: trying again what may pass by itself, and leaving alone what is down."""
+"""Retry and circuit breaker: repeat what may pass by itself, and leave alone what is down."""
 
 from __future__ import annotations
 

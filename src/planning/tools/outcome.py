@@ -1,4 +1,4 @@
-"""What came of a call -> its result: what a tool returned or raised, in words for the model."""
+"""The outcome of a call -> its result: what a tool returned or raised, in words for the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registries of tools, and the one that is there by default."""
+"""Registries of tools, and the default one."""
 
 from __future__ import annotations
 

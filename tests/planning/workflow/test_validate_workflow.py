@@ -41,8 +41,8 @@ def test_a_finding_has_its_place_in_the_text_in_the_document_and_in_the_plan() -
     (error,) = validate_workflow(text).errors
     assert error == Finding(
         code="wrong_type",
-        message="expected text, got a number",
-        hint="send text",
+        message="expected a string, got a number",
+        hint="send a string",
         step_index=0,
         step_id="a",
         pointer="/plan/0/name",

@@ -7,6 +7,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from planning.errors import show
+from planning.tools.parameters import words
 from planning.workflow.findings import Found, Path
 from planning.workflow.wire.form import Form
 from planning.workflow.wire.other_names import hint_for
@@ -21,14 +22,6 @@ MOST_ERRORS: Final = 1000
 _CHUNK: Final = 1000
 _LARGE: Final = 10**15
 
-_WORDS: Final = {
-    "string": "text",
-    "array": "an array",
-    "object": "an object",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-}
 _BOUNDS: Final = {
     "minimum": "at least {}",
     "exclusiveMinimum": "more than {}",
@@ -130,7 +123,8 @@ def _worded(error: jsonschema_rs.ValidationError, prefix: Path, version: int) ->
     match error.kind.name:
         case "required":
             missing = str(details["property"])
-            wanted = _wanted(_properties(version, place)[missing])
+            node = _properties(version, place)[missing]
+            wanted = words.expected({key: node[key] for key in ("enum", "type") if key in node})
             yield Found("missing_field", f"{missing} is missing", f"add {missing}: {wanted}", path)
         case "additionalProperties":
             known = tuple(_properties(version, place))
@@ -159,8 +153,8 @@ def _worded(error: jsonschema_rs.ValidationError, prefix: Path, version: int) ->
             yield Found("out_of_range", message, f"send a number, {wanted}", path)
         case _:
             types = [each for each in details.get("types", ["object"]) if str(each) != "null"]
-            wanted = " or ".join(_WORDS.get(str(each), str(each)) for each in types)
-            message = f"expected {wanted}, got {_word(error.instance)}"
+            wanted = words.expected({"anyOf": [{"type": str(each)} for each in types]})
+            message = f"expected {wanted}, got {words.type_word(error.instance)}"
             yield Found("wrong_type", message, _how(error.instance, wanted, path), path)
 
 
@@ -179,31 +173,16 @@ def _node(version: int, place: list[str]) -> Mapping[str, Any]:
     return found
 
 
-def _wanted(node: Mapping[str, Any]) -> str:
-    """What a required field is to hold: they all say one type, or the options."""
-    return f"one of {', '.join(node['enum'])}" if "enum" in node else _WORDS[node["type"]]
-
-
 def _shown(number: Any) -> str:
     """A number as a message shows it."""
     is_large = type(number) is int and abs(number) >= _LARGE
     return "a very large number" if is_large else f"{number:,}"
 
 
-def _word(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if value is None:
-        return "null"
-    if isinstance(value, (int, float)):
-        return "a number"
-    return "text" if isinstance(value, str) else "an array" if isinstance(value, list) else "an object"
-
-
 def _how(value: object, wanted: str, path: Path) -> str:
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         return f"send {wanted} itself, not a string that contains it"
-    is_id = wanted == "text" and not {"step_id", "depends_on"}.isdisjoint(path[-2:])
+    is_id = wanted == "a string" and not {"step_id", "depends_on"}.isdisjoint(path[-2:])
     if is_id and type(value) is int and abs(value) < _LARGE:
         return f'write it in quotes: "{value}"'
     return f"send {wanted}"

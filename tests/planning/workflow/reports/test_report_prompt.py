@@ -84,12 +84,12 @@ def test_at_most_forty_findings_are_written_out(errors: int, warnings: int, last
 
 def test_what_is_wrong_at_one_place_stands_on_one_line() -> None:
     found = [
-        Finding("missing_field", f"{name} is missing", f"add {name}: text", 0, "a", "/0", 2, 3)
+        Finding("missing_field", f"{name} is missing", f"add {name}: a string", 0, "a", "/0", 2, 3)
         for name in ("description", "name")
     ]
     assert report(*found).to_prompt().split("\n")[1:] == [
-        "- line 2, column 3, step 1 'a', /0: description is missing; add description: text. "
-        "name is missing; add name: text"
+        "- line 2, column 3, step 1 'a', /0: description is missing; add description: a string. "
+        "name is missing; add name: a string"
     ]
 
 

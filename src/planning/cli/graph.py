@@ -177,7 +177,7 @@ class _Pen:
         from planning.workflow.drawing import state_of
 
         if goal := workflow.goal.strip():
-            yield from (self._paint(line, "bold") for line in self._wrapped(one_line(goal)))
+            yield from (self._paint(line, "bold") for line in wrapped(one_line(goal), self.width))
         text = count(len(workflow.steps), "step")
         states = Counter(map(state_of, workflow.steps))
         if set(states) - {"pending"}:
@@ -186,7 +186,7 @@ class _Pen:
                 f"{self._mark(_MARK_OF[each])} {states[each]:,} {each}" for each in _MARK_OF if states[each]
             )
             text += ": " + ", ".join(each.replace("_", " ").replace(" ", _STAYS) for each in counts)
-        yield from (line.replace(_STAYS, " ") for line in self._wrapped(text))
+        yield from (line.replace(_STAYS, " ") for line in wrapped(text, self.width))
         if workflow.steps:
             yield ""
 
@@ -195,7 +195,9 @@ class _Pen:
         from planning.workflow.drawing import called, state_of
 
         state = _MARK_OF[state_of(line.step)]
-        lead, below = (self._lead(each) for each in (line.lead, line.below))
+        lead, below = line.lead, line.below
+        if self.ascii_only:
+            lead, below = lead.translate(_ASCII_LEADS), below.translate(_ASCII_LEADS)
         parts = [
             (one_line(line.step.step_id), "bold"),
             (self._purpose(line), ""),
@@ -227,17 +229,11 @@ class _Pen:
 
     def _purpose(self, line: TreeLine) -> str:
         """The description of a step; in a terminal what fits beside its id, or on a line of its own."""
-        text = one_line(line.step.description[:1_000].strip())
         if self.width is None:
             return one_line(line.step.description.strip())
+        text = one_line(line.step.description[:1_000].strip())
         room = max(1, self.width - len(line.lead) - 2)
         return text if _width(text) <= room else _cut(text, room, "..." if self.ascii_only else "…")
-
-    def _wrapped(self, text: str) -> list[str]:
-        return [text] if self.width is None else list(wrapped(text, self.width))
-
-    def _lead(self, lead: str) -> str:
-        return lead.translate(_ASCII_LEADS) if self.ascii_only else lead
 
     def _mark(self, state: str) -> str:
         return MARKS[state][1 if self.ascii_only else 0]

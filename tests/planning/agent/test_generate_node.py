@@ -15,7 +15,6 @@ from planning.agent.generate import ASKS, generator_tool
 from planning.agent.nodes import GenerateSql, run
 from planning.tools import StorageUnavailable, ToolError, ToolValidationError
 from planning.tools.errors import UserInputNeeded
-from session import Session, ToolFailed, ToolInvoked
 
 STATE: dict[str, Any] = {"resolved_query": QUESTION, "schema": SCHEMA, "attempts": [], "iteration": 2}
 FAILED = [{"sql": COUNT, "error": "no such column: n"}]
@@ -68,17 +67,6 @@ def test_a_plain_generator_in_an_event_loop_writes_whatever_it_returns(timeout: 
         return [plain, handed]
 
     assert asyncio.run(main()) == [{"sql_query": COUNT}] * 2
-
-
-def test_an_async_generator_that_is_not_awaited_in_an_event_loop_says_what_to_do() -> None:
-    async def main() -> Any:
-        return written(awaited)
-
-    told = (
-        "generate_sql is async; from code that runs in an event loop, await graph.ainvoke(...) instead of"
-        " graph.invoke(...)"
-    )
-    assert asyncio.run(main()) == unwritten(told)
 
 
 @pytest.mark.parametrize(
@@ -219,10 +207,3 @@ def test_a_schema_that_is_no_text_is_the_generators_alone(schema: Any) -> None:
     )
     assert run(node(generator), state) == {"sql_query": COUNT}
     assert generator.call_args.kwargs["schema"] == ("" if schema is None else schema)
-
-
-def test_a_generators_calls_are_events_of_the_session(session: Session) -> None:
-    run(node(lambda: COUNT), STATE, session)
-    run(node(raising(ValueError("secret"))), STATE, session)
-    assert [event.name for event in session.select_all(ToolInvoked)] == ["generate_sql"]
-    assert [event.name for event in session.select_all(ToolFailed)] == ["generate_sql"]

@@ -18,7 +18,6 @@ from planner_graph_samples import (
 )
 from syrupy.assertion import SnapshotAssertion
 
-from planning.agent import build_planner_graph
 from planning.tools import Tool, ToolError, ToolRegistry
 from planning.tools.errors import SORRY, UserInputNeeded
 from planning.tools.rate_limit import RateLimiter
@@ -69,22 +68,6 @@ def test_calls_come_first_then_a_question_and_then_queries(
     final = asked(written)
     assert final["response"] == NOTHING | told
     assert final["planner_problems"] == []
-
-
-def test_the_nodes_come_in_their_order() -> None:
-    def nodes(planned: Any) -> list[str]:
-        graph = build_planner_graph(
-            [lookup], lambda: planned, lambda: "done", execute_queries=lambda queries: 1
-        )
-        return [next(iter(each)) for each in graph.stream({"resolved_query": REQUEST}, stream_mode="updates")]
-
-    assert nodes({"tool_calls": [call("lookup", name="Ada")]}) == [
-        "plan_queries",
-        "execute_tools",
-        "generate_response",
-    ]
-    assert nodes({"queries": ["x"]}) == ["plan_queries", "execute_queries", "generate_response"]
-    assert nodes({"needs_user_input": True}) == ["plan_queries", "generate_response"]
 
 
 # The planner

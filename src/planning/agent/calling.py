@@ -7,13 +7,14 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from inspect import Parameter
+from itertools import takewhile
 from typing import Any, Final, TypeVar
 
 import attrs
 
 from planning.tools.background import run_coroutine, run_in_thread
 from planning.tools.parameters.model import FreeModel
-from planning.tools.parameters.signature import read_signature
+from planning.tools.parameters.signature import Signature, read_signature
 from planning.tools.tool import Tool
 
 __all__ = ["Named", "in_own_loop", "is_in_loop", "named", "named_tool"]
@@ -21,7 +22,8 @@ __all__ = ["Named", "in_own_loop", "is_in_loop", "named", "named_tool"]
 T = TypeVar("T")
 
 _FOREVER: Final = 1_000_000.0
-_BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+_POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+_VARIABLE = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
 @attrs.frozen
@@ -31,16 +33,19 @@ class Named:
     Attributes:
         function: The function.
         is_async: Whether it is a coroutine function.
-        values: The name of the value that each of its parameters gets.
+        positional: The values that it gets by position.
+        keywords: The values that it gets by name: the parameter, and the value's name.
     """
 
     function: Callable[..., Any]
     is_async: bool
-    values: Mapping[str, str]
+    positional: tuple[str, ...]
+    keywords: tuple[tuple[str, str], ...]
 
     def __call__(self, offered: Mapping[str, Any]) -> Any:
         """Call it; a coroutine function returns an awaitable."""
-        return self.function(**{name: offered[value] for name, value in self.values.items()})
+        positional = [offered[name] for name in self.positional]
+        return self.function(*positional, **{name: offered[what] for name, what in self.keywords})
 
 
 def named(
@@ -54,7 +59,7 @@ def named(
 
     A parameter whose name is offered gets that value. The other parameters without a default get the
     remaining values in order; but a single parameter that matches no name gets the last value, which is the
-    whole of it. ``**kwargs`` gets everything else. Values are passed by name.
+    whole of it. ``**kwargs`` gets everything else, and ``*args`` alone everything, in order.
 
     Args:
         what: The name of the function in messages.
@@ -69,23 +74,13 @@ def named(
         raise TypeError(f"{what} must be callable, got {type(function).__name__}")
     signature = read_signature(function)
     known = {name: name for name in offered} | dict(aliases or {})
-    parameters = {name: each for name, each in signature.parameters.items() if each.kind in _BY_NAME}
-    unnamed = [
-        name
-        for name, each in signature.parameters.items()
-        if each.kind is Parameter.POSITIONAL_ONLY and each.default is each.empty
-    ]
-    if unnamed:
-        raise TypeError(
-            f"{what} must take its parameters by name, got {', '.join(unnamed)} by position only; wrap it in"
-            " a lambda"
-        )
+    parameters = {name: each for name, each in signature.parameters.items() if each.kind not in _VARIABLE}
     given = {name: known[name] for name in parameters if name in known}
     strange = [name for name, each in parameters.items() if name not in given and each.default is each.empty]
     left = [name for name in offered if name not in given.values()]
     if strange and not given and len(strange) == 1:
         left = left[-1:]
-    if len(strange) > len(left) or any(parameters[name].kind is Parameter.KEYWORD_ONLY for name in strange):
+    if len(strange) > len(left) or any(parameters[name].kind not in _POSITIONAL for name in strange):
         raise TypeError(
             f"{what} has unknown parameters: {', '.join(strange)}; name them after what it can take:"
             f" {', '.join(offered)}"
@@ -93,7 +88,21 @@ def named(
     given |= zip(strange, left, strict=False)
     if signature.is_open:
         given |= {name: name for name in offered if name not in given.values() and name not in parameters}
-    return Named(function, signature.is_async, given)
+    by_place = [name for name in parameters if parameters[name].kind is Parameter.POSITIONAL_ONLY]
+    # After a parameter that keeps its default, nothing can be given by position.
+    positional = tuple(given[name] for name in takewhile(given.__contains__, by_place))
+    if _takes_any_place(signature) and not parameters and not given:
+        positional = tuple(offered)
+    return Named(
+        function,
+        signature.is_async,
+        positional,
+        tuple((name, each) for name, each in given.items() if name not in by_place),
+    )
+
+
+def _takes_any_place(signature: Signature) -> bool:
+    return any(each.kind is Parameter.VAR_POSITIONAL for each in signature.parameters.values())
 
 
 def is_in_loop() -> bool:

@@ -190,7 +190,8 @@ class ExecuteTools:
         tool = self._tools.get(action)
         if tool is None:
             error = f"no tool is named {action}; {nearest_tool(action, self._tools)}"
-            return {**_failed(action, error, {}), "is_complete": True}
+            envelope = execution_envelope(action, ToolResult(False, error, error=error))
+            return {**_failed(action, error, envelope), "is_complete": True}
         return Call(tool, self._taken(tool, arguments(state)), self._limiter)
 
     def _taken(self, tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -232,8 +233,6 @@ class ExecuteTools:
 
 
 def _failed(action: str, error: str, envelope: dict[str, Any]) -> AgentState:
-    if not envelope:
-        envelope = {"success": False, "tool": action, "result": None, "error": error, "elapsed": 0.0}
     return {"tool_calls": [envelope], "error": f"Tool {action}: {error}", "user_message": error}
 
 

@@ -49,7 +49,7 @@ class PlanQueries:
         self._tool = named_tool("planner", "Decide what a request needs.", function, timeout)
         self._registry = registry
         self._prompt = None
-        if "prompt" in function.values.values():
+        if "prompt" in {*function.positional, *(what for _, what in function.keywords)}:
             section = ToolAwarenessSection(tools=registry)
             self._prompt = Prompt(ns="planning/agent", key="planner", sections=[section])
 

@@ -13,7 +13,6 @@ from planning import Toolbox
 from planning.agent import execute_tools_node
 from planning.agent.nodes import ExecuteTools, aexecute_tools_node
 from planning.tools import (
-    DataNotFound,
     StorageUnavailable,
     Tool,
     ToolError,
@@ -113,16 +112,13 @@ OF_THE_SQL = [
     (ToolValidationError("no such column: nope"), "no such column: nope", None),
     (ToolError("no such table"), "no such table", None),
     (ToolTimeout("it took too long"), "it took too long", None),
-    (DataNotFound("nothing there"), "nothing there", None),
     (TimeoutError("late"), "late", SORRY),
     (ZeroDivisionError("by zero"), "by zero", SORRY),
-    (KeyError("n"), "'n'", SORRY),
     (ValueError(), "ValueError", SORRY),
 ]
 NOT_OF_THE_SQL = [
     (StorageUnavailable("the file is locked; close it"), "the file is locked; close it", None),
     (socket.gaierror("no such host"), "no such host", SORRY),
-    (ConnectionError("refused"), "refused", SORRY),
 ]
 
 

@@ -26,6 +26,10 @@ def positional_only(question: str, schema: str, /) -> tuple[str, ...]:
     return question, schema
 
 
+def odd_first(odd: str = "its own", question: str = "", /, schema: str = "") -> tuple[str, ...]:
+    return odd, question, schema
+
+
 class Writer:
     """An object with a call."""
 
@@ -64,7 +68,7 @@ class AsyncWriter:
         (lambda it, temperature=0.5: (it, temperature), ("STATE", 0.5)),
         (lambda *, question, error: (question, error), ("QUESTION", "ERROR")),
         (lambda *, size=7: size, 7),
-        (lambda *args: args, ()),
+        (lambda *args: args, tuple(GIVEN.values())),
         (lambda temperature=0.5, *args: (temperature, args), (0.5, ())),
         (lambda **kwargs: kwargs, GIVEN),
         (lambda *args, **kwargs: (args, kwargs), ((), GIVEN)),
@@ -77,6 +81,8 @@ class AsyncWriter:
             ("QUESTION", ["attempts", "error", "schema", "state"]),
         ),
         (lambda it, **kwargs: (it, sorted(kwargs)), ("STATE", ["attempts", "error", "question", "schema"])),
+        (positional_only, ("QUESTION", "SCHEMA")),
+        (odd_first, ("its own", "", "SCHEMA")),
         (partial(lambda style, question: (style, question), "brief"), ("brief", "QUESTION")),
         (partial(lambda question, style: (question, style), style="brief"), ("QUESTION", "brief")),
         (partial(Writer("by "), "S"), ("by ", "S", "QUESTION")),
@@ -126,11 +132,6 @@ REMEDY = "; name them after what it can take: question, schema, error, attempts,
     ("function", "told"),
     [
         (None, "writer must be callable, got NoneType"),
-        (
-            positional_only,
-            "writer must take its parameters by name, got question, schema by position only; wrap it in a"
-            " lambda",
-        ),
         ("SELECT 1", "writer must be callable, got str"),
         (lambda a, b, c, d, e, f: a, UNKNOWN + "a, b, c, d, e, f" + REMEDY),
         (lambda *, model: model, UNKNOWN + "model" + REMEDY),

@@ -13,7 +13,7 @@ from agent_samples import COUNT, QUESTION, SCHEMA, rows
 
 from planning.agent.generate import ASKS, generator_tool
 from planning.agent.nodes import GenerateSql, run
-from planning.tools import StorageUnavailable, ToolError, ToolValidationError
+from planning.tools import ToolError
 from planning.tools.errors import UserInputNeeded
 
 STATE: dict[str, Any] = {"resolved_query": QUESTION, "schema": SCHEMA, "attempts": [], "iteration": 2}
@@ -73,14 +73,9 @@ def test_a_plain_generator_in_an_event_loop_writes_whatever_it_returns(timeout: 
     ("failure", "error", "told"),
     [
         (ToolError("the model is away; try later"), "the model is away; try later", None),
-        (StorageUnavailable("no server"), "no server", None),
-        (ToolValidationError("too long"), "too long", None),
         (ValueError("secret"), "secret", "the SQL could not be written"),
         (ValueError(), "ValueError", "the SQL could not be written"),
-        (ConnectionError("refused"), "refused", "the SQL could not be written"),
-        (TimeoutError("late"), "late", "the SQL could not be written"),
         (StopIteration(), "StopIteration", "the SQL could not be written"),
-        (RecursionError("deep"), "deep", "the SQL could not be written"),
     ],
     ids=repr,
 )
@@ -101,9 +96,6 @@ def test_a_generator_that_takes_too_long_is_given_up() -> None:
     ("answer", "error"),
     [
         (None, "no SQL was written; write one SELECT"),
-        ("", "no SQL was written; write one SELECT"),
-        (5, "SQL is text, got int; write one SELECT"),
-        ({"text": 1}, 'no SQL was written; write {"sql": "SELECT ..."}, got the key \'text\''),
         ({"success": False, "error": "the model is away"}, "the model is away"),
         ({"success": False}, "generate_sql reported a failure"),
     ],

@@ -59,13 +59,10 @@ NO_PLAN = (
         ),
     ],
 )
-@pytest.mark.parametrize("form", ["mapping", "text", "fenced"])
 def test_calls_come_first_then_a_question_and_then_queries(
-    planned: dict[str, Any], told: dict[str, Any], form: str
+    planned: dict[str, Any], told: dict[str, Any]
 ) -> None:
-    text = json.dumps(planned)
-    written = {"mapping": planned, "text": text, "fenced": f"So:\n```json\n{text}\n```\n"}[form]
-    final = asked(written)
+    final = asked(f"So:\n```json\n{json.dumps(planned)}\n```\n")
     assert final["response"] == NOTHING | told
     assert final["planner_problems"] == []
 

@@ -26,11 +26,8 @@ REFUSED = {"is_valid": False, "has_results": True, "row_count": 1, "issues": ["a
     [
         (rows(columns=["n"]), [EMPTY]),
         ({}, [EMPTY]),
-        ({"data": None}, [EMPTY]),
-        ({"data": "text"}, [EMPTY]),
         (rows([3]), []),
         (rows([0]), []),
-        (rows([""]), []),
         (rows([None]), [ALL_NULL]),
         (rows([None, None], columns=["a", "b"]), [ALL_NULL]),
         (
@@ -50,11 +47,8 @@ REFUSED = {"is_valid": False, "has_results": True, "row_count": 1, "issues": ["a
             ["it ran, and is NULL in every row of b, c; compare its joins with the schema"],
         ),
         (rows([1, None], [2, 3], columns=["a", "b"]), []),
-        (rows([1], [2], columns=["a", "b"]), []),
         (rows([1], [2], columns=[]), []),
         ({"data": [{"n": None}], "columns": ["n"]}, [ALL_NULL]),
-        ({"data": [{"n": 3}, {"n": 4}], "columns": ["n"]}, []),
-        ({"data": [3, 4], "columns": ["n"]}, []),
         ({"data": [None, None]}, []),
         ({"data": ((None,), (None,)), "columns": ("n",)}, doubts(rows([None], [None]))),
     ],

@@ -256,19 +256,7 @@ def test_the_answer_is_what_respond_returns(respond: Any, response: Any) -> None
     assert asked(planned, respond=respond)["response"] == response
 
 
-def test_the_prompt_is_written_only_for_a_planner_that_names_it(
-    monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
+def test_a_planner_may_take_the_prompt_for_a_model(snapshot: SnapshotAssertion) -> None:
     seen: list[str] = []
     asked(lambda prompt: noting(seen, prompt))
     assert f"{seen[0]}\n" == snapshot
-    asked(lambda **given: noting(seen, given["prompt"]))
-    assert seen[1] == seen[0]
-
-    def unwanted(*_: Any, **__: Any) -> Any:
-        raise AssertionError
-
-    monkeypatch.setattr("planning.agent.planner_nodes.ToolAwarenessSection", unwanted)
-    asked(lambda question: noting(seen, question))
-    asked(lambda state: noting(seen, "state"))
-    assert seen[2:] == [REQUEST, "state"]

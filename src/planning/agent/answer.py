@@ -30,23 +30,20 @@ def complete(state: Mapping[str, Any]) -> AgentState:
         taken = {**restored(state), "error": None, "user_message": None}
         state = {**state, **taken}
     problem = _problem(state)
+    ended: AgentState = {"is_complete": True, "next_action": "complete", "success": False}
     if state.get("needs_user_input") and (problem is not None or not taken):
         return {
-            "is_complete": True,
-            "next_action": "complete",
-            "success": False,
+            **ended,
             "answer": _short(state.get("input_request")),
             "error": None,
             "user_message": None,
         }
     if problem is None:
-        answer = _summary(state["execution_result"])
         return {
             **taken,
-            "is_complete": True,
-            "next_action": "complete",
+            **ended,
             "success": True,
-            "answer": answer,
+            "answer": _summary(state["execution_result"]),
             "error": None,
             "user_message": None,
             "needs_user_input": False,
@@ -54,9 +51,7 @@ def complete(state: Mapping[str, Any]) -> AgentState:
         }
     return {
         **taken,
-        "is_complete": True,
-        "next_action": "complete",
-        "success": False,
+        **ended,
         "error": problem,
         "answer": _short(f"The question could not be answered: {state.get('user_message') or problem}"),
     }

@@ -149,29 +149,18 @@ def build_text_to_sql_graph(
     dialect = database.dialect if is_database(database) else None
     judge = judge_tool(reflect, timeout) if callable(reflect) else None
 
-    nodes: dict[str, _Node] = {
-        "begin": _Node(lambda _state, _session: fresh_answer(), name="begin"),
-        "plan": _Node(
-            lambda state, _session: plan(state, max_iterations),
-            name="plan",
-            session=session,
-            show=show_progress,
-        ),
-        "execute_tools": _calling(ExecuteTools(database), "execute_tools", session, show_progress),
-        "generate_sql": _calling(
-            GenerateSql(generator_tool(generate_sql, timeout), clarify or None, dialect),
-            "generate_sql",
-            session,
-            show_progress,
-        ),
-        "complete": _Node(
-            lambda state, _session: complete(state), name="complete", session=session, show=show_progress
-        ),
-    }
+    calling = partial(_calling, session=session, show=show_progress)
+    shown = partial(_Node, session=session, show=show_progress)
+    nodes = [
+        _Node(lambda _state, _session: fresh_answer(), name="begin"),
+        shown(lambda state, _session: plan(state, max_iterations), name="plan"),
+        calling(ExecuteTools(database), "execute_tools"),
+        calling(GenerateSql(generator_tool(generate_sql, timeout), clarify or None, dialect), "generate_sql"),
+        shown(lambda state, _session: complete(state), name="complete"),
+    ]
     if reflect:
         look = look_tool(database.missing_values) if isinstance(database, SqlDatabase) else None
-        reflecting = Reflect(judge, max_iterations, look)
-        nodes["reflect"] = _calling(reflecting, "reflect", session, show_progress)
+        nodes.append(calling(Reflect(judge, max_iterations, look), "reflect"))
     ways = ["generate_sql", "execute_tools", "complete", *(["reflect"] if reflect else [])]
     builder = _builder(AgentState, nodes)
     # A resumed run does not pass here: it continues where it was.
@@ -225,17 +214,15 @@ def build_planner_graph(
     check_timeout(timeout)
     tools = registry if isinstance(registry, ToolRegistry) else ToolRegistry(registry)
     calls = ExecuteCalls(tools)
-    show = show_planner_progress
+    calling = partial(_calling, session=session, show=show_planner_progress)
     builder = _builder(
         PlannerState,
-        {
-            "plan_queries": _calling(PlanQueries(planner, tools, timeout), "plan_queries", session, show),
-            "execute_tools": _Node(calls.run, calls.arun, name="execute_tools", session=session, show=show),
-            "execute_queries": _calling(
-                ExecuteQueries(execute_queries, timeout), "execute_queries", session, show
-            ),
-            "generate_response": _calling(Respond(respond, timeout), "generate_response", session, show),
-        },
+        [
+            calling(PlanQueries(planner, tools, timeout), "plan_queries"),
+            _Node(calls.run, calls.arun, name="execute_tools", session=session, show=show_planner_progress),
+            calling(ExecuteQueries(execute_queries, timeout), "execute_queries"),
+            calling(Respond(respond, timeout), "generate_response"),
+        ],
     )
     builder.add_edge(START, "plan_queries")
     ways = ("execute_tools", "execute_queries", "generate_response")
@@ -246,10 +233,10 @@ def build_planner_graph(
     return _compiled(builder, "planner", checkpointer)
 
 
-def _builder(schema: type[Any], nodes: Mapping[str, _Node]) -> StateGraph[Any, Any, Any, Any]:
+def _builder(schema: type[Any], nodes: Iterable[_Node]) -> StateGraph[Any, Any, Any, Any]:
     builder: StateGraph[Any, Any, Any, Any] = StateGraph(schema)
-    for name, node in nodes.items():
-        builder.add_node(name, node)
+    for node in nodes:
+        builder.add_node(node.name, node)
     return builder
 
 

@@ -60,25 +60,19 @@ _NOTHING: Final = "{} returned nothing; it must return a result"
 _UNWRITTEN: Final = "the SQL could not be written"
 
 
-class Call(NamedTuple):
-    """The call of a node: a tool and its arguments."""
-
-    tool: Tool
-    arguments: dict[str, Any]
-
-
 Limiter = Callable[[], "RateLimiter"]
 
 
+class Call(NamedTuple):
+    """The call of a node: a tool, its arguments, and the rate limiter if not that of the default registry."""
+
+    tool: Tool
+    arguments: dict[str, Any]
+    limiter: Limiter | None = None
+
+
 class Node(Protocol):
-    """A node: the part before its call, and the part after it.
-
-    Attributes:
-        limiter: Returns the rate limiter for tools with a ``rate_limit_key``; None for that of the default
-            registry.
-    """
-
-    limiter: Limiter | None
+    """A node: the part before its call, and the part after it."""
 
     def prepare(self, state: State) -> Call | Any:
         """The call, or the update if nothing is to be called."""
@@ -94,7 +88,7 @@ def run(node: Node, state: State, session: Session | None = None) -> Any:
         return call
     if call.tool.is_async and is_in_loop():
         return node.finish(state, _unawaited(call.tool))
-    return node.finish(state, _pipeline(node, state, session).call(call.tool, call.arguments))
+    return node.finish(state, _pipeline(call, state, session).call(call.tool, call.arguments))
 
 
 def _unawaited(tool: Tool) -> ToolResult:
@@ -110,11 +104,11 @@ async def arun(node: Node, state: State, session: Session | None = None) -> Any:
     call = node.prepare(state)
     if not isinstance(call, Call):
         return call
-    return node.finish(state, await _pipeline(node, state, session).acall(call.tool, call.arguments))
+    return node.finish(state, await _pipeline(call, state, session).acall(call.tool, call.arguments))
 
 
-def _pipeline(node: Node, state: State, session: Session | None) -> CallPipeline:
-    return CallPipeline(ToolContext(session, context_values(state)), limiter=node.limiter)
+def _pipeline(call: Call, state: State, session: Session | None) -> CallPipeline:
+    return CallPipeline(ToolContext(session, context_values(state)), limiter=call.limiter)
 
 
 def plan(state: State, max_iterations: int = MOST_ITERATIONS) -> AgentState:
@@ -185,7 +179,7 @@ class ExecuteTools:
         """Take the tools ``get_schema``, ``execute_sql`` and ``validate_results``."""
         self._tools = _by_name(tools)
         self._parameters: dict[str, frozenset[str]] = {}
-        self.limiter = _limiter_of(tools)
+        self._limiter = _limiter_of(tools)
 
     def prepare(self, state: State) -> Call | AgentState:
         """The call of the tool; an empty update for an action without a tool."""
@@ -196,8 +190,9 @@ class ExecuteTools:
         tool = self._tools.get(action)
         if tool is None:
             error = f"no tool is named {action}; {nearest_tool(action, self._tools)}"
-            return {**_failed(action, error, {}), "is_complete": True}
-        return Call(tool, self._taken(tool, arguments(state)))
+            envelope = execution_envelope(action, ToolResult(False, error, error=error))
+            return {**_failed(action, error, envelope), "is_complete": True}
+        return Call(tool, self._taken(tool, arguments(state)), self._limiter)
 
     def _taken(self, tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments that a tool takes: a custom get_schema may take none."""
@@ -238,8 +233,6 @@ class ExecuteTools:
 
 
 def _failed(action: str, error: str, envelope: dict[str, Any]) -> AgentState:
-    if not envelope:
-        envelope = {"success": False, "tool": action, "result": None, "error": error, "elapsed": 0.0}
     return {"tool_calls": [envelope], "error": f"Tool {action}: {error}", "user_message": error}
 
 
@@ -310,7 +303,6 @@ class GenerateSql:
         self._tool = tool
         self._clarify = clarify
         self._dialect = dialect
-        self.limiter: Limiter | None = None
 
     def prepare(self, state: State) -> Call | AgentState:
         """The call of the generator; a question to the user if ``clarify`` has one."""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from planning.agent.calling import in_own_loop, named, named_tool
-from planning.agent.nodes import Call, Limiter, State
+from planning.agent.nodes import Call, State
 from planning.agent.state import PlannerState
 from planning.prompt import Prompt, ToolAwarenessSection
 from planning.tools.errors import SORRY
@@ -38,8 +38,6 @@ _NO_SEARCH: Final = "no search is set up; pass execute_queries to build_planner_
 
 class PlanQueries:
     """Asks the planner, and reads its answer."""
-
-    limiter: Limiter | None = None
 
     def __init__(self, planner: Any, registry: ToolRegistry, timeout: float | None) -> None:
         """Take a planner.
@@ -125,8 +123,6 @@ def _results(executed: dict[str, dict[str, Any]]) -> PlannerState:
 class ExecuteQueries:
     """Passes the planner's queries to ``execute_queries``."""
 
-    limiter: Limiter | None = None
-
     def __init__(self, execute_queries: Any, timeout: float | None) -> None:
         """Take the callable that searches, or None.
 
@@ -157,8 +153,6 @@ class ExecuteQueries:
 
 class Respond:
     """Answers the user."""
-
-    limiter: Limiter | None = None
 
     def __init__(self, respond: Any, timeout: float | None) -> None:
         """Take the callable that writes the answer.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from planning.agent.calling import named, named_tool
-from planning.agent.nodes import Call, Limiter, State
+from planning.agent.nodes import Call, State
 from planning.agent.state import ANSWER_KEYS, MOST_ITERATIONS, AgentState, restored
 from planning.tools.result import ToolResult, safe_text
 from planning.tools.tool import Tool
@@ -27,8 +27,6 @@ _ROOM: Final = 3
 
 class Reflect:
     """Reviews the results, and asks for another statement if they look wrong."""
-
-    limiter: Limiter | None = None
 
     def __init__(
         self, judge: Tool | None, max_iterations: int = MOST_ITERATIONS, look: Tool | None = None

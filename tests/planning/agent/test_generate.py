@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning.agent.generate import ASKS, Asked, Written, generator_tool, offered, read_answer
+from planning.agent.generate import ASKS, Asked, Written, offered, read_answer
 from planning.tools import ToolError
 
 ONE = "SELECT 1"
@@ -96,14 +96,3 @@ def test_a_generator_may_be_given_the_question_the_schema_and_what_was_tried() -
     }
     given["attempts"].clear()
     assert state["attempts"] == [{"sql": "SELECT nope", "error": "no such column: nope"}]
-
-
-def test_a_generator_becomes_a_tool_with_its_timeout() -> None:
-    tool = generator_tool(lambda question: question, 5.0)
-    assert (tool.name, tool.timeout, tool.is_async) == ("generate_sql", 5.0, False)
-    assert tool.parameters_schema() == {"type": "object", "properties": {}, "additionalProperties": True}
-
-
-def test_a_generator_that_cannot_be_called_is_refused_by_its_name() -> None:
-    with pytest.raises(TypeError, match=r"^generate_sql must be callable, got str$"):
-        generator_tool("SELECT 1", None)  # type: ignore[arg-type]  # what is tested

@@ -184,13 +184,6 @@ def test_results_that_cannot_be_checked_are_an_answer_still() -> None:
     assert shop.names.count("validate_results") == 2
 
 
-def test_tools_that_are_missing_are_named() -> None:
-    graph = build_text_to_sql_graph({"get_schema": lambda query: SCHEMA}, lambda: COUNT)
-    assert graph.invoke({"resolved_query": QUESTION})["answer"] == (
-        "The question could not be answered: no tool is named execute_sql; the tools are get_schema"
-    )
-
-
 # What is handed in
 
 

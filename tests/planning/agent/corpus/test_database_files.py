@@ -186,17 +186,6 @@ def test_a_file_that_is_damaged_while_it_is_open_is_told_and_read_again_when_it_
         assert database.execute(COUNT)["data"] == COUNTED
 
 
-def test_a_schema_that_was_changed_is_the_new_one_at_once(tmp_path: Path) -> None:
-    path = written("CREATE TABLE items (id INTEGER)", tmp_path / "items.db")
-    with SqlDatabase(path, timeout=LIMIT) as database:
-        assert database.get_schema() == "SQLite, 1 table\n\nitems, 0 rows\n  id INTEGER\n"
-        written("ALTER TABLE items ADD COLUMN name TEXT; INSERT INTO items VALUES (1, 'Ada')", path)
-        assert database.execute("SELECT * FROM items")["columns"] == ["id", "name"]
-        assert database.get_schema() == (
-            "SQLite, 1 table\n\nitems, 1 row\n  id INTEGER: 1\n  name TEXT: 'Ada'\n"
-        )
-
-
 def test_each_change_of_a_writer_is_seen_whole(tmp_path: Path) -> None:
     path = items(tmp_path / "items.db", logged=True)
     with SqlDatabase(path, timeout=LIMIT) as database:

@@ -42,17 +42,6 @@ def failure(error: str, code: str) -> dict[str, Any]:
     }
 
 
-def test_a_query_is_answered_with_rows_as_lists(shop: SqlDatabase) -> None:
-    assert answer(shop, "SELECT id, name, photo FROM customers WHERE id < 3 ORDER BY id") == {
-        "success": True,
-        "data": [[1, "Ada", b"\x00\xff"], [2, "Grace", None]],
-        "columns": ["id", "name", "photo"],
-        "row_count": 2,
-        "truncated": False,
-        "error": None,
-    }
-
-
 def test_rows_past_the_most_are_left_out_and_said_to_be(shop_path: Path) -> None:
     with SqlDatabase(shop_path, max_rows=3) as database:
         for sql in ("SELECT id FROM customers ORDER BY id", COUNTING.replace("count(*)", "x")):
@@ -75,12 +64,6 @@ def test_a_value_that_is_too_large_for_an_answer_is_a_failure(shop: SqlDatabase)
     )
     assert answer(shop, "SELECT zeroblob(2000000000)") == failure(told, "parameter")
     assert answer(shop, "SELECT length(zeroblob(7000000))")["data"] == [[7000000]]
-
-
-def test_a_query_that_takes_too_long_is_stopped_and_the_next_is_answered(shop_path: Path) -> None:
-    with SqlDatabase(shop_path, timeout=0.2) as database:
-        assert answer(database, COUNTING) == failure(TOOK_LONGER.format("0.2"), "timeout")
-        assert answer(database, "SELECT 1")["data"] == [[1]]
 
 
 def test_a_call_that_cannot_be_interrupted_is_left_behind_after_a_second(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
@@ -14,9 +13,7 @@ from chat_server import ChatServer, says
 from planning.agent import (
     Database,
     OpenAIChat,
-    SqlDatabase,
     build_text_to_sql_graph,
-    execute_tools_node,
 )
 from planning.agent.databases.tools import database_tools
 
@@ -83,21 +80,6 @@ def test_a_hand_made_database_is_asked() -> None:
     }
 
 
-def test_a_database_of_this_package_is_one_too(tmp_path: Any) -> None:
-    path = tmp_path / "stars.db"
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(SCHEMA)
-    with SqlDatabase(path) as database:
-        same: Database = database
-        assert same.dialect == "sqlite"
-
-
-def test_it_works_in_an_event_loop_too() -> None:
-    graph = build_text_to_sql_graph(Stars(), lambda: COUNT)
-    final = asyncio.run(graph.ainvoke({"resolved_query": QUESTION}))
-    assert (final["success"], final["answer"]) == (True, "n: 2")
-
-
 def test_what_it_says_is_wrong_goes_back_to_the_generator() -> None:
     stars = Stars()
     seen: list[Any] = []
@@ -134,16 +116,6 @@ def test_what_it_says_is_wrong_goes_back_to_the_generator() -> None:
 def test_success_is_not_claimed_where_it_did_not_succeed(answer: Any, error: str) -> None:
     final = build_text_to_sql_graph(Broken(answer), lambda: COUNT).invoke({"resolved_query": QUESTION})
     assert (final["success"], final["execution_result"], final["error"]) == (False, None, error)
-
-
-def test_a_failure_of_storage_is_not_the_statements() -> None:
-    gone = Broken({"success": False, "error": "gone", "code": "storage"})
-    update = execute_tools_node({"next_action": "execute_sql", "sql_query": COUNT}, gone)
-    assert (update["error"], "attempts" in update, "sql_query" in update) == (
-        "Tool execute_sql: gone",
-        False,
-        False,
-    )
 
 
 def test_its_tools_name_the_dialect_and_no_bounds_that_it_does_not_have() -> None:

@@ -17,9 +17,7 @@ from music_shop import make_duckdb, make_sqlite
 from readonly_files import make
 from syrupy.assertion import SnapshotAssertion
 
-from planning.agent import SqlDatabase, build_text_to_sql_graph
-from planning.tools.ledger import tool_calls
-from session import Session
+from planning.agent import SqlDatabase
 
 STATEMENTS: dict[str, Any] = json.loads(
     Path(__file__).with_name("statements.json").read_text(encoding="utf-8")
@@ -204,22 +202,3 @@ def test_a_database_that_is_not_there_or_gives_no_samples_says_nothing(opened: O
         SqlDatabase(opened.path.with_name("none.db")) as missing,
     ):
         assert (private.missing_values(WRONG), missing.missing_values(WRONG)) == ([], [])
-
-
-@people
-def test_the_graph_tells_the_generator_what_the_column_holds(opened: Opened, session: Session) -> None:
-    errors: list[str | None] = []
-
-    def generate_sql(error: str | None) -> str:
-        errors.append(error)
-        return WRONG.replace("Active", "active") if error else WRONG
-
-    graph = build_text_to_sql_graph(opened.path, generate_sql, session=session)
-    final = graph.invoke({"resolved_query": "Which people are active?"})
-    assert errors == [None, "it ran and returned no rows: people.status has no 'Active'; it has 'active'"]
-    assert final["answer"] == "name: Ada Lund"
-    assert [call.tool for call in reversed(tool_calls(session))] == [
-        "get_schema",
-        *["generate_sql", "execute_sql", "validate_results", "missing_values"],
-        *["generate_sql", "execute_sql", "validate_results"],
-    ]

@@ -80,20 +80,20 @@ def checked(source: object) -> Report:
     return report
 
 
-NOT_TEXT: list[tuple[object, str]] = [
-    ({1}, "set"),
-    (type("Gr\u00f6\n" + "x" * 1000, (), {})(), "Gr\\xf6\\n" + "x" * 36),
-    (FailingObject(), "FailingObject"),
-    (NoClass(), "NoClass"),
-    (LyingClass(str), "LyingClass"),
-    (Nameless(), "Nameless"),
-]
+NOT_TEXT: dict[str, object] = {
+    "set": {1},
+    "Gr\\xf6\\n" + "x" * 36: type("Gr\u00f6\n" + "x" * 1000, (), {})(),
+    "FailingObject": FailingObject(),
+    "NoClass": NoClass(),
+    "LyingClass": LyingClass(str),
+    "Nameless": Nameless(),
+}
 
 
-@pytest.mark.parametrize(("source", "kind"), NOT_TEXT, ids=[kind for _, kind in NOT_TEXT])
-def test_an_object_of_another_type_is_refused_by_the_name_of_its_type(source: object, kind: str) -> None:
+@pytest.mark.parametrize("kind", NOT_TEXT)
+def test_an_object_of_another_type_is_refused_by_the_name_of_its_type(kind: str) -> None:
     message = f"expected a plan as text, got a value of type {kind}"
-    assert told(checked(source)) == [("not_text", "", message)]
+    assert told(checked(NOT_TEXT[kind])) == [("not_text", "", message)]
 
 
 REFUSED: dict[str, tuple[object, list[tuple[str, str, str]]]] = {
@@ -255,6 +255,7 @@ def test_how_many_digits_python_reads_is_what_a_number_may_have(limit: int) -> N
         for source in (TEXT.replace("{}", "{'x': %s}" % ("1" * 641)), with_input(10**640)):
             expected = [] if limit == 0 else ["bad_number"]
             assert codes(checked(source)) == expected
+        assert codes(checked(with_input(10**639))) == []
     finally:
         sys.set_int_max_str_digits(before)
 

@@ -93,7 +93,7 @@ def test_the_first_in_the_document_is_the_most_critical_of_its_category() -> Non
 TRUNCATED = Finding("truncated", "the plan breaks off", "send the rest too", line=9, column=1)
 FRIENDLY: dict[str, tuple[Finding, ...]] = {
     **{each.category.value: (each,) for each in ONE_OF_EACH},
-    **{f"{count} errors": ONE_OF_EACH[:count] for count in (3, 4, 5)},
+    **{f"{count} errors": ONE_OF_EACH[:count] for count in (2, 4, 5)},
     "several of a category": (TOOL, FIELD, FIELD, TRUNCATED, REFERENCE, REFERENCE, REFERENCE),
 }
 

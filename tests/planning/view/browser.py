@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import itertools
 import json
 import os
@@ -254,7 +253,3 @@ class Page:
         """Click an element."""
         self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
         self.settle()
-
-    def screenshot(self, path: Path) -> None:
-        """Write a picture of the window."""
-        path.write_bytes(base64.b64decode(self.send("Page.captureScreenshot")["data"]))

@@ -86,16 +86,14 @@ def test_a_run_of_a_workflow_is_told_with_its_graph_and_the_states_of_its_steps(
     assert "states" not in first
     assert [node["id"] for node in first["graph"]["nodes"]] == ["fetch", "parse", "bad", "use", "say"]
     final = {
-        "fetch": "completed",
-        "parse": "completed",
-        "bad": "failed",
-        "use": "skipped",
-        "say": "completed",
-    }
+        "fetch": "completed", "parse": "completed", "bad": "failed", "use": "skipped", "say": "completed",
+    }  # fmt: skip
     assert states_of(data)[session.version] == final
     assert plans_of(data)[session.version] == plan_at(session, session.version)
     kinds = {change.get("kind", "plan") for change in data["changes"]}
     assert kinds == {"run", "failed"}
+    session.rewind(0)
+    assert of_store(tmp_path / "plans.db", "run")["changes"][-1]["graph"] == 0
 
 
 def test_the_states_of_each_version_are_those_of_the_session_also_after_a_rewind(tmp_path: Path) -> None:
@@ -111,13 +109,6 @@ def test_the_states_of_each_version_are_those_of_the_session_also_after_a_rewind
         records = {} if run is None else records_of(run.run_id, past.select_all(StepRecord))
         wanted = {name: "skipped" if each.skipped else each.status for name, each in records.items()}
         assert states == {name: state for name, state in wanted.items() if state != "pending"}
-
-
-def test_a_graph_goes_with_a_rewind_to_before_its_run(tmp_path: Path) -> None:
-    session, _ = kept(tmp_path / "plans.db", "run")
-    run_of(session)
-    session.rewind(0)
-    assert of_store(tmp_path / "plans.db", "run")["changes"][-1]["graph"] == 0
 
 
 def test_nothing_of_a_private_call_is_told(tmp_path: Path) -> None:

@@ -114,25 +114,13 @@ def placed(text: str, /) -> None: ...
 def unreadable(text: Missing) -> None: ...  # type: ignore[name-defined]  # noqa: F821 - as in a user's module
 
 
-def odd(text: 5) -> None: ...  # type: ignore[valid-type]  # as a user may write
-
-
 NO_TOOL: list[tuple[Any, str]] = [
     ([placed], "placed takes text by position only; wrap it in a function that takes it by name"),
     ({"count": len}, "len takes obj by position only; wrap it in a function that takes it by name"),
     (
-        [Mail.execute],
-        "execute takes self: it is a method; make the tool of a bound one, such as tool(thing.execute)",
-    ),
-    (
         [unreadable],
         "unreadable has a type hint that cannot be read: name 'Missing' is not defined; "
         "import the name at the top of its module",
-    ),
-    (
-        [odd],
-        "odd cannot be described as JSON: Unable to generate pydantic-core schema for 5; use types that JSON "
-        "has, or records of them",
     ),
     (
         {"send mail": search},

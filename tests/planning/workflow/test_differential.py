@@ -12,10 +12,10 @@ import pytest
 from corpus_cases import corpus, exact
 from corpus_faults import BASES, FAULTS, LAYOUTS
 from corpus_large import large_cases
-from corpus_sloppy import json_values, sloppy
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from workflow_strategies import plain_values, written
 
 from planning.reading import read_document
 from planning.workflow import Report, validate_workflow
@@ -129,10 +129,10 @@ def test_careless_writing_changes_no_value(data: st.DataObject) -> None:
         "goal": data.draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=8)),
         "steps": [
             {"step_id": f"s{n}", "description": "d", "type": "tool", "name": "search", "inputs": {"x": each}}
-            for n, each in enumerate(data.draw(st.lists(json_values(), min_size=1, max_size=3)))
+            for n, each in enumerate(data.draw(st.lists(plain_values(), min_size=1, max_size=3)))
         ],
     }
-    text = data.draw(sloppy(value))
+    text = data.draw(written(value)).text
     document = read_document(text, PLAN)
     assert exact(document.value) == exact(value)
     assert {each.code for each in document.found} <= REPAIRS
@@ -143,7 +143,7 @@ def test_careless_writing_changes_no_value(data: st.DataObject) -> None:
 def test_a_text_is_checked_as_its_value_is(data: st.DataObject) -> None:
     value = data.draw(mutants())
     assume(isinstance(value, dict) or (value and isinstance(value[0], dict)))  # a list of others may be prose
-    text = data.draw(sloppy(value))
+    text = data.draw(written(value)).text
     assert schema_findings(validate_workflow(text)) == schema_findings(validate_workflow(value))
 
 

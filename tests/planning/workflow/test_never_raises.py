@@ -80,38 +80,24 @@ def checked(source: object) -> Report:
     return report
 
 
-ODD_NAME = type("Gr\u00f6\n" + "x" * 1000, (), {})
-SHOWN_NAME = "a value of type Gr\\xf6\\n" + "x" * 36
+NOT_TEXT: dict[str, object] = {
+    "set": {1},
+    "Gr\\xf6\\n" + "x" * 36: type("Gr\u00f6\n" + "x" * 1000, (), {})(),
+    "FailingObject": FailingObject(),
+    "NoClass": NoClass(),
+    "LyingClass": LyingClass(str),
+    "Nameless": Nameless(),
+}
+
+
+@pytest.mark.parametrize("kind", NOT_TEXT)
+def test_an_object_of_another_type_is_refused_by_the_name_of_its_type(kind: str) -> None:
+    message = f"expected a plan as text, got a value of type {kind}"
+    assert told(checked(NOT_TEXT[kind])) == [("not_text", "", message)]
+
 
 REFUSED: dict[str, tuple[object, list[tuple[str, str, str]]]] = {
     "nothing": (None, [("not_text", "", "there is no plan")]),
-    "a number": (3, [("not_text", "", "expected a plan as text, got a value of type int")]),
-    "no number": (float("nan"), [("not_text", "", "expected a plan as text, got a value of type float")]),
-    "a set": ({1}, [("not_text", "", "expected a plan as text, got a value of type set")]),
-    "a class with an odd name": (
-        ODD_NAME(),
-        [("not_text", "", f"expected a plan as text, got {SHOWN_NAME}")],
-    ),
-    "an object that fails": (
-        FailingObject(),
-        [("not_text", "", "expected a plan as text, got a value of type FailingObject")],
-    ),
-    "an object without a class": (
-        NoClass(),
-        [("not_text", "", "expected a plan as text, got a value of type NoClass")],
-    ),
-    "an object that says it is a text": (
-        LyingClass(str),
-        [("not_text", "", "expected a plan as text, got a value of type LyingClass")],
-    ),
-    "an object that says it is a list": (
-        LyingClass(list),
-        [("not_text", "", "expected a plan as text, got a value of type LyingClass")],
-    ),
-    "an object whose class has no name": (
-        Nameless(),
-        [("not_text", "", "expected a plan as text, got a value of type Nameless")],
-    ),
     "bytes that were released": (released(), [("not_text", "", "the bytes cannot be read any more")]),
     "a mapping that cannot be iterated": (
         [FailingMapping("iter")],
@@ -138,25 +124,9 @@ REFUSED: dict[str, tuple[object, list[tuple[str, str, str]]]] = {
         with_input(10**10_000),
         [("bad_number", "/0/inputs/x", "a number that is too large to be kept")],
     ),
-    "a version of ten thousand digits": (
-        {"schema_version": 10**10_000},
-        [
-            ("bad_number", "/schema_version", "a number that is too large to be kept"),
-            ("missing_field", "", "goal is missing"),
-            ("missing_field", "", "steps is missing"),
-        ],
-    ),
-    "an id of ten thousand digits": (
-        [{**STEP, "step_id": 10**10_000}],
-        [("bad_number", "/0/step_id", "a number that is too large to be kept")],
-    ),
     "a number that is none": (
         with_input(float("inf")),
         [("not_a_number", "/0/inputs/x", "inf is not a JSON value")],
-    ),
-    "half a character in a text": (
-        with_input("\ud800"),
-        [("lone_surrogate", "/0/inputs/x", "half of a surrogate pair")],
     ),
     "half a character in a name": (
         [{**STEP, "inputs": {"\ud800": 1}}],
@@ -173,22 +143,6 @@ REFUSED: dict[str, tuple[object, list[tuple[str, str, str]]]] = {
         [{**STEP, 1: 2}],
         [("not_json", "/0", "a field name is a value of type int, not a string")],
     ),
-    "a set within": (
-        with_input({1}),
-        [("not_json", "/0/inputs/x", "a value of type set is not a JSON value")],
-    ),
-    "a class with an odd name within": (
-        with_input(ODD_NAME()),
-        [("not_json", "/0/inputs/x", f"{SHOWN_NAME} is not a JSON value")],
-    ),
-    "an object without a class within": (
-        with_input(NoClass()),
-        [("not_json", "/0/inputs/x", "a value of type NoClass is not a JSON value")],
-    ),
-    "a number of ten thousand digits in a text": (
-        TEXT.replace("{}", '{"x": %s}' % ("1" * 10_000)),
-        [("bad_number", "/0/inputs/x", f"'{'1' * 37}...' is not a readable number")],
-    ),
     "a large exponent": (
         TEXT.replace("{}", '{"x": 1e999999999999}'),
         [("bad_number", "/0/inputs/x", "'1e999999999999' is not a readable number")],
@@ -201,7 +155,6 @@ REFUSED: dict[str, tuple[object, list[tuple[str, str, str]]]] = {
         "x" * 10_000_000,
         [("too_long", "", "the text has 10000000 characters, at most 8000000 are read")],
     ),
-    "ten thousand levels": ("[" * 10_000, [("too_deep", "/0" * 63, "nested deeper than 64 levels")]),
 }
 
 
@@ -246,35 +199,21 @@ BROKEN: dict[str, object] = {
     "bytes of another encoding": TEXT.encode("utf-16"),
     "bytes that are not UTF-8": b"\xff[{",
     "bytes of four to a character": TEXT.encode("utf-32"),
-    "a bytearray that breaks off": bytearray(b"[{"),
-    "half a character, escaped": '[{"step_id": "\\ud800"}]',
     "half a character": '[{"step_id": "\ud800", "\ud801": 1}]',
-    "NaN": "[NaN]",
-    "a field twice": '[{"a": 1, "a": 2}]',
-    "ten thousand levels that are closed": "[" * 10_000 + "]" * 10_000,
-    "ten thousand levels of objects": '{"a":' * 10_000,
-    "many small objects": "[" + "{}," * 10_000,
     "a mapping that cannot be read": FailingMapping("getitem"),
     "a mapping that cannot be iterated": FailingMapping("iter"),
     "a generator": iter([STEP]),
     "an object within whose class has no name": [Nameless()],
-    "steps that are nothing": workflow(steps=None),
     "steps that are a number": workflow(steps=3),
     "a step that is nothing": workflow(steps=(None,)),
-    "a step that is a text": workflow(steps=("a",)),
     "steps that fail": workflow(steps=FailingList([1])),
     "a step without a class": workflow(steps=(NoClass(),)),
     "a goal that is a number": workflow(goal=3),
-    "a goal that fails": workflow(goal=FailingObject()),
     "a goal that is half a character": workflow(goal="\ud800"),
     "an id that is nothing": workflow(steps=(step(step_id=None),)),
-    "an id that fails": workflow(steps=(step(step_id=FailingObject()),)),
     "inputs that hold themselves": workflow(steps=(step(inputs={"x": holding_itself()}),)),
     "inputs that are deep": workflow(steps=(step(inputs={"x": deep(100_000)}),)),
-    "inputs that are named by numbers": workflow(steps=(step(inputs={1: 2}),)),
     "inputs that fail": workflow(steps=(step(inputs=FailingMapping("getitem")),)),
-    "an input that is large": workflow(steps=(step(inputs={"x": 10**10_000}),)),
-    "an input that is no number": workflow(steps=(step(inputs={"x": float("nan")}),)),
     "an input that is a function": workflow(steps=(step(inputs={"x": print}),)),
     "lists that are numbers": workflow(steps=(step(outputs=3, depends_on=None, output_path=4),)),
     "a workflow that was never made": object.__new__(Workflow),
@@ -316,6 +255,7 @@ def test_how_many_digits_python_reads_is_what_a_number_may_have(limit: int) -> N
         for source in (TEXT.replace("{}", "{'x': %s}" % ("1" * 641)), with_input(10**640)):
             expected = [] if limit == 0 else ["bad_number"]
             assert codes(checked(source)) == expected
+        assert codes(checked(with_input(10**639))) == []
     finally:
         sys.set_int_max_str_digits(before)
 

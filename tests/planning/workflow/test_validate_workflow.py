@@ -26,13 +26,6 @@ def test_a_valid_plan_is_a_workflow_and_nothing_else() -> None:
     )
 
 
-def test_a_plan_with_warnings_is_a_workflow_all_the_same() -> None:
-    report = validate_workflow(json.dumps([STEP])[:-1] + ",]")
-    assert report.ok
-    assert codes(report.warnings) == ["trailing_comma"]
-    assert report.workflow == validate_workflow([STEP]).workflow
-
-
 def test_a_finding_has_its_place_in_the_text_in_the_document_and_in_the_plan() -> None:
     text = (
         '{"plan": [\n  {"step_id": "a", "description": "d", "type": "tool",\r\n'

@@ -6,7 +6,6 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from naive_json import spans_of
 from workflow_strategies import Written, odd_texts, plain_values, written
 
 from planning.reading import Document, read_document
@@ -38,18 +37,9 @@ def check_places(document: Document, made: Written) -> None:
 
 
 @given(st.data())
-def test_places_in_strict_json_are_those_of_a_naive_reader(data: st.DataObject) -> None:
-    value = data.draw(CONTAINERS)
-    made = data.draw(written(value, is_strict=True))
-    assert spans_of(made.text) == (
-        made.values,
-        {path: span for path, span in made.keys.items() if span != made.values[path]},
-    )
-    check_places(read(made.text, value), made)
-
-
-@given(st.data())
-def test_places_in_a_text_that_was_repaired_are_those_where_it_was_written(data: st.DataObject) -> None:
+def test_places_are_those_where_each_value_was_written_even_in_a_text_that_was_repaired(
+    data: st.DataObject,
+) -> None:
     value = data.draw(CONTAINERS)
     made = data.draw(written(value))
     check_places(read(made.text, value), made)

@@ -205,7 +205,9 @@ class _Writer:
         else:
             python = {True: "True", False: "False", None: "None"}
             is_word = value is None or isinstance(value, bool)
-            self.put(python[value] if is_word and self.odds(3) else json.dumps(value))
+            self.put(
+                (python[value] if is_word else _odd_number(value)) if self.odds(3) else json.dumps(value)
+            )
         self.made.values[path] = start, len(self.text)
 
     def container(self, brackets: str, held: list[tuple[Any, Any]], path: Path) -> None:
@@ -227,9 +229,15 @@ class _Writer:
                 self.made.keys[(*path, name)] = self.made.values[(*path, name)]
             self.gap()
             if at < len(held) - 1 or self.odds(4):
-                self.put(",")
+                self.put("\n" if self.may_lack_comma(held[at:], brackets) else ",")
                 self.gap()
         self.put(brackets[1])
+
+    def may_lack_comma(self, rest: list[tuple[Any, Any]], brackets: str) -> bool:
+        """Whether a line break in place of the comma leaves no doubt, here and now."""
+        is_broken = isinstance(rest[0][1], str) and ("\n" in rest[0][1] or "\r" in rest[0][1])
+        is_clear = len(rest) > 1 and (brackets == "{}" or isinstance(rest[1][1], (str, list, dict)))
+        return is_clear and not is_broken and self.odds(8)
 
     def string(self, string: str) -> list[int]:
         quote = "'" if self.odds(3) else '"'
@@ -253,3 +261,11 @@ class _Writer:
         if ord(each) < 0x100 and self.odds(8):
             return f"\\x{ord(each):02x}"
         return plain if self.draw(st.booleans()) else each
+
+
+def _odd_number(number: float) -> str:
+    """A number as other languages write it."""
+    text = json.dumps(number)
+    if text.startswith("0.") and len(text) > len("0."):
+        return text[1:]
+    return text[:-1] if text.endswith(".0") else text if text.startswith("-") else f"+{text}"

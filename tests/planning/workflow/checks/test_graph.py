@@ -28,25 +28,16 @@ def reachable(edges: Edges) -> list[set[int]]:
 
 
 @given(graphs())
-def test_each_cycle_goes_round_along_the_edges(edges: Edges) -> None:
-    for cycle in Graph(edges).cycles:
+def test_every_group_of_nodes_that_depend_on_each_other_has_one_cycle_along_the_edges(edges: Edges) -> None:
+    cycles, reached = Graph(edges).cycles, reachable(edges)
+    for cycle in cycles:
         assert len(cycle) > 1
         assert all(after in edges[node] for node, after in zip(cycle, [*cycle[1:], cycle[0]], strict=True))
-
-
-@given(graphs())
-def test_no_node_is_in_two_cycles(edges: Edges) -> None:
-    nodes = [node for cycle in Graph(edges).cycles for node in cycle]
-    assert len(nodes) == len(set(nodes))
-
-
-@given(graphs())
-def test_of_nodes_that_depend_on_each_other_some_are_in_a_cycle(edges: Edges) -> None:
-    reached = reachable(edges)
-    told = {node for cycle in Graph(edges).cycles for node in cycle}
+    listed = [node for cycle in cycles for node in cycle]
+    assert len(listed) == len(set(listed))
     for node, below in enumerate(reached):
         together = {other for other in below if node in reached[other]}
-        assert not together or together & told
+        assert not together or together & set(listed)
 
 
 @given(graphs())

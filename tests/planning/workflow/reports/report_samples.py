@@ -44,6 +44,11 @@ def report(*findings: Finding, text: str | None = TEXT, parsed_plan: list[object
     return Report(errors, warnings, None, parsed_plan or [], source)
 
 
+def numbered(code: str, count: int) -> list[Finding]:
+    """So many findings of one code, each at its own place."""
+    return [Finding(code, f"problem {number}", "", pointer=f"/{number}") for number in range(count)]
+
+
 COMMENT = at("comment", "// for Monday", "a comment was ignored", "send the plan without comments")
 TOOL = at(
     "unknown_tool",

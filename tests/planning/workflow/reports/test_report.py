@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from report_samples import COMMENT, ONE_OF_EACH, TOOL, report
+from report_samples import COMMENT, TOOL, report
 
 from planning.reading.places import Source
 from planning.workflow.model import Workflow
@@ -39,13 +39,3 @@ def test_the_text_is_not_in_the_reports_repr() -> None:
         "Report(errors=(), warnings=(), workflow=Workflow(goal='g', steps=(), status='pending',"
         " created_at=None, completed_at=None, owner='agent', can_modify=True), parsed_plan=[])"
     )
-
-
-def test_errors_of_every_category_stand_in_every_form() -> None:
-    made = report(*ONE_OF_EACH)
-    forms = (made.to_prompt(), made.render(), "\n".join(made.to_dict()["validation_errors"]))
-    for form in forms:
-        for finding in ONE_OF_EACH:
-            assert finding.message in form
-            assert finding.hint in form
-            assert finding.pointer in form

@@ -6,7 +6,7 @@ import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_samples import COMMENT, FIELD, ONE_OF_EACH, TOOL, report
+from report_samples import COMMENT, FIELD, ONE_OF_EACH, TOOL, numbered, report
 from syrupy.assertion import SnapshotAssertion
 
 from planning.workflow.findings import Finding
@@ -56,10 +56,6 @@ def test_the_same_problem_at_several_places_is_written_once() -> None:
 def test_the_same_problem_without_a_place_is_not_repeated() -> None:
     bare = Finding("no_json", "the text is empty", "send a plan")
     assert report(bare, bare).to_prompt().split("\n")[1:] == ["- the text is empty; send a plan"]
-
-
-def numbered(code: str, count: int) -> list[Finding]:
-    return [Finding(code, f"problem {number}", "", pointer=f"/{number}") for number in range(count)]
 
 
 @pytest.mark.parametrize(

@@ -90,22 +90,17 @@ def test_the_first_in_the_document_is_the_most_critical_of_its_category() -> Non
     assert summary["example_errors"] == [summary["most_critical_error"], SAID[FIELD], SAID[TOOL]]
 
 
-@pytest.mark.parametrize("finding", ONE_OF_EACH, ids=lambda each: each.category.value)
-def test_the_friendly_text_of_an_error_of_each_category(
-    finding: Finding, snapshot: SnapshotAssertion
-) -> None:
-    assert report(finding).to_dict()["user_friendly_error"] == snapshot
+TRUNCATED = Finding("truncated", "the plan breaks off", "send the rest too", line=9, column=1)
+FRIENDLY: dict[str, tuple[Finding, ...]] = {
+    **{each.category.value: (each,) for each in ONE_OF_EACH},
+    **{f"{count} errors": ONE_OF_EACH[:count] for count in (2, 4, 5)},
+    "several of a category": (TOOL, FIELD, FIELD, TRUNCATED, REFERENCE, REFERENCE, REFERENCE),
+}
 
 
-@pytest.mark.parametrize("count", [3, 4, 5])
-def test_the_friendly_text_of_several_errors(count: int, snapshot: SnapshotAssertion) -> None:
-    assert report(*ONE_OF_EACH[:count]).to_dict()["user_friendly_error"] == snapshot
-
-
-def test_the_friendly_text_counts_each_category_by_itself(snapshot: SnapshotAssertion) -> None:
-    truncated = Finding("truncated", "the plan breaks off", "send the rest too", line=9, column=1)
-    found = (TOOL, FIELD, FIELD, truncated, REFERENCE, REFERENCE, REFERENCE)
-    assert report(*found).to_dict()["user_friendly_error"] == snapshot
+@pytest.mark.parametrize("what", FRIENDLY)
+def test_the_friendly_text_has_the_errors_of_each_category(what: str, snapshot: SnapshotAssertion) -> None:
+    assert report(*FRIENDLY[what]).to_dict()["user_friendly_error"] == snapshot
 
 
 def test_a_suggestion_is_made_once() -> None:

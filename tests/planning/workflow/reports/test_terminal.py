@@ -8,7 +8,7 @@ import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_samples import COMMENT, NAN, ONE_OF_EACH, REFERENCE, TOOL, report
+from report_samples import COMMENT, NAN, ONE_OF_EACH, REFERENCE, TOOL, numbered, report
 from syrupy.assertion import SnapshotAssertion
 
 from planning.reading.places import Source
@@ -195,10 +195,6 @@ def test_one_problem_at_several_places_is_shown_once_with_all_of_them(snapshot: 
     seven = report(*found[:7], other, text=text).render()
     assert report(*found, text=text).render() == snapshot(name="30")
     assert seven == snapshot(name="7")
-
-
-def numbered(code: str, count: int) -> list[Finding]:
-    return [Finding(code, f"problem {number}", "", pointer=f"/{number}") for number in range(count)]
 
 
 @pytest.mark.parametrize(

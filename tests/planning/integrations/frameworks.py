@@ -139,12 +139,12 @@ def langchain(session: Any, turns: Turns, tools: Iterable[Tool] = (), way: str =
     return [Answer(each.tool_call_id, each.status == "success", each.text) for each in said]
 
 
-def langchain_async(*given: Any) -> list[Answer]:
-    return langchain(*given, way="async")
+def langchain_async(session: Any, turns: Turns, tools: Iterable[Tool] = ()) -> list[Answer]:
+    return langchain(session, turns, tools, "async")
 
 
-def langchain_stream(*given: Any) -> list[Answer]:
-    return langchain(*given, way="stream")
+def langchain_stream(session: Any, turns: Turns, tools: Iterable[Tool] = ()) -> list[Answer]:
+    return langchain(session, turns, tools, "stream")
 
 
 def pydantic_ai(session: Any, turns: Turns, tools: Iterable[Tool] = ()) -> list[Answer]:

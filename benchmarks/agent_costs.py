@@ -72,7 +72,7 @@ class AgentFigures:
     Attributes:
         turn: By contestant and way of running, microseconds of a turn of the loop: two nodes and a choice.
         rows: By who runs a SELECT of 1,000 rows and five columns, microseconds.
-        schema: Milliseconds of the first ``get_schema`` of 200 tables, start of its process included.
+        schema: Milliseconds of the first ``get_schema`` of 200 tables, start of its thread included.
         schema_again: Milliseconds of the next one, when nothing has changed.
         validate: Microseconds of ``validate_results`` of 1,000 rows, as a call of the tool.
     """

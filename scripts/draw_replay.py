@@ -19,11 +19,10 @@ from rich.style import Style
 from rich.text import Text
 
 from planning.cli.live import frame
-from planning.cli.progress import Change, Progress
-from planning.cli.replay import events_of
+from planning.cli.progress import Progress
+from planning.cli.replay import replayed
+from planning.cli.terminal import TROUBLE
 from planning.cli.transcript import parse_transcript
-from planning.prompt import PlanningToolsSection
-from session import Session
 
 ROOT = Path(__file__).resolve().parent.parent
 TRANSCRIPT = "examples/triage.jsonl"
@@ -130,21 +129,17 @@ def _frames(data: bytes) -> Iterator[tuple[list[list[Segment]], str]]:
     )
     progress = Progress()
     above: list[list[Segment]] = []
-    for event in events_of(parse_transcript(data), PlanningToolsSection(session=Session())):
-        changes = progress.take(event)
-        asides = [change for change in changes if change.is_aside]
-        if not changes:
-            continue
-        above = [row for change in asides for row in _aside(console, change)] or [
-            _faded(row) for row in above
-        ]
+    for (line, style), *_ in replayed(parse_transcript(data), progress):
+        is_refusal = style == TROUBLE
+        above = _aside(console, line) if is_refusal else [_faded(row) for row in above]
         shown = console.render_lines(frame(console, progress), pad=False)
         rows = [*above[:ASIDES], *[[] for _ in range(ASIDES - len(above))], *shown]
-        yield rows, "refusal" if asides else "change"
+        yield rows, "refusal" if is_refusal else "change"
 
 
-def _aside(console: Console, change: Change) -> list[list[Segment]]:
-    text = Text.assemble((change.subject, "bold red"), f" {change.what}: {change.text.replace(' | ', '; ')}")
+def _aside(console: Console, line: str) -> list[list[Segment]]:
+    refused, _, rest = line.partition(" ")
+    text = Text.assemble((refused, "bold red"), f" {rest.replace(' | ', '; ')}")
     return console.render_lines(text, pad=False)
 
 

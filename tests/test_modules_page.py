@@ -30,3 +30,11 @@ def test_the_sizes_of_the_rooms_are_near_what_the_page_says() -> None:
     for room, both in sizes.items():
         for lines, expected in zip(both, said[room], strict=True):
             assert lines == pytest.approx(expected, rel=0.1, abs=100), room
+
+
+def test_the_architecture_names_modules_that_are_there() -> None:
+    folders = (ROOT / name for name in ("src", "tests", "benchmarks"))
+    every = [f"/{path.relative_to(ROOT)}" for folder in folders for path in folder.rglob("*.py")]
+    text = (ROOT / "specs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = {name.removeprefix("../") for name in re.findall(r"[\w./]+\.py\b", text)}
+    assert {name for name in named if not any(path.endswith(f"/{name}") for path in every)} == set()

@@ -1,8 +1,7 @@
 """The commands: frozen requests for a change, one for each planning tool.
 
 Field metadata holds the description of a field for the model, the rule for its text, and
-under ``repair`` what turns a value of the wrong shape into the one that is meant, under ``accepts`` the JSON
-Schema of such values.
+under ``repair`` what turns a value of the wrong shape into the one that is meant.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ __all__ = [
     "UpdateStep",
 ]
 
-_STEP_ID = {**STEP_ID.about("S### id"), "repair": as_text, "accepts": {"type": "integer"}}
-_STATUS = {"description": "Its new status", "repair": plain_status, "accepts": {"type": "string"}}
+_STEP_ID = {**STEP_ID.about("S### id"), "repair": as_text}
+_STATUS = {"description": "Its new status", "repair": plain_status}
 
 
 @dataclass(slots=True, frozen=True)

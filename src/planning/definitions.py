@@ -63,8 +63,7 @@ def tool_definitions(
         strict: Whether the provider is to constrain the model's output to the schemas. Then every property
             is required, optional ones also take null, which means that they are absent, and the schemas have
             only the keywords that the strict modes of OpenAI and Anthropic both take; a field's description
-            mentions its limits. Otherwise the schemas are open: they allow each form of the arguments that a
-            call accepts, for hosts that validate calls themselves.
+            mentions its limits. Otherwise they are the tools' own schemas.
         tools: A toolbox, a section or tools; the six planning tools if omitted.
 
     Returns:
@@ -84,7 +83,7 @@ def tool_definitions(
                 raise ValueError(
                     f"{tool.name} cannot be strict: its parameters contain themselves; use strict=False"
                 )
-    schemas = [tool.strict_schema() if strict else tool.open_schema() for tool in found]
+    schemas = [tool.strict_schema() if strict else tool.parameters_schema() for tool in found]
 
     def named(key: str, **more: Any) -> list[dict[str, Any]]:
         return [

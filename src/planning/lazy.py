@@ -1,4 +1,4 @@
-"""Packages whose names are loaded when they are asked for: some need libraries that not everybody has."""
+"""Package names that are loaded on first use, because some need optional libraries."""
 
 from __future__ import annotations
 

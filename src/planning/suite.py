@@ -34,6 +34,7 @@ from planning.tools.repeats import find_repeat, fingerprint_of
 from planning.tools.result import ToolResult
 from planning.tools.tool import Tool
 from session import Session, StoreError, ToolInvoked, replace_latest
+from session.errors import StoreBusy
 from session.transaction import Transaction
 
 __all__ = ["Mark", "PlanMirror", "carry_out", "planning_tools", "register_plan", "shows"]
@@ -225,19 +226,22 @@ def _in_transaction(
             value = plan if reads else command
             message = reply(command, plan, before)
             result = ToolResult(True, message, value, None, None, perf_counter() - started)
-            ids = {**context.of_events(), "session_id": session.session_id, "fingerprint": fingerprint}
+            ids = {**context.of_events, "session_id": session.session_id, "fingerprint": fingerprint}
             transaction.publish(ToolInvoked(name, params, result, command, **ids))
             sign(session, transaction)
         return result
 
     def read(params: Command, context: ToolContext) -> ToolResult:
-        """Read the plan; also where the store does not record it, because it is busy or cannot be written."""
+        """Read the plan; also where the store does not record that, because it is busy or cannot be written.
+
+        What the store cannot even read, such as a file that another was written over, is no answer.
+        """
         try:
             return run(params, context)
         except StoreError:
             session = _session_of(found, name, context)
             started = perf_counter()
-            with suppress(StoreError):
+            with suppress(StoreBusy):
                 session.refresh(PATIENCE)
             plan: Any = session.select_latest(Plan)
             command = handler(params, plan)  # refuses where there is none

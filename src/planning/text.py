@@ -5,6 +5,7 @@ This is their only home: handlers, tool schemas, prompt copy and the specs all r
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any
@@ -143,8 +144,6 @@ class TextRule:
 
 def ascii_spelling(character: str) -> str | None:
     """How a character is written in ASCII; empty when it is invisible; None when it cannot be written."""
-    import unicodedata  # noqa: PLC0415 - only a refusal needs its tables
-
     if character in _SPELLINGS:
         return _SPELLINGS[character]
     category = unicodedata.category(character)
@@ -186,14 +185,10 @@ def fitted(text: str, rule: TextRule) -> str:
 
 
 def _is_control(character: str) -> bool:
-    import unicodedata  # noqa: PLC0415 - only a refusal needs its tables
-
     return unicodedata.category(character) == "Cc"
 
 
 def _name(character: str) -> str:
-    import unicodedata  # noqa: PLC0415 - only a refusal needs its tables
-
     name = _CONTROL_NAMES.get(character) or unicodedata.name(character, "")
     if not name:
         name = "a control character" if _is_control(character) else "a character"

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
 import attrs
-import typing_extensions
 
+from session.checkpoints import DEEPEST, NOT_STORED, reading, write_items, written_text
 from session.codec import type_name
-from session.errors import ReducerError, StoreError, shown
+from session.errors import RecordError, StoreError, shown
 from session.events import SessionEvent, SessionId, ToolInvoked, addressed, session_id_of
 from session.history import (
     CARRIERS,
@@ -28,20 +27,13 @@ from session.history import (
     value_of,
 )
 from session.records import Records
-from session.routes import check_items
 
 __all__ = [
     "ReadChange",
     "change_of",
     "found_by",
-    "is_item",
     "read_change",
-    "read_items",
-    "reading",
-    "slices_of",
     "write_change",
-    "write_items",
-    "written_text",
 ]
 
 FORMAT = 1
@@ -49,9 +41,6 @@ _REWOUND, _ROLLED_BACK, _RESET, _PLAIN = "rewound", "rolled back", "reset", "pla
 _RESTORED: Final[Mapping[str, type]] = {_REWOUND: Rewound, _ROLLED_BACK: RolledBack, _RESET: Reset}
 _CALLED: Final = type_name(ToolInvoked)
 _SAID: Final = ("actor", "call_id")
-_DEEPEST: Final = 128
-_NOT_STORED: Final = "the change cannot be stored"
-_TOO_DEEP: Final = f"{_NOT_STORED}: it is nested more than {_DEEPEST} levels deep"
 
 
 def write_change(entry: Entry, slices: Iterable[str], owner: SessionId, records: Records) -> str:
@@ -74,109 +63,15 @@ def write_change(entry: Entry, slices: Iterable[str], owner: SessionId, records:
         parts = [_write_part(event, owner, records) for event in entry.change().events]
         for name, said in (("actor", entry.actor), ("call_id", entry.call_id)):
             if said is not None and type(said) is not str:
-                raise StoreError(f"{_NOT_STORED}: its {name} must be text, got {shown(said)}")
+                raise StoreError(f"{NOT_STORED}: its {name} must be text, got {shown(said)}")
             if said != next((part[name] for part in parts if name in part), None):
                 written[name] = said
         if not any(isinstance(part, SessionEvent) for part in entry.parts):
             written["id"] = uuid4().hex[:12]  # no two changes have one text
         written["parts"] = parts
     except RecursionError as error:
-        raise StoreError(_TOO_DEEP) from error
+        raise StoreError(f"{NOT_STORED}: it is nested more than {DEEPEST} levels deep") from error
     return written_text(written)
-
-
-def written_text(written: Any) -> str:
-    """What was written as JSON text, which is read back wherever this is called from.
-
-    Raises:
-        StoreError: It is nested too deep, or a number is too long.
-    """
-    try:
-        text = json.dumps(written, separators=(",", ":"), allow_nan=False)
-    except (ValueError, RecursionError) as error:
-        raise StoreError(
-            _TOO_DEEP if isinstance(error, RecursionError) else f"{_NOT_STORED}: {error}"
-        ) from error
-    # Each level has a bracket of its own: few texts have enough of them to be nested too deep.
-    if text.count("[") + text.count("{") > _DEEPEST:
-        level, depth = [written], 0
-        while level:
-            depth += 1
-            if depth > _DEEPEST:
-                raise StoreError(_TOO_DEEP)
-            inner = [each.values() if type(each) is dict else each for each in level]
-            level = [each for items in inner for each in items if type(each) in (dict, list)]
-    return text
-
-
-def write_items(items: Sequence[Any], records: Records) -> list[Any]:
-    """The items of a slice as JSON has them."""
-    return [records.write(item) for item in items]
-
-
-def read_items(kind: type, items: object, records: Records) -> tuple[Any, ...]:
-    """The items of a slice, checked by its type.
-
-    Raises:
-        StoreError: They are not items of it.
-    """
-    name = kind.__qualname__
-    if not isinstance(items, list):
-        raise StoreError(f"the stored slice {name} is not a list")
-    with reading(f"the stored slice {name}"):
-        found = tuple([records.read(item) for item in items])
-        if not all(is_item(kind, item) for item in found):
-            raise StoreError(f"the stored slice {name} holds other values")
-    try:
-        check_items(kind, found)
-    except ReducerError as error:
-        raise StoreError(f"the stored slice {name} is refused by its type: {error.__cause__}") from error
-    return found
-
-
-def slices_of(text: str, version: int) -> dict[str, dict[str, Any]]:
-    """What a checkpoint has of each slice, by the name of its type: ``at`` which version, and its ``items``.
-
-    Raises:
-        StoreError: It cannot be read.
-    """
-    with reading(f"the checkpoint of version {version}", version):
-        slices: dict[str, dict[str, Any]] = json.loads(text)["slices"]
-        for each in slices.values():
-            if (
-                type(each["at"]) is not int
-                or not 0 <= each["at"] <= version
-                or type(each["items"]) is not list
-            ):
-                raise StoreError("it has another form than it must have: drop the checkpoints")
-        return slices
-
-
-def is_item(kind: type, item: object) -> bool:
-    """Whether a value may be in a slice: of a TypedDict, any dict."""
-    return isinstance(item, dict if typing_extensions.is_typeddict(kind) else kind)
-
-
-@contextmanager
-def reading(what: str, version: int | None = None) -> Iterator[None]:
-    """Make a StoreError of whatever reading raises.
-
-    Args:
-        what: What is read, for the message.
-        version: The version that it is of; None where that is not known here.
-    """
-    try:
-        yield
-    except StoreError as error:
-        if error.version is not None or version is None:
-            raise
-        raise StoreError(f"{what}: {error}", version=version) from error
-    except RecursionError as error:
-        raise StoreError(f"{what} is nested too deep to be read", version=version) from error
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise StoreError(f"{what} cannot be read: {error}", version=version) from error
 
 
 @attrs.define
@@ -354,7 +249,10 @@ def found_by(text: str, version: int) -> tuple[str | None, int | None]:
 def _write_part(part: Any, owner: SessionId, records: Records) -> dict[str, Any]:
     if isinstance(part, Restored):
         return _write_restored(part, records)
-    written = records.write(part)
+    try:
+        written = records.write(part)
+    except RecordError as error:
+        raise error.inside(type(part).__qualname__) from error.__cause__
     if not isinstance(written, dict):
         return {"!": _PLAIN, "is": written}
     if isinstance(part, SessionEvent):
@@ -374,6 +272,6 @@ def _write_restored(part: Restored, records: Records) -> dict[str, Any]:
             "!": _ROLLED_BACK,
             "session_id": str(part.session_id),
             "created_at": part.created_at.isoformat(),
-            "slices": {type_name(kind): write_items(items, records) for kind, items in part.items()},
+            "slices": {type_name(kind): write_items(kind, items, records) for kind, items in part.items()},
         }
     return {"!": _RESET}

@@ -1,42 +1,38 @@
-"""Typed values to plain JSON values, by the fields of their classes; `reader` reads them back."""
+"""The types that have a JSON form, and the fields of records; `records` writes and reads their values."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
-import math
+import sys
 import types
-from collections.abc import Callable, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
-from typing import Annotated, Any, get_args, get_origin
+from typing import Any, get_args, get_origin
 from uuid import UUID
 
 import attrs
 import typing_extensions
 
 from session.errors import SnapshotError, shown
+from session.events import SessionEvent
+from session.hints import Check, check_of, is_any, members_of, named_in
 
 __all__ = [
     "AS_TEXT",
     "Field",
-    "Place",
     "Proof",
-    "encode",
     "fields_of",
     "format_of",
     "is_record",
+    "loaded_type",
+    "parts_of",
     "require_plain",
-    "spell_place",
     "text_of",
     "type_name",
 ]
-
-Place = str | tuple["Place", str | int]
-"""Where a value is: a name, or the place around it and the key or index in that; spelled in messages only."""
 
 AS_TEXT: dict[type, Callable[[str], Any]] = {
     datetime: datetime.fromisoformat,
@@ -46,7 +42,10 @@ AS_TEXT: dict[type, Callable[[str], Any]] = {
     Decimal: Decimal,
 }
 """Types that are written as text, and how they are read from it."""
-AS_IT_IS = (bool, int, float, str, types.NoneType)
+NO_DEFAULT = object()
+"""The default of a field that is always written: no value of a field is this."""
+_AS_IT_IS = (bool, int, str)
+_PLAIN = {bool, int, float, str, types.NoneType, tuple, list, dict, set, frozenset, *AS_TEXT}
 
 
 def type_name(kind: type) -> str:
@@ -54,15 +53,17 @@ def type_name(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
-def require_plain(kind: type) -> None:
-    """Refuse a class whose values a snapshot never builds.
+def require_plain(kind: Any) -> None:
+    """Refuse a class whose values are never built from JSON.
 
     A record is built by the constructor that dataclasses or attrs wrote for it, never by another.
 
     Raises:
         SnapshotError: It is neither a dataclass, an attrs class, an enum, a TypedDict nor a plain type.
+        NameError: A type hint of a record cannot be resolved.
+        TypeError: Likewise.
     """
-    if kind in {*AS_IT_IS, *AS_TEXT, tuple, list, dict, set, frozenset} or issubclass(kind, Enum):
+    if kind in _PLAIN or issubclass(kind, Enum):
         return
     builder = next(base for base in kind.__mro__ if "__init__" in vars(base))
     is_built = not vars(builder).keys().isdisjoint({"__dataclass_fields__", "__attrs_attrs__"})
@@ -71,6 +72,7 @@ def require_plain(kind: type) -> None:
             f"slice type {shown(type_name(kind))} is not a record: "
             "a snapshot holds dataclasses, attrs classes and plain values"
         )
+    parts_of(kind)
 
 
 def format_of(kind: type) -> int:
@@ -84,51 +86,6 @@ def text_of(value: Any) -> str:
     return value.isoformat() if isinstance(value, (date, time)) else str(value)
 
 
-def encode(value: Any, place: Place) -> Any:
-    """Turn a value into plain JSON values.
-
-    Raises:
-        SnapshotError: It holds something without a JSON form; the text names the place.
-    """
-    if isinstance(value, Enum):
-        return encode(value.value, place)
-    if isinstance(value, float) and not math.isfinite(value):
-        raise SnapshotError(f"{spell_place(place)}: {value} has no JSON form")
-    if isinstance(value, AS_IT_IS):
-        return value
-    if isinstance(value, tuple(AS_TEXT)):
-        return text_of(value)
-    if isinstance(value, (tuple, list)):
-        return [encode(item, (place, index)) for index, item in enumerate(value)]
-    if isinstance(value, AbstractSet):
-        # Sorted, so that equal sets are written alike in every process.
-        return sorted((encode(item, place) for item in value), key=json.dumps)
-    if isinstance(value, Mapping):
-        return _encode_mapping(value, place)
-    kind: type = type(value)
-    if is_record(kind):
-        items = ((name, field.written, getattr(value, name)) for name, field in fields_of(kind)[0].items())
-        return {
-            name: encode(item if written is None else written(item), (place, name))
-            for name, written, item in items
-        }
-    raise SnapshotError(f"{spell_place(place)}: a {type(value).__name__} has no JSON form in a snapshot")
-
-
-def _encode_mapping(value: Mapping[Any, Any], place: Place) -> dict[str, Any]:
-    written: dict[str, Any] = {}
-    for key, item in value.items():
-        plain = encode(key, place)
-        if isinstance(plain, (list, dict)):
-            what = f"a {type(key).__name__} cannot be a key in a snapshot"
-            raise SnapshotError(f"{spell_place(place)}: {what}")
-        text = plain if isinstance(plain, str) else json.dumps(plain)
-        if text in written:
-            raise SnapshotError(f"{spell_place(place)}: two keys are written as {shown(text)}")
-        written[text] = encode(item, (place, text))
-    return written
-
-
 def is_record(kind: type) -> bool:
     """Whether values of a class have fields that are written: a dataclass, an attrs class, a TypedDict."""
     return dataclasses.is_dataclass(kind) or attrs.has(kind) or typing_extensions.is_typeddict(kind)
@@ -136,54 +93,112 @@ def is_record(kind: type) -> bool:
 
 @attrs.frozen
 class Field:
-    """A field of a record.
+    """A field of a record, and how it is written and read.
 
     Attributes:
+        name: Its name.
+        argument: The constructor's argument for it, under which it is written.
         hint: Its type hint.
-        argument: The constructor's argument for it.
+        default: None, False or True, where that is the field's default: it is not written. Else
+            ``NO_DEFAULT``.
         written: Makes of its value the one to write: the ``snapshot`` of the field's metadata, if there
             is one. A record with such a field compares by what is written, or does not read back equal.
-        default: The value that it has when it is not given; ``...`` where it must be, or is made anew.
-        is_stored: Whether a store keeps it: not where the field's metadata has a ``stored`` that is False.
+        is_stored: Whether it is written: not where the field's metadata has a ``stored`` that is False.
+        text: Reads it where its hint is one of the types that are written as text; and that type.
+        is_text: Whether its hint is that type alone, or None.
+        is_name: Whether it is a name of an event of this package: always text.
+        of: The record type that its hint names, or that of a tuple's items: such a value needs no name.
+        is_tuple: Whether its hint is a tuple.
+        is_open: Whether a value of any type may be there: of one that is not registered, its fields are kept.
+        fits: Says whether a value is one of its hint.
+        plain: The types of which its hint allows any value, and that are written as they are.
     """
 
-    hint: Any
+    name: str
     argument: str
-    written: Callable[[Any], Any] | None = None
-    default: Any = ...
-    is_stored: bool = True
+    hint: Any
+    default: Any
+    written: Callable[[Any], Any] | None
+    is_stored: bool
+    text: tuple[type, Callable[[str], Any]] | None
+    is_text: bool
+    is_name: bool
+    of: type | None
+    is_tuple: bool
+    is_open: bool
+    fits: Check
+    plain: frozenset[type]
+
+    def misfits(self, value: Any) -> bool:
+        """Whether no value of it is written like this: as text, where it is a name or read from text."""
+        kind = type(value)
+        return kind is not str if self.is_name else self.is_text and kind in {bool, int, float, list}
 
 
 @lru_cache(maxsize=256)
-def fields_of(kind: Any) -> tuple[dict[str, Field], AbstractSet[str]]:
-    """The fields that a record is made from, by name, in order; and the names of those that it must have."""
+def fields_of(kind: Any) -> tuple[Field, ...]:
+    """The fields that a record is made from, in order."""
     hints = typing_extensions.get_type_hints(kind, include_extras=True)
     if typing_extensions.is_typeddict(kind):
-        declared = kind.__required_keys__
-        required = {name for name in hints if _is_required(hints[name], by_default=name in declared)}
-        return {name: Field(hint, name) for name, hint in hints.items()}, required
-    fields = {
-        field.name: Field(
+        return tuple([_field_of(kind, name, hint, name) for name, hint in hints.items()])
+    return tuple([
+        _field_of(
+            kind,
+            field.name,
             hints.get(field.name, Any),
             getattr(field, "alias", None) or field.name,
-            field.metadata.get("snapshot"),
-            field.default if field.default in (None, False, True) else ...,
-            field.metadata.get("stored", True),
+            next((each for each in (None, False, True) if each is field.default), NO_DEFAULT),
+            field.metadata,
         )
         for field in (attrs.fields(kind) if attrs.has(kind) else dataclasses.fields(kind))
         if field.init
-    }
-    return fields, fields.keys()
+    ])  # fmt: skip
 
 
-def _is_required(hint: Any, *, by_default: bool) -> bool:
-    """Whether a TypedDict must have a key; with postponed annotations the class itself does not know."""
-    origin = get_origin(hint)
-    if origin in {Annotated, typing_extensions.ReadOnly}:
-        return _is_required(get_args(hint)[0], by_default=by_default)
-    if origin is typing_extensions.NotRequired:
-        return False
-    return by_default or origin is typing_extensions.Required
+def _field_of(
+    kind: type,
+    name: str,
+    hint: Any,
+    argument: str,
+    default: Any = NO_DEFAULT,
+    metadata: Any = types.MappingProxyType({}),
+) -> Field:
+    members = members_of(hint)
+    texts = [member for member in members if member in AS_TEXT]
+    tuples = [member for member in members if get_origin(member) is tuple]
+    parts = [part for each in tuples for part in get_args(each) if part is not ...] or members
+    records = [part for part in parts if isinstance(part, type) and is_record(part)]
+    return Field(
+        name=name,
+        argument=argument,
+        hint=hint,
+        default=default,
+        written=metadata.get("snapshot"),
+        is_stored=metadata.get("stored", True),
+        text=(texts[0], AS_TEXT[texts[0]]) if len(texts) == 1 and str not in members else None,
+        is_text=len(texts) == len(members) == 1,
+        is_name=hint is str and kind.__module__ == SessionEvent.__module__,
+        of=records[0] if len(records) == len(parts) == 1 else None,
+        is_tuple=bool(tuples),
+        # A session event records what happened; what is reduced must be what it was.
+        is_open=issubclass(kind, SessionEvent) and is_any(hint) and name != "value",
+        fits=check_of(hint),
+        plain=frozenset(
+            [each for each in _AS_IT_IS if is_any(hint) or each in members]
+            + [types.NoneType] * check_of(hint)(None)
+        ),
+    )
+
+
+@lru_cache(maxsize=256)
+def parts_of(kind: type) -> tuple[type, ...]:
+    """The classes that the hints of a record's fields name.
+
+    Raises:
+        NameError: A hint cannot be resolved.
+        TypeError: Likewise.
+    """
+    return tuple({part for field in fields_of(kind) for part in named_in(field.hint)})
 
 
 class Proof:
@@ -207,7 +222,7 @@ class Proof:
         if issubclass(kind, Enum):
             return
         fields: Any = attrs.fields(kind) if attrs.has(kind) else dataclasses.fields(kind)
-        stored = {name: field for name, field in fields_of(kind)[0].items() if field.is_stored}
+        stored = {field.name: field for field in fields_of(kind) if field.is_stored}
         hooks = ("__post_init__", "__attrs_post_init__", "__attrs_pre_init__")
         if (
             len(stored) == len(fields)
@@ -241,13 +256,22 @@ def _is_hooked(field: Any) -> bool:
     return any(hook is not None and getattr(hook, "__module__", "") != "session.events" for hook in hooks)
 
 
-def spell_place(place: Place) -> str:
-    """A place as a message has it."""
-    parts: list[str] = []
-    while isinstance(place, tuple):
-        place, part = place
-        if isinstance(part, int):
-            parts.append(f"[{part}]")
-        else:
-            parts.append(f".{part}" if len(part) <= 80 and part.isprintable() else f"[{shown(part)}]")
-    return place + "".join(reversed(parts))
+def loaded_type(name: str) -> type:
+    """A class of a loaded module, by its written name: reading never imports one.
+
+    Raises:
+        SnapshotError: There is none, or its values are never built from JSON.
+    """
+    module, _, path = name.partition(":")
+    found: Any = sys.modules.get(module)
+    for part in path.split("."):
+        # Not getattr: a module may import on demand what it does not hold.
+        found = vars(found).get(part) if isinstance(found, (types.ModuleType, type)) else None
+    if isinstance(found, type):
+        require_plain(found)
+        return found
+    remedy = "pass the class in types="
+    if all(part.isidentifier() for part in (*module.split("."), *path.split("."))):
+        cause = f"{module} has no such class; " if module in sys.modules else f"import {module} first, or "
+        remedy = cause + remedy
+    raise SnapshotError(f"slice type {shown(name)} is not loaded: {remedy}")

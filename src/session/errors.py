@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
 
 __all__ = [
     "IdentityError",
+    "RecordError",
     "ReducerError",
     "SessionBusyError",
     "SessionError",
@@ -15,6 +17,8 @@ __all__ = [
     "StoreError",
     "TransactionError",
     "VersionError",
+    "each_item",
+    "each_value",
     "locked",
     "shown",
 ]
@@ -78,6 +82,25 @@ class StoreError(SessionError):
         self.version = version
 
 
+class RecordError(StoreError):
+    """A value has no JSON form, or JSON is not the form of a value."""
+
+    def __init__(self, reason: str, place: str = "") -> None:
+        """Say what is wrong.
+
+        Args:
+            reason: What is wrong.
+            place: Where, within the value that is written or read, as in ``.steps[1].title``.
+        """
+        super().__init__(f"{place}: {reason}" if place else reason)
+        self._reason = reason
+        self._place = place
+
+    def inside(self, place: str) -> RecordError:
+        """The same error, of a value of which this one is a part."""
+        return RecordError(self._reason, place + self._place)
+
+
 class StoreBusy(StoreError):
     """Another program or thread is writing to the store: nothing has changed, and a retry will do."""
 
@@ -103,3 +126,26 @@ def shown(value: object) -> str:
 
 def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}..."
+
+
+def each_item(items: Iterable[Any], change: Callable[[Any], Any]) -> list[Any]:
+    """What becomes of each of several values; what is raised for one says which it is."""
+    changed = list[Any]()
+    try:
+        for item in items:
+            changed.append(item if type(item) is str else change(item))
+    except RecordError as error:
+        raise error.inside(f"[{len(changed)}]") from error.__cause__
+    return changed
+
+
+def each_value(items: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+    """The same for the values of a dict."""
+    changed = dict[str, Any]()
+    for key, item in items.items():
+        try:
+            changed[key] = item if type(item) is str else change(item)
+        except RecordError as error:
+            place = f".{key}" if len(key) <= 80 and key.isprintable() else f"[{shown(key)}]"
+            raise error.inside(place) from error.__cause__
+    return changed

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from session.changes import ReadChange, read_change, read_items, reading, slices_of, write_items
+from session.changes import ReadChange, read_change
+from session.checkpoints import read_items, reading, slices_of, write_items
 from session.codec import type_name
 from session.errors import StoreError
 from session.events import SessionId
@@ -81,7 +83,7 @@ class Replay:
         """
         self.records.learn((kind,))
         if is_log(kind):
-            return LateLog(_Once(lambda: self._log(kind, version, registered)))
+            return LateLog(cache(lambda: self._log(kind, version, registered)))
         with self.store.reading():
             return self._slice_at(kind, version, registered)
 
@@ -118,7 +120,7 @@ class Replay:
         """Whether a slice is what a checkpoint has, which may be in an older format."""
         with reading(f"the checkpoint of version {version}", version):
             known = read_items(kind, items, self.records)
-        return write_items(items_of(slice_), self.records) == write_items(known, self.records)
+        return write_items(kind, items_of(slice_), self.records) == write_items(kind, known, self.records)
 
     def _start(self, name: str, version: int) -> tuple[int, int, Any, dict[int, Any]]:
         """Where to begin reducing a slice.
@@ -286,16 +288,3 @@ class StoredSlices:
         if kind not in self._read:
             self._read[kind] = self._stored.slice_at(kind, self._version, self._registered)
         return self._read[kind]
-
-
-class _Once:
-    """A function that is called once: its result is kept."""
-
-    def __init__(self, function: Callable[[], tuple[Any, ...]]) -> None:
-        self._function = function
-        self._known: tuple[Any, ...] | None = None
-
-    def __call__(self) -> tuple[Any, ...]:
-        if self._known is None:
-            self._known = self._function()
-        return self._known

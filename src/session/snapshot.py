@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from session.errors import SnapshotError, shown
+from session.errors import SnapshotError, StoreError, shown
 from session.events import SessionEvent, SessionId, session_id_of
 from session.slices import Slice, items_of, latest_of
 
@@ -18,7 +18,7 @@ __all__ = ["SNAPSHOT_VERSION", "Snapshot"]
 
 S = TypeVar("S")
 
-SNAPSHOT_VERSION = 1
+SNAPSHOT_VERSION = 2
 
 
 @attrs.frozen
@@ -64,17 +64,33 @@ class Snapshot:
     def to_json(self, *, indent: int | None = None) -> str:
         """Write the snapshot as JSON text.
 
-        Slices of dataclasses and attrs classes are written by the types of their fields. The text is
-        read back at once to be sure of it: ``from_json`` turns what this returns into an equal snapshot
-        with the same identity, time and tags.
+        The text is read back at once to be sure of it: ``from_json`` turns what this returns into an equal
+        snapshot with the same identity, time and tags.
 
         Raises:
             SnapshotError: A value has no JSON form that reads back equal; the text names its place.
         """
-        import json  # noqa: PLC0415 - most sessions are never written
+        from session.checkpoints import write_items, written_text  # noqa: PLC0415 - most are never written
+        from session.codec import require_plain, type_name  # noqa: PLC0415 - likewise
+        from session.records import Records  # noqa: PLC0415 - likewise
 
-        with _refusing("the snapshot cannot be written"):
-            text = json.dumps(self._document(), indent=indent, allow_nan=False)
+        what = "the snapshot cannot be written"
+        with _refusing(what):
+            for kind in self._slices:
+                require_plain(kind)
+            slices, records = dict[str, list[Any]](), Records(types=self._slices, is_strict=True)
+            for kind, slice_ in self._slices.items():
+                if type_name(kind) in slices:
+                    raise SnapshotError(f"two slice types are named {type_name(kind)}: rename one")
+                slices[type_name(kind)] = write_items(kind, items_of(slice_), records)
+            document = {
+                "version": SNAPSHOT_VERSION,
+                "session_id": str(self.session_id),
+                "created_at": self.created_at.isoformat(),
+                "tags": dict(self.tags),
+                "slices": slices,
+            }
+            text = written_text(document, what, separators=None, indent=indent)
             self._compare(Snapshot.from_json(text, types=self._slices))
         return text
 
@@ -84,7 +100,8 @@ class Snapshot:
 
         A slice's type is found among ``types``, then among the modules that are loaded already:
         reading a snapshot never imports anything. A type of ``__main__`` is found among ``types`` by its
-        qualified name too, for that module is another in each program. A type with a static method
+        qualified name too, for that module is another in each program. Only values of these types are built,
+        of those that the hints of their fields name, and plain ones. A type with a static method
         ``check_slice`` has its items checked by it.
 
         Raises:
@@ -103,25 +120,7 @@ class Snapshot:
                 f"snapshot version {shown(version)} is not known; this release reads {SNAPSHOT_VERSION}"
             )
         with _refusing("the snapshot cannot be read"):
-            return cls._from_document(document, types)
-
-    def _document(self) -> dict[str, Any]:
-        from session.codec import encode, require_plain, type_name  # noqa: PLC0415 - for JSON alone
-
-        slices: dict[str, list[Any]] = {}
-        for kind, slice_ in self._slices.items():
-            rows = encode(list(items_of(slice_)), kind.__qualname__)
-            require_plain(kind)
-            if type_name(kind) in slices:
-                raise SnapshotError(f"two slice types are named {type_name(kind)}: rename one")
-            slices[type_name(kind)] = rows
-        return {
-            "version": SNAPSHOT_VERSION,
-            "session_id": str(self.session_id),
-            "created_at": self.created_at.isoformat(),
-            "tags": dict(self.tags),
-            "slices": slices,
-        }
+            return cls._from_document(document, tuple(types))
 
     def _compare(self, read: Snapshot) -> None:
         """Refuse what does not read back equal."""
@@ -135,31 +134,47 @@ class Snapshot:
                 raise SnapshotError(f"{name} does not read back equal")
 
     @classmethod
-    def _from_document(cls, document: dict[str, Any], types: Iterable[type]) -> Snapshot:
-        from session.codec import type_name  # noqa: PLC0415 - for JSON alone
-        from session.reader import Reader  # noqa: PLC0415 - for JSON alone
+    def _from_document(cls, document: dict[str, Any], types: tuple[type, ...]) -> Snapshot:
+        from session.checkpoints import read_items  # noqa: PLC0415 - for JSON alone
+        from session.codec import loaded_type, type_name  # noqa: PLC0415 - for JSON alone
+        from session.records import Records  # noqa: PLC0415 - for JSON alone
 
-        reader = Reader(types)
+        for kind in types:
+            if not isinstance(kind, type):
+                raise SnapshotError(f"types= takes classes, got {shown(kind)}")
+        records = Records(types=types, is_strict=True)
+        kinds = {name: records.known(name) or loaded_type(name) for name in _part(document, "slices", dict)}
+        records.learn(kinds.values())
         slices: dict[type, Slice] = {}
-        for name, rows in reader.decode(document.get("slices"), dict[str, list[Any]], "slices").items():
-            kind = reader.find_type(name)
+        for name, kind in kinds.items():
             if issubclass(kind, SessionEvent):
                 raise SnapshotError(f"{type_name(kind)} is an event: event logs are not part of a snapshot")
             if kind in slices:
                 raise SnapshotError(f"{type_name(kind)} is there twice, under two names")
-            slices[kind] = tuple(
-                reader.decode(row, kind, (kind.__qualname__, index)) for index, row in enumerate(rows)
-            )
-            if hasattr(kind, "check_slice"):
-                with _refusing(kind.__qualname__):
-                    kind.check_slice(slices[kind])
-        created_at: datetime = reader.decode(document.get("created_at"), datetime, "created_at")
-        if created_at.utcoffset() is None:
-            raise SnapshotError("created_at: expected a time with a time zone")
+            slices[kind] = read_items(kind, document["slices"][name], records)
+        with _refusing("created_at"):
+            created_at = datetime.fromisoformat(_part(document, "created_at", str))
+            if created_at.utcoffset() is None:
+                raise ValueError("expected a time with a time zone")
         with _refusing("session_id"):
-            session_id = session_id_of(reader.decode(document.get("session_id"), str, "session_id"))
-        tags = reader.decode(document.get("tags"), dict[str, str], "tags")
+            session_id = session_id_of(_part(document, "session_id", str))
+        tags = _part(document, "tags", dict)
+        if not all(isinstance(word, str) for word in tags.values()):
+            raise SnapshotError("tags: expected an object whose values are text")
         return cls(slices=slices, session_id=session_id, created_at=created_at, tags=tags)
+
+
+def _part(document: dict[str, Any], name: str, kind: type) -> Any:
+    """A part of a snapshot.
+
+    Raises:
+        SnapshotError: It is of another type, or is not there.
+    """
+    found = document.get(name)
+    if not isinstance(found, kind):
+        given = f"a {type(found).__name__}" if isinstance(found, (dict, list)) else shown(found)
+        raise SnapshotError(f"{name}: expected {kind.__name__}, got {given}")
+    return found
 
 
 @contextmanager
@@ -173,6 +188,8 @@ def _refusing(what: str) -> Iterator[None]:
         yield
     except SnapshotError:
         raise
+    except StoreError as error:  # it names the place
+        raise SnapshotError(str(error)) from error.__cause__
     except RecursionError as error:  # its own text says nothing of the cause
         raise SnapshotError(f"{what}: it is nested too deep") from error
     except Exception as error:

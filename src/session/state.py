@@ -127,7 +127,7 @@ class State(ProcessLock):
                 slices, history = past.slices_at(version, self.slices), past.fork(version, self.slices)
             else:
                 slices, history = {**self.slices, **self.kept()}, Kept(past.limit, None, version)
-            twin = State(session_id, history)
+            slices, twin = {**slices, **self._without_past()}, State(session_id, history)
             self.copy_to(twin)
             # As tuples: a log's buffer belongs to one state and its lock.
             twin.slices = {kind: items_of(slice_) for kind, slice_ in slices.items()}
@@ -273,10 +273,9 @@ class State(ProcessLock):
         """Take over what other writers committed; see ``Session.refresh``. The caller holds the lock."""
         if self.open is not None:
             raise TransactionError("refresh outside of transactions: one has taken over what there is")
-        stored = self.stored
-        if stored is not None:
-            self._take_over(stored, stored.newest(self.slices))
-            stored.is_unsettled = False
+        self.catch_up()
+        if self.stored is not None:
+            self.stored.is_unsettled = False
 
     def catch_up(self) -> None:
         """Take over what other writers committed, outside of transactions. The caller holds the lock."""
@@ -357,14 +356,15 @@ class State(ProcessLock):
 
     def slices_at(self, version: int) -> Readable:
         """The slices of a version; see ``Session.at``."""
-        past, slices = self.past, self.slices
-        stay = {kind: slices[kind] for kind in self.private if kind in slices}
+        past, stay = self.past, self._without_past()
         if not isinstance(past, Kept):
-            require_version(version, last_version(slices))
+            require_version(version, last_version(self.slices))
             return past.slices_at(version, self.registered, frozenset(self.views), stay)
         with self.lock:  # reducing again grows logs
-            found = past.slices_at(version, self.slices)
-        return {**found, **stay} if stay else found
+            return {**past.slices_at(version, self.slices), **stay}
+
+    def _without_past(self) -> Slices:
+        return {kind: slice_ for kind, slice_ in self.slices.items() if kind in self.private}
 
     def emptied(self) -> Slices:
         """Every slice that is known here, empty, but for those that are never taken back."""

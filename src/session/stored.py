@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 
 import attrs
 
-from session.changes import ReadChange, is_item, write_change, write_items, written_text
+from session.changes import ReadChange, write_change
+from session.checkpoints import is_item, write_items, written_text
 from session.codec import type_name
-from session.errors import StoreError, shown
+from session.errors import RecordError, StoreError, shown
 from session.events import SessionId, ToolInvoked
 from session.history import (
     Entry,
@@ -210,7 +211,9 @@ class Stored(Replay):
             if not is_item(kind, item):
                 raise StoreError(f"the slice {kind.__qualname__} holds {shown(item)}, which is not one")
             try:
-                written_text(self.records.write(item))
+                written_text(self.records.write_as(item, kind))
+            except RecordError as error:
+                raise error.inside(kind.__qualname__) from error.__cause__
             except RecursionError as error:
                 raise StoreError(f"an item of the slice {kind.__qualname__} is nested too deep") from error
 
@@ -282,13 +285,19 @@ class Stored(Replay):
         newest = self._checkpoints(self.head.version, 1)
         carried = newest[0][1] if newest else {}
         slices = {
-            name: {"at": change.version, "items": write_items(items_of(after[resolved[name]]), self.records)}
+            name: {
+                "at": change.version,
+                "items": write_items(resolved[name], items_of(after[resolved[name]]), self.records),
+            }
             if name in resolved
             else carried.get(name, {"at": 0, "items": []})
             for name in sorted(self._tail.names | resolved.keys())
         }
         text = written_text({"slices": slices})
         return Checkpoint(change.version, text, chained(change.hash, text))
+
+    def _items(self, kind: type, slices: Slices) -> list[Any]:
+        return write_items(kind, items_of(slices[kind]), self.records)
 
 
 @attrs.define

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import shlex
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from examples.filings.facts import create_database
-from examples.filings.tools import CompanyInfo, agents, filings_tools, handlers, rank, share
+from examples.filings.tools import agents, filings_tools, handlers
 from syrupy.assertion import SnapshotAssertion
 
 from planning.tools import Toolbox, ToolResult
@@ -54,35 +51,6 @@ def run_program(folder: Path, *arguments: str) -> subprocess.CompletedProcess[st
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_every_figure_has_its_form_and_a_fiscal_year_that_ends_in_it(database: Path) -> None:
-    with closing(sqlite3.connect(database)) as connection:
-        rows = connection.execute(
-            "SELECT ticker, form, fiscal_year, period_end, metric FROM facts"
-        ).fetchall()
-        companies = [row[0] for row in connection.execute("SELECT ticker FROM companies ORDER BY ticker")]
-    assert {(form, period_end[:4] == str(year)) for _, form, year, period_end, _ in rows} == {("10-K", True)}
-    assert {year for _, _, year, _, _ in rows} == {2020, 2021, 2022, 2023}
-    metrics = {ticker: [row[4] for row in rows if row[0] == ticker] for ticker in companies}
-    all_three = {"Revenue": 4, "NetIncome": 4, "ResearchAndDevelopment": 4}
-    assert {
-        ticker: {metric: found.count(metric) for metric in dict.fromkeys(found)}
-        for ticker, found in metrics.items()
-    } == {
-        "AAPL": all_three,
-        "AMZN": {"Revenue": 4, "NetIncome": 4},
-        "GOOGL": all_three,
-        "META": all_three,
-        "MSFT": all_three,
-    }
-
-
-def test_a_file_that_is_there_is_not_written_over(database: Path) -> None:
-    before = database.read_bytes()
-    with pytest.raises(FileExistsError):
-        create_database(database)
-    assert database.read_bytes() == before
-
-
 def test_facts_come_in_the_envelope_of_a_query_by_metric_and_year(database: Path) -> None:
     result = ask(database, "financial_facts", ticker="aapl", metrics=["Revenue"], **YEAR_2022)
     assert result.value == {
@@ -101,12 +69,6 @@ def test_facts_come_in_the_envelope_of_a_query_by_metric_and_year(database: Path
         "success": True,
         "data": {"Revenue": {"2022": 394_328}},
     }
-
-
-def test_the_first_and_the_last_day_count(database: Path) -> None:
-    days = {"start_date": "2021-06-30", "end_date": "2023-06-30"}
-    result = ask(database, "financial_facts", ticker="MSFT", metrics=["NetIncome"], **days)
-    assert result.value["data"] == {"NetIncome": {"2021": 61_271, "2022": 72_738, "2023": 72_361}}
 
 
 def test_a_company_is_told_by_its_ticker(database: Path) -> None:
@@ -178,29 +140,6 @@ def test_a_file_that_is_gone_is_a_failure_and_is_not_made_anew(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_tool_can_be_sent_to_a_worker_process(database: Path) -> None:
-    (spec,) = filings_tools(database)
-    assert spec.function is not None
-    sent = pickle.loads(pickle.dumps(spec.function))  # noqa: S301 - made in the line itself
-    asked = CompanyInfo("META")
-    assert sent("company_info", asked) == spec.function("company_info", asked)
-
-
-def test_a_share_is_of_the_years_that_both_have() -> None:
-    assert share({"2021": 1, "2022": 2}, {"2022": 3, "2023": 4}) == {"2022": 66.7}
-
-
-def test_the_largest_share_comes_first() -> None:
-    companies = {
-        "Small": {"Revenue": {"2022": 100}, "ResearchAndDevelopment": {"2022": 5}},
-        "Large": {"Revenue": {"2022": 10}, "ResearchAndDevelopment": {"2022": 1}},
-    }
-    assert rank(companies, "2022") == [
-        {"company": "Large", "percent": 10.0},
-        {"company": "Small", "percent": 5.0},
-    ]
-
-
 def test_the_plan_is_valid_and_holds_nothing_that_had_to_be_mended(capabilities: Capabilities) -> None:
     report = validate_workflow(PLAN.read_bytes(), capabilities)
     assert (report.ok, report.errors, report.warnings) == (True, (), ())
@@ -249,24 +188,10 @@ def test_the_program_answers_and_leaves_nothing_behind(snapshot: SnapshotAsserti
 def test_the_command_in_the_readme_runs_the_plan(tmp_path: Path) -> None:
     block = (FILINGS / "README.md").read_text().partition("    planning ")[2]
     words = shlex.split(block.replace("\\\n", " "))
-    command = [sys.executable, "-m", "planning.cli", *words, "--json"]
+    command = [sys.executable, "-m", "planning.cli", *words, "--json", "--store", str(tmp_path / "runs.db")]
     environment = os.environ | {"TMPDIR": str(tmp_path)}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
     assert (told["status"], list(told["errors"])) == ("completed", ["amazon"])
     assert told["outputs"]["answer"]["question"] == "How much did Apple spend on research?"
-
-
-def test_the_file_can_be_made_to_look_into_it(tmp_path: Path) -> None:
-    program = str(FILINGS / "facts.py")
-    made = run_program(tmp_path, program, "facts.db")
-    assert (made.returncode, made.stdout, made.stderr) == (0, "", "")
-    with closing(sqlite3.connect(tmp_path / "facts.db")) as connection:
-        assert connection.execute("SELECT count(*) FROM facts").fetchone() == (56,)
-    again = run_program(tmp_path, program, "facts.db")
-    assert (again.returncode, again.stderr) == (
-        1,
-        "facts.db cannot be made: File exists; name another file\n",
-    )
-    assert run_program(tmp_path, program).stderr == "usage: python facts.py FILE\n"

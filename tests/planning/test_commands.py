@@ -82,10 +82,6 @@ def test_the_statuses_are_those_of_the_specification_in_its_order() -> None:
     assert STEP_STATUSES == ("pending", "in_progress", "blocked", "done")
 
 
-def test_the_six_commands_are_all_there_are() -> None:
-    assert typing.get_args(Command) == (SetupPlan, AddStep, UpdateStep, MarkStep, ClearPlan, ReadPlan)
-
-
 @pytest.mark.parametrize("value", EXAMPLES, ids=lambda value: type(value).__name__)
 def test_a_value_is_frozen_and_has_slots(value: Any) -> None:
     for field in fields(value):

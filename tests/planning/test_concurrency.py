@@ -127,59 +127,6 @@ def test_readers_that_race_with_writers_see_the_plan_grow_and_change_nothing(
     assert replayed(session) == latest(session)
 
 
-def test_a_reader_that_comes_back_late_does_not_restore_the_plan_it_read(
-    toolbox: Toolbox, session: Session
-) -> None:
-    toolbox.invoke("planning_setup_plan", SetupPlan("Old", (NewPlanStep("x"),)))
-    assert toolbox.invoke("planning_read_plan").value == latest(session)
-    read = session.select_latest(ToolInvoked)
-    assert read is not None
-    toolbox.invoke("planning_setup_plan", SetupPlan("New"))
-    assert session.bus.publish(read).ok
-    assert latest(session) == Plan("New", "active")
-
-
-def test_setting_up_and_adding_take_turns(toolbox: Toolbox, session: Session) -> None:
-    toolbox.invoke("planning_setup_plan", SetupPlan("Plan 0"))
-
-    def set_up(name: str) -> None:
-        for turn in range(ROUNDS):
-            toolbox.invoke("planning_setup_plan", SetupPlan(f"{name} {turn}", (NewPlanStep(name),)))
-
-    def add() -> None:
-        for _ in range(ROUNDS * 2):
-            toolbox.invoke("planning_add_step", AddStep((NewPlanStep("more"),)))
-
-    at_once(lambda: set_up("left"), add, lambda: set_up("right"), add)
-
-    plan = latest(session)
-    assert [step.step_id for step in plan.steps] == counted(len(plan.steps))
-    assert len(session.select_all(ToolInvoked)) == 1 + ROUNDS * 6
-    assert len(session.select_all(Plan)) == 1
-    assert replayed(session) == plan
-
-
-def test_a_refusal_in_a_race_leaves_no_trace(toolbox: Toolbox, session: Session) -> None:
-    """A clear and an add race: an add counts if and only if it came first."""
-    for turn in range(ROUNDS):
-        toolbox.invoke("planning_setup_plan", SetupPlan(f"Plan {turn}", (NewPlanStep("x"),)))
-        log = len(session.select_all(ToolInvoked))
-        results: list[ToolResult] = []
-
-        def add(results: list[ToolResult] = results) -> None:
-            results.append(toolbox.call("planning_add_step", {"steps": [{"title": "y"}]}))
-
-        def clear(results: list[ToolResult] = results) -> None:
-            results.append(toolbox.call("planning_clear_plan"))
-
-        at_once(add, clear, add, clear)
-        successes = [result for result in results if result.success]
-        assert sum(result.message == "Plan abandoned." for result in successes) == 1
-        assert latest(session) == Plan(f"Plan {turn}", "abandoned", ())
-        assert len(session.select_all(ToolInvoked)) == log + len(successes)
-    assert replayed(session) == latest(session)
-
-
 def test_subscribers_hear_the_events_in_the_order_of_the_commits(
     toolbox: Toolbox, session: Session, bus: InProcessEventBus
 ) -> None:
@@ -235,23 +182,6 @@ def test_many_tasks_lose_no_update(toolbox: Toolbox, session: Session) -> None:
         [f"Added {ids[f'task {number} {turn}']}." for turn in range(ROUNDS)] for number in range(WRITERS)
     ]
     assert replayed(session) == plan
-
-
-def test_threads_and_tasks_share_a_session(toolbox: Toolbox, session: Session) -> None:
-    toolbox.invoke("planning_setup_plan", SetupPlan("Many hands"))
-
-    async def main() -> None:
-        calls = [
-            asyncio.to_thread(toolbox.call, "planning_add_step", {"steps": [{"title": "thread"}]})
-            for _ in range(WRITERS)
-        ]
-        tasks = [toolbox.acall("planning_add_step", {"steps": [{"title": "task"}]}) for _ in range(WRITERS)]
-        for result in await asyncio.gather(*calls, *tasks):
-            accepted(result)
-
-    asyncio.run(main())
-    assert [step.step_id for step in latest(session).steps] == counted(WRITERS * 2)
-    assert replayed(session) == latest(session)
 
 
 def test_a_call_while_another_task_holds_a_transaction_open_fails_and_changes_nothing(

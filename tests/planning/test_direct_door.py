@@ -64,22 +64,6 @@ def test_the_value_of_a_published_event_is_reduced(command: Any, expected: Plan,
     assert planned.select_all(ToolInvoked) == (published,)
 
 
-def test_a_value_is_reduced_without_an_event_too(planned: Session) -> None:
-    planned.dispatch(MarkStep("S001", "done"))
-    assert planned.select_latest(Plan) == Plan("Fix", "completed", (PlanStep("S001", "Look", None, "done"),))
-    assert planned.select_all(ToolInvoked) == ()
-
-
-def test_an_event_is_ignored_by_every_other_session(planned: Session, bus: InProcessEventBus) -> None:
-    other = Session(bus=bus)
-    register_plan(other)
-    other.dispatch(PLAN)
-    assert bus.publish(event(other, ClearPlan())).ok
-    assert planned.select_latest(Plan) is PLAN
-    assert planned.select_all(ToolInvoked) == ()
-    assert other.select_latest(Plan) == Plan("Fix", "abandoned", ())
-
-
 @pytest.mark.parametrize(
     ("plan", "command"),
     [
@@ -117,16 +101,6 @@ def test_a_command_of_the_wrong_types_is_a_failure_that_changes_nothing(
     assert not planned.bus.publish(event(planned, command)).ok
     assert planned.select_latest(Plan) is PLAN
     assert planned.snapshot() == snapshot
-
-
-@pytest.mark.parametrize(
-    "command",
-    [AddStep((NewPlanStep("x"),)), UpdateStep("S001", "x"), MarkStep("S001", "done"), ClearPlan()],
-)
-def test_without_a_plan_there_is_still_none(command: Any, session: Session) -> None:
-    register_plan(session)
-    assert session.bus.publish(event(session, command)).ok
-    assert session.select_all(Plan) == ()
 
 
 def test_an_event_that_a_tool_published_is_not_reduced_again(

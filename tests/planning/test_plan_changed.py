@@ -22,7 +22,7 @@ from planning import (
     register_plan,
 )
 from planning.render import HasPlan
-from session import EventBus, InProcessEventBus, PublishResult, Session, SessionEvent, ToolInvoked
+from session import EventBus, Session, SessionEvent, ToolInvoked
 
 
 def planned(bus: EventBus | None = None) -> tuple[Session, Toolbox, list[PlanChanged]]:
@@ -105,36 +105,6 @@ def test_without_a_subscriber_nothing_is_made() -> None:
     session.bus.subscribe(PlanChanged, lambda _event: None)
     session.dispatch(AddStep((NewPlanStep("Ship it"),)))
     assert len(made) == 1
-
-
-def test_a_bus_that_cannot_say_who_listens_gets_every_one() -> None:
-    class PlainBus:
-        """What a bus must have, and no more."""
-
-        def __init__(self) -> None:
-            self.inner = InProcessEventBus()
-
-        def subscribe(self, event_type: type, handler: object) -> None:
-            self.inner.subscribe(event_type, handler)  # type: ignore[arg-type]  # a bus of few words
-
-        def unsubscribe(self, event_type: type, handler: object) -> bool:
-            return self.inner.unsubscribe(event_type, handler)  # type: ignore[arg-type]  # the same
-
-        def publish(self, event: object) -> PublishResult:
-            return self.inner.publish(event)
-
-    session, toolbox, heard = planned(PlainBus())
-    other = Session(bus=session.bus)
-    toolbox.invoke("planning_setup_plan", SETUP)
-    assert (len(heard), len(session.select_all(ToolInvoked)), len(other.select_all(ToolInvoked))) == (1, 1, 0)
-
-
-def test_a_fork_announces_under_its_own_name() -> None:
-    session, toolbox, heard = planned()
-    toolbox.invoke("planning_setup_plan", SETUP)
-    fork = session.fork(session_id="fork")
-    fork.dispatch(AddStep((NewPlanStep("Ship it"),)))
-    assert [(event.session_id, event.version) for event in heard] == [(session.session_id, 1), ("fork", 2)]
 
 
 def test_a_plan_says_how_far_it_is_and_what_is_next() -> None:

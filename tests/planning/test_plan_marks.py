@@ -51,11 +51,6 @@ def test_a_session_takes_several_marks_and_the_last_of_them_completes_its_plan(
     assert session.select_all(Plan) == (Plan("Fix it", status, (PLAN.steps[0], blocked)),)
 
 
-def test_untouched_steps_are_shared() -> None:
-    (after,) = mark_steps((PLAN,), MarkSteps((MarkStep("S002", "blocked"),)))
-    assert after.steps[0] is PLAN.steps[0]
-
-
 @pytest.mark.parametrize(
     "marks",
     [
@@ -69,11 +64,6 @@ def test_with_no_mark_or_one_that_cannot_be_made_the_slice_stays_as_it_is(
 ) -> None:
     slice_ = (PLAN,)
     assert mark_steps(slice_, MarkSteps(marks)) is slice_
-
-
-@pytest.mark.parametrize("slice_", [(), (Plan("Gone", "abandoned"),)])
-def test_without_a_plan_to_mark_the_slice_stays_as_it_is(slice_: tuple[Plan, ...]) -> None:
-    assert mark_steps(slice_, MarkSteps((MarkStep("S001", "done"),))) is slice_
 
 
 def test_each_mark_is_checked_and_normalised_like_a_single_one() -> None:

@@ -19,23 +19,6 @@ def test_a_problem_can_always_be_written_to_a_client() -> None:
     assert Problem("bad \ud800 caf\u00e9").message == "bad \\ud800 caf\u00e9"
 
 
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [("title", "steps[1].title"), ("[2].title", "steps[1][2].title"), ("", "steps[1]")],
-)
-def test_a_problem_is_seen_from_outside_under_a_longer_path(path: str, expected: str) -> None:
-    assert Problem("blank", path).under("steps[1]") == Problem("blank", expected)
-
-
-def test_an_error_carries_its_message_and_its_details() -> None:
-    details = {"field": "title"}
-    error = ToolError("It failed", details)
-    details["field"] = "other"
-    assert (str(error), error.message, error.details) == ("It failed", "It failed", {"field": "title"})
-    assert error.user_message() == "It failed"
-    assert ToolError("It failed").details == {}
-
-
 def test_one_problem_is_the_message_and_several_are_a_list() -> None:
     first, second = Problem("blank", "title"), Problem("unknown", "status")
     assert str(ToolValidationError("blank")) == "blank"
@@ -69,10 +52,6 @@ def test_the_text_of_a_refusal_is_bounded_and_its_problems_are_whole(count: int)
     assert error.problems == (problem,) * count
 
 
-def test_a_refusal_is_a_tool_error_and_a_value_error() -> None:
-    assert ToolValidationError.__mro__[1:4] == (ToolError, ValueError, Exception)
-
-
 @pytest.mark.parametrize(
     "error",
     [
@@ -104,23 +83,12 @@ def test_a_wrong_value_is_shown_short_and_in_ascii(value: object, shown: str) ->
     assert show(value) == shown
 
 
-def test_an_unknown_option_is_answered_with_the_options() -> None:
-    assert unknown_option("x", ("a", "b")) == "'x' is unknown; send one of a, b"
-
-
 def test_the_option_that_means_the_same_is_named_where_there_is_such_an_option() -> None:
     assert unknown_option("Finished", ("open", "done")) == (
         "'Finished' is unknown; did you mean done? send one of open, done"
     )
     assert unknown_option("finished", ("open", "shut")) == "'finished' is unknown; send one of open, shut"
     assert unknown_option(["done"], ("done",)) == "a value of type list is unknown; send one of done"
-
-
-def test_of_many_options_the_first_are_listed_and_the_rest_counted() -> None:
-    options = [f"o{number}" for number in range(1_000)]
-    assert (
-        unknown_option("x", options) == f"'x' is unknown; send one of {', '.join(options[:60])} and 940 more"
-    )
 
 
 @pytest.mark.parametrize(

@@ -51,11 +51,6 @@ def test_the_worked_examples_are_one_conversation_that_runs_as_told(toolbox: Too
         assert (result.success, result.message) == (True, example.message)
 
 
-def test_every_example_stands_in_its_tools_schema(toolbox: Toolbox) -> None:
-    for tool in toolbox.tools.values():
-        assert tool.parameters_schema()["examples"] == [dict(each.arguments) for each in tool.examples]
-
-
 def test_a_plan_from_setup_to_clear(toolbox: Toolbox, session: Session) -> None:
     def call(name: str, arguments: Any) -> str:
         result = toolbox.call(name, arguments)
@@ -151,43 +146,6 @@ def test_without_the_reducers_no_tool_reports_success(session: Session) -> None:
     result = toolbox.call("planning_setup_plan", {"objective": "Fix"})
     assert (result.success, result.message, result.value) == (False, message, None)
     assert session.select_all(ToolInvoked) == ()
-
-
-def test_without_the_reducers_a_plan_that_is_there_is_not_changed(session: Session) -> None:
-    session.register_reducer(Plan, lambda _slice, plan: (plan,))
-    session.dispatch(Plan("Fix", "active"))
-    toolbox = Toolbox(planning_tools(session), session=session)
-    with pytest.raises(ToolError) as caught:
-        toolbox.invoke("planning_clear_plan")
-    assert str(caught.value) == (
-        "planning_clear_plan was not carried out: the session's reducers did not take it"
-    )
-    assert session.select_latest(Plan) == Plan("Fix", "active")
-    assert toolbox.invoke("planning_read_plan").value == Plan("Fix", "active")
-
-
-def test_a_toolbox_without_a_session_works_on_the_tools_own(session: Session) -> None:
-    register_plan(session)
-    toolbox = Toolbox(planning_tools(session))
-    toolbox.invoke("planning_setup_plan", SetupPlan("Fix"))
-    assert session.select_latest(Plan) == Plan("Fix", "active")
-
-
-def test_a_toolbox_without_a_session_hears_what_the_plan_has_against_a_malformed_call(
-    session: Session,
-) -> None:
-    register_plan(session)
-    assert Toolbox(planning_tools(session)).call("planning_mark_step", {"step_id": "S001"}).message == (
-        "Refused, nothing changed. 2 problems:\n"
-        "- status: missing; send one of pending, in_progress, blocked, done\n"
-        "- no plan yet; call planning_setup_plan first"
-    )
-
-
-def test_a_result_says_how_long_the_call_took(toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    times = iter([10.0, 10.25])
-    monkeypatch.setattr("planning.suite.perf_counter", lambda: next(times))
-    assert toolbox.invoke("planning_setup_plan", SetupPlan("Fix")).elapsed == 0.25
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -26,7 +26,7 @@ IDENTITY = UUID("00000000-0000-4000-8000-000000000001")
 WHEN = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=timezone(timedelta(hours=2)))
 
 DOCUMENT: dict[str, Any] = {
-    "version": 1,
+    "version": 2,
     "session_id": "00000000-0000-4000-8000-000000000001",
     "created_at": "2024-05-06T07:08:09.123456+02:00",
     "tags": {"run": "7"},
@@ -273,23 +273,6 @@ class Handmade(Point):
 
     def __init__(self, x: int, y: int = 0) -> None:
         raise AssertionError(f"built from {x} and {y}")
-
-
-@dataclass(frozen=True)
-class Measure:
-    value: float
-
-
-@dataclass(frozen=True)
-class First:
-    left: First | Second | None
-    right: str
-
-
-@dataclass(frozen=True)
-class Second:
-    left: First | Second | None
-    right: int
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import make_dataclass
-from typing import Any, NewType
+from typing import Any
 
 import attrs
 import pytest
@@ -13,7 +13,6 @@ from session_records import Note, Ping, note_session
 
 from session import Session, Snapshot, SnapshotError
 
-Number = NewType("Number", int)
 Unannotated = attrs.make_class("Unannotated", ["item"], frozen=True)
 LONG = "n" * 81
 
@@ -25,19 +24,13 @@ def test_a_field_without_a_type_holds_anything() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "hint", "message"),
-    [
-        ("1", Number, ": expected int, got '1'"),
-        ({"n" * 80: "1"}, dict[str, int], f".{'n' * 80}: expected int, got '1'"),
-        ({LONG: "1"}, dict[str, int], f"['{LONG}']: expected int, got '1'"),
-        ({"\n": "1"}, dict[str, int], "['\\n']: expected int, got '1'"),
-    ],
+    ("key", "place"), [("n" * 80, f".{'n' * 80}"), (LONG, f"['{LONG}']"), ("\n", "['\\n']")]
 )
-def test_the_place_of_wrong_data_is_spelled_whole_and_on_one_line(data: Any, hint: Any, message: str) -> None:
-    kind = make_dataclass("It", [("item", hint)])
+def test_the_place_of_wrong_data_is_spelled_whole_and_on_one_line(key: str, place: str) -> None:
+    kind: Any = Unannotated
     with pytest.raises(SnapshotError) as refused:
-        Snapshot.from_json(text_of(f"{kind.__module__}:It", {"item": data}), types=[kind])
-    assert str(refused.value) == f"It[0].item{message}"
+        snapshot_of(kind({key: 1j})).to_json()
+    assert str(refused.value).partition(":")[0] == f"Unannotated[0].item{place}"
 
 
 def test_a_slice_that_was_emptied_in_a_transaction_has_no_newest_item_there() -> None:
@@ -86,14 +79,3 @@ def test_a_field_that_is_always_none_is_read(hint: Any) -> None:
     kind = make_dataclass("It", [("item", hint)], frozen=True)
     read = Snapshot.from_json(text_of(f"{kind.__module__}:It", {"item": None}), types=[kind])
     assert read.select_all(kind) == (kind(None),)
-
-
-@pytest.mark.parametrize(
-    ("length", "told"),
-    [(118, f"'{'x' * 118}'"), (119, f"'{'x' * 119}..."), (1000, f"'{'x' * 119}...")],
-)
-def test_of_a_long_text_the_beginning_is_said(length: int, told: str) -> None:
-    kind = make_dataclass("It", [("item", int)])
-    with pytest.raises(SnapshotError) as refused:
-        Snapshot.from_json(text_of(f"{kind.__module__}:It", {"item": "x" * length}), types=[kind])
-    assert str(refused.value) == f"It[0].item: expected int, got {told}"

@@ -18,6 +18,7 @@ from session import (
     ToolFailed,
     VersionError,
     append,
+    replace_latest,
     select_all,
     select_latest,
     select_where,
@@ -235,3 +236,20 @@ def test_what_another_thread_commits_has_versions_without_a_gap() -> None:
     assert [change.version for change in session.history()] == list(range(1, 401))
     for version in (0, 1, 31, 32, 33, 200, 399, 400):
         assert len(session.at(version).select_all(Note)) == version
+
+
+@pytest.mark.parametrize("version", [0, 1, 40, 42])
+def test_a_fork_and_a_clone_have_private_slices_as_they_are_now_and_keep_them_private(version: int) -> None:
+    session = note_session()
+    session.register_reducer(Count, replace_latest, is_private=True)
+    session.dispatch(Count(1))
+    for number in range(41):
+        session.dispatch(Note(str(number)))
+    session.dispatch(Count(2))
+    session.dispatch(Note("last"))
+    for copy in (session.fork(version), session.clone()):
+        assert copy.select_all(Count) == session.at(version).select_all(Count) == (Count(2),)
+        before = copy.version
+        copy.dispatch(Count(3))
+        assert (copy.version, Count in copy.snapshot().slices) == (before, False)
+    assert session.select_all(Count) == (Count(2),)

@@ -84,15 +84,6 @@ def test_replace_latest_keeps_the_event_alone(slice_: tuple[Row, ...], event: Ro
     assert replace_latest(slice_, event) == (event,)
 
 
-def test_upsert_replaces_the_first_item_with_the_key_where_it_stands() -> None:
-    rows = (Row("a", 1), Row("b", 2), Row("c", 3))
-    assert upsert_by(row_key)(rows, Row("b", 9)) == (Row("a", 1), Row("b", 9), Row("c", 3))
-
-
-def test_upsert_appends_an_item_with_a_new_key() -> None:
-    assert upsert_by(row_key)((Row("a", 1),), Row("b", 9)) == (Row("a", 1), Row("b", 9))
-
-
 @given(events=st.lists(ROWS))
 def test_upsert_keeps_one_item_for_each_key_in_order_of_first_sight(events: list[Row]) -> None:
     reducer = upsert_by(row_key)
@@ -120,15 +111,6 @@ def test_a_session_asks_a_subclass_of_append_itself() -> None:
     session.register_reducer(Row, Twice())
     session.dispatch(Row("a", 1))
     assert session.select_all(Row) == (Row("a", 1), Row("a", 1))
-
-
-def test_append_and_keep_last_are_equal_by_their_limit() -> None:
-    limits: list[Any] = [append, keep_last(1), keep_last(2)]
-    assert [one == other for one in limits for other in (append, keep_last(1), keep_last(2))] == [
-        True, False, False,
-        False, True, False,
-        False, False, True,
-    ]  # fmt: skip
 
 
 def test_replace_latest_by_keeps_the_latest_of_each_key_in_the_order_in_which_they_came() -> None:

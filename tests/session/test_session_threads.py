@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from session_records import Count, Note, Ping, note_session, numbers, ping
 
-from session import InProcessEventBus, Session, replace_latest
+from session import Session, replace_latest
 
 WRITERS = 8
 TURNS = 200
@@ -42,24 +42,6 @@ def together(*works: Callable[[], object]) -> None:
     for thread in threads:
         thread.join()
     assert errors == []
-
-
-def test_appends_of_many_writers_are_all_kept_each_in_its_own_order() -> None:
-    session = note_session()
-
-    def writer(name: int) -> Callable[[], None]:
-        def write() -> None:
-            for turn in range(TURNS):
-                session.dispatch(Note(f"{name}:{turn}"))
-
-        return write
-
-    together(*(writer(name) for name in range(WRITERS)))
-    texts = [note.text for note in session.select_all(Note)]
-    for name in range(WRITERS):
-        mine = [text for text in texts if text.startswith(f"{name}:")]
-        assert mine == [f"{name}:{turn}" for turn in range(TURNS)]
-    assert len(texts) == WRITERS * TURNS
 
 
 def test_counting_in_transactions_loses_no_update(session: Session) -> None:
@@ -129,26 +111,6 @@ def test_transactions_that_are_given_up_leave_no_trace_among_the_others() -> Non
 
     together(*[keep] * 4, *[give_up] * 4)
     assert session.select_all(Note) == (Note("kept"),) * (4 * TURNS)
-
-
-def test_sessions_on_one_bus_share_nothing_under_load() -> None:
-    bus = InProcessEventBus()
-    sessions = [Session(bus=bus) for _ in range(WRITERS)]
-
-    def writer(session: Session) -> Callable[[], None]:
-        def write() -> None:
-            for turn in range(50):
-                session.publish(ping(session, turn))
-                with session.transaction() as transaction:
-                    transaction.publish(ping(session, turn))
-
-        return write
-
-    together(*(writer(session) for session in sessions))
-    for session in sessions:
-        events = session.select_all(Ping)
-        assert {event.session_id for event in events} == {session.session_id}
-        assert numbers(events) == [turn for turn in range(50) for _ in range(2)]
 
 
 def test_events_that_a_session_publishes_are_told_in_the_order_of_commits(session: Session) -> None:

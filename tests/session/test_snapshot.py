@@ -16,7 +16,7 @@ from session_records import Count, Note, Ping, note_session, ping
 from session import Session, Snapshot, append, replace_latest
 
 DOCUMENT: dict[str, Any] = {
-    "version": 1,
+    "version": 2,
     "session_id": "00000000-0000-4000-8000-000000000001",
     "created_at": "2024-05-06T07:08:09.123456+02:00",
     "tags": {"run": "7"},

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from dataclasses import fields, make_dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -25,7 +27,6 @@ from codec_records import (
     Holder,
     Level,
     Loose,
-    Measure,
     Mood,
     Outer,
     Point,
@@ -92,16 +93,24 @@ def test_values_of_a_slice_come_back_equal_and_of_their_type(value: Any) -> None
     assert (back, type(back)) == (value, type(value))
 
 
-def test_records_are_written_as_objects_with_plain_values() -> None:
-    values = [Box(Point(1), "s", (Point(2, 3),)), Colour.RED, Level.LOW, Mood.CALM, IDENTITY, WHEN, 3]
+def test_records_are_written_as_objects_and_other_values_with_their_type() -> None:
+    values = [Box(Point(1), "s", (Point(2, 3),)), Colour.RED, IDENTITY, 3, Loose((Decimal(1), {2: {1}}))]
     assert json.loads(snapshot_of(*values).to_json())["slices"] == {
-        "codec_records:Box": [{"corner": {"x": 1, "y": 0}, "_hidden": "s", "points": [{"x": 2, "y": 3}]}],
-        "codec_records:Colour": ["red"],
-        "codec_records:Level": [1],
-        "codec_records:Mood": ["calm"],
-        "uuid:UUID": ["00000000-0000-4000-8000-000000000001"],
-        "datetime:datetime": ["2024-05-06T07:08:09.123456+02:00"],
+        "codec_records:Box": [{"corner": {"x": 1, "y": 0}, "hidden": "s", "points": [{"x": 2, "y": 3}]}],
+        "codec_records:Colour": [{"!": "codec_records:Colour", "is": "red"}],
+        "uuid:UUID": [{"!": "UUID", "is": "00000000-0000-4000-8000-000000000001"}],
         "builtins:int": [3],
+        "codec_records:Loose": [
+            {
+                "item": {
+                    "!": "tuple",
+                    "items": [
+                        {"!": "Decimal", "is": "1"},
+                        {"!": "dict", "items": [[2, {"!": "set", "items": [1]}]]},
+                    ],
+                }
+            }
+        ],
     }
 
 
@@ -109,20 +118,7 @@ def test_a_set_is_written_alike_in_every_process() -> None:
     words = frozenset(map(str, range(100)))
     written = json.loads(snapshot_of(replace(EVERYTHING, bare_set=words)).to_json())
     (row,) = written["slices"]["codec_records:Everything"]
-    assert row["bare_set"] == sorted(words, key=json.dumps)
-    assert row["by_number_or_none"] == {"1": 1, "null": 2}
-
-
-@pytest.mark.parametrize(
-    ("data", "hint", "value"),
-    [(3, float, 3.0), ({"item": 3}, Holder, Holder(3)), ([1], tuple[Any, ...], (1,))],
-    ids=["a whole number for a real one", "a type variable", "anything"],
-)
-def test_data_may_be_looser_than_its_hint(data: object, hint: Any, value: object) -> None:
-    kind = make_dataclass("It", [("item", hint)])
-    text = text_of(f"{kind.__module__}:It", {"item": data})
-    item: Any = Snapshot.from_json(text, types=[kind]).select_all(kind)[0].item
-    assert (item, type(item)) == (value, type(value))
+    assert row["bare_set"] == {"!": "frozenset", "items": sorted(words, key=json.dumps)}
 
 
 @given(
@@ -175,42 +171,30 @@ def test_any_identity_time_and_tags_come_back(
     assert (read.session_id, read.created_at, read.tags) == (snapshot.session_id, created_at, tags)
 
 
-UNEQUAL = "does not read back equal: give its fields exact type hints"
-NO_FORM = "has no JSON form in a snapshot"
+NO_FORM = "has no JSON form: use text, numbers, lists or records"
+UNNAMED = "cannot be written here: give its field an exact type hint"
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (Loose(b"raw"), f"Loose[0].item: a bytes {NO_FORM}"),
-        (Loose(timedelta(1)), f"Loose[0].item: a timedelta {NO_FORM}"),
+        (Loose(timedelta(1)), f"Loose[0].item: a datetime:timedelta {NO_FORM}"),
         (Loose([1, {"a": 1j}]), f"Loose[0].item[1].a: a complex {NO_FORM}"),
-        (Loose({1j}), f"Loose[0].item: a complex {NO_FORM}"),
-        (Box(Point(1), points=(Point(2), Loose(object()))),  # type: ignore[arg-type]
-         f"Box[0].points[1].item: a object {NO_FORM}"),
-        (Loose(Point), f"Loose[0].item: a type {NO_FORM}"),
-        (Loose(print), f"Loose[0].item: a builtin_function_or_method {NO_FORM}"),
-        (object(), f"object[0]: a object {NO_FORM}"),
-        (Measure(float("nan")), "Measure[0].value: nan has no JSON form"),
-        (Loose([1.0, float("-inf")]), "Loose[0].item[1]: -inf has no JSON form"),
-        (Loose({(1, 2): "a"}), "Loose[0].item: a tuple cannot be a key in a snapshot"),
         (Loose({b"a": "a"}), f"Loose[0].item: a bytes {NO_FORM}"),
-        (Loose({1: "a", "1": "b"}), "Loose[0].item: two keys are written as '1'"),
-        (Loose((1, 2)), f"Loose {UNEQUAL}"),
-        (Loose({1}), f"Loose {UNEQUAL}"),
-        (Loose({1: 1}), f"Loose {UNEQUAL}"),
-        (Loose(Decimal(1)), f"Loose {UNEQUAL}"),
-        (Loose(Point(1)), f"Loose {UNEQUAL}"),
-        (Holder(Point(1)), f"Holder {UNEQUAL}"),
-        (Either(Twin(1)), f"Either {UNEQUAL}"),
+        (Loose(Point), f"Loose[0].item: a type {NO_FORM}"),
+        (Loose(...), f"Loose[0].item: a ellipsis {NO_FORM}"),
+        (Loose([1.0, float("-inf")]), f"Loose[0].item[1]: -inf {NO_FORM}"),
+        (Box(Point(1), points=(Point(2), Loose(object()))),  # type: ignore[arg-type]
+         f"Box[0].points[1]: a codec_records:Loose {UNNAMED}"),
+        (Holder(Point(1)), f"Holder[0].item: a codec_records:Point {UNNAMED}"),
+        (object(), "slice type 'builtins:object' is not a record: "
+         "a snapshot holds dataclasses, attrs classes and plain values"),
         (Note(5), "Note[0].text: expected str, got 5"),  # type: ignore[arg-type]
-        (Tree("a", ("b",)), "Tree[0].children[0]: expected an object with name, children, parent"),  # type: ignore[arg-type]
-        (replace(EVERYTHING, days=frozenset({datetime(2024, 5, 6, 7, tzinfo=UTC)})),
-         "Everything[0].days[0]: expected date, got '2024-05-06T07:00:00+00:00'"),
+        (Tree("a", ("b",)), "Tree[0].children: expected tuple[codec_records.Tree, ...], got a list"),  # type: ignore[arg-type]
         (replace(EVERYTHING, point={"x": 1, "z": 2}),  # type: ignore[typeddict-unknown-key]
-         "Everything[0].point: expected an object with x, y"),
+         "Everything[0].point: expected TypedPoint, got a dict"),
         (replace(EVERYTHING, point={"y": Decimal(1)}),  # type: ignore[typeddict-item]
-         "Everything[0].point: expected an object with x, y"),
+         "Everything[0].point: expected TypedPoint, got a dict"),
         (Checked(0), "Checked: 0 is not positive"),
         (Unresolved(1), "the snapshot cannot be written: name 'Nowhere' is not defined"),
     ],
@@ -221,27 +205,40 @@ def test_what_would_not_read_back_equal_is_refused(value: object, message: str) 
     assert str(caught.value) == message
 
 
-def test_the_refusal_names_the_place_of_the_item() -> None:
-    with pytest.raises(SnapshotError) as caught:
-        snapshot_of(Loose(1), Loose(2), Loose({"a": [b"raw"]})).to_json()
-    assert str(caught.value) == "Loose[2].item.a[0]: a bytes has no JSON form in a snapshot"
+@pytest.mark.parametrize(
+    "item",
+    [
+        (1, 2),
+        {1},
+        Mood.CALM,
+        OrderedDict(a=1),
+        {1: "a", "1": "b"},
+        {(1, 2): "a"},
+        Decimal(1),
+        {"!": "tuple"},
+        MappingProxyType({"a": 1}),
+    ],
+)
+def test_where_anything_may_be_an_equal_value_comes_back(item: object) -> None:
+    assert round_trip(Loose(item)) == Loose(item)
+
+
+def test_records_that_look_alike_on_paper_are_told_apart() -> None:
+    assert type(round_trip(Either(Twin(1))).item) is Twin
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"created_at": datetime(2024, 5, 6)}, "created_at: expected a time with a time zone"),
-        ({"tags": {"run": 7}}, "tags.run: expected str, got 7"),
+        ({"tags": {"run": 7}}, "tags: expected an object whose values are text"),
         ({"tags": {7: "run"}}, "tags does not read back equal"),
         (
             {"tags": {"run": b"7"}},
             "the snapshot cannot be written: Object of type bytes is not JSON serializable",
         ),
-        ({"slices": {object: ()}},
-         "slice type 'builtins:object' is not a record: "
-         "a snapshot holds dataclasses, attrs classes and plain values"),
     ],
-)  # fmt: skip
+)
 def test_whatever_cannot_be_read_back_is_not_written(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(SnapshotError) as caught:
         Snapshot(**{"slices": {}, "session_id": IDENTITY, **changes}).to_json()
@@ -280,7 +277,3 @@ def test_a_type_can_refuse_items_that_no_session_holds() -> None:
         Snapshot.from_json(text_of("codec_records:Checked", {"number": 0}))
     assert str(caught.value) == "Checked: 0 is not positive"
     Session().rollback(snapshot_of(Checked(0)))
-
-
-def test_a_date_is_told_from_a_moment() -> None:
-    assert round_trip(date(2024, 5, 6)) == date(2024, 5, 6)

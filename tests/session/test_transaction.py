@@ -25,23 +25,6 @@ from session import (
 )
 
 
-def test_nothing_stays_of_a_block_that_raises() -> None:
-    session = note_session()
-    session.dispatch(Note("before"))
-
-    def body(transaction: Any) -> None:
-        transaction.dispatch(Note("a"))
-        transaction.publish(ping(session))
-        session.dispatch(Note("b"))
-
-    heard: list[Ping] = []
-    session.bus.subscribe(Ping, heard.append)
-    give_up(session, body)
-    assert texts(session) == ["before"]
-    assert session.select_all(Ping) == ()
-    assert heard == []
-
-
 def test_code_inside_reads_its_own_changes() -> None:
     session = note_session()
     with session.transaction() as transaction:
@@ -98,19 +81,6 @@ def test_another_thread_that_writes_waits_for_the_end() -> None:
     assert texts(session) == ["a", "b", "other"]
 
 
-def test_a_nested_transaction_is_committed_with_the_outer_one() -> None:
-    session = note_session()
-    with session.transaction() as outer:
-        outer.dispatch(Note("a"))
-        with session.transaction() as inner:
-            assert inner.latest(Note) == Note("a")
-            inner.dispatch(Note("b"))
-        assert outer.latest(Note) == Note("b")
-        assert elsewhere(lambda: texts(session)) == [[]]
-        outer.dispatch(Note("c"))
-    assert texts(session) == ["a", "b", "c"]
-
-
 def test_a_nested_transaction_that_raises_takes_back_only_its_own_part() -> None:
     session = note_session()
     heard: list[Ping] = []
@@ -129,20 +99,6 @@ def test_a_nested_transaction_that_raises_takes_back_only_its_own_part() -> None
         outer.publish(ping(session, 3))
     assert texts(session) == ["a", "c"]
     assert numbers(tuple(heard)) == numbers(session.select_all(Ping)) == [1, 3]
-
-
-def test_an_outer_transaction_that_raises_takes_the_inner_ones_with_it() -> None:
-    session = note_session()
-    heard: list[Ping] = []
-    session.bus.subscribe(Ping, heard.append)
-
-    def body(outer: Any) -> None:
-        with session.transaction() as inner:
-            inner.dispatch(Note("b"))
-            inner.publish(ping(session))
-
-    give_up(session, body)
-    assert (texts(session), heard) == ([], [])
 
 
 def test_a_reducer_that_raises_leaves_the_transaction_as_it_was_before_that_dispatch() -> None:
@@ -209,11 +165,3 @@ def test_a_reducer_that_gives_its_slice_back_changes_nothing() -> None:
     assert session.select_all(Note) is before
     session.dispatch(Note("b"))
     assert texts(session) == ["a", "b"]
-
-
-def test_a_value_that_no_reducer_answers_changes_nothing() -> None:
-    session = note_session()
-    before = session.snapshot()
-    with session.transaction() as transaction:
-        transaction.dispatch(Count(1))
-    assert session.snapshot() == before

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from contextlib import suppress
 from uuid import uuid4
 
@@ -11,25 +10,6 @@ import pytest
 from session_records import Note, Ping, called, note_session, numbers, ping, texts
 
 from session import Session, ToolInvoked, Transaction, TransactionError
-from session.slices import items_of
-
-
-def test_the_events_and_slices_of_one_commit_appear_in_one_step() -> None:
-    session = note_session()
-    seen: list[tuple[int, ...]] = []
-
-    def look(_frame: object, event: str, _argument: object) -> None:
-        """What another thread would see, at each call and return on the way."""
-        slices = session._state.slices
-        seen.append(tuple(len(items_of(slices.get(kind, ()))) for kind in (Note, Ping, ToolInvoked)))
-
-    with session.transaction() as transaction:
-        transaction.dispatch(Note("a"))
-        transaction.publish(ping(session, 1))
-        transaction.publish(called(session, Note("b")))
-        sys.setprofile(look)
-    sys.setprofile(None)
-    assert set(seen) == {(0, 0, 0), (2, 1, 1)}
 
 
 def test_a_publishing_that_is_refused_takes_its_value_back() -> None:

@@ -255,18 +255,6 @@ def test_a_value_that_an_earlier_use_of_the_transaction_dispatched_is_reduced_ag
     assert texts(session) == ["value", "value", "and on"]
 
 
-def test_transactions_of_two_sessions_are_independent() -> None:
-    one, two = note_session(), note_session()
-    with one.transaction() as outer:
-        outer.dispatch(Note("one"))
-        with two.transaction() as inner:
-            inner.dispatch(Note("two"))
-            one.dispatch(Note("one again"))
-        assert elsewhere(lambda: texts(two)) == [["two"]]
-        assert elsewhere(lambda: texts(one)) == [[]]
-    assert (texts(one), texts(two)) == (["one", "one again"], ["two"])
-
-
 def test_a_reducer_cannot_be_registered_inside(session: Session) -> None:
     with session.transaction() as transaction:
         with pytest.raises(TransactionError) as caught:

@@ -85,15 +85,6 @@ def test_a_view_of_events_sees_those_of_an_open_transaction(session: Session) ->
     assert select_all(session, Double) == (Double(3),)
 
 
-def test_a_view_can_be_registered_within_a_transaction_and_anew(session: Session) -> None:
-    session.dispatch(Number(1))
-    with session.transaction():
-        session.register_view(Fourfold, lambda _select: (Fourfold(0),))
-        assert select_all(session, Fourfold) == (Fourfold(0),)
-    session.register_view(Fourfold, lambda _select: ())
-    assert select_all(session, Fourfold) == ()
-
-
 def test_a_slice_that_a_reducer_makes_goes_before_a_view(session: Session) -> None:
     session.register_reducer(Double, append)
     session.dispatch(Number(1))

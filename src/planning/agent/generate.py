@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 
 from planning.agent.calling import named, named_tool
-from planning.agent.sql.worker.dialects import DIALECTS, title_of
+from planning.agent.sql.dialects import DIALECTS, title_of
 from planning.errors import LONGEST_MESSAGE, ToolError, show
 from planning.reading import Unreadable, answers_in, read_json
 from planning.tools.result import safe_text

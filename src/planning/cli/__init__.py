@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 
 __all__ = ["main"]
@@ -13,6 +14,9 @@ _NEEDS_EXTRA = "planning: the command needs typer and rich; run pip install 'ses
 
 def main() -> None:
     """Run the command with the arguments of this process, and leave with its exit code."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - until the end
     try:
         import rich  # noqa: F401 - an extra: only the command needs it
         import typer  # noqa: F401 - the same extra
@@ -22,6 +26,7 @@ def main() -> None:
     try:
         from planning.cli.app import app
 
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what is open is closed
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")  # what an encoding cannot hold is escaped

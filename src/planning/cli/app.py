@@ -12,25 +12,14 @@ import typer
 from planning.cli.ask import ASK_HELP, ask
 from planning.cli.export import EXPORT_HELP, export
 from planning.cli.graph import GRAPH_HELP, graph
-from planning.cli.history import HISTORY_HELP, WATCH_HELP, history, watch
+from planning.cli.history import history, watch
 from planning.cli.mcp_server import MCP_HELP, mcp
-from planning.cli.replay import REPLAY_HELP, replay
+from planning.cli.replay import replay
 from planning.cli.run import RUN_HELP, run
-from planning.cli.sessions import (
-    DIFF_HELP,
-    FORK_HELP,
-    REWIND_HELP,
-    SESSIONS_HELP,
-    VERIFY_HELP,
-    diff,
-    fork,
-    rewind,
-    sessions,
-    verify,
-)
+from planning.cli.sessions import diff, fork, rewind, sessions, verify
 from planning.cli.show import SHOW_HELP, show
-from planning.cli.usage import EXIT_CODES, HELP_OPTIONS, Command, Group
-from planning.cli.validate import SCHEMA_HELP, VALIDATE_HELP, print_schema, validate
+from planning.cli.usage import EXIT_CODES, HELP_OPTIONS, TOOLS_HELP, Command, Group, examples
+from planning.cli.validate import print_schema, validate
 from planning.cli.view import VIEW_HELP, view
 from planning.definitions import DefinitionFormat, tool_definitions
 from planning.prompt import PlanningStrategy, PlanningToolsSection, Prompt
@@ -69,18 +58,6 @@ Examples:
   planning tools --format anthropic
 
 {EXIT_CODES}"""
-_PROMPT_HELP: Final = """\b
-Examples:
-  planning prompt
-  planning prompt --strategy gdrs
-"""
-_TOOLS_HELP: Final = """\b
-Examples:
-  planning tools --format openai > tools.json
-  planning tools --format anthropic --strict
-  planning tools --format json-schema
-"""
-
 app = typer.Typer(
     cls=Group,
     no_args_is_help=True,
@@ -139,9 +116,7 @@ def _tools(
 
 def _help(
     context: typer.Context,
-    command: Annotated[
-        str | None, typer.Argument(metavar="COMMAND", help="The command.", show_default=False)
-    ] = None,
+    command: Annotated[str | None, typer.Argument(metavar="COMMAND", help="The command.")] = None,
 ) -> None:
     """Show the help of a command, as its --help does."""
     whole: Any = context.parent
@@ -152,27 +127,82 @@ def _help(
     typer.echo(found.make_context(name, [], parent=whole, resilient_parsing=True).get_help())
 
 
-# The short lines fit beside the names in 80 columns.
-for name, function, short, epilog in (
-    ("validate", validate, "Check a workflow: every problem at once.", VALIDATE_HELP),
+# The short lines fit beside the names in 80 columns. Where the help of a command needs more than examples, it
+# is beside the command.
+for name, function, short, more in (
+    (
+        "validate",
+        validate,
+        "Check a workflow: every problem at once.",
+        f"""{
+            examples(
+                "validate plan.json",
+                "validate plan.json --tools search,fetch --handlers summarise",
+                "validate plan.json --tools my_app.tools:registry",
+                "validate plans/nightly.json --format github",
+            )
+        }
+{TOOLS_HELP}""",
+    ),
     ("graph", graph, "Draw a workflow: its steps, and what waits for what.", GRAPH_HELP),
     ("run", run, "Run a workflow: call its tools, print the answer.", RUN_HELP),
     ("show", show, "Show a session: its plan, or its run.", SHOW_HELP),
-    ("sessions", sessions, "List the sessions of a store.", SESSIONS_HELP),
-    ("history", history, "List the changes of a session.", HISTORY_HELP),
-    ("watch", watch, "Show a session's plan while it changes.", WATCH_HELP),
+    ("sessions", sessions, "List the sessions of a store.", examples("sessions", "sessions plans.db --json")),
+    (
+        "history",
+        history,
+        "List the changes of a session.",
+        examples("history plans.db nightly", "history plans.db nightly --after 40"),
+    ),
+    (
+        "watch",
+        watch,
+        "Show a session's plan while it changes.",
+        examples("watch plans.db nightly", "watch plans.db nightly --json | my-dashboard"),
+    ),
     ("view", view, "See a run in the browser, live.", VIEW_HELP),
     ("export", export, "Write a run as one HTML file, or as a picture.", EXPORT_HELP),
-    ("diff", diff, "Compare the plans of two versions of a session.", DIFF_HELP),
-    ("rewind", rewind, "Restore a version of a session.", REWIND_HELP),
-    ("fork", fork, "Copy a session up to a version.", FORK_HELP),
-    ("verify", verify, "Check a session for damage.", VERIFY_HELP),
+    (
+        "diff",
+        diff,
+        "Compare the plans of two versions of a session.",
+        examples("diff plans.db nightly 3 7", "diff plans.db nightly 0 7 --json"),
+    ),
+    ("rewind", rewind, "Restore a version of a session.", examples("rewind plans.db nightly 3")),
+    (
+        "fork",
+        fork,
+        "Copy a session up to a version.",
+        examples("fork plans.db nightly", "fork plans.db nightly --at 3 --as what-if"),
+    ),
+    ("verify", verify, "Check a session for damage.", examples("verify plans.db nightly")),
     ("ask", ask, "Ask a database a question: see the SQL and the rows.", ASK_HELP),
-    ("replay", replay, "Replay a transcript: show the plan as it changes.", REPLAY_HELP),
+    (
+        "replay",
+        replay,
+        "Replay a transcript: show the plan as it changes.",
+        examples("replay examples/triage.jsonl", "replay --json - < transcript.jsonl"),
+    ),
     ("mcp", mcp, "Serve the planning tools to MCP clients.", MCP_HELP),
-    ("schema", print_schema, "Print the JSON Schema of a workflow.", SCHEMA_HELP),
-    ("prompt", _prompt, "Print the planning section of a prompt.", _PROMPT_HELP),
-    ("tools", _tools, "Print the definitions of the planning tools.", _TOOLS_HELP),
-    ("help", _help, "Show the help of a command.", None),
+    (
+        "schema",
+        print_schema,
+        "Print the JSON Schema of a workflow.",
+        examples("schema > plan.schema.json", "schema --version 1"),
+    ),
+    (
+        "prompt",
+        _prompt,
+        "Print the planning section of a prompt.",
+        examples("prompt", "prompt --strategy gdrs"),
+    ),
+    (
+        "tools",
+        _tools,
+        "Print the definitions of the planning tools.",
+        examples("tools --format openai > tools.json", "tools --format anthropic --strict"),
+    ),
+    ("help", _help, "Show the help of a command.", ""),
 ):
+    epilog = more if "Exit codes" in more else f"{more}\n{EXIT_CODES}"
     app.command(name, cls=Command, short_help=short, epilog=epilog, context_settings=HELP_OPTIONS)(function)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from planning.cli.source import name_of, read_text
-from planning.cli.terminal import HEADING, Line, as_json, columns, count, is_ascii, lines_of
-from planning.cli.usage import EXIT_CODES, Refused, bad_option
+from planning.cli.terminal import HEADING, Line, as_json, columns, count, lines_of
+from planning.cli.usage import Refused, bad_option
 from planning.errors import printable
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["ASK_HELP", "answer_lines", "ask"]
 
 # \b keeps a paragraph as it is written.
-ASK_HELP: Final = f"""\b
+ASK_HELP: Final = """\b
 Examples:
   planning ask "Who spent the most?" --db shop.db --model gpt-4.1
   planning ask "Who spent the most?" --db shop.db --model qwen3 \\
@@ -44,12 +44,10 @@ What is safe:
   The database is only read, whatever the SQL says. A model is sent the
   schema, with a few values of each column unless --no-samples is
   given; and after a mistake, the message about it.
-
-{EXIT_CODES}"""
+"""
 _SAMPLES: Final = 3
 _MOST_ROWS: Final = 1_000
 _TIMEOUT: Final = 5.0
-_TICK: Final = 0.2  # seconds between two drawings
 _LINE_BETWEEN: Final = re.compile(r"^[ \t]*---[ \t]*\r?$", re.MULTILINE)
 _SQL_ALONE: Final = "What does this SQL return?"
 
@@ -57,34 +55,14 @@ _SQL_ALONE: Final = "What does this SQL return?"
 def ask(
     question: Annotated[
         str | None,
-        typer.Argument(
-            metavar="QUESTION",
-            help="What you want to know; may be omitted with --sql-from.",
-            show_default=False,
-        ),
+        typer.Argument(metavar="QUESTION", help="What you want to know; may be omitted with --sql-from."),
     ] = None,
     *,
-    db: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="The database, SQLite or DuckDB.",
-            show_default=False,
-        ),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The model that writes the SQL.", show_default=False),
-    ] = None,
-    base_url: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Where the model's server is.", show_default=False),
-    ] = None,
+    db: Annotated[str | None, typer.Option(metavar="FILE", help="The database, SQLite or DuckDB.")] = None,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="The model that writes the SQL.")] = None,
+    base_url: Annotated[str | None, typer.Option(metavar="URL", help="Where the model's server is.")] = None,
     sql_from: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="The SQL, instead of a model; - for standard input.", show_default=False
-        ),
+        str | None, typer.Option(metavar="FILE", help="The SQL, instead of a model; - for standard input.")
     ] = None,
     as_json_: Annotated[
         bool, typer.Option("--json", help="Print the final state as JSON, nothing else.")
@@ -109,12 +87,11 @@ def ask(
         from planning.agent.graph import build_text_to_sql_graph
     except ImportError as error:
         raise Refused(str(error)) from None
-    from planning.cli.drive import ending_when_told
     from planning.errors import ToolError
     from session import Session
 
     session = Session()
-    with ending_when_told(), ExitStack() as stack:
+    with ExitStack() as stack:
         try:
             database = stack.enter_context(
                 SqlDatabase(path, timeout=timeout, max_rows=max_rows, samples=0 if no_samples else _SAMPLES)
@@ -195,49 +172,48 @@ def _shown(question: str, states: Iterable[Mapping[str, Any]], session: Session,
     progress = Progress(time.monotonic)
     progress.title = question
     state: Mapping[str, Any] = {}
-    with face_of(sys.stdout, progress, is_json=is_json, tick=_TICK) as face:
+    with face_of(sys.stdout, progress, is_json=is_json) as face:
         for each in states:
             state = each
             plan = session.select_latest(Plan)
-            face.show(() if plan is None else progress.take(plan))
-        width, ellipsis = columns(sys.stdout), "..." if is_ascii(sys.stdout) else "\N{HORIZONTAL ELLIPSIS}"
-        face.end((), answer_lines(state, width, ellipsis), is_whole=False)
+            if plan is not progress.plan:
+                face.show(progress.take_plan(plan))
+        face.end((), answer_lines(state, columns(sys.stdout)), is_whole=False)
     if is_json:
         typer.echo(as_json(state))
     return state.get("success") is True
 
 
-def answer_lines(state: Mapping[str, Any], width: int | None = None, ellipsis: str = "...") -> list[Line]:
+def answer_lines(state: Mapping[str, Any], width: int | None = None) -> list[Line]:
     """The answer to a question: the SQL, and the rows, or why there are none.
 
     Args:
         state: The final state of the graph.
         width: The columns of the terminal; None where nothing is cut.
-        ellipsis: What is shown for what was cut off.
     """
     lines: list[Line] = []
     if state.get("sql_query") is not None:
         lines += [("SQL", HEADING), *((line, "cyan") for line in lines_of(state["sql_query"]))]
     if state.get("success") is True:
-        return [*lines, ("Rows", HEADING), *_row_lines(state.get("execution_result") or {}, width, ellipsis)]
+        return [*lines, ("Rows", HEADING), *_row_lines(state.get("execution_result") or {}, width)]
     what = "Question back" if state.get("needs_user_input") else "No answer"
     answer = str(state.get("answer") or "There is no answer.")
     return [*lines, (what, HEADING), *((line, "") for line in lines_of(answer))]
 
 
-def _row_lines(result: Mapping[str, Any], width: int | None, ellipsis: str) -> list[Line]:
+def _row_lines(result: Mapping[str, Any], width: int | None) -> list[Line]:
     """The rows of a result, how many there are, and what is not shown of them."""
     from planning.cli.table import MOST_ROWS, laid_out
 
     rows = result.get("data") or ()
-    table = laid_out([str(name) for name in result.get("columns") or ()], rows, width, ellipsis)
-    names, rule, *body = table.lines
-    lines: list[Line] = [(names, "bold"), *([(rule, "dim")] if rows else []), *((line, "") for line in body)]
+    columns = [str(name) for name in result.get("columns") or ()]
+    (names, *body), shown = laid_out(columns, rows, width)
+    lines: list[Line] = [(names, "bold"), *((line, "") for line in body)]
     notes = [f"... {count(len(rows) - MOST_ROWS, 'more row')}"] if len(rows) > MOST_ROWS else []
     if result.get("truncated"):
         notes.append(f"the first {count(len(rows), 'row')}; there are more, see --max-rows")
     else:
         notes.append(count(len(rows), "row") if rows else "no rows")
-    if table.shown < table.columns:
-        notes.append(f"{table.shown} of {table.columns} columns had room; --json shows all of them")
+    if shown < len(columns):
+        notes.append(f"{shown} of {len(columns)} columns had room; --json shows all of them")
     return [*lines, ("", ""), *((note, "dim") for note in notes)]

@@ -53,9 +53,13 @@ def mention_colon(report: Report, **options: Sequence[str] | None) -> None:
     for kind, values in options.items():
         one = kind.removesuffix("s")
         for value in values or ():
-            if f"unknown_{one}" in unknown and (_MODULE.fullmatch(value) or Path(f"{value}.py").is_file()):
+            path = Path(value)
+            is_file = path.suffix == ".py" and path.is_file() and not path.is_absolute()
+            is_module = _MODULE.fullmatch(value) or Path(f"{value}.py").is_file()
+            if f"unknown_{one}" in unknown and (is_file or is_module):
                 given = f"--{kind} {printable(value)}"
-                remedy = f"for an object in a module, write {given}:NAME"
+                module = ".".join(path.with_suffix("").parts) if is_file else value
+                remedy = f"for an object in a module, write --{kind} {printable(module)}:NAME"
                 typer.echo(f"planning: {given} is read as the name of a {one}; {remedy}", err=True)
 
 

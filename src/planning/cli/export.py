@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from planning.cli.source import SOURCES, ShownSession, ShownSource, name_of
-from planning.cli.usage import EXIT_CODES, Refused, bad_option
+from planning.cli.source import SOURCES, ShownSession, ShownSource, name_of, no_session
+from planning.cli.usage import Refused, bad_option
 from planning.errors import show
 
 if TYPE_CHECKING:
@@ -33,10 +33,8 @@ The file:
   the plan. - is the page, or with --svg the picture.
   The page opens from a disk, makes no request, and holds what the run
   recorded: send it only to those who may read that.
+"""
 
-{EXIT_CODES}"""
-
-_LISTED: Final = 5
 _PAGES: Final = (".html", ".htm")
 
 
@@ -59,10 +57,7 @@ def export(
     session: ShownSession = None,
     svg: Annotated[
         Picture | None,
-        typer.Option(
-            help="Draw this, as a picture: the plan as it is now, or the workflow with its states.",
-            show_default=False,
-        ),
+        typer.Option(help="Draw this, as a picture: the plan as it is now, or the workflow with its states."),
     ] = None,
 ) -> None:
     """Write what a run did as one HTML file, the page that 'planning view' shows; or draw it as SVG."""
@@ -106,22 +101,17 @@ def _document(source: str, session: str | None) -> Document:
     Raises:
         Refused: It cannot be read.
     """
-    from planning.cli.seen import document_of, is_store
+    from planning.cli.loading import is_store, loaded
 
     if not is_store(source):
-        return document_of(source, session)
+        if session is not None:
+            raise no_session(source)
+        return loaded(source)[1]
     from planning.cli.stores import known_session, opened_store
-    from planning.errors import listed
     from planning.view.sessions import read_session
 
     with opened_store(source) as store, store.reading():
-        heads = store.sessions(_LISTED + 1)
-        if session is None and len(heads) != 1:
-            names = listed(str(each.session_id) for each in heads[:_LISTED])
-            more = ", ..." if len(heads) > _LISTED else ""
-            what = f"several sessions; name one with --session: {names}{more}" if heads else "no session"
-            raise Refused(f"{name_of(source)} holds {what}")
-        head = store.newest(known_session(store, session or str(heads[0].session_id)))
+        head = store.newest(known_session(store, session))
         if head is None:
             raise Refused(f"session '{session}' was deleted")
         return read_session(store, head, Path(source).name)[0]

@@ -103,11 +103,11 @@ def _workflow_in(data: bytes, source: str | None) -> Workflow:
     report = validate_workflow(data)
     if report.ok:
         return report.workflow
-    if kind_of(data) not in {"snapshot", "shown", "result"}:
+    if kind_of(data) != "snapshot":
         refuse_other(data, source, "a workflow", "workflow")
         print_report(report, source, err=True)
         raise typer.Exit(1)
-    from planning.cli.keep import session_of
+    from planning.cli.loading import session_of
     from planning.workflow.model import Workflow
     from planning.workflow.run.records import register_workflow
 

@@ -11,42 +11,24 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from planning.cli.source import AsJson, SessionName, StoreFile
+from planning.cli.source import AsJson, OneSession, StoreFile
 from planning.cli.terminal import as_json, columns, painted, wants_color, wrapped
-from planning.cli.usage import EXIT_CODES, Refused
-from planning.errors import one_line, printable
+from planning.cli.usage import Refused
+from planning.errors import one_line
 
 if TYPE_CHECKING:
-    from planning.cli.progress import Change, Progress
+    from planning.cli.progress import Progress
+    from planning.cli.terminal import Line
     from planning.view.timeline import Moment, Timeline
 
-__all__ = ["HISTORY_HELP", "WATCH_HELP", "history", "watch"]
+__all__ = ["history", "watch"]
 
-# \b keeps a paragraph as it is written.
-HISTORY_HELP: Final = f"""\b
-Examples:
-  planning history plans.db nightly
-  planning history plans.db nightly --after 40
-  planning history plans.db nightly --json
-
-{EXIT_CODES}"""
-WATCH_HELP: Final = f"""\b
-Examples:
-  planning watch plans.db nightly
-  planning watch plans.db nightly --json | my-dashboard
-
-\b
-It ends when you press Ctrl-C, or when the session is deleted; the exit
-code is 0 then.
-
-{EXIT_CODES}"""
-_TICK: Final = 0.1  # seconds between two drawings
 _POLL: Final = 0.05  # seconds between two looks at the store
 _BESIDE: Final = 60  # columns from which the words are beside the version and the time
 
 
 @contextmanager
-def _timeline(store: str, session: str, after: int | None) -> Iterator[Timeline]:
+def _timeline(store: str, session: str | None, after: int | None) -> Iterator[Timeline]:
     """The changes of a session after a version, as they are at this moment; None for those that follow.
 
     Raises:
@@ -58,7 +40,7 @@ def _timeline(store: str, session: str, after: int | None) -> Iterator[Timeline]
     with opened_store(store) as opened, nullcontext() if after is None else opened.reading():
         head = opened.newest(known_session(opened, session))
         if head is None:
-            raise Refused(f"session '{session}' was deleted")
+            raise Refused("the session was deleted")
         if after is not None and after > head.version:
             raise Refused(f"the session has the versions 0 to {head.version}, got {after}")
         yield Timeline(opened, head, head.version if after is None else after)
@@ -66,7 +48,7 @@ def _timeline(store: str, session: str, after: int | None) -> Iterator[Timeline]
 
 def history(
     store: StoreFile,
-    session: SessionName,
+    session: OneSession = None,
     *,
     after: Annotated[
         int, typer.Option(min=0, metavar="VERSION", help="Only the changes after this version.")
@@ -116,12 +98,12 @@ def _print(moment: Moment) -> None:
         typer.echo(" " * indent + line)
 
 
-def watch(store: StoreFile, session: SessionName, *, as_json_: AsJson = False) -> None:
+def watch(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = False) -> None:
     """Show the plan of a session, and each change of it as soon as it is made.
 
-    With --json, each change of the session is printed on a line of its own.
+    With --json, each change of the session is printed on a line of its own. It ends when you press Ctrl-C, or
+    when the session is deleted; the exit code is 0 then.
     """
-    from planning.cli.drive import ending_when_told
     from planning.cli.faces import face_of
     from planning.cli.progress import Progress
     from planning.view.text import line_of
@@ -130,14 +112,13 @@ def watch(store: StoreFile, session: SessionName, *, as_json_: AsJson = False) -
     progress = Progress(time.monotonic)
     with (
         _timeline(store, session, None) as timeline,
-        ending_when_told(),
-        face_of(sys.stdout, progress, is_json=as_json_, tick=_TICK) as face,
+        face_of(sys.stdout, progress, is_json=as_json_) as face,
     ):
-        code, reason = 0, f"session '{printable(session)}' was deleted"
+        code, reason = 0, "the session was deleted"
         try:
             plan = timeline.plan
             if plan is not None:
-                face.show(progress.take(plan))
+                face.show(progress.take_plan(plan))
             for moment in _as_they_come(timeline):
                 if as_json_:
                     _print_json(moment)
@@ -170,17 +151,15 @@ def _print_json(moment: Moment) -> None:
     typer.echo(json.dumps(json.loads(as_json(fields_of_moment(moment)))))
 
 
-def _changes(progress: Progress, moment: Moment) -> Iterator[Change]:
+def _changes(progress: Progress, moment: Moment) -> Iterator[Line]:
     """What a change did to the plan, and the calls in it that were refused."""
-    from planning.cli.progress import Called, Refusal
-    from planning.view.timeline import is_new_plan, refusal_of
+    from planning.view.timeline import refusal_of
     from session import ToolFailed
 
     for event in moment.change.events:
         if isinstance(event, ToolFailed):
             is_refused, reason = refusal_of(event)
             if is_refused:
-                yield from progress.take(Refusal(event.name, reason))
+                yield progress.refuse(event.name, reason)
     if moment.plan is not None:
-        plan = moment.plan.after
-        yield from progress.take(Called(plan, is_new=True) if plan and is_new_plan(moment) else plan)
+        yield from progress.take_plan(moment.plan.after)

@@ -1,4 +1,4 @@
-"""What a file holds: a plan, a workflow, a snapshot and so on, each with the command that takes it."""
+"""What a file holds: a store, a snapshot, a workflow or a transcript, each with the command that takes it."""
 
 from __future__ import annotations
 
@@ -12,25 +12,18 @@ from planning.cli.source import name_of
 from planning.cli.usage import Refused
 from planning.errors import printable
 
-__all__ = ["SQLITE", "Kind", "is_plan", "kind_of", "refuse_other"]
+__all__ = ["SQLITE", "Kind", "kind_of", "refuse_other"]
 
-Kind = Literal["store", "snapshot", "plan", "shown", "result", "workflow", "transcript"]
+Kind = Literal["store", "snapshot", "workflow", "transcript"]
 
 SQLITE: Final = b"SQLite format 3\0"
 """The first bytes of a store, as of every SQLite file."""
 _NAMES: Final[Mapping[Kind, tuple[str, str]]] = MappingProxyType({
     "store": ("a SQLite file", "'planning sessions {}' lists the sessions of a store"),
     "snapshot": ("a snapshot of a session", "'planning show {}' shows it"),
-    "plan": ("a plan", "'planning show {}' shows it"),
-    "shown": ("what 'planning show --json' prints", "'planning show {}' shows it"),
-    "result": ("the result of a run", "'planning show {}' shows it"),
     "workflow": ("a workflow", "'planning graph {}' draws it, 'planning run {}' runs it"),
     "transcript": ("a transcript", "'planning replay {}' replays it"),
 })  # fmt: skip
-_PLAN: Final = {"objective", "status", "steps"}
-_COUNTS: Final = {"done", "total"}
-_SHOWN: Final = {"plan", "run"}
-_RESULT: Final = {"status", "workflow", "outputs", "memory", "errors", "warnings"}
 _STEP_KEYS: Final = {"step_id", "id"}
 
 
@@ -69,33 +62,13 @@ def kind_of(data: bytes) -> Kind | None:
     return "transcript" if _is_message(first) else None
 
 
-def is_plan(document: object) -> bool:
-    """Whether a document is a plan as the tools keep it."""
-    return (
-        isinstance(document, dict)
-        and document.keys() >= _PLAN
-        and document.keys() <= _PLAN | _COUNTS
-        and isinstance(document["steps"], list)
-        and all(isinstance(step, dict) and "title" in step for step in document["steps"])
-    )
-
-
 def _kind_of_json(document: object) -> Kind | None:
     if isinstance(document, list):
-        first = document[0] if document else None
-        if _is_message(first):
-            return "transcript"
-        return "workflow" if isinstance(first, dict) and first.keys() & _STEP_KEYS else None
+        document = {"messages": document, "steps": document}
     if not isinstance(document, dict):
         return None
-    if is_plan(document):
-        return "plan"
     if isinstance(document.get("slices"), dict):
         return "snapshot"
-    if document.keys() >= _SHOWN:
-        return "shown"
-    if document.keys() >= _RESULT:
-        return "result"
     if _is_message(document) or _is_message(_first(document.get("messages"))):
         return "transcript"
     steps = _first(document.get("steps"))

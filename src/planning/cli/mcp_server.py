@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import sys
@@ -130,6 +129,8 @@ def mcp(
     server = build_server(**_sessions(store, session), plan_tools=names, workflows=_workflows(run))
     with _logging_plainly():
         if address is None:
+            import asyncio
+
             _end_at_signals()
             asyncio.run(serve_stdio(server))
             return

@@ -1,25 +1,26 @@
 """How far a plan or a run is: events in, state out. Every view draws this one model.
 
-``take`` is given what happened and returns the changes, a line each: a view that prints lines prints them,
-a view that redraws shows ``steps`` again. Nothing here reads or writes anything but its own state.
+Each method that takes an event returns the lines that say what changed: a view that prints lines prints
+them, and one that redraws shows ``steps`` again. Nothing here reads or writes anything but its own state.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from threading import Lock
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Literal
 
 import attrs
 
-from planning.cli.terminal import brief, count, seconds_text
+from planning.cli.terminal import MARKS, TROUBLE, Line, brief, count, seconds_text
+from planning.diff import diff_plans
+from planning.errors import one_line
 from planning.model import Plan, PlanStep, StepStatus
 from planning.workflow.model import Workflow
 from planning.workflow.run.records import StepRecord
 
-__all__ = ["Called", "Change", "Event", "OtherCall", "Progress", "Refusal", "State", "Step", "Stopped"]
+__all__ = ["Progress", "State", "Step"]
 
 State = Literal["pending", "running", "done", "skipped", "failed", "blocked", "stopped"]
 
@@ -27,69 +28,10 @@ _OF_STATUS: Final = MappingProxyType[StepStatus, State]({
     "pending": "pending", "in_progress": "running", "done": "done", "blocked": "blocked",
 })  # fmt: skip
 _OVER: Final = ("done", "skipped", "failed", "blocked")
+_BAD: Final = ("failed", "blocked", "stopped")
 _CUT_SHORT: Final = "stopped before it was done"
-
-
-@attrs.frozen
-class Called:
-    """A planning call that was carried out.
-
-    Attributes:
-        plan: The plan after it.
-        is_new: Whether the call set up a new plan.
-        is_read: Whether the call only read the plan.
-    """
-
-    plan: Plan
-    is_new: bool = False
-    is_read: bool = False
-
-
-@attrs.frozen
-class Refusal:
-    """A planning call that was refused.
-
-    Attributes:
-        name: The tool that was called.
-        reason: Why, and what to send instead.
-    """
-
-    name: str
-    reason: str
-
-
-@attrs.frozen
-class OtherCall:
-    """A call to a tool that is not a planning tool."""
-
-
-@attrs.frozen
-class Stopped:
-    """A run that is over: what still counts as running was cut short."""
-
-
-Event = Plan | None | Called | Refusal | OtherCall | StepRecord | Stopped
-
-
-@attrs.frozen
-class Change:
-    """One thing that changed, as a line tells it.
-
-    Attributes:
-        subject: The id of a step, ``plan`` or ``refused``.
-        what: What changed: a status, or the name of a field.
-        text: The new value, or a reason.
-        state: The state that gives the line its colour.
-        seconds: How long the step took; None where that is not known.
-        is_aside: Whether a view that redraws prints it above the steps: they do not show it.
-    """
-
-    subject: str
-    what: str
-    text: str
-    state: State | None = None
-    seconds: float | None = None
-    is_aside: bool = False
+_WIDEST_ID: Final = 24
+_STATE: Final = 8  # characters of "retrying"
 
 
 @attrs.define
@@ -105,6 +47,7 @@ class Step:
         attempt: Which attempt it is, from 1; 0 where nothing is called.
         began: When it began, in seconds of the clock; None before, and where times mean nothing.
         seconds: How long it took; None until it is over, and where it was done before.
+        shown: The step of the plan that this shows; None for one of a run.
     """
 
     step_id: str
@@ -115,6 +58,7 @@ class Step:
     attempt: int = 0
     began: float | None = None
     seconds: float | None = None
+    shown: PlanStep | None = None
 
     @property
     def is_over(self) -> bool:
@@ -138,7 +82,6 @@ class Progress:
         refused: How many were refused.
         other_calls: How many calls went to other tools.
         before: How many steps of a run were done before it began.
-        lock: Held while the state changes: a view that draws from another thread holds it too.
     """
 
     def __init__(self, clock: Callable[[], float] | None = None) -> None:
@@ -152,12 +95,11 @@ class Progress:
         self.title = ""
         self.plan: Plan | None = None
         self.steps: list[Step] = []
-        self._by_id: dict[str, Step] = {}
         self._places: dict[str, int] = {}
+        self._width = 0
         self.last = 0
         self.counts: Counter[State] = Counter()
         self.carried_out = self.refused = self.other_calls = self.before = 0
-        self.lock = Lock()
 
     @classmethod
     def of_run(
@@ -178,13 +120,12 @@ class Progress:
         progress._set([Step(step.step_id, step.description) for step in workflow.steps])
         for record in records.values():
             if record.status == "completed":
-                progress.take(record)
+                progress.take_record(record)
         for step in progress.steps:
             if step.is_over:
                 step.notes = ("done before",)
         progress.before = progress.over
-        waiting = (place for place, step in enumerate(progress.steps) if not step.is_over)
-        progress.last = next(waiting, 0)
+        progress.last = next((place for place, step in enumerate(progress.steps) if not step.is_over), 0)
         return progress
 
     def now(self) -> float:
@@ -208,34 +149,6 @@ class Progress:
             return []
         return [place for place, step in enumerate(self.steps) if step.state == "running"]
 
-    def take(self, event: Event) -> tuple[Change, ...]:
-        """Note what happened; None means that there is no plan any more.
-
-        Returns:
-            What changed, a line each; empty where there is nothing to say.
-        """
-        with self.lock:
-            match event:
-                case Plan():
-                    return tuple(self._take_plan(event, is_new=False))
-                case None:
-                    gone = Change("plan", "removed", self.title)
-                    self.plan, self.title = None, ""
-                    self._set([])
-                    return (gone,)
-                case Called():
-                    return tuple(self._take_call(event))
-                case Refusal():
-                    self.refused += 1
-                    return (Change("refused", event.name, event.reason, "failed", is_aside=True),)
-                case OtherCall():
-                    self.other_calls += 1
-                    return ()
-                case StepRecord():
-                    return tuple(self._take_record(event))
-                case Stopped():
-                    return tuple(self._stop())
-
     def tally(self) -> str:
         """How far the steps are, in words."""
         parts = [f"{self.counts['done']} of {len(self.steps)} done"]
@@ -249,115 +162,110 @@ class Progress:
         return f"stopping: waiting for {steps}; press Ctrl-C again to stop at once"
 
     def calls(self) -> str:
-        """How many planning calls there were, in words; empty where there were no calls at all."""
+        """How many planning calls there were, in words."""
         number = self.carried_out + self.refused
+        if not number and not self.other_calls:
+            return "No calls."
         text = f"{count(number, 'planning call')}: {self.carried_out} carried out, {self.refused} refused."
         if self.other_calls:
             text += f" {count(self.other_calls, 'call')} to other tools skipped."
-        return text if number or self.other_calls else ""
+        return text
 
     # Plans
 
-    def _take_call(self, call: Called) -> Iterator[Change]:
-        self.carried_out += 1
-        if call.is_read:
-            done = sum(step.status == "done" for step in call.plan.steps)
-            yield Change("plan", "read", f"{call.plan.status}, {done} of {len(call.plan.steps)} done")
+    def take_plan(self, plan: Plan | None) -> list[Line]:
+        """Show a plan, or that there is none any more; says what differs from the one before."""
+        differs = diff_plans(self.plan, plan)
+        self.plan, self.title = plan, "" if plan is None else plan.objective
+        steps = () if plan is None else plan.steps
+        changed = [place for place, step in enumerate(steps) if self._shown(step.step_id) is not step]
+        self._set([self._step(step) for step in steps])
+        self.last = min(changed[0] if changed else self.last, max(0, len(steps) - 1))
+        is_back = any((each.before, each.after) == ("in_progress", "pending") for each in differs.marked)
+        added = [(f"  {each.step.step_id}  {each.step.title}", "") for each in differs.added]
+        return [(str(differs), TROUBLE if is_back else ""), *added]
+
+    def refuse(self, name: str, reason: str) -> Line:
+        """Count a planning call that was refused.
+
+        Args:
+            name: The tool that was called.
+            reason: Why, and what to send instead.
+        """
+        self.refused += 1
+        first, *problems = reason.split("\n")
+        more = " | ".join(problem.removeprefix("- ") for problem in problems)
+        return f"Refused {name}: {first} {more}".rstrip(), TROUBLE
+
+    def _shown(self, step_id: str) -> PlanStep | None:
+        return self.steps[self._places[step_id]].shown if step_id in self._places else None
+
+    def _step(self, step: PlanStep) -> Step:
+        """A step of a plan as views show it; one that goes on keeps the time when it began."""
+        before = self.steps[self._places[step.step_id]] if step.step_id in self._places else None
+        if before is not None and before.shown is step:
+            return before
+        state = _OF_STATUS[step.status]
+        made = Step(step.step_id, step.title, state, step.details, step.notes, shown=step)
+        if before is not None and before.state == state:
+            made.began, made.seconds = before.began, before.seconds
+        else:
+            self._time(made, None if before is None else before.began)
+        return made
+
+    def _time(self, step: Step, began: float | None) -> None:
+        """Note that a step begins now, or that one ends that began then."""
+        if self._clock is None:
             return
-        changes = list(self._take_plan(call.plan, is_new=call.is_new))
-        yield from changes or [Change("plan", "unchanged", call.plan.objective)]
-
-    def _take_plan(self, plan: Plan, *, is_new: bool) -> Iterator[Change]:
-        before, self.plan, self.title = self.plan, plan, plan.objective
-        if plan is before:
-            return
-        old = {} if before is None or is_new else {step.step_id: step for step in before.steps}
-        if before is None or is_new:
-            yield Change("plan", f"set, {count(len(plan.steps), 'step')}", plan.objective)
-        self._rebuild(plan, old)
-        places = [place for place, step in enumerate(plan.steps) if old.get(step.step_id) is not step]
-        self.last = min(places[0] if places else self.last, max(0, len(plan.steps) - 1))
-        for place in places:
-            yield from _step_changes(old.get(plan.steps[place].step_id), plan.steps[place])
-        if plan.status != "abandoned":
-            kept = {step.step_id for step in plan.steps}
-            gone = (step for step in old.values() if step.step_id not in kept)
-            yield from (Change(step.step_id, "removed", step.title) for step in gone)
-        if before is not None and not is_new and before.status != plan.status:
-            yield Change("plan", f"{before.status} -> {plan.status}", plan.objective)
-
-    def _rebuild(self, plan: Plan, old: Mapping[str, PlanStep]) -> None:
-        """The steps of a plan as views show them; one that goes on keeps the time when it began."""
-        known = self._by_id
-        steps = []
-        for step in plan.steps:
-            before = known.get(step.step_id) if step.step_id in old else None
-            if before is not None and old[step.step_id] is step:
-                steps.append(before)
-                continue
-            state = _OF_STATUS[step.status]
-            goes_on = before is not None and before.state == state
-            began = before.began if before is not None and goes_on else self._time()
-            steps.append(Step(step.step_id, step.title, state, step.details, step.notes, began=began))
-        self._set(steps)
-
-    def _time(self) -> float | None:
-        return None if self._clock is None else self._clock()
+        if step.state == "running":
+            step.began = self._clock() if began is None else began
+        elif began is not None:
+            step.began, step.seconds = began, self._clock() - began
 
     def _set(self, steps: Sequence[Step]) -> None:
         self.steps = list(steps)
-        self._by_id = {step.step_id: step for step in steps}
         self._places = {step.step_id: place for place, step in enumerate(steps)}
         self.counts = Counter(step.state for step in steps)
+        self._width = min(_WIDEST_ID, max((len(step.step_id) for step in steps), default=0))
 
     # Runs
 
-    def _take_record(self, record: StepRecord) -> Iterator[Change]:
-        step = self._by_id.get(record.step_id)
-        state = _state_of(record)
-        if step is None or (state == step.state and record.attempt <= step.attempt):
-            return
+    def take_record(self, record: StepRecord) -> list[Line]:
+        """Note what happened to a step of a run."""
+        place = self._places.get(record.step_id)
+        if place is None:
+            return []
+        step, state = self.steps[place], _state_of(record)
+        if state == step.state and record.attempt <= step.attempt:
+            return []
         is_retry = state == "running" and record.attempt > 1
-        self._move(step, state, record.attempt, _note_of(record, state))
-        yield _moved(step, "retrying" if is_retry else state)
+        self._move(place, state, record.attempt, _note_of(record, state))
+        return [self._moved(step, "retrying" if is_retry else state)]
 
-    def _stop(self) -> Iterator[Change]:
-        for place in self.running:
-            self._move(self.steps[place], "stopped", 0, _CUT_SHORT)
-            yield _moved(self.steps[place], "stopped")
+    def stop(self) -> list[Line]:
+        """Note that the run is over: what still counts as running was cut short."""
+        places = self.running
+        for place in places:
+            self._move(place, "stopped", 0, _CUT_SHORT)
+        return [self._moved(self.steps[place], "stopped") for place in places]
 
-    def _move(self, step: Step, state: State, attempt: int, note: str) -> None:
+    def _move(self, place: int, state: State, attempt: int, note: str) -> None:
+        step = self.steps[place]
         self.counts[step.state] -= 1
         self.counts[state] += 1
-        if state == "running":
-            step.began = self._time() if step.began is None else step.began
-        else:
-            step.seconds = None if step.began is None else self.now() - step.began
         step.state, step.notes = state, (note,) if note else ()
         step.attempt = max(step.attempt, attempt)
-        self.last = self._places[step.step_id]
+        self._time(step, step.began)
+        self.last = place
 
-
-def _moved(step: Step, what: str) -> Change:
-    return Change(step.step_id, what, "".join(step.notes) or step.title, step.state, step.seconds)
-
-
-def _step_changes(before: PlanStep | None, after: PlanStep) -> Iterator[Change]:
-    """What is different in one step of a plan."""
-    step_id, state = after.step_id, _OF_STATUS[after.status]
-    if before is None:
-        what = "new" if after.status == "pending" else f"new, {after.status}"
-        yield Change(step_id, what, after.title, state)
-    else:
-        if before.title != after.title:
-            yield Change(step_id, "title", after.title)
-        if before.details != after.details:
-            yield Change(step_id, "details", after.details or "")
-        if before.status != after.status:
-            yield Change(step_id, f"{before.status} -> {after.status}", after.title, state)
-    is_back = before is not None and (before.status, after.status) == ("in_progress", "pending")
-    for note in after.notes[0 if before is None else len(before.notes) :]:
-        yield Change(step_id, "note", note, is_aside=is_back)
+    def _moved(self, step: Step, what: str) -> Line:
+        """What happened to a step, on one line: its id, its state, how long it took, and why."""
+        parts = [f"{one_line(step.step_id):<{self._width}}", f"{what:<{_STATE}}"]
+        if step.seconds is not None:
+            parts.append(seconds_text(step.seconds))
+        text = "".join(step.notes) or step.title
+        style = MARKS[step.state][2] if step.state in _BAD else ""
+        return "  ".join([*parts, one_line(text)]).rstrip(), style
 
 
 def _state_of(record: StepRecord) -> State:

@@ -13,24 +13,15 @@ import typer
 from planning.cli.kinds import refuse_other
 from planning.cli.source import name_of, read_bytes
 from planning.cli.terminal import as_json, can_redraw
-from planning.cli.usage import EXIT_CODES, Refused
+from planning.cli.usage import Refused
 
 if TYPE_CHECKING:
-    from planning.cli.progress import Event
+    from planning.cli.progress import Progress
     from planning.cli.terminal import Line
     from planning.cli.transcript import Call
-    from planning.prompt import PlanningToolsSection
 
-__all__ = ["MOST_BYTES", "PREFIX", "REPLAY_HELP", "calls_in", "events_of", "replay"]
+__all__ = ["MOST_BYTES", "PREFIX", "calls_in", "replay", "replayed"]
 
-REPLAY_HELP: Final = f"""\b
-Examples:
-  planning replay examples/triage.jsonl
-  planning replay --delay 0.5 examples/triage-anthropic.jsonl
-  planning replay --json - < transcript.jsonl
-  my-agent --log-messages | planning replay
-
-{EXIT_CODES}"""
 _TERMINAL_DELAY: Final = 0.15
 _LONGEST_DELAY: Final = 60.0
 MOST_BYTES: Final = 100_000_000
@@ -42,8 +33,7 @@ PREFIX: Final = "planning_"
 
 def replay(
     transcript: Annotated[
-        str | None,
-        typer.Argument(metavar="TRANSCRIPT", help="A file, or - for standard input.", show_default=False),
+        str | None, typer.Argument(metavar="TRANSCRIPT", help="A file, or - for standard input.")
     ] = None,
     *,
     as_json_: Annotated[
@@ -56,7 +46,6 @@ def replay(
             max=_LONGEST_DELAY,
             metavar="SECONDS",
             help=f"Wait after each change; without it {_TERMINAL_DELAY} in a terminal, 0 elsewhere.",
-            show_default=False,
         ),
     ] = None,
 ) -> None:
@@ -69,48 +58,45 @@ def replay(
     calls = calls_in(read_bytes(transcript, "TRANSCRIPT", most=MOST_BYTES), transcript)
     from planning.cli.faces import face_of
     from planning.cli.progress import Progress
-    from planning.prompt import PlanningToolsSection
-    from session import Session
 
-    section = PlanningToolsSection(session=Session())
     progress = Progress()
     seconds = delay if delay is not None else _TERMINAL_DELAY if can_redraw(sys.stdout) else 0.0
     with face_of(sys.stdout, progress, is_json=as_json_) as face:
-        for event in events_of(calls, section):
-            changes = progress.take(event)
-            face.show(changes)
-            time.sleep(0.0 if as_json_ or not changes else seconds)
-        last: list[Line] = [("", ""), (progress.calls() or "No calls.", "")]
-        face.end((), last, is_whole=True)
+        for lines in replayed(calls, progress):
+            face.show(lines)
+            time.sleep(0.0 if as_json_ else seconds)
+        face.end((), [("", ""), (progress.calls(), "")], is_whole=True)
     if as_json_:
         typer.echo(as_json(None if progress.plan is None else asdict(progress.plan)))
 
 
-def events_of(calls: Iterable[Call], section: PlanningToolsSection) -> Iterator[Event]:
-    """Carry out calls one by one, each when its event is asked for.
+def replayed(calls: Iterable[Call], progress: Progress) -> Iterator[list[Line]]:
+    """Carry out calls one by one, each when its lines are asked for.
 
     Args:
         calls: The calls of a transcript.
-        section: Whose tools to call; the plan is in its session.
+        progress: What shows the plan.
     """
-    from planning.cli.progress import Called, OtherCall, Refusal
-    from planning.commands import SetupPlan
     from planning.model import Plan
+    from planning.prompt import PlanningToolsSection
     from planning.tools import Toolbox
-    from session import select_latest
+    from session import Session, select_latest
 
+    section = PlanningToolsSection(session=Session())
     toolbox = Toolbox(section.tools())
     for call in calls:
         if not call.name.startswith(PREFIX):
-            yield OtherCall()
+            progress.other_calls += 1
             continue
         result = toolbox.call(call.name, call.arguments)
         plan = select_latest(section.session, Plan)
         if not result.success or plan is None:
-            yield Refusal(call.name, result.error or result.message)
-        else:
-            is_new = isinstance(result.value, SetupPlan)
-            yield Called(plan, is_new=is_new, is_read=isinstance(result.value, Plan))
+            yield [progress.refuse(call.name, result.error or result.message)]
+            continue
+        progress.carried_out += 1
+        is_read = isinstance(result.value, Plan)
+        read = [(f"Plan read: {plan.status}, {progress.tally()}.", "")]
+        yield read if is_read else progress.take_plan(plan)
 
 
 def calls_in(data: bytes, transcript: str | None) -> tuple[Call, ...]:

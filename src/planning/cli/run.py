@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
 from planning.cli.kinds import refuse_other
 from planning.cli.mcp_tools import tools_of_servers
-from planning.cli.source import Finished, WorkflowFile, read_bytes
-from planning.cli.usage import EXIT_CODES, TOOLS_HELP, bad_option
+from planning.cli.source import DEFAULT_STORE, Agents, Finished, Handlers, Tools, WorkflowFile, read_bytes
+from planning.cli.usage import TOOLS_HELP, bad_option
 from planning.errors import show
 
 if TYPE_CHECKING:
     from planning.tools.tool import Tool
     from planning.workflow.capabilities import Capabilities
     from planning.workflow.model import Workflow
-    from session import Session
 
 __all__ = ["RUN_HELP", "run"]
 
@@ -32,7 +30,7 @@ Examples:
   planning run plan.json --tools my_app:tools --executor processes
   planning run plan.json --tools my_app:tools --json > result.json
   planning run plan.json --mcp "npx some-mcp-server"
-  planning run plan.json --tools my_app:tools --resume plan.snapshot.json
+  planning run plan.json --tools my_app:tools --resume
   planning run plan.json --tools app:tools --store plans.db --session nightly
 
 {TOOLS_HELP}
@@ -46,66 +44,46 @@ Values:
 
 \b
 Stopping and resuming:
-  Ctrl-C waits for running steps; a second Ctrl-C stops at once. A run
-  that was stopped or failed is saved in a snapshot: in the file of
-  --save, or that of --resume, or WORKFLOW.snapshot.json in this folder.
-  It replaces the snapshot that is there. The last line says how to
-  resume: completed steps do not run again, failed ones do. You may
-  edit the workflow first; only completed steps must stay the same.
+  Ctrl-C waits for running steps; a second Ctrl-C stops at once. Every
+  step is recorded as it ends, so that a run that was stopped, killed or
+  failed can be resumed: run the same command with --resume. Completed
+  steps do not run again, failed ones do. You may edit the workflow
+  first; only completed steps must stay the same. --restart leaves that
+  run as it is and begins another.
 
 \b
-Stores:
-  With --store every step is recorded as it ends, so that a run can also
-  be resumed after a crash: run the same command again. A session whose
-  last run is complete begins another run. 'planning watch' shows a run
-  that goes on elsewhere, 'planning show' one that is over.
-
-{EXIT_CODES}"""
-_OBJECT: Final = "MODULE:OBJECT"
+Where runs are kept:
+  In the file {DEFAULT_STORE}, or that of --store, in a session with
+  the name of the workflow's file: plan for plan.json. A second workflow
+  of that name gets plan-2. These read it:
+    planning sessions
+    planning show {DEFAULT_STORE} plan
+    planning view {DEFAULT_STORE} --session plan
+    planning watch {DEFAULT_STORE} plan
+"""
 _MOST_PARALLEL: Final = 16
 _PROMPT: Final = "user_prompt"
-_NOT_REPEATED: Final = ("plan", "prompt", "var", "session", "resume")
+_NOT_REPEATED: Final = ("plan", "prompt", "var", "resume")
 
 
 def run(
     context: typer.Context,
     plan: WorkflowFile = None,
     *,
-    tools: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar=_OBJECT,
-            help="The tools, see below: an object in a Python module, which is imported. May be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    handlers: Annotated[
-        list[str] | None,
-        typer.Option(metavar=_OBJECT, help="The handlers, in the same way.", show_default=False),
-    ] = None,
-    agents: Annotated[
-        list[str] | None,
-        typer.Option(metavar=_OBJECT, help="The agents, in the same way.", show_default=False),
-    ] = None,
+    tools: Tools = None,
+    handlers: Handlers = None,
+    agents: Agents = None,
     mcp: Annotated[
         list[str] | None,
         typer.Option(
             metavar="COMMAND",
             help="Start an MCP server with this command, and take its tools. May be repeated.",
-            show_default=False,
         ),
     ] = None,
-    prompt: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="The value of ${user_prompt}.", show_default=False),
-    ] = None,
+    prompt: Annotated[str | None, typer.Option(metavar="TEXT", help="The value of ${user_prompt}.")] = None,
     var: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="A value for the memory, see below. May be repeated.",
-            show_default=False,
-        ),
+        typer.Option(metavar="NAME=VALUE", help="A value for the memory, see below. May be repeated."),
     ] = None,
     executor: Annotated[
         str | None,
@@ -113,7 +91,6 @@ def run(
             metavar="NAME",
             help="Where tools run: threads, processes or dask://HOST:PORT. Without it, in this process: async"
             " tools in one thread, others in threads of their own.",
-            show_default=False,
         ),
     ] = None,
     max_parallel: Annotated[
@@ -125,39 +102,23 @@ def run(
             metavar="SECONDS",
             help="The time limit of an attempt, where neither the step nor its tool sets one; without it,"
             " there is none.",
-            show_default=False,
         ),
     ] = None,
     store: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Keep the run in a session of this store, see below. A new file is created.",
-            show_default=False,
-        ),
-    ] = None,
+        str,
+        typer.Option(metavar="FILE", help="The store that the run is kept in. A new file is created."),
+    ] = DEFAULT_STORE,
     session: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME",
-            help="The session in the store; its unfinished run is resumed, else a run begins.",
-            show_default=False,
+            metavar="NAME", help="The session in the store; by default named after the workflow's file."
         ),
     ] = None,
     resume: Annotated[
-        str | None,
+        bool | None,
         typer.Option(
-            metavar="SNAPSHOT|NAME",
-            help="Resume the run in this file; with --store, in this session.",
-            show_default=False,
-        ),
-    ] = None,
-    save: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SNAPSHOT",
-            help="Save the run in this file, also when it is completed. An existing file is replaced.",
-            show_default=False,
+            "--resume/--restart",
+            help="Resume the last run of this workflow; or leave it as it is, and begin another.",
         ),
     ] = None,
     finished: Finished = False,
@@ -179,7 +140,8 @@ def run(
     from planning.workflow.executors import open_executor
 
     user_prompt, inputs = _given(prompt, var or ())
-    _check_store(store, session, resume, save)
+    if session is not None and resume is False:
+        raise bad_option("--restart", "it begins a session of its own; name a new one with --session instead")
     try:
         opened = None if executor is None else open_executor(executor, max_parallel)
     except ValueError as error:
@@ -189,65 +151,37 @@ def run(
     except ValueError as error:
         raise bad_option("--timeout", error) from None
     with tools_of_servers(mcp or ()) as served:
-        workflow, capabilities = _checked(plan, tools, handlers, agents, served, is_finished=finished)
+        data = read_bytes(plan, "WORKFLOW")
+        workflow, capabilities = _checked(data, plan, tools, handlers, agents, served, is_finished=finished)
         from planning.cli.running import Running
+        from planning.cli.runs import Asked, opened_run
 
-        with _stored(store, session, resume) as stored:
-            code = Running(
-                workflow=workflow,
-                capabilities=capabilities,
-                user_prompt=user_prompt,
-                inputs=inputs,
-                file=plan if plan != "-" else None,
-                executor=opened,
-                max_parallel=max_parallel,
-                timeout=timeout,
-                stored=stored,
-                resume=resume,
-                save=save,
-                is_viewed=view,
-                is_verbose=verbose,
-                is_json=as_json,
-                line=_command_line(context, plan or "-"),
-            ).run()
+        asked = Asked(
+            workflow=workflow,
+            capabilities=capabilities,
+            user_prompt=user_prompt,
+            inputs=inputs,
+            file=None if plan in {None, "-"} else plan,
+            data=data,
+            store=store,
+            session=session,
+            resume=resume,
+            executor=opened,
+            max_parallel=max_parallel,
+            timeout=timeout,
+            is_viewed=view,
+            is_verbose=verbose,
+            is_json=as_json,
+            line=_command_line(context, plan or "-"),
+        )
+        with opened_run(asked) as (kept, last):
+            code = Running(asked, kept, last).run()
     if code:
         raise typer.Exit(code)
 
 
-def _check_store(store: str | None, session: str | None, resume: str | None, save: str | None) -> None:
-    """Refuse options that do not go together."""
-    if store is None and session is not None:
-        raise bad_option("--session", "it names a session of a store; add --store FILE")
-    if store is not None and session is None and resume is None:
-        raise bad_option("--store", "it holds many sessions; name one with --session NAME")
-    if session is not None and resume is not None:
-        raise bad_option("--resume", "--session resumes, too; keep one of them")
-    if store is not None and save is not None:
-        raise bad_option("--save", "with --store the run is kept in the store; omit --save")
-
-
-@contextmanager
-def _stored(store: str | None, session: str | None, resume: str | None) -> Iterator[Session | None]:
-    """The session of a run in its store; None where no store is named."""
-    from planning.cli.stores import known_session, opened_store
-    from planning.view.stores import open_session
-    from session.events import session_id_of
-
-    if store is None:
-        yield None
-        return
-    with opened_store(store, begins=session is not None) as opened:
-        if session is None:
-            yield open_session(opened, known_session(opened, resume or ""))
-        else:
-            try:
-                identity = session_id_of(session)
-            except ValueError as error:
-                raise bad_option("--session", error) from None
-            yield open_session(opened, identity)
-
-
 def _checked(
+    data: bytes,
     plan: str | None,
     tools: list[str] | None,
     handlers: list[str] | None,
@@ -257,7 +191,6 @@ def _checked(
     is_finished: bool,
 ) -> tuple[Workflow, Capabilities]:
     """The workflow and what it calls; its warnings are printed, and with errors the command ends here."""
-    source = read_bytes(plan, "WORKFLOW")
     from planning.cli.capabilities import capabilities_of, mention_colon, with_tools
     from planning.cli.validate import print_report
     from planning.workflow.capabilities import Capabilities
@@ -266,9 +199,9 @@ def _checked(
     capabilities = capabilities_of(tools=tools, handlers=handlers, agents=agents)
     if served:
         capabilities = with_tools(capabilities, served)
-    report = validate_workflow(source, capabilities, finished=is_finished)
+    report = validate_workflow(data, capabilities, finished=is_finished)
     if not report.ok:
-        refuse_other(source, plan, "a workflow", "workflow")
+        refuse_other(data, plan, "a workflow", "workflow")
     if report.errors or report.warnings:
         print_report(report, plan, err=True)
     mention_colon(report, tools=tools, handlers=handlers, agents=agents)
@@ -312,7 +245,7 @@ def _refuse(name: str) -> NoReturn:
 
 
 def _command_line(context: typer.Context, file: str) -> str:
-    """The command with the options that were given, quoted for a shell; a snapshot knows the others."""
+    """The command with the options that were given, quoted for a shell; the run itself knows the others."""
     words = ["planning", "run", file]
     for option in context.command.params:
         value = context.params.get(option.name or "")

@@ -7,63 +7,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from planning.cli.source import AsJson, SessionName, StoreFile
+from planning.cli.source import DEFAULT_STORE, AsJson, OneSession, RunsFile, SessionName, StoreFile
 from planning.cli.terminal import as_json, columns, count, wrapped
-from planning.cli.usage import EXIT_CODES, bad_option
+from planning.cli.usage import bad_option
 from planning.errors import one_line
 
 if TYPE_CHECKING:
-    from session.stores import Store, StoredSession
+    from collections.abc import Mapping
 
-__all__ = [
-    "DIFF_HELP",
-    "FORK_HELP",
-    "REWIND_HELP",
-    "SESSIONS_HELP",
-    "VERIFY_HELP",
-    "diff",
-    "fork",
-    "rewind",
-    "sessions",
-    "verify",
-]
+    from session.stores import StoredSession
 
-# \b keeps a paragraph as it is written.
-SESSIONS_HELP: Final = f"""\b
-Examples:
-  planning sessions plans.db
-  planning sessions plans.db --json
+__all__ = ["diff", "fork", "rewind", "sessions", "verify"]
 
-{EXIT_CODES}"""
-DIFF_HELP: Final = f"""\b
-Examples:
-  planning diff plans.db nightly 3 7
-  planning diff plans.db nightly 0 7 --json
-
-{EXIT_CODES}"""
-REWIND_HELP: Final = f"""\b
-Examples:
-  planning rewind plans.db nightly 3
-
-{EXIT_CODES}"""
-FORK_HELP: Final = f"""\b
-Examples:
-  planning fork plans.db nightly
-  planning fork plans.db nightly --at 3 --as what-if
-
-{EXIT_CODES}"""
-VERIFY_HELP: Final = f"""\b
-Examples:
-  planning verify plans.db nightly
-
-{EXIT_CODES}"""
 _ACTOR: Final = "planning rewind"
-_UNREADABLE: Final = "cannot be read: "
 _Version = Annotated[int, typer.Argument(metavar="VERSION", min=0, help="A version of it.")]
 
 
 def sessions(
-    store: StoreFile,
+    store: RunsFile = DEFAULT_STORE,
     *,
     all_: Annotated[
         bool, typer.Option("--all", help="List all sessions; without it, the 50 that were changed last.")
@@ -76,11 +37,12 @@ def sessions(
     """
     from planning.cli.stores import opened_store
     from planning.cli.table import MOST_ROWS, laid_out
+    from planning.view.sessions import session_fields
 
     with opened_store(store) as opened, opened.reading():
         found = opened.sessions()
         shown = found if all_ else found[:MOST_ROWS]
-        rows = [(each, *_plan_in(opened, each)) for each in shown]
+        rows = [(each, session_fields(opened, each)) for each in shown]
     if as_json_:
         typer.echo(as_json([_fields(*row) for row in rows]))
         return
@@ -88,8 +50,8 @@ def sessions(
         typer.echo("No sessions.")
         return
     names = ("session", "version", "changed", "plan")
-    cells = [(str(head.session_id), head.version, _moment_of(head), text) for head, _, text in rows]
-    for line in laid_out(names, cells, columns(sys.stdout), most=len(cells)).lines:
+    cells = [(str(head.session_id), head.version, _moment_of(head), _plan_in(plan)) for head, plan in rows]
+    for line in laid_out(names, cells, columns(sys.stdout), most=len(cells))[0]:
         typer.echo(line)
     if len(found) > len(shown):
         typer.echo(f"and {len(found) - len(shown):,} more; --all lists all")
@@ -99,27 +61,17 @@ def _moment_of(head: StoredSession) -> str:
     return "?" if head.damage is not None else f"{head.changed_at:%Y-%m-%d %H:%M:%S}"
 
 
-def _plan_in(store: Store, head: StoredSession) -> tuple[dict[str, Any] | None, str]:
-    """The plan of a session, in brief: as JSON has it, and as a text."""
-    from planning.model import Plan
-    from planning.view.stores import open_session
-    from planning.view.text import line_of
-    from session.stores import StoreError
-
-    if head.damage is not None:
-        return None, f"{_UNREADABLE}{head.damage}"
-    try:
-        plan = open_session(store, head.session_id).select_latest(Plan)
-    except StoreError as error:
-        return None, f"{_UNREADABLE}{line_of(error)}"
-    if plan is None:
-        return None, "no plan"
-    done, total = plan.progress
-    fields = {"objective": plan.objective, "status": plan.status, "done": done, "total": total}
-    return fields, f"{plan.status}, {done} of {total} done: {plan.objective}"
+def _plan_in(plan: Mapping[str, Any]) -> str:
+    """The plan of a session, in brief."""
+    if plan["problem"] is not None:
+        return f"cannot be read: {plan['problem']}"
+    if plan["status"] is None:
+        return "no plan"
+    return f"{plan['status']}, {plan['done']} of {plan['total']} done: {plan['objective']}"
 
 
-def _fields(head: StoredSession, plan: dict[str, Any] | None, text: str) -> dict[str, Any]:
+def _fields(head: StoredSession, plan: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("objective", "status", "done", "total")
     return {
         "session_id": str(head.session_id),
         "version": head.version,
@@ -127,8 +79,8 @@ def _fields(head: StoredSession, plan: dict[str, Any] | None, text: str) -> dict
         "changed_at": head.changed_at.isoformat(),
         "tags": dict(head.tags),
         "forked_from": [{"session_id": str(source), "version": last} for source, last in head.forked_from],
-        "plan": plan,
-        **({"problem": text.removeprefix(_UNREADABLE)} if text.startswith(_UNREADABLE) else {}),
+        "plan": None if plan["status"] is None else {name: plan[name] for name in names},
+        **({} if plan["problem"] is None else {"problem": plan["problem"]}),
     }
 
 
@@ -141,14 +93,12 @@ def diff(
     as_json_: AsJson = False,
 ) -> None:
     """Say what differs between the plans of two versions of a session."""
-    from planning.cli.stores import known_session, opened_store
+    from planning.cli.stores import opened_session
     from planning.diff import diff_plans
     from planning.model import Plan
-    from planning.view.stores import open_session
     from planning.view.timeline import diff_fields
 
-    with opened_store(store) as opened, opened.reading():
-        found = open_session(opened, known_session(opened, session))
+    with opened_session(store, session, is_read=True) as found:
         plans = [found.at(version).select_latest(Plan) for version in (before, after)]
     differs = diff_plans(*plans)
     if as_json_:
@@ -169,14 +119,12 @@ def rewind(
     That is a new change: nothing in the history is rewritten, and a later version can be restored in the same
     way. The logs of calls stay. A program that has the session open sees it at its next call.
     """
-    from planning.cli.stores import known_session, opened_store
+    from planning.cli.stores import opened_session
     from planning.diff import diff_plans
     from planning.model import Plan
-    from planning.view.stores import open_session
     from planning.view.timeline import diff_fields
 
-    with opened_store(store) as opened:
-        found = open_session(opened, known_session(opened, session))
+    with opened_session(store, session) as found:
         now = found.rewind(version, actor=_ACTOR)
         differs = diff_plans(found.at(now - 1).select_latest(Plan), found.select_latest(Plan))
     if as_json_:
@@ -191,28 +139,19 @@ def fork(
     *,
     at: Annotated[
         int | None,
-        typer.Option(
-            min=0,
-            metavar="VERSION",
-            help="The last version to copy; the newest if omitted.",
-            show_default=False,
-        ),
+        typer.Option(min=0, metavar="VERSION", help="The last version to copy; the newest if omitted."),
     ] = None,
     as_: Annotated[
         str | None,
-        typer.Option(
-            "--as", metavar="SESSION", help="The id of the fork; a random one if omitted.", show_default=False
-        ),
+        typer.Option("--as", metavar="SESSION", help="The id of the fork; a random one if omitted."),
     ] = None,
     as_json_: AsJson = False,
 ) -> None:
     """Copy the history of a session, up to a version, into a session of its own."""
-    from planning.cli.stores import known_session, opened_store
-    from planning.view.stores import open_session
+    from planning.cli.stores import opened_session
     from session import IdentityError
 
-    with opened_store(store) as opened:
-        found = open_session(opened, known_session(opened, session))
+    with opened_session(store, session) as found:
         try:
             forked = found.fork(at, session_id=as_)
         except IdentityError as error:
@@ -223,7 +162,7 @@ def fork(
         _say(f"Forked {session} at version {forked.version} as {forked.session_id}.")
 
 
-def verify(store: StoreFile, session: SessionName, *, as_json_: AsJson = False) -> None:
+def verify(store: StoreFile, session: OneSession = None, *, as_json_: AsJson = False) -> None:
     """Check that a session is as it was written: all of its changes and checkpoints.
 
     The exit code is 1 where something is damaged.
@@ -242,7 +181,7 @@ def verify(store: StoreFile, session: SessionName, *, as_json_: AsJson = False) 
     if as_json_:
         typer.echo(as_json({"sound": damage is None, "version": version or versions, "damage": damage}))
     else:
-        _say(damage or f"{session} is sound: {count(versions or 0, 'version')}.")
+        _say(damage or f"{identity} is sound: {count(versions or 0, 'version')}.")
     if damage is not None:
         raise typer.Exit(1)
 

@@ -1,4 +1,4 @@
-"""``planning show``: a plan, and the run that it mirrors, out of what other commands print or save."""
+"""``planning show``: the plan of a session, and the run that it mirrors."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Final
 
-import attrs
 import typer
 
-from planning.cli.kinds import SQLITE, refuse_other
-from planning.cli.source import name_of, read_bytes
+from planning.cli.source import AsJson, OneSession, name_of
 from planning.cli.terminal import HEADING, as_json
-from planning.cli.usage import EXIT_CODES, Refused, bad_option
+from planning.cli.usage import Refused, bad_option
 
 if TYPE_CHECKING:
     from planning.model import Plan
@@ -24,106 +22,81 @@ if TYPE_CHECKING:
 
 __all__ = ["SHOW_HELP", "show"]
 
-SHOW_HELP: Final = f"""\b
+SHOW_HELP: Final = """\b
 Examples:
-  planning show plans.db nightly
+  planning show .planning/runs.db plan
   planning show plans.db nightly --at 3
-  planning show plan.snapshot.json
-  planning replay --json transcript.jsonl | planning show
+  planning show transcript.jsonl
 
 \b
 What it reads:
-  A store and the name of a session in it. Or a snapshot of a session:
-  what 'planning run' saves, or what Session.snapshot().to_json()
-  returns in a program. Or what these print with --json: 'planning
-  show', 'planning replay' (a plan) and 'planning run' (a result).
-
-{EXIT_CODES}"""
+  A store, as 'planning run' keeps one, and the name of a session in it.
+  Or a snapshot of a session, the JSON of Session.snapshot().to_json().
+  Or a transcript, as 'planning replay' reads it.
+"""
 
 
 def show(
     source: Annotated[
         str | None,
         typer.Argument(
-            metavar="SOURCE",
-            help="A store; or a file with one session, or - for standard input.",
-            show_default=False,
+            metavar="SOURCE", help="A store; or a file with one session, or - for standard input."
         ),
     ] = None,
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="SESSION", help="The id of a session in the store.", show_default=False),
-    ] = None,
+    name: OneSession = None,
     *,
     at: Annotated[
         int | None,
-        typer.Option(
-            min=0, metavar="VERSION", help="A version of it; the newest if omitted.", show_default=False
-        ),
+        typer.Option(min=0, metavar="VERSION", help="A version of it; the newest if omitted."),
     ] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show the whole output of every step of a run.")
     ] = False,
-    as_json_: Annotated[
-        bool, typer.Option("--json", help="Print the plan and the run as JSON, nothing else.")
-    ] = False,
+    as_json_: AsJson = False,
 ) -> None:
     """Show a session: its plan, or its run with the answer.
 
     The plan of a session with a run is shown only where it differs: it mirrors the run otherwise.
     """
-    if name is None:
+    from planning.cli.loading import is_store, loaded
+
+    if name is None and not (source and is_store(source)):
         if at is not None:
             raise bad_option("--at", "it is a version of a session in a store; name the session")
-        session = _session_of(source)
-        _show(_Shown(session, session), is_verbose=verbose, is_json=as_json_)
+        session, document = loaded(source)
+        if document.kind == "workflow":
+            raise Refused(f"{name_of(source)} is a workflow that did not run; 'planning graph' draws it")
+        _show(session, session, None, is_verbose=verbose, is_json=as_json_)
         return
-    from planning.cli.stores import known_session, opened_store
-    from planning.view.stores import open_session
+    from planning.cli.stores import opened_session
 
-    with opened_store(source or "-") as store, store.reading():
-        session = open_session(store, known_session(store, name))
-        newest = session.version
-        version = newest if at is None else at
-        head = f"{session.session_id}, version {version} of {newest}"
-        _show(_Shown(session, session.at(version), head, version), is_verbose=verbose, is_json=as_json_)
+    with opened_session(source or "-", name, is_read=True) as session:
+        version = session.version if at is None else at
+        _show(session, session.at(version), version, is_verbose=verbose, is_json=as_json_)
 
 
-@attrs.frozen
-class _Shown:
-    """What is shown.
-
-    Attributes:
-        session: The session.
-        source: The slices: those of the session, or of a version of it.
-        head: What it is called; empty for a file.
-        version: The version; None for a file.
-    """
-
-    session: Session
-    source: Selectable
-    head: str = ""
-    version: int | None = None
-
-
-def _show(shown: _Shown, *, is_verbose: bool, is_json: bool) -> None:
-    from planning.cli.keep import past_result
+def _show(
+    session: Session, source: Selectable, version: int | None, *, is_verbose: bool, is_json: bool
+) -> None:
+    """Show the slices of a session, or of a version of it; of a file, the version is None."""
+    from planning.cli.runs import past_result
     from planning.model import Plan
     from planning.workflow.run.records import WorkflowRun
 
-    plan, run = shown.source.select_latest(Plan), shown.source.select_latest(WorkflowRun)
-    result = None if run is None else past_result(shown.source, run, shown.session)
+    plan, run = source.select_latest(Plan), source.select_latest(WorkflowRun)
+    result = None if run is None else past_result(source, run, session)
     if is_json:
-        where = {"session_id": str(shown.session.session_id), "version": shown.version} if shown.head else {}
+        where = {} if version is None else {"session_id": str(session.session_id), "version": version}
         both = {"plan": plan and asdict(plan), "run": result and result.to_dict()}
         typer.echo(as_json({**where, **both}))
         return
+    head = "" if version is None else f"{session.session_id}, version {version} of {session.version}"
     if result is None or (plan is not None and not _mirrors(plan, result.workflow)):
-        _show_plan(plan, shown.head)
-    elif shown.head:
-        typer.echo(shown.head)
+        _show_plan(plan, head)
+    elif head:
+        typer.echo(head)
     if result is not None and run is not None:
-        _show_run(result, run, shown.source, is_verbose=is_verbose)
+        _show_run(result, run, source, is_verbose=is_verbose)
 
 
 def _mirrors(plan: Plan, workflow: Workflow) -> bool:
@@ -142,7 +115,7 @@ def _show_plan(plan: Plan | None, head: str) -> None:
 
     progress = Progress()
     if plan is not None:
-        progress.take(plan)
+        progress.take_plan(plan)
     with face_of(sys.stdout, progress, is_json=False) as face:
         face.end([(head, HEADING)] if head else (), (), is_whole=True)
 
@@ -156,27 +129,9 @@ def _show_run(result: WorkflowResult, run: WorkflowRun, source: Selectable, *, i
     workflow = result.workflow
     progress = Progress.of_run(workflow)
     records = states_of(run.run_id, source.select_all(StepRecord)).values()
-    changes = [change for record in records for change in progress.take(record)]
+    changes = [line for record in records for line in progress.take_record(record)]
     with face_of(sys.stdout, progress, is_json=False) as face:
         face.show(changes)
         is_stopped = run.status not in {"completed", "failed"}
         lines = report_lines(workflow, progress, result, is_verbose=is_verbose, is_stopped=is_stopped)
         face.end(*lines, is_whole=False)
-
-
-def _session_of(source: str | None) -> Session:
-    """A session with the plan and the run in a file.
-
-    Raises:
-        Refused: The file holds neither.
-    """
-    from planning.cli.keep import MOST_BYTES, session_of
-
-    data = read_bytes(source, "SOURCE", most=MOST_BYTES)
-    if data.startswith(SQLITE):
-        raise Refused(
-            f"{name_of(source)} is a SQLite file; if it is a store, name a session in it:"
-            f" 'planning sessions' lists them"
-        )
-    refuse_other(data, source, "a snapshot or a plan", "snapshot", "plan", "shown", "result")
-    return session_of(data, source)

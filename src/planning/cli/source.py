@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import sys
 from pathlib import Path
 from typing import Annotated, BinaryIO, Final
@@ -12,9 +13,15 @@ from planning.cli.usage import Refused, bad_option
 from planning.errors import printable
 
 __all__ = [
+    "DEFAULT_STORE",
+    "Agents",
+    "Handlers",
+    "Tools",
     "SOURCES",
     "AsJson",
     "Finished",
+    "OneSession",
+    "RunsFile",
     "SessionName",
     "ShownSession",
     "ShownSource",
@@ -22,29 +29,49 @@ __all__ = [
     "WorkflowFile",
     "name_of",
     "read_bytes",
+    "no_session",
     "read_text",
 ]
 
 WorkflowFile = Annotated[
-    str | None,
-    typer.Argument(metavar="WORKFLOW", help="A file, or - for standard input.", show_default=False),
+    str | None, typer.Argument(metavar="WORKFLOW", help="A file, or - for standard input.")
 ]
+_NAMES: Final = "MODULE:OBJECT|NAMES"
+Tools = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar=_NAMES,
+        help="The tools: an object in a Python module, which is imported, see below; or names with commas"
+        " between them, which are known and cannot be called. May be repeated.",
+    ),
+]
+Handlers = Annotated[list[str] | None, typer.Option(metavar=_NAMES, help="The handlers, in the same way.")]
+Agents = Annotated[list[str] | None, typer.Option(metavar=_NAMES, help="The agents, in the same way.")]
 StoreFile = Annotated[str, typer.Argument(metavar="STORE", help="A SQLite file with sessions.")]
+RunsFile = Annotated[
+    str,
+    typer.Argument(metavar="STORE", help="A SQLite file with sessions; by default that of 'planning run'."),
+]
 SessionName = Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session in it.")]
+OneSession = Annotated[
+    str | None,
+    typer.Argument(metavar="SESSION", help="The id of a session in it; may be omitted if it has only one."),
+]
 ShownSource = Annotated[
     str,
-    typer.Argument(metavar="SOURCE", help="A store; or a file with one run, or - for standard input."),
+    typer.Argument(
+        metavar="SOURCE",
+        help="A store, by default that of 'planning run'; or a file with one run, or - for standard input.",
+    ),
 ]
-ShownSession = Annotated[
-    str | None,
-    typer.Option("--session", metavar="ID", help="A session of the store.", show_default=False),
-]
+ShownSession = Annotated[str | None, typer.Option("--session", metavar="ID", help="A session of the store.")]
+DEFAULT_STORE: Final = ".planning/runs.db"
+"""Where ``planning run`` keeps runs, in the current folder."""
 SOURCES: Final = """\b
 What it reads:
-  A store. Or a snapshot of a session, as 'planning run' saves it. Or a
-  transcript, as 'planning replay' reads it, or a workflow. Or what
-  'planning show', 'planning replay' and 'planning run' print with
-  --json.
+  A store, as 'planning run' keeps one. Or a snapshot of a session, the
+  JSON of Session.snapshot().to_json(). Or a transcript, as 'planning
+  replay' reads it. Or a workflow.
 """
 """What ``view`` and ``export`` read, for their help."""
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")]
@@ -74,6 +101,9 @@ def read_bytes(path: str | None, what: str, *, most: int = _MOST_BYTES) -> bytes
     """
     try:
         if path is not None and path != "-":
+            is_pipe = stat.S_ISFIFO(Path(path).lstat().st_mode)
+            if is_pipe and not path.startswith("/dev/"):  # to open it would wait for its writer
+                raise Refused(f"{name_of(path)} is a pipe; to read it, give - and write < {printable(path)}")
             with Path(path).open("rb") as file:
                 data = _read(file, most + 1)
         elif sys.stdin is None or (path is None and sys.stdin.isatty()):
@@ -99,6 +129,11 @@ def read_text(path: str, what: str) -> str:
         return read_bytes(path, what).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Refused(f"cannot read {name_of(path)}: it is not UTF-8 text") from None
+
+
+def no_session(source: str) -> typer.BadParameter:
+    """The error for a session that is named where there is only one."""
+    return bad_option("--session", f"it names a session of a store, and {name_of(source)} is not a store")
 
 
 def name_of(path: str | None) -> str:

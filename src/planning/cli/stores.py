@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import sqlite3
 import stat
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 
 from planning.cli.kinds import SQLITE, refuse_other
 from planning.cli.source import name_of
 from planning.cli.usage import Refused, bad_option
-from planning.errors import nearest, printable
-from planning.view.stores import PastStore
+from planning.errors import listed, nearest, printable
+from planning.view.stores import PastStore, open_session
 from planning.view.text import line_of
-from session import SessionError
+from session import Session, SessionError
 from session.events import SessionId, session_id_of
 from session.stores import Store
 
-__all__ = ["known_session", "opened_store"]
-
+__all__ = ["known_session", "opened_session", "opened_store", "valid_session"]
 
 _MOST_BYTES: Final = 100_000_000
 """How much of a file that is not a store is read to say what it is instead."""
+_LISTED: Final = 5
 
 
 @contextmanager
@@ -53,20 +52,52 @@ def opened_store(path: str, *, begins: bool = False) -> Iterator[PastStore]:
         raise Refused(line_of(error)) from None
 
 
-def known_session(store: Store, name: str) -> SessionId:
-    """The id of a session that a store has.
+@contextmanager
+def opened_session(path: str, name: str | None, *, is_read: bool = False) -> Iterator[Session]:
+    """Open a session of a store, and close the store after the block.
+
+    Args:
+        path: The file.
+        name: The session; None for the only one.
+        is_read: Whether all that is read in the block is of one moment, and nothing is written.
 
     Raises:
-        Refused: There is no such session.
-        StoreError: The store cannot be read.
+        Refused: It cannot be opened; or the block raised an error of the store or a session.
+    """
+    with opened_store(path) as store, store.reading() if is_read else nullcontext():
+        yield open_session(store, known_session(store, name))
+
+
+def valid_session(name: str, option: str) -> SessionId:
+    """The id that a name is.
+
+    Raises:
+        BadParameter: No session can have that name.
     """
     try:
-        identity = session_id_of(name)
+        return session_id_of(name)
     except ValueError as error:
-        raise bad_option("SESSION", error) from None
+        raise bad_option(option, error) from None
+
+
+def known_session(store: Store, name: str | None) -> SessionId:
+    """The id of a session that a store has; without a name, of its only one.
+
+    Raises:
+        Refused: There is no such session, or several.
+        StoreError: The store cannot be read.
+    """
+    if name is None:
+        heads = store.sessions(_LISTED + 1)
+        if len(heads) == 1:
+            return heads[0].session_id
+        names = listed(str(each.session_id) for each in heads[:_LISTED])
+        more = ", ..." if len(heads) > _LISTED else ""
+        several = f"several sessions; name one: {printable(names)}{more}"
+        raise Refused(f"the store holds {several if heads else 'no session'}")
+    identity = valid_session(name, "SESSION")
     if store.head(identity) is None:
-        names = [str(each.session_id) for each in store.sessions()]
-        near = nearest(name, names)
+        near = nearest(name, [str(each.session_id) for each in store.sessions()])
         hint = "list them with 'planning sessions'" if near is None else f"did you mean {printable(near)}?"
         raise Refused(f"the store holds no session '{printable(name)}'; {hint}")
     return identity
@@ -92,17 +123,3 @@ def _require_store(path: str) -> None:
     if not data.startswith(SQLITE):
         what = "it is not a SQLite file" if data else "it is empty"
         raise Refused(f"{name_of(path)} is not a store of sessions: {what}")
-    if not _has_tables(path):
-        raise Refused(f"{name_of(path)} is not a store of sessions: it is a SQLite file without tables")
-
-
-def _has_tables(path: str) -> bool:
-    """Whether a SQLite file has tables; where that cannot be read, opening it says why."""
-    if Path(f"{path}-wal").exists():  # they may be there
-        return True
-    uri = f"{Path(path).absolute().as_uri()}?mode=ro&immutable=1"
-    try:
-        with closing(sqlite3.connect(uri, uri=True)) as connection:
-            return bool(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
-    except sqlite3.Error:
-        return True

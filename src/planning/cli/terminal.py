@@ -7,10 +7,11 @@ import math
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from planning.errors import printable
+from planning.errors import cut
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HEADING",
     "MARKS",
+    "TROUBLE",
     "Line",
     "as_json",
     "brief",
@@ -35,10 +37,12 @@ __all__ = [
 ]
 
 Line = tuple[str, str]
-"""A line of a report, printable, and its style."""
+"""A line of a report and its style. The face that shows it makes it printable."""
 
 HEADING: Final = "heading"
 """The style of a heading."""
+TROUBLE: Final = "red"
+"""The style of what went wrong and no step shows."""
 
 MARKS: Final[Mapping[str, tuple[str, str, str]]] = MappingProxyType({
     "pending": ("○", ".", "dim"),
@@ -51,16 +55,13 @@ MARKS: Final[Mapping[str, tuple[str, str, str]]] = MappingProxyType({
 })  # fmt: skip
 """How each state of a step is drawn: its mark, the mark where only ASCII prints, and its style."""
 
-_SGR: Final = MappingProxyType({
-    "bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36",
-})  # fmt: skip
 _MINUTE: Final = 60
 _LONGEST_BRIEF: Final = 100
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, each printable, without blank ones around them."""
-    return [printable(line.expandtabs(4)) for line in text.strip("\n").replace("\r\n", "\n").split("\n")]
+    """The lines of a text, without blank ones around them."""
+    return text.strip("\n").replace("\r\n", "\n").expandtabs(4).split("\n")
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -94,13 +95,17 @@ def console_of(stream: TextIO) -> Console:
     """A terminal to draw on."""
     from rich.console import Console
 
-    return Console(file=stream, color_system="auto" if wants_color(stream) else None)
+    return Console(file=stream, color_system="auto" if wants_color(stream) else None, highlight=False)
 
 
 def painted(text: str, style: str, *, color: bool) -> str:
-    """A text in a style of ``MARKS`` or in a single colour."""
-    sgr = ";".join(_SGR[word] for word in style.split())
-    return f"\x1b[{sgr}m{text}\x1b[0m" if color and sgr and text.strip() else text
+    """A text in a style as rich spells it: ``bold red``."""
+    if not (color and style and text.strip()):
+        return text
+    from rich.color import ColorSystem
+    from rich.style import Style
+
+    return Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
 
 
 def wrapped(text: str, room: int | None) -> Iterator[str]:
@@ -161,20 +166,10 @@ def _plain(value: object) -> Any:
 
 
 def brief(value: object) -> str:
-    """The beginning of a value as JSON, or of a text; however large it is, only that is read."""
-    if isinstance(value, str):
-        text = value[: _LONGEST_BRIEF + 1]
-    elif value is None:
+    """The beginning of a value as JSON, or of a text; however large a list is, only its beginning is read."""
+    if value is None:
         return ""
-    else:
-        text = ""
-        try:
-            for part in json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).iterencode(
-                value
-            ):
-                text += part[: _LONGEST_BRIEF + 1]
-                if len(text) > _LONGEST_BRIEF:
-                    break
-        except (TypeError, ValueError, RecursionError):
-            return f"a value of type {type(value).__name__}"
-    return text if len(text) <= _LONGEST_BRIEF else text[: _LONGEST_BRIEF - 3] + "..."
+    if isinstance(value, str):
+        return cut(value, _LONGEST_BRIEF)
+    encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
+    return cut("".join(islice(encoder.iterencode(value), _LONGEST_BRIEF + 1)), _LONGEST_BRIEF)

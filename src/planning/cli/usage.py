@@ -11,7 +11,16 @@ from typer.core import TyperCommand, TyperGroup
 
 from planning.errors import nearest, printable
 
-__all__ = ["EXIT_CODES", "HELP_OPTIONS", "TOOLS_HELP", "Command", "Group", "Refused", "bad_option"]
+__all__ = [
+    "EXIT_CODES",
+    "HELP_OPTIONS",
+    "TOOLS_HELP",
+    "Command",
+    "Group",
+    "Refused",
+    "bad_option",
+    "examples",
+]
 
 HELP_OPTIONS: Final = {"help_option_names": ["--help", "-h"]}
 
@@ -30,8 +39,14 @@ TOOLS_HELP: Final = """\b
 Tools:
   --tools module:object imports the module, which runs its code, and
   takes the object: a registry, a toolbox, a mapping or a list, or a
-  function that returns one. Name only modules that you trust.
+  function that returns one. Name only modules that you trust. Of a kind
+  that is not given, 'planning validate' checks no names.
 """
+
+
+def examples(*commands: str) -> str:
+    """Examples of a command for its help, as a paragraph that is kept as it is written."""
+    return "\n".join(["\b\nExamples:", *(f"  planning {command}" for command in commands), ""])
 
 
 class Refused(typer.BadParameter):

@@ -5,40 +5,21 @@ from __future__ import annotations
 import json
 import sys
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import attrs
 import typer
 
 from planning.cli.kinds import refuse_other
-from planning.cli.source import Finished, WorkflowFile, read_bytes
+from planning.cli.source import Agents, Finished, Handlers, Tools, WorkflowFile, read_bytes
 from planning.cli.terminal import columns, wants_color
-from planning.cli.usage import EXIT_CODES, TOOLS_HELP
 from planning.errors import printable
 
 if TYPE_CHECKING:
     from planning.workflow.findings import Finding
     from planning.workflow.reports.report import Report
 
-__all__ = ["SCHEMA_HELP", "VALIDATE_HELP", "github_text", "print_report", "print_schema", "validate"]
-
-# \b keeps a paragraph as it is written.
-VALIDATE_HELP: Final = f"""\b
-Examples:
-  planning validate plan.json
-  planning validate plan.json --tools search,fetch --handlers summarise
-  planning validate plan.json --tools my_app.tools:registry
-  my-agent --plan-only | planning validate --format prompt
-  planning validate plans/nightly.json --format github
-
-{TOOLS_HELP}
-{EXIT_CODES}"""
-SCHEMA_HELP: Final = """\b
-Examples:
-  planning schema > plan.schema.json
-  planning schema --version 1
-"""
-_NAMES: Final = "NAMES|MODULE:OBJECT"
+__all__ = ["github_text", "print_report", "print_schema", "validate"]
 
 
 class ReportFormat(StrEnum):
@@ -60,24 +41,9 @@ class SchemaVersion(StrEnum):
 def validate(
     plan: WorkflowFile = None,
     *,
-    tools: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar=_NAMES,
-            help="The tools that exist: names with commas between them, or an object in a Python module,"
-            " which is imported, see below. May be repeated. Without it, the names of tools are not"
-            " checked.",
-            show_default=False,
-        ),
-    ] = None,
-    handlers: Annotated[
-        list[str] | None,
-        typer.Option(metavar=_NAMES, help="The handlers that exist, in the same way.", show_default=False),
-    ] = None,
-    agents: Annotated[
-        list[str] | None,
-        typer.Option(metavar=_NAMES, help="The agents that exist, in the same way.", show_default=False),
-    ] = None,
+    tools: Tools = None,
+    handlers: Handlers = None,
+    agents: Agents = None,
     form: Annotated[
         ReportFormat,
         typer.Option(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from planning.cli.source import SOURCES, ShownSession, ShownSource
-from planning.cli.usage import EXIT_CODES, Refused
+from planning.cli.source import DEFAULT_STORE, SOURCES, ShownSession, ShownSource, no_session
+from planning.cli.usage import Refused
 
 if TYPE_CHECKING:
     from planning.view.sources import Source
@@ -23,7 +23,7 @@ VIEW_HELP: Final = f"""\b
 Examples:
   planning view plans.db
   planning view plans.db --session nightly
-  planning view plan.snapshot.json
+  planning view transcript.jsonl
   planning view --no-open --port 8000 plans.db
 
 {SOURCES}
@@ -32,13 +32,12 @@ The page:
   It is served on 127.0.0.1 alone, at a link with a random token, and
   shows changes as they are made. Ctrl-C ends it; the exit code is 0
   then. 'planning export' writes the same page as a file.
-
-{EXIT_CODES}"""
+"""
 _MOST_PORT: Final = 65_535
 
 
 def view(
-    source: ShownSource,
+    source: ShownSource = DEFAULT_STORE,
     *,
     session: ShownSession = None,
     port: Annotated[
@@ -84,12 +83,14 @@ def _shown(source: str, session: str | None) -> Source | bytes:
     Raises:
         Refused: The source cannot be read.
     """
-    from planning.cli.seen import document_of, is_store
+    from planning.cli.loading import is_store, loaded
     from planning.view.page import export_page
     from planning.view.sources import StoreSource
 
     if not is_store(source):
-        return export_page("".join(document_of(source, session).parts()))
+        if session is not None:
+            raise no_session(source)
+        return export_page("".join(loaded(source)[1].parts()))
     from planning.cli.stores import known_session, opened_store
 
     with opened_store(source) as store:

@@ -57,8 +57,9 @@ class PlanningToolsSection(Section[None]):
         """
         return self._found.find()
 
-    def body(self, params: None = None) -> str:  # noqa: ARG002 - it takes none
+    def body(self, params: None = None) -> str:
         """The copy of the strategy."""
+        del params  # it takes none
         return section_body(self.strategy)
 
     def tools(self) -> tuple[Tool, ...]:

@@ -100,8 +100,9 @@ class ToolAwarenessSection(Section[None]):
         """None: the planner asks for these tools in its text, not through the provider's tool calling."""
         return ()
 
-    def body(self, params: None = None) -> str:  # noqa: ARG002 - it takes none
+    def body(self, params: None = None) -> str:
         """When to use tools, which there are, and the JSON to answer with; empty without tools."""
+        del params  # it takes none
         lines = [_line(tool) for tool in self._listed()]
         parts = [_WHEN, "\n".join(lines), _FORMAT, _fenced(_CALLING), _RULE, _fenced(_ASKING)]
         return "\n\n".join(parts) if lines else ""

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from planning.errors import ToolValidationError
+from planning.tools.attempts import background
 from planning.tools.contract import ToolContract
 from planning.tools.decode import decode, read_arguments
 from planning.tools.errors import PASSING, ErrorKind, UserInputNeeded, classify_error
@@ -136,20 +137,21 @@ def count(
     if seconds is None or counting.is_local:
         hit()
     else:
-        from planning.tools.background import run_in_thread  # noqa: PLC0415 - it needs asyncio
-
-        run_in_thread(lambda _stop: hit(), tool.name, seconds, perf_counter() - started)
+        background().run_in_thread(lambda _stop: hit(), tool.name, seconds, perf_counter() - started)
 
 
 async def acount(
     tool: ToolContract, limiter: Callable[[], RateLimiter], seconds: float | None, started: float
 ) -> None:
-    """The same from async code."""
-    if tool.rate_limit_key is not None:
-        from planning.tools.background import await_within  # noqa: PLC0415 - it needs asyncio
-
-        hitting = limiter().ahit(tool.rate_limit_key)
-        await await_within(hitting, tool.name, seconds, perf_counter() - started)
+    """The same from async code, without blocking the event loop."""
+    if tool.rate_limit_key is None:
+        return
+    counting = limiter()
+    hit = partial(counting.hit, tool.rate_limit_key)
+    if counting.is_local:
+        hit()
+    else:
+        await background().run_off_loop(lambda _stop: hit(), tool.name, seconds, perf_counter() - started)
 
 
 def with_identifier(tool: ToolContract, arguments: object) -> dict[str, Any]:

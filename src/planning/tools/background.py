@@ -8,19 +8,35 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import types
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 from planning.tools.errors import PASSING, ToolError, ToolTimeout
 
-__all__ = ["await_within", "cancelling", "run_coroutine", "run_in_thread", "run_off_loop"]
+__all__ = [
+    "Future",
+    "await_within",
+    "cancelling",
+    "finished",
+    "is_given_up",
+    "run_coroutine",
+    "run_in_thread",
+    "run_off_loop",
+]
 
 T = TypeVar("T")
 Stop = Callable[[], bool]
+
+_STOPS: ContextVar[tuple[Stop, ...]] = ContextVar("stops", default=())
+
+
+def is_given_up() -> bool:
+    """Whether the caller of the tool that runs here has stopped waiting: it can stop what it started."""
+    return any(stop() for stop in _STOPS.get())
 
 
 class _Job:
@@ -39,12 +55,16 @@ class _Job:
         self.thread.start()
 
     def _run(self) -> None:
+        _STOPS.set((*_STOPS.get(), self._stop))
         try:
-            self._outcome = self._function(lambda: self.is_given_up)
+            self._outcome = self._function(self._stop)
         except BaseException as error:  # noqa: BLE001 - it is raised again where the call was made
             self._error = error
         finally:
             self._done()
+
+    def _stop(self) -> bool:
+        return self.is_given_up
 
     def result(self) -> Any:
         """What the function returned.
@@ -113,44 +133,24 @@ async def run_off_loop(
 async def await_within(awaitable: Awaitable[T], name: str, seconds: float | None, spent: float = 0.0) -> T:
     """Await something no longer than so many seconds, of which some are spent; None waits without a limit.
 
-    A coroutine that ends before it first waits needs no timer, the most expensive part of a short call.
-
     Raises:
         ToolTimeout: It took longer, and was cancelled.
     """
     if seconds is None:
         return await awaitable
-    steps = awaitable.__await__()
-    try:
-        waiting = next(steps)
-    except StopIteration as over:
-        result: T = over.value
-        return result
     limit = asyncio.timeout(seconds - spent)
     try:
         async with limit:
-            return await _resumed(steps, waiting)
+            return await awaitable
     except TimeoutError:
         if not limit.expired():
             raise  # the tool's own
     raise _too_long(name, seconds)
 
 
-@types.coroutine
-def _resumed(steps: Generator[Any, Any, T], waiting: Any) -> Generator[Any, Any, T]:
-    """Go on with what has made its first step and waits."""
-    while True:
-        try:
-            answer = yield waiting
-        except BaseException as error:  # noqa: BLE001 - the cancelling of a task arrives here and is passed inside
-            step = partial(steps.throw, error)
-        else:
-            step = partial(steps.send, answer)
-        try:
-            waiting = step()
-        except StopIteration as over:
-            result: T = over.value
-            return result
+async def finished(future: Future[Any]) -> None:
+    """Wait for something that happens in another thread or task, without cancelling it."""
+    await asyncio.shield(asyncio.wrap_future(future))
 
 
 def run_coroutine(start: Callable[[], Awaitable[T]], name: str) -> T:
@@ -164,26 +164,21 @@ def run_coroutine(start: Callable[[], Awaitable[T]], name: str) -> T:
         raise ToolError(
             f"{name} is async: await acall, aexecute or ainvoke from code that runs in an event loop"
         )
-    # Outside of a handler: whatever is raised here has no error around it that leads to the arguments.
-    kept: list[Callable[[], T]] = []
-    asyncio.run(_started(start, kept))
-    return kept.pop()()
+    outcomes: list[Callable[[], T]] = []
+    asyncio.run(_kept(start, outcomes))
+    return outcomes[0]()
 
 
-async def _started(start: Callable[[], Awaitable[T]], kept: list[Callable[[], T]]) -> None:
-    """Keep its outcome out of the task.
-
-    An event loop in debug mode writes what a task returns to the log, and one that is asked for a strange
-    exception may wait forever.
-    """
+async def _kept(start: Callable[[], Awaitable[T]], outcomes: list[Callable[[], T]]) -> None:
+    """Keep an outcome out of the task: an event loop in debug mode writes what it returns to the log."""
     try:
         outcome = await start()
     except (asyncio.CancelledError, *PASSING):
         raise
     except BaseException as error:  # noqa: BLE001 - it is raised again where the call was made
-        kept.append(partial(_raise, error))
+        outcomes.append(partial(_raise, error))
     else:
-        kept.append(lambda: outcome)
+        outcomes.append(lambda: outcome)
 
 
 def _raise(error: BaseException) -> NoReturn:

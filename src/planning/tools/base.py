@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from operator import attrgetter
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,13 +15,18 @@ from planning.tools.errors import PASSING, ContextInvalid, type_name
 from planning.tools.outcome import failed, from_outcome
 from planning.tools.parameters.model import FreeModel
 from planning.tools.pipeline import CallPipeline
-from planning.tools.result import ToolResult
+from planning.tools.result import ToolResult, read_safely
 from planning.tools.tool import Tool
 
 if TYPE_CHECKING:
     from planning.tools.guard import CircuitBreaker, Retry
 
 __all__ = ["BaseTool"]
+
+_OPTIONS = (
+    "examples", "requires_identifier", "identifiers", "input_request", "returns_private_data",
+    "rate_limit_key", "timeout", "retry", "breaker", "idempotent", "visible_errors",
+)  # fmt: skip
 
 
 class BaseTool(QueryResponses, ABC):
@@ -104,12 +110,7 @@ class BaseTool(QueryResponses, ABC):
 
     def _known_name(self) -> str:
         """The name, or the name of the class if it cannot be read."""
-        try:
-            name: object = self.name
-        except PASSING:
-            raise
-        except BaseException:  # noqa: BLE001 - it may be a property
-            name = None
+        name: object = read_safely(attrgetter("name"), self)  # it may be a property
         return name if isinstance(name, str) and name.strip() else type_name(self)
 
     @cached_property
@@ -120,17 +121,7 @@ class BaseTool(QueryResponses, ABC):
             self.description,
             self._execute,
             parameters=FreeModel() if self.parameters is None else self.parameters,
-            examples=self.examples,
-            requires_identifier=self.requires_identifier,
-            identifiers=self.identifiers,
-            input_request=self.input_request,
-            returns_private_data=self.returns_private_data,
-            rate_limit_key=self.rate_limit_key,
-            timeout=self.timeout,
-            retry=self.retry,
-            breaker=self.breaker,
-            idempotent=self.idempotent,
-            visible_errors=self.visible_errors,
+            **{name: getattr(self, name) for name in _OPTIONS},
         )
 
     def parameters_schema(self) -> dict[str, Any]:

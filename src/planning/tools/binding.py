@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from planning.tools.context import ToolContext
+from planning.tools.docstrings import read_docstring
 from planning.tools.parameters.declared import model_of
 from planning.tools.parameters.model import ParameterModel
 from planning.tools.parameters.signature import Signature, behind, is_of_type, signature_fields
@@ -50,7 +51,6 @@ def _function_run(
     name: str, function: Callable[..., Any], signature: Signature
 ) -> tuple[ParameterModel, Run]:
     """For a tool whose parameters are those of its function."""
-    from planning.tools.docstrings import read_docstring  # noqa: PLC0415 - of a library; only declarations need it
     from planning.tools.parameters.typed import TypedModel  # noqa: PLC0415 - it needs pydantic
 
     _, descriptions = read_docstring(inspect.getdoc(behind(function)))

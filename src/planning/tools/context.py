@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from inspect import iscoroutinefunction
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +14,7 @@ import attrs
 from planning.tools.errors import ContextInvalid
 from session import Session, TransactionError
 
-__all__ = ["LONGEST_ID", "SessionOfCall", "SessionSource", "ToolContext", "context_values"]
+__all__ = ["LONGEST_ID", "SessionOfCall", "SessionSource", "ToolContext", "context_values", "frozen"]
 
 SessionSource = Session | Callable[[], Session | None]
 """A session, or what returns the session of the current call; None where there is none."""
@@ -25,7 +26,8 @@ _IDS = ("call_id", "actor")
 _KEY = "idempotency_key"
 
 
-def _frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
+def frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A copy that cannot be changed."""
     return MappingProxyType(dict(given))
 
 
@@ -41,11 +43,13 @@ class ToolContext:
         idempotency_key: What makes another call with it a repeat of this one; None for a call that is always
             made. The caller gives it among the values. A tool does not see it there: the calls that it
             makes itself are others.
+        of_events: The fields of all events of the call: its session, its id, who makes it, and its key.
     """
 
     session: Session | None = None
-    values: Mapping[str, Any] = attrs.field(factory=dict, converter=_frozen, repr=False)
+    values: Mapping[str, Any] = attrs.field(factory=dict, converter=frozen, repr=False)
     idempotency_key: str | None = attrs.field(default=None, repr=False)
+    of_events: Mapping[str, Any] = attrs.field(init=False, repr=False, eq=False)
 
     @property
     def call_id(self) -> str | None:
@@ -57,8 +61,8 @@ class ToolContext:
         """Who makes the call; None when it is not known."""
         return self.values.get("actor")
 
-    def of_events(self) -> dict[str, Any]:
-        """The fields that all events of the call have: its session, its id, who makes it, and its key."""
+    @of_events.default
+    def _fields_of_events(self) -> dict[str, Any]:
         return {
             "session_id": None if self.session is None else self.session.session_id,
             "call_id": self.call_id,
@@ -76,11 +80,9 @@ class ToolContext:
         """
         if not isinstance(values, Mapping):
             raise ContextInvalid(f"its context must be a dict, got {type(values).__name__}")
-        try:
+        message = f"its context cannot be read, a {type(values).__name__}"
+        with suppress(Exception):  # a custom mapping may fail in any way
             named = {name: value for name, value in values.items() if isinstance(name, str)}
-        except Exception:  # noqa: BLE001 - a custom mapping may fail in any way
-            message = f"its context cannot be read, a {type(values).__name__}"
-        else:
             wrong = [name for name in _IDS if not _is_id(named.get(name))]
             key = named.pop(_KEY, None)
             if not wrong and _is_id(key) and (key is None or key.isprintable()):
@@ -121,9 +123,8 @@ class SessionOfCall:
         Raises:
             ContextInvalid: There is none.
         """
-        if self.fixed is not None:
-            return self.fixed
-        assert not isinstance(self.source, Session)  # noqa: S101 - else it is fixed; for the type checker
+        if isinstance(self.source, Session):
+            return self.source
         try:
             found = self.source()
         except ContextInvalid:

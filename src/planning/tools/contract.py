@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,7 +9,7 @@ import attrs
 
 from planning.errors import Problem
 from planning.tools.binding import Run, bind
-from planning.tools.context import SessionOfCall, ToolContext
+from planning.tools.context import SessionOfCall, SessionSource, ToolContext
 from planning.tools.parameters.forms import strict_schema
 from planning.tools.parameters.model import ParameterModel
 from planning.tools.parameters.signature import read_signature
@@ -19,7 +18,7 @@ from planning.tools.spec import check_name, error_types
 if TYPE_CHECKING:
     from planning.tools.guard import CircuitBreaker, Retry
 
-__all__ = ["IDENTIFIERS", "ToolContract", "ToolExample", "check_timeout"]
+__all__ = ["IDENTIFIERS", "ToolContract", "ToolExample", "check_timeout", "session_of"]
 
 _LONGEST = 1_000_000
 _EVENTS = ("call", "value", "own")
@@ -120,6 +119,8 @@ class ToolContract:
         is_async: Whether the function is a coroutine function.
         is_guarded: Whether something is between a call and the function: a limit, retries, a breaker,
             private data to keep, or that it must not be called twice.
+        is_direct: Whether the function is simply called, whatever the toolbox: it is not guarded, does not
+            block, and has no time limit.
         model: What arguments are checked against.
         run: The function as it is called with parameters and context, whatever it takes itself.
 
@@ -153,6 +154,7 @@ class ToolContract:
     session: SessionOfCall | None = _option(None)
     is_async: bool = attrs.field(init=False, repr=False)
     is_guarded: bool = attrs.field(init=False, repr=False)
+    is_direct: bool = attrs.field(init=False, repr=False)
     model: ParameterModel = attrs.field(init=False, repr=False)
     run: Run = attrs.field(init=False, repr=False)
 
@@ -174,6 +176,8 @@ class ToolContract:
         signature = read_signature(self.function)
         model, run = bind(self.name, self.function, self.parameters, signature, rules=rules)
         object.__setattr__(self, "is_async", signature.is_async)
+        is_free = not (self.is_guarded or self.blocking or signature.is_async)
+        object.__setattr__(self, "is_direct", is_free and self.timeout is None)
         object.__setattr__(self, "model", model)
         object.__setattr__(self, "run", run)
 
@@ -182,14 +186,10 @@ class ToolContract:
 
         Each call returns a new copy.
         """
-        return self._with_examples(self.model.schema())
-
-    def open_schema(self) -> dict[str, Any]:
-        """The schema of each form of the arguments that a call accepts, for hosts that validate calls.
-
-        What a pydantic model converts by its own configuration is not in it.
-        """
-        return self._with_examples(copy.deepcopy(dict(self.model.accepted)))
+        schema = self.model.schema()
+        if self.examples:
+            schema["examples"] = [dict(example.arguments) for example in self.examples]
+        return schema
 
     def strict_schema(self) -> dict[str, Any]:
         """The schema for a provider's strict mode: every property is required, optional ones may be null.
@@ -199,7 +199,20 @@ class ToolContract:
         """
         return strict_schema(self.model.published, self.name)
 
-    def _with_examples(self, schema: dict[str, Any]) -> dict[str, Any]:
-        if self.examples:
-            schema["examples"] = [dict(example.arguments) for example in self.examples]
-        return schema
+
+def session_of(tools: Iterable[ToolContract]) -> SessionSource | None:
+    """The session that tools are bound to; None when none of them is.
+
+    Raises:
+        ValueError: They are bound to different ones.
+    """
+    bound = [(tool.name, tool.session.source) for tool in tools if tool.session is not None]
+    if not bound:
+        return None
+    first, source = bound[0]
+    for name, other in bound:
+        if other != source:
+            raise ValueError(
+                f"{first} and {name} are bound to different sessions; make one Toolbox for each session"
+            )
+    return source

@@ -8,6 +8,7 @@ from typing import Any, overload
 
 from planning.tools.base import BaseTool
 from planning.tools.context import ToolContext
+from planning.tools.docstrings import read_docstring
 from planning.tools.parameters.signature import behind, read_signature, signature_fields
 from planning.tools.tool import Tool, ToolSpec
 
@@ -59,8 +60,6 @@ def _made(
     if isinstance(function, (type, Tool)):
         raise TypeError(f"@tool decorates a function, got {function!r}"[:200])
     if description is None:
-        from planning.tools.docstrings import read_docstring  # noqa: PLC0415 - only declarations need it
-
         description, _ = read_docstring(inspect.getdoc(behind(function)))
     if name is None:
         name = getattr(behind(function), "__name__", type(behind(function)).__name__).strip("<>")

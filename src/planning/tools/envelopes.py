@@ -15,7 +15,6 @@ __all__ = [
     "error_response",
     "execution_envelope",
     "pipeline_envelope",
-    "query_envelope",
     "success_response",
 ]
 
@@ -60,15 +59,6 @@ def pipeline_envelope(result: ToolResult) -> dict[str, Any]:
     if result.needs_user_input:
         envelope |= {"needs_user_input": True, "input_request": result.input_request}
     return _Private(envelope) if result.is_private else envelope
-
-
-def query_envelope(
-    tool: str, result: ToolResult, query_type: str, parameters: Mapping[str, Any]
-) -> dict[str, Any]:
-    """What a tool with query types returns; see ``success_response`` and ``error_response``."""
-    if result.success:
-        return success_response(tool, query_type, parameters, result.value)
-    return error_response(tool, query_type, parameters, result.error or result.message)
 
 
 def success_response(

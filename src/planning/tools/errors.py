@@ -144,32 +144,28 @@ class CallInterrupted(_Stopped):
     """A call was begun before, has no result, and must not be made twice."""
 
 
-class RateLimitExceeded(_Stopped):
-    """A tool, or its group of tools, was called too often.
+class _Postponed(_Stopped):
+    """A call that is possible again later.
 
     Attributes:
-        retry_after: In how many seconds a call is possible again.
+        retry_after: In how many seconds.
     """
 
     def __init__(self, message: str, retry_after: float = 0.0) -> None:
         super().__init__(message, {"retry_after": retry_after})
         self.retry_after = retry_after
+
+
+class RateLimitExceeded(_Postponed):
+    """A tool, or its group of tools, was called too often."""
 
     def user_message(self) -> str:
         """The message for a person."""
         return "That was asked for too often. Could you try again a little later?"
 
 
-class CircuitOpen(_Stopped):
-    """A tool failed so often that it is not called for a while.
-
-    Attributes:
-        retry_after: In how many seconds it is tried again.
-    """
-
-    def __init__(self, message: str, retry_after: float = 0.0) -> None:
-        super().__init__(message, {"retry_after": retry_after})
-        self.retry_after = retry_after
+class CircuitOpen(_Postponed):
+    """A tool failed so often that it is not called for a while."""
 
     def user_message(self) -> str:
         """The message for a person."""
@@ -201,13 +197,11 @@ class ResultInvalid(_Stopped):
 
     Attributes:
         cause: What it gave back, by the names of types alone, for the developer.
-        place: Where in the value the cause is, such as ``['report'][0]``; empty for the value itself.
     """
 
-    def __init__(self, message: str, cause: str, place: str = "") -> None:
+    def __init__(self, message: str, cause: str) -> None:
         super().__init__(message, {"cause": cause})
         self.cause = cause
-        self.place = place
 
 
 class ContextInvalid(_Stopped):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from planning.errors import ToolValidationError, show
-from planning.tools.context import ToolContext, context_values
+from planning.tools.context import SessionOfCall, ToolContext, context_values
+from planning.tools.contract import session_of
 from planning.tools.envelopes import pipeline_envelope
-from planning.tools.errors import ErrorKind
+from planning.tools.errors import ContextInvalid, ErrorKind
 from planning.tools.ledger import register_ledger
 from planning.tools.pipeline import CallPipeline
 from planning.tools.registry import ToolRegistry, default_registry
@@ -31,7 +33,8 @@ async def execute_tools(
             ``trace_id``, ``conversation_context["conversation_id"]`` and
             ``user_context["conference_id"]``, each None where it is missing.
         registry: The registry of the tools; the default registry if omitted.
-        session: Where the calls are published and recorded; nowhere if omitted.
+        session: Where the calls are published and recorded; if omitted, in the session that tools are bound
+            to, and nowhere without such tools.
 
     Returns:
         ``{"tool_results": {name: envelope}}``, in the order of the calls, with the envelopes of
@@ -44,6 +47,10 @@ async def execute_tools(
     calls = state.get("tool_calls")
     if calls is None or (isinstance(calls, (list, tuple, dict, str)) and not calls):
         return {"tool_results": {}}
+    if session is None:
+        with suppress(ValueError, ContextInvalid):  # each call of such a tool says what is wrong
+            source = session_of(tools)
+            session = None if source is None else SessionOfCall(source, register_ledger).find()
     if session is not None:
         register_ledger(session)
     pipeline = CallPipeline(ToolContext(session, context_values(state)), limiter=lambda: tools.limiter)

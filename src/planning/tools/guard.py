@@ -1,4 +1,4 @@
-"""Guards of tools that can fail: trying again what may pass by itself, and leaving alone what is down."""
+"""Retry and circuit breaker: repeat what may pass by itself, and leave alone what is down."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ T = TypeVar("T")
 CircuitState = Literal["closed", "open", "half_open"]
 
 
+_TRANSIENT = (StorageUnavailable, ConnectionError, TimeoutError)
+
+
 class _Failure(Exception):
     """Represents a failed attempt in stamina: it names the tool and the error's type, without its text."""
 
@@ -31,41 +34,47 @@ class _Failure(Exception):
         return str(self)
 
 
-class _ReportedFailure(Exception):
-    """A tool returned a failure that may pass, instead of raising it.
+class _Tries:
+    """The attempts of one call: whether to go on, and the last outcome.
 
     Attributes:
-        outcome: What it returned.
+        transient: The types of errors after which to go on.
     """
 
-    def __init__(self, outcome: object) -> None:
-        super().__init__()
-        self.outcome = outcome
+    def __init__(self, retry: Retry, name: str, may_pass: Callable[[Any], bool] | None) -> None:
+        self.transient: tuple[type[Exception], ...] = (*_TRANSIENT, *retry.on)
+        self._name = name
+        self._may_pass = may_pass
+        self._error: Exception | None = None
+        self._outcome: Any = None
 
+    def returned(self, outcome: Any) -> bool:
+        """Note what an attempt returned; whether it ends the call."""
+        self._error, self._outcome = None, outcome
+        return self._may_pass is None or not self._may_pass(outcome)
 
-_TRANSIENT = (StorageUnavailable, ConnectionError, TimeoutError)
+    def raised(self, error: Exception) -> bool:
+        """Note what an attempt raised, which does not end the call."""
+        self._error = error
+        return False
 
+    def fail(self, attempt: Attempt) -> None:
+        """End an attempt as failed, with nothing raised: no context and no frames that lead to the error."""
+        reason = "reported" if self._error is None else type_name(self._error)
+        attempt.__enter__()
+        attempt.__exit__(_Failure, _Failure(f"{self._name}: {reason}"), None)
 
-def _ended(failures: list[Exception]) -> Any:
-    """Return the failure that was returned, or raise the one that was raised.
-
-    That is raised as it was: a second raise would put the caller's own error into its context.
-    """
-    error = failures.pop()  # out of the frames that its traceback holds, or it would hold itself
-    if isinstance(error, _ReportedFailure):
-        return error.outcome
-    context = error.__context__
-    try:
-        raise error
-    finally:
-        error.__context__ = context
-        del error
-
-
-def _fail(attempt: Attempt, name: str, error: Exception) -> None:
-    """End an attempt as failed, with nothing raised: no context and no frames that lead to the error."""
-    attempt.__enter__()
-    attempt.__exit__(_Failure, _Failure(f"{name}: {type_name(error)}"), None)
+    def end(self) -> Any:
+        """Return what the last attempt returned, or raise what it raised, with the context that this had."""
+        error, self._error = self._error, None  # out of the frames that its traceback holds
+        if error is None:
+            return self._outcome
+        context = error.__context__
+        try:
+            raise error
+        finally:
+            error.__context__ = context
+            del error
 
 
 @attrs.frozen(kw_only=True)
@@ -74,11 +83,9 @@ class Retry:
 
     Transient are ``StorageUnavailable``, ``ConnectionError``, ``TimeoutError`` and what ``on`` names; so is
     a failure that a tool returns with the code ``storage`` or ``timeout``. Every other error comes out at
-    once. The waits grow from ``wait_initial`` to twice as long each
-    time, and each has a random part on top, so that callers who failed together do not come back
-    together. stamina counts and waits: what its hooks are given as the cause names the tool and the type of
-    the error, and never holds its text; its ``set_active`` and ``set_testing`` hold here too. With
-    ``attempts=1`` there is nothing to retry.
+    once. The waits grow from ``wait_initial`` to twice as long each time, and each has a random part on top.
+    stamina counts and waits: its hooks get the tool's name and the type of the error, and never its text; its
+    ``set_active`` and ``set_testing`` hold here too. With ``attempts=1`` there is nothing to retry.
 
     Attributes:
         attempts: How many calls are made in all.
@@ -129,60 +136,40 @@ class Retry:
         """
         if self.attempts == 1:
             return function()
-
-        failures: list[Exception] = []
+        tries, is_first = _Tries(self, name, may_pass), True
         with suppress(_Failure):
             for attempt in self._attempts():  # pragma: no branch - stamina ends it with the failure
-                if failures and stop is not None and stop():
+                if not is_first and stop is not None and stop():
                     break
+                is_first = False
                 try:
-                    outcome = function()
-                    if may_pass is None or not may_pass(outcome):
-                        return outcome
-                    failures = [_ReportedFailure(outcome)]
-                except self._transient() as error:
-                    failures = [error]
-                if stop is not None and stop():
+                    is_over = tries.returned(function())
+                except tries.transient as error:
+                    is_over = tries.raised(error)
+                if is_over or (stop is not None and stop()):
                     break
-                _fail(attempt, name, failures[0])
-        ended: T = _ended(failures)
+                tries.fail(attempt)
+        ended: T = tries.end()
         return ended
 
     async def arun(
-        self,
-        function: Callable[[], Awaitable[T]],
-        name: str,
-        may_pass: Callable[[T], bool] | None = None,
+        self, function: Callable[[], Awaitable[T]], name: str, may_pass: Callable[[T], bool] | None = None
     ) -> T:
-        """The same for async code: the waits let other tasks run, and a cancelled task stops trying.
-
-        Args:
-            function: Called without arguments, and its outcome awaited.
-            name: The tool's name, for stamina's hooks.
-            may_pass: Asked of what was returned: whether that is a failure to try again.
-
-        Raises:
-            Exception: What the last attempt raised, as it was.
-        """
+        """The same for async code: the waits let other tasks run, and a cancelled task stops trying."""
         if self.attempts == 1:
             return await function()
-
-        failures: list[Exception] = []
+        tries = _Tries(self, name, may_pass)
         with suppress(_Failure):
             async for attempt in self._attempts():  # pragma: no branch - the same
                 try:
-                    outcome = await function()
-                    if may_pass is None or not may_pass(outcome):
-                        return outcome
-                    failures = [_ReportedFailure(outcome)]
-                except self._transient() as error:
-                    failures = [error]
-                _fail(attempt, name, failures[0])
-        ended: T = _ended(failures)
+                    is_over = tries.returned(await function())
+                except tries.transient as error:
+                    is_over = tries.raised(error)
+                if is_over:
+                    break
+                tries.fail(attempt)
+        ended: T = tries.end()
         return ended
-
-    def _transient(self) -> tuple[type[Exception], ...]:
-        return (*_TRANSIENT, *self.on)
 
     def _attempts(self) -> Any:  # what it is has no public name
         import stamina

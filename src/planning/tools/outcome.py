@@ -1,8 +1,9 @@
-"""What came of a call -> its result: what a tool returned or raised, in words for the model."""
+"""The outcome of a call -> its result: what a tool returned or raised, in words for the model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from json import JSONEncoder
 from time import perf_counter
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
@@ -181,7 +182,7 @@ def _failed(
         reason, user_message = f"Tool '{name}' encountered an error", SORRY
     cause = None if is_private else safe_text(error) or type_name(error)
     if isinstance(error, ResultInvalid):
-        cause = f"{error.cause} (it is at {error.place})" if error.place else error.cause
+        cause = error.cause
     elapsed = perf_counter() - started
     return ToolResult(
         False, message, None, reason, user_message, elapsed, code, question, cause, is_private=is_private
@@ -310,15 +311,15 @@ def text_of(name: str, value: Any) -> str:
     except NoJsonForm as error:
         types = _kind(value) if error.part is value else f"{_kind(value)} with {_kind(error.part)} in it"
         cause = f"the function returned {types}, which {error}; {_RETURN}"
-        cause, place = _unusable(value) or cause, error.place
+        cause = _unusable(value) or cause
     except Exception:  # noqa: BLE001 - the same
-        cause, place = _unread(value), ""
+        cause = _unread(value)
     _close(value)
-    raise _invalid(name, cause, place)
+    raise _invalid(name, cause)
 
 
-def _invalid(name: str, cause: str, place: str = "") -> ResultInvalid:
-    return ResultInvalid(_MESSAGES[ErrorKind.BAD_RESULT].format(name), cause, place)
+def _invalid(name: str, cause: str) -> ResultInvalid:
+    return ResultInvalid(_MESSAGES[ErrorKind.BAD_RESULT].format(name), cause)
 
 
 def _unusable(value: object) -> str | None:
@@ -349,17 +350,12 @@ def _kind(value: object) -> str:
 def _close(value: object) -> None:
     """End what was begun and will not be awaited or iterated."""
     if isinstance(value, (GeneratorType, CoroutineType)):
-        try:
+        with suppress(Exception):  # what is refused already may refuse to end
             value.close()
-        except PASSING:
-            raise
-        except BaseException:  # noqa: BLE001 - what is refused already may refuse to end
-            return
 
 
 def _asked(error: ToolError, reason: str) -> str:
-    try:
+    said: object = None
+    with suppress(Exception):  # a subclass may answer with anything
         said = error.user_message()
-    except Exception:  # noqa: BLE001 - a subclass may answer with anything
-        return reason
-    return reason if said is None else safe_text(said)  # type: ignore[redundant-expr]  # it may answer with None
+    return reason if said is None else safe_text(said)

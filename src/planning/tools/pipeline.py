@@ -6,9 +6,12 @@ The toolbox finds the tool. Whatever is wrong is an exception, and here alone it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache, partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
+
+import attrs
 
 from planning.errors import Problem, ToolValidationError
 from planning.tools.admission import (
@@ -21,7 +24,7 @@ from planning.tools.admission import (
     with_identifier,
 )
 from planning.tools.attempts import Attempts, Runner, background
-from planning.tools.context import ToolContext
+from planning.tools.context import SessionOfCall, ToolContext
 from planning.tools.contract import ToolContract
 from planning.tools.decode import decode
 from planning.tools.errors import (
@@ -51,7 +54,7 @@ if TYPE_CHECKING:
 
     from planning.tools.rate_limit import RateLimiter
 
-__all__ = ["PATIENCE", "CallPipeline", "Runner"]
+__all__ = ["PATIENCE", "CallPipeline", "Runner", "logger"]
 
 PATIENCE = 0.2
 """How many seconds a read or a refusal waits for a writer to be recorded."""
@@ -90,72 +93,50 @@ class CallPipeline(Attempts):
         self._limiter = DEFAULT_LIMITS if limiter is None else limiter
         self._tell = tell
 
-    def invoke(self, tool: ToolContract, arguments: object) -> ToolResult:
-        """Make a call that raises when something is wrong.
-
-        Raises:
-            ToolValidationError: The arguments are refused.
-            PrivateFailure: The tool has private data, and failed.
-            Exception: Whatever the tool itself raises.
-        """
-        started, has_begun = perf_counter(), False
-        try:
-            if type(arguments) is not tool.model.kind or tool.requires_identifier:
-                arguments = self._accept(tool, arguments)
-            has_begun = True
-            walk = self._walk if self._key is None else self._once
-            return walk(tool, arguments, started)
-        except BaseException as error:
-            arguments = None  # what is raised holds this frame
-            self._note(tool, error, started, has_begun=has_begun)
-            raise
-
-    async def ainvoke(self, tool: ToolContract, arguments: object) -> ToolResult:
-        """The same from async code."""
-        stored = self._stored(tool)
-        if stored is not None and tool.publishes == "own":
-            return await stored.off_loop(partial(self.invoke, tool, arguments))
-        started, has_begun = perf_counter(), False
-        try:
-            arguments = self._accept(tool, arguments)
-            has_begun = True
-            return await self._aonce(tool, arguments, started)
-        except BaseException as error:
-            arguments = None  # what is raised holds this frame
-            note = partial(self._note, tool, error, started, has_begun=has_begun)
-            await stored.off_loop(note) if stored is not None else note()
-            raise
-
-    def call(self, tool: ToolContract, arguments: object) -> ToolResult:
+    def call(self, tool: ToolContract, arguments: Any, *, raises: bool = False) -> ToolResult:
         """Make a call that always has a result.
 
         KeyboardInterrupt, SystemExit, GeneratorExit and the cancelling of a task pass.
+
+        Args:
+            tool: The tool.
+            arguments: What a model sent.
+            raises: Whether the caller is Python code, which may give an instance of the parameters, and gets
+                an exception when something is wrong.
+
+        Raises:
+            ToolValidationError: With ``raises``, the arguments are refused.
+            PrivateFailure: With ``raises``, the tool has private data, and failed.
+            Exception: With ``raises``, whatever the tool itself raises.
         """
         started, has_begun = perf_counter(), False
         try:
-            arguments = self._decode(tool, arguments)
+            arguments = self._accept(tool, arguments) if raises else self._decode(tool, arguments)
             has_begun = True
             walk = self._walk if self._key is None else self._once
             return walk(tool, arguments, started)
-        except BaseException as error:  # noqa: BLE001 - a tool may fail in any way; what must pass is raised again
+        except BaseException as error:
             arguments = None  # what is raised again holds this frame
-            return self._answer(tool, error, started, has_begun=has_begun)
+            result = self._note(tool, error, started, has_begun=has_begun)
+            if raises or result is None or is_cancelling(error):
+                raise
+            return result
 
-    async def acall(self, tool: ToolContract, arguments: object) -> ToolResult:
+    async def acall(self, tool: ToolContract, arguments: Any, *, raises: bool = False) -> ToolResult:
         """The same from async code."""
         stored = self._stored(tool)
         if stored is not None and tool.publishes == "own":
-            return await stored.off_loop(partial(self.call, tool, arguments))
+            return await stored.off_loop(partial(self.call, tool, arguments, raises=raises))
         started, has_begun = perf_counter(), False
         try:
-            arguments = self._decode(tool, arguments)
+            arguments = self._accept(tool, arguments) if raises else self._decode(tool, arguments)
             has_begun = True
             return await self._aonce(tool, arguments, started)
         except BaseException as error:
-            arguments = None  # what is raised again holds this frame
+            arguments = None  # the same
             note = partial(self._note, tool, error, started, has_begun=has_begun)
             result = await stored.off_loop(note) if stored is not None else note()
-            if result is None or is_cancelling(error):
+            if raises or result is None or is_cancelling(error):
                 raise
             return result
 
@@ -236,7 +217,7 @@ class CallPipeline(Attempts):
 
     def _walk(self, tool: ToolContract, params: Any, started: float) -> ToolResult:
         shown = self._begin(tool, params)
-        if not (tool.is_guarded or tool.is_async) and self._seconds(tool) is None:
+        if tool.is_direct or (not (tool.is_guarded or tool.is_async) and self._seconds(tool) is None):
             outcome = tool.run(params, self.context)
             if tool.publishes == "own" and type(outcome) is ToolResult and outcome.success is True:
                 return outcome
@@ -308,7 +289,7 @@ class CallPipeline(Attempts):
         if session is not None:
             published = redacted(tool.name, result) if result.is_private else kept(result)
             value = published.value if tool.publishes == "value" and result.success else None
-            of_events = self.context.of_events()
+            of_events = self.context.of_events
             event = ToolInvoked(
                 tool.name, shown, published, value, fingerprint=self._fingerprint, **of_events
             )
@@ -319,7 +300,7 @@ class CallPipeline(Attempts):
                     f"{tool.name} was carried out, but the session could not store its result. Check what it "
                     "did before you call it again."
                 ) from error
-        if _logger().isEnabledFor(_DEBUG):
+        if logger().isEnabledFor(_DEBUG):
             self._log(_DEBUG, "tool_called", tool.name, result)
         return result
 
@@ -334,15 +315,6 @@ class CallPipeline(Attempts):
 
     # Failures
 
-    def _answer(
-        self, tool: ToolContract, error: BaseException, started: float, *, has_begun: bool
-    ) -> ToolResult:
-        """The result for an exception; one that must pass is raised again."""
-        result = self._note(tool, error, started, has_begun=has_begun)
-        if result is None or is_cancelling(error):
-            raise error
-        return result
-
     def _note(
         self, tool: ToolContract, error: BaseException, started: float, *, has_begun: bool
     ) -> ToolResult | None:
@@ -351,39 +323,45 @@ class CallPipeline(Attempts):
             error.__traceback__ = error.__context__ = error.__cause__ = None
         if issubclass(type(error), PASSING):
             return None
-        code = None
+        code = ErrorKind.PARAMETER if type(error) is ToolValidationError else None
         if issubclass(type(error), ToolValidationError):
             error.nothing_changed = not has_begun or tool.publishes == "own"  # type: ignore[attr-defined]  # it was asked just now
         elif not has_begun and not issubclass(type(error), ToolError):
             code = ErrorKind.UNKNOWN  # a check of the arguments failed, and not the tool's storage
         result = failed(tool.name, error, started, tool=tool, code=code)
-        self._record(tool.name, result, error)
+        self._record(tool.name, result, error, tool.session)
         return result
 
-    def _record(self, name: str, result: ToolResult, error: BaseException) -> None:
+    def _record(
+        self, name: str, result: ToolResult, error: BaseException, bound: SessionOfCall | None = None
+    ) -> None:
         """Record and publish a call that failed; a failure to record it is only logged."""
         level = _INFO if result.code in BLAMELESS else _ERROR
-        # The cause of a defect names types alone; its place may hold names that are data.
+        # The cause of a defect names types alone.
         more = {"reason": getattr(error, "cause", "")} if issubclass(type(error), ResultInvalid) else {}
-        self._log(level, "tool_failed", name, result, error=type_name(error), **more)
-        session = self.context.session
-        if session is not None:
+        if logger().isEnabledFor(level):
+            self._log(level, "tool_failed", name, result, error=type_name(error), **more)
+        context = self.context
+        if context.session is None and bound is not None:
+            with suppress(ContextInvalid):  # a call without a session
+                context = attrs.evolve(context, session=bound.find())
+        if context.session is not None:
             try:
-                session.publish_when_free(ToolFailed(name, result, **self.context.of_events()), PATIENCE)
+                event = ToolFailed(name, result, **context.of_events)
+                context.session.publish_when_free(event, PATIENCE)
             except Exception as refusal:  # noqa: BLE001 - a bus or a foreign transaction may refuse in any way
                 fields = {"tool": name, "error": type(refusal).__name__}
-                _logger().error("call_not_recorded", extra=fields)
+                logger().error("call_not_recorded", extra=fields)
 
     def _log(self, level: int, event: str, name: str, result: ToolResult, **more: str) -> None:
-        if _logger().isEnabledFor(level):
-            code = None if result.code is None else str(result.code)
-            extra: dict[str, Any] = {"tool": name, "code": code, "elapsed": result.elapsed, **more}
-            trace_id = self.context.values.get("trace_id")
-            _logger().log(level, event, extra=extra if trace_id is None else {**extra, "trace_id": trace_id})
+        code = None if result.code is None else str(result.code)
+        extra: dict[str, Any] = {"tool": name, "code": code, "elapsed": result.elapsed, **more}
+        trace_id = self.context.values.get("trace_id")
+        logger().log(level, event, extra=extra if trace_id is None else {**extra, "trace_id": trace_id})
 
 
 @cache
-def _logger() -> Logger:
+def logger() -> Logger:
     """Load logging with the first call, and keep stderr clean if logging is not configured."""
     import logging  # noqa: PLC0415 - the planning tools alone may never log
 

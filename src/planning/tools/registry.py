@@ -1,4 +1,4 @@
-"""Registries of tools, and the one that is there by default."""
+"""Registries of tools, and the default one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from planning.tools.admission import DEFAULT_LIMITS, Limits
 from planning.tools.base import BaseTool
 from planning.tools.declare import Declaration, as_tool
 from planning.tools.errors import ParameterError, nearest_tool
+from planning.tools.pipeline import logger
 from planning.tools.spec import check_parameters, unsupported
 from planning.tools.tool import Tool, ToolSpec
 
@@ -53,7 +54,6 @@ class ToolRegistry:
         self._lock = RLock()
         self._declared: dict[str, Declaration] = {}
         self._tools: dict[str, Tool] = {}
-        self._specs: dict[str, ToolSpec] = {}
         self._limits = limiter if isinstance(limiter, Limits) else Limits(limiter)
         for tool in tools:
             self.register_tool(tool)
@@ -94,31 +94,23 @@ class ToolRegistry:
         """
         self._register(as_tool(tool), tool, replace=replace)
 
-    def add_new(self, made: Tool, declared: Declaration) -> bool:
-        """Add a tool unless its name is taken; returns whether it was added.
+    def _register(self, made: Tool, tool: Declaration, *, replace: bool) -> bool:
+        """Add a tool; returns whether it is new.
 
         Raises:
+            ValueError: Another tool has its name.
             ImportError: See ``register_tool``.
         """
-        with self._lock:
-            is_new = made.name not in self._tools
-            if is_new:
-                self._register(made, declared, replace=False)
-        return is_new
-
-    def _register(self, made: Tool, tool: Declaration, *, replace: bool) -> None:
         if made.rate_limit_key is not None:
             _ = self.limiter  # what cannot be enforced is not accepted
         with self._lock:
             is_same = self._tools.get(made.name) is made or self._declared.get(made.name) is tool
-            if made.name in self._tools and not replace and not is_same:
+            is_new = made.name not in self._tools
+            if not (is_new or replace or is_same):
                 raise ValueError(f"a tool is named {made.name} already; pass replace=True to replace it")
             self._declared[made.name] = tool
             self._tools[made.name] = made
-            if isinstance(made.parameters, ToolSpec):
-                self._specs[made.name] = made.parameters
-            else:
-                self._specs.pop(made.name, None)
+        return is_new
 
     def get_tool(self, name: object) -> Declaration | None:
         """The tool with a name, as it was registered, or None."""
@@ -131,7 +123,9 @@ class ToolRegistry:
 
     def get_tool_spec(self, name: object) -> ToolSpec | None:
         """The declaration of a tool with query types, or None."""
-        return self._specs.get(name) if isinstance(name, str) else None
+        tool = self.find(name)
+        spec = None if tool is None else tool.parameters
+        return spec if isinstance(spec, ToolSpec) else None
 
     def get_tool_descriptions(self) -> list[dict[str, Any]]:
         """``{"name", "description", "requires_identifier"}`` of each tool, in the order of registration."""
@@ -161,22 +155,19 @@ class ToolRegistry:
             ParameterError: There is no such tool; or a parameter is missing, wrong or unknown.
                 ``details["field"]`` names the first, ``details["errors"]`` lists every problem.
         """
-        spec = self._specs.get(tool_name) if type(tool_name) is str else None
-        if spec is None:
-            tool = self.find(tool_name)
-            if tool is None:
-                raise _not_found(tool_name, [tool.name for tool in self])
-            if query_type:
-                raise unsupported(query_type, tool.name, [])
-            check_parameters(tool.model, params)
+        tool = self.find(tool_name)
+        if tool is None:
+            message = (
+                f"Tool {show(tool_name)} not found in registry; {nearest_tool(tool_name, list(self._tools))}"
+            )
+            errors = [{"path": "tool_name", "message": message}]
+            raise ParameterError(message, {"field": "tool_name", "errors": errors})
+        if isinstance(tool.parameters, ToolSpec):
+            tool.parameters.validate(query_type, params)
+        elif query_type:
+            raise unsupported(query_type, tool.name, [])
         else:
-            spec.validate(query_type, params)
-
-
-def _not_found(name: object, names: Iterable[str]) -> ParameterError:
-    message = f"Tool {show(name)} not found in registry; {nearest_tool(name, names)}"
-    errors = [{"path": "tool_name", "message": message}]
-    return ParameterError(message, {"field": "tool_name", "errors": errors})
+            check_parameters(tool.model, params)
 
 
 _DEFAULT = ToolRegistry(limiter=DEFAULT_LIMITS)
@@ -237,17 +228,14 @@ def initialize_tools(
     new = []
     for made, tool in found:
         try:
-            if target.add_new(made, tool):
-                new.append(made.name)
+            with target._lock:
+                if target.find(made.name) is None and target._register(made, tool, replace=False):
+                    new.append(made.name)
         except ImportError as error:
             if tools is not None:
                 raise
-            import logging  # noqa: PLC0415 - nothing else here logs
-
             # Offered by a package, not requested by the application, which works without it.
-            logging.getLogger("planning.tools").warning(
-                "tool_left_out", extra={"tool": made.name, "reason": str(error)}
-            )
+            logger().warning("tool_left_out", extra={"tool": made.name, "reason": str(error)})
     return tuple(new)
 
 

@@ -1,4 +1,4 @@
-"""Repeats: a call that has the idempotency key of an earlier one, as durable engines and flaky networks make.
+"""Repeats: a call with the idempotency key of an earlier one.
 
 A repeat returns what the model got the first time, changes nothing and publishes nothing.
 """
@@ -17,16 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from planning.tools.attempts import background
 from planning.tools.errors import CallInterrupted, ContextInvalid, type_name
 from planning.tools.result import ToolResult, field_names, plain
-from session import Session
-from session.errors import TransactionError
+from session import Session, TransactionError
 from session.locks import ProcessLock
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
 __all__ = ["RunningCalls", "claim", "find_repeat", "fingerprint_of"]
+
+_is_inside: ContextVar[bool] = ContextVar("_is_inside", default=False)
+"""Whether the running code is part of a call with a key."""
 
 
 def find_repeat(
@@ -71,11 +74,11 @@ class RunningCalls(ProcessLock):
     def __init__(self) -> None:
         """Begin without calls."""
         super().__init__()
-        self._running: dict[str, _Call] = {}
+        self._running: dict[str, tuple[int, Future[None]]] = {}  # by key: the thread, and when it is over
 
     def forget_other_threads(self) -> None:
         """Forget the calls of threads that are not in a forked child."""
-        self._running = {key: call for key, call in self._running.items() if call.thread == get_ident()}
+        self._running = {key: call for key, call in self._running.items() if call[0] == get_ident()}
 
     @contextmanager
     def alone(self, name: str, key: str) -> Iterator[None]:
@@ -86,68 +89,50 @@ class RunningCalls(ProcessLock):
             key: The key.
 
         Raises:
-            ContextInvalid: It must not wait; see ``_begin``.
+            ContextInvalid: The other call cannot end while this one waits: it is of this thread, or this one
+                is made by a call with a key. No two calls wait for each other.
         """
         while (other := self._begin(name, key, get_ident())) is not None:
-            other.done.result()
+            other.result()
         with self._inside(key):
             yield
 
     @asynccontextmanager
     async def aalone(self, name: str, key: str) -> AsyncIterator[None]:
         """The same from async code; the event loop stays free."""
-        from asyncio import shield, wrap_future  # noqa: PLC0415 - whoever awaits has it
-
         while (other := self._begin(name, key, None)) is not None:
-            await shield(wrap_future(other.done))
+            await background().finished(other)
         with self._inside(key):
             yield
 
-    def _begin(self, name: str, key: str, blocked: int | None) -> _Call | None:
-        """The running call to wait for; None if this one runs from now on.
-
-        Args:
-            name: The tool's name.
-            key: The call's key.
-            blocked: The thread that can do nothing else while this call waits.
-
-        Raises:
-            ContextInvalid: The other call cannot end while this one waits. A call that another call with a
-                key makes never waits: no two wait for each other.
-        """
-        from concurrent.futures import Future  # noqa: PLC0415 - only a call with a key needs it
-
+    def _begin(self, name: str, key: str, thread: int | None) -> Future[None] | None:
         with self.lock:
             other = self._running.get(key)
             if other is None:
-                self._running[key] = _Call(get_ident(), Future())
-            elif _is_inside.get() or other.thread == blocked:
-                raise ContextInvalid(
-                    f"{name} was not called: a call with its idempotency key is running; wait until it ends, "
-                    "or use a new key"
-                )
-            return other
+                self._running[key] = (get_ident(), background().Future())
+                return None
+        if _is_inside.get() or other[0] == thread:
+            raise ContextInvalid(
+                f"{name} was not called: a call with its idempotency key is running; wait until it ends, "
+                "or use a new key"
+            )
+        return other[1]
 
     @contextmanager
     def _inside(self, key: str) -> Iterator[None]:
-        call = self._running[key]
+        over = self._running[key][1]
         token = _is_inside.set(True)
         try:
             yield
         finally:
             self._running.pop(key, None)  # a forked child has forgotten it
-            call.done.set_result(None)
+            over.set_result(None)
             with suppress(ValueError):  # a task that is never awaited is closed in another context
                 _is_inside.reset(token)
 
 
 def claim(session: Session, name: str, key: str) -> None:
     """Record that a call begins which must not be made twice.
-
-    Args:
-        session: The session.
-        name: The tool's name.
-        key: The call's idempotency key.
 
     Raises:
         CallInterrupted: It was begun before, and has no result.
@@ -168,29 +153,8 @@ def claim(session: Session, name: str, key: str) -> None:
         )
 
 
-@attrs.frozen(eq=False)
-class _Call:
-    """A call that is running.
-
-    Attributes:
-        thread: The thread that makes it.
-        done: Set when it has ended.
-    """
-
-    thread: int
-    done: Future[None]
-
-
-_is_inside: ContextVar[bool] = ContextVar("_is_inside", default=False)
-"""Whether the running code is part of a call with a key."""
-
-
 def fingerprint_of(params: Any) -> str | None:
-    """A digest of arguments; None where they cannot be compared.
-
-    Equal arguments have equal digests also after a restart; those that differ, in the type of a number too,
-    have others.
-    """
+    """A digest of arguments, the same after a restart; None where they cannot be compared."""
     try:
         text = _as_text(params)
     except Exception:  # noqa: BLE001 - any object may be among the arguments, and reading it may do anything
@@ -198,8 +162,8 @@ def fingerprint_of(params: Any) -> str | None:
     return urlsafe_b64encode(sha256(text.encode()).digest()[:12]).decode()
 
 
-def _form(value: Any) -> Any:
-    """One level of a value that JSON lacks, for comparing."""
+def _parts(value: Any) -> Any:
+    """One level of a value that JSON lacks, with what a pydantic model hides when it is dumped."""
     if hasattr(type(value), "model_dump"):  # a pydantic model
         return dict(value)
     names = field_names(value)
@@ -214,4 +178,4 @@ def _form(value: Any) -> Any:
     return [type_name(value), plain(value, strict=True)]
 
 
-_as_text = json.JSONEncoder(sort_keys=True, default=_form).encode
+_as_text = json.JSONEncoder(sort_keys=True, default=_parts).encode

@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import os
 import re
 import reprlib
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from enum import Enum
 from math import isfinite
 from typing import Any
 
 import attrs
 
-from planning.errors import LONGEST_MESSAGE, show, writable
+from planning.errors import LONGEST_MESSAGE, writable
 from planning.tools.errors import PASSING, ErrorKind, type_name
 
-__all__ = ["NoJsonForm", "ToolResult", "copied", "field_names", "plain", "safe_text"]
+__all__ = ["NoJsonForm", "ToolResult", "copied", "field_names", "plain", "read_safely", "safe_text"]
 
 _DEEPEST = 100
 _MOST_REPEATS = 1_000_000
 _PLAIN = (bool, int, float, str)
 _FIXED = frozenset({type(None), bool, int, float, complex, str, bytes})
 _MOST_BITS = 10_000  # of more than some 4,300 digits Python itself writes no number
+_TEXTS = {
+    "datetime": ("date", "time", "timedelta", "tzinfo"),
+    "uuid": ("UUID",),
+    "os": ("PathLike",),
+    "decimal": ("Decimal",),
+    "fractions": ("Fraction",),
+    "ipaddress": ("IPv4Address", "IPv6Address"),
+}
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -32,24 +40,11 @@ class NoJsonForm(TypeError):
 
     Attributes:
         part: What it is that has none.
-        around: The values that it is in, the innermost first.
     """
 
     def __init__(self, part: object, why: str) -> None:
         super().__init__(why)
         self.part = part
-        self.around: list[object] = []
-
-    @property
-    def place(self) -> str:
-        """The path to the part, such as ``["report"][0]``, as far as it is known."""
-        path, inner = "", self.part
-        try:
-            for outer in self.around:
-                path, inner = _step_to(inner, outer) + path, outer
-        except Exception:  # noqa: BLE001 - any object may be on the way, and reading it again may do anything
-            return ""
-        return path
 
 
 @attrs.frozen(repr=False, slots=False)
@@ -159,11 +154,16 @@ def copied(value: Any) -> Any:
 
 def safe_text(value: object) -> str:
     """``str(value)``, or the name of its type when that fails."""
+    return read_safely(str, value)
+
+
+def read_safely(read: Callable[[object], str], value: object) -> str:
+    """What is read of any object, or the name of its type when that fails."""
     try:
-        return str(value)
+        return read(value)
     except PASSING:
         raise
-    except BaseException:  # noqa: BLE001 - any object may come here, and its __str__ may do anything
+    except BaseException:  # noqa: BLE001 - any object may come here, and reading it may do anything
         return f"<{type_name(value)}>"
 
 
@@ -184,15 +184,6 @@ def field_names(value: object) -> tuple[str, ...] | None:
         if isinstance(found, (dict, tuple)):
             return tuple(found)
     return None
-
-
-def _step_to(part: object, outer: Any) -> str:
-    """How Python would get from a value to a part of it; nothing for a part of a set, or a key."""
-    if isinstance(outer, Mapping):
-        return next((f"[{show(safe_text(key))}]" for key, item in outer.items() if item is part), "")
-    if isinstance(outer, (list, tuple)):
-        return next((f"[{index}]" for index, item in enumerate(outer) if item is part), "")
-    return next((f".{name}" for name in field_names(outer) or () if getattr(outer, name) is part), "")
 
 
 def _is_sendable(text: object) -> bool:
@@ -216,12 +207,7 @@ def _shown(value: object) -> str:
     shortening = reprlib.Repr()
     shortening.maxstring = shortening.maxother = shortening.maxlong = 1_000
     shortening.maxdict = shortening.maxlist = shortening.maxtuple = shortening.maxset = 20
-    try:
-        return shortening.repr(value)
-    except PASSING:
-        raise
-    except BaseException:  # noqa: BLE001 - any object may come here, and its __repr__ may do anything
-        return f"<{type_name(value)}>"
+    return read_safely(shortening.repr, value)
 
 
 def _deep_copy(value: Any, known: dict[int, Any] | None = None) -> Any:
@@ -264,11 +250,9 @@ class _Reader:
         self._around.add(id(value))
         try:
             return self._parts(value)
-        except Exception as error:
+        except Exception:
             if not self._strict:
                 return f"<{type_name(value)}>"
-            if isinstance(error, NoJsonForm) and error.part is not value:
-                error.around.append(value)
             raise
         finally:
             self._around.discard(id(value))
@@ -323,11 +307,8 @@ def _number(value: int | float) -> int | float | str:
 
 def _has_text(value: object) -> bool:
     """Whether JSON lacks a value's type, and it is always written as text: a date, a path, a UUID ..."""
-    from datetime import date, time, timedelta, tzinfo  # noqa: PLC0415 - few values come as far as here
-    from decimal import Decimal  # noqa: PLC0415 - the same
-    from fractions import Fraction  # noqa: PLC0415 - the same
-    from ipaddress import IPv4Address, IPv6Address  # noqa: PLC0415 - the same
-    from uuid import UUID  # noqa: PLC0415 - the same
-
-    kinds = (date, time, timedelta, tzinfo, Decimal, Fraction, UUID, IPv4Address, IPv6Address, os.PathLike)
-    return isinstance(value, kinds)
+    for module, names in _TEXTS.items():  # a value of such a type can only exist once its module is loaded
+        loaded = sys.modules.get(module)
+        if loaded is not None and isinstance(value, tuple(getattr(loaded, name) for name in names)):
+            return True
+    return False

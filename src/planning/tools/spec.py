@@ -6,16 +6,15 @@ import copy
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 import attrs
 
 from planning.errors import Problem, ToolValidationError, show
+from planning.tools.context import frozen
 from planning.tools.decode import read_arguments
 from planning.tools.errors import ParameterError, QueryTypeUnsupported
 from planning.tools.parameters.declared import model_of
-from planning.tools.parameters.forms import open_schema
 from planning.tools.parameters.model import Diagnose, ParameterModel
 from planning.tools.parameters.schema import resolved_schema
 
@@ -33,10 +32,6 @@ __all__ = [
 _LONGEST_NAME = 128
 _NAME = re.compile(rf"[A-Za-z0-9_./-]{{1,{_LONGEST_NAME}}}")  # MCP's rule
 _OTHER = re.compile(r"[^A-Za-z0-9_./-]")
-
-
-def _frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    return MappingProxyType(dict(given))
 
 
 def check_name(_declaration: object, field: attrs.Attribute[Any], value: object) -> None:
@@ -96,7 +91,7 @@ class QueryTypes:
     """
 
     name: str = attrs.field(validator=check_name)
-    input_schema: Mapping[str, Any] = attrs.field(converter=_frozen)
+    input_schema: Mapping[str, Any] = attrs.field(converter=frozen)
     output_key: str
     description: str = ""
     function: Callable[..., Any] | None = attrs.field(default=None, kw_only=True, repr=False)
@@ -182,7 +177,7 @@ class QueryModel(ParameterModel):
         self.name = spec.name
         self.kind = QueryCall
         self._spec = spec
-        self._schema = self._read(lambda model: model.published)
+        self._schema = self._read()
 
     @property
     def published(self) -> Mapping[str, Any]:
@@ -210,17 +205,12 @@ class QueryModel(ParameterModel):
             raise ToolValidationError(problems)
         return QueryCall(query_type, parameters)
 
-    @property
-    def accepted(self) -> Mapping[str, Any]:
-        """See ``ParameterModel``; parameters may be omitted where a query type requires none."""
-        return open_schema({**self._read(lambda model: model.accepted), "required": ["query_type"]})
-
-    def _read(self, schema_of: Callable[[ParameterModel], Mapping[str, Any]]) -> dict[str, Any]:
+    def _read(self) -> dict[str, Any]:
         types = list(self._spec.input_schema)
         options = []
         definitions: dict[str, Any] = {}
         for name in types:
-            schema = copy.deepcopy(dict(schema_of(self._spec.model(name))))
+            schema = copy.deepcopy(dict(self._spec.model(name).published))
             for each, definition in schema.pop("$defs", {}).items():
                 if definitions.setdefault(each, definition) != definition:
                     raise TypeError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from planning.errors import ToolValidationError, show
 from planning.tools.context import SessionOfCall, SessionSource, ToolContext
-from planning.tools.contract import check_timeout
+from planning.tools.contract import check_timeout, session_of
 from planning.tools.declare import Declaration, as_tool
 from planning.tools.errors import ContextInvalid, nearest_tool
 from planning.tools.ledger import register_ledger
@@ -72,7 +72,7 @@ class Toolbox:
             self._limiter = lambda: registry.limiter
             self._limiter()  # what cannot be enforced is not accepted
         self._timeout = timeout
-        source = _session_of(by_name.values()) if session is None else session
+        source = session_of(by_name.values()) if session is None else session
         self._source = None if source is None else SessionOfCall(source, register_ledger)
         fixed = None if self._source is None else self._source.fixed
         if fixed is not None:
@@ -117,7 +117,7 @@ class Toolbox:
         tool = self._tools.get(name) if type(name) is str else None
         pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
         try:
-            return pipeline.invoke(self._find(name) if tool is None else tool, params)
+            return pipeline.call(self._find(name) if tool is None else tool, params, raises=True)
         finally:
             del params  # what is raised holds this frame, and must not lead to private data
 
@@ -127,7 +127,7 @@ class Toolbox:
         """The same from async code; see ``acall``."""
         pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
         try:
-            return await pipeline.ainvoke(self._find(name), params)
+            return await pipeline.acall(self._find(name), params, raises=True)
         finally:
             del params  # as above
 
@@ -204,24 +204,6 @@ class Toolbox:
 
     def _unfound(self, name: object) -> ToolValidationError:
         return ToolValidationError(f"no tool is named {show(name)}; {nearest_tool(name, self._tools)}")
-
-
-def _session_of(tools: Iterable[Tool]) -> SessionSource | None:
-    """The session that tools are bound to; None when none of them is.
-
-    Raises:
-        ValueError: They are bound to different ones.
-    """
-    bound = [(tool.name, tool.session.source) for tool in tools if tool.session is not None]
-    if not bound:
-        return None
-    first, source = bound[0]
-    for name, other in bound:
-        if other != source:
-            raise ValueError(
-                f"{first} and {name} are bound to different sessions; make one Toolbox for each session"
-            )
-    return source
 
 
 def _shown(name: object) -> str:

@@ -1,4 +1,4 @@
-"""Where the page finds sessions: in a store, or one in memory."""
+"""Where the page finds sessions: in a store."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from planning.view.document import Document, Moments
 from planning.view.sessions import MOST_SESSIONS, read_session, session_fields
 from planning.view.stores import PastStore
 from planning.view.text import line_of
-from planning.view.timeline import Recent
-from session import IdentityError, Session, StoreError
+from session import IdentityError, StoreError
 from session.events import session_id_of
 from session.stores import StoredSession
 
-__all__ = ["MemorySource", "Run", "Source", "StoreSource"]
+__all__ = ["Run", "Source", "StoreSource"]
 
 
 @attrs.frozen
@@ -129,33 +128,3 @@ class StoreSource:
         """Raise a StoreError where the file is gone: opening it would begin a new one."""
         if not self._path.exists():
             raise StoreError(f"the store {self._path} is gone")
-
-
-class MemorySource:
-    """One session in memory."""
-
-    def __init__(self, session: Session, source: str) -> None:
-        """Show a session.
-
-        Args:
-            session: The session.
-            source: What it runs, for the page.
-        """
-        self.only = str(session.session_id)
-        self._session = session
-        self._source = source
-
-    def listed(self) -> Fields:
-        """See ``Source``."""
-        return {"sessions": [], "more": False, "problem": None}
-
-    def stamp(self) -> object | None:
-        """See ``Source``."""
-        return 0
-
-    def open(self, name: str) -> Run:
-        """See ``Source``."""
-        if name != self.only:
-            raise LookupError(name)
-        document = Document(title=self._source, kind="session", source=self._source)
-        return Run(document, Recent(self._session), lambda: self._session.version, lambda: None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -58,13 +59,18 @@ class PastStore(SqliteStore):
         return super().head(session_id)
 
 
-def open_session(store: Store, identity: SessionId) -> Session:
+def open_session(store: Store, identity: SessionId, tags: Mapping[str, str] | None = None) -> Session:
     """Open a session so that its plan and its workflow runs can be read.
+
+    Args:
+        store: The store.
+        identity: The session.
+        tags: The tags of one that does not exist yet.
 
     Raises:
         StoreError: The store cannot be read.
     """
-    session = Session(session_id=identity, store=store)
+    session = Session(session_id=identity, store=store, tags=tags)
     register_plan(session)
     register_workflow(session)
     return session

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from planning.commands import MarkSteps, SetupPlan
+from planning.commands import MarkSteps
 from planning.diff import PlanDiff
 from planning.errors import one_line
 from planning.events import FrameworkChange, PlanChanged
@@ -22,7 +22,6 @@ from session import Change, Reset, Rewound, RolledBack, Session, ToolFailed, Too
 from session.changes import change_of
 from session.codec import type_name
 from session.events import SessionEvent
-from session.history import value_of
 from session.records import Unread
 from session.stores import StoredChange, StoredSession, StoreError
 from session.stores.chain import replaced, verified
@@ -33,7 +32,6 @@ __all__ = [
     "Timeline",
     "diff_fields",
     "fields_of_moment",
-    "is_new_plan",
     "refusal_of",
     "words_of",
 ]
@@ -213,12 +211,6 @@ class Recent:
             return None
         by = (change.actor, change.call_id, "session", self.session.session_id)
         return PlanChanged(before, self._plan, change.version, *by)
-
-
-def is_new_plan(moment: Moment) -> bool:
-    """Whether a change set up a new plan."""
-    values = ((event, value_of(event)) for event in moment.change.events)
-    return any(isinstance(value, SetupPlan) for pair in values for value in pair)
 
 
 def words_of(moment: Moment) -> str:

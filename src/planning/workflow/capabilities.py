@@ -90,7 +90,7 @@ class Capabilities:
         return {name: ToolInputs(name, tool) for name, tool in (self.tools or {}).items() if tool is not None}
 
 
-def _read(given: Known, kind: str, taken: Callable[[str, object], Any]) -> Mapping[str, Any] | None:
+def _read(given: Any, kind: str, taken: Callable[[str, object], Any]) -> Mapping[str, Any] | None:
     """The declarations of a kind by name."""
     if given is None:
         return None
@@ -103,9 +103,10 @@ def _read(given: Known, kind: str, taken: Callable[[str, object], Any]) -> Mappi
     if isinstance(given, Mapping):
         return MappingProxyType({_name(name, kind): taken(name, each) for name, each in given.items()})
     if isinstance(given, _DECLARED) or not hasattr(given, "__iter__"):
+        remedy = "; put it into a list" if callable(given) else ""
         raise TypeError(
             f"{kind} must be a registry, a toolbox, a mapping by name, names or declarations; "
-            f"got {type(given).__name__}"
+            f"got {type(given).__name__}{remedy}"
         )
     found: dict[str, Any] = {}
     for each in given:
@@ -162,5 +163,11 @@ def called_by_steps(name: str, function: Callable[..., Any]) -> Tool:
     Raises:
         TypeError: It cannot be one.
     """
-    parameters = list(read_signature(function).parameters)
+    signature = read_signature(function)
+    parameters = list(signature.parameters)
+    if signature.is_open and not parameters:
+        raise TypeError(
+            f"{name} is a built-in whose parameters cannot be read; wrap it in a function that takes its "
+            "inputs by name"
+        )
     return Tool(as_name(name), "", function, parameters=FreeModel() if parameters[:1] == [_WHOLE] else None)

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, time, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from ipaddress import IPv4Address, IPv6Address
 from os import PathLike
-from pathlib import PurePath
 from sys import getsizeof
 from typing import Any, TypeVar
 from uuid import UUID
 
 from planning.errors import show
-from planning.tools.errors import ErrorKind
-from planning.tools.result import field_names, plain
+from planning.tools.errors import ErrorKind, type_name
+from planning.tools.result import copied, field_names, plain
 from planning.workflow.failures import StepFailed
 
 __all__ = [
+    "KEYS",
     "MOST_BYTES",
     "MOST_KEPT",
-    "TEXTS",
-    "Copier",
     "Copies",
+    "Meter",
     "is_written",
     "json_keys",
     "keep",
@@ -37,53 +35,45 @@ __all__ = [
 
 T = TypeVar("T")
 
+KEYS = (str, int, float, type(None))
+"""What the keys of a mapping in JSON are made of."""
 MOST_BYTES = 32_000_000
 """How many bytes one output may take, and the inputs of one step."""
 MOST_KEPT = 256_000_000
 """How many bytes the outputs and inputs that a run keeps may take."""
-TEXTS = (bytes, complex, date, time, timedelta, Decimal, Fraction, UUID, PurePath, IPv4Address, IPv6Address)
-"""What JSON does not know, cannot be changed, and is plain text in JSON."""
 
 _AT_ONCE = 250_000  # bytes that are copied on the event loop
-_DEEPEST = 100  # deeper than that, ``plain`` cuts a value
+_DEEPEST = 100
 _ATOMS = frozenset({str, int, float, bool, type(None), bytes})
-_WRITERS = ("model_dump", "tolist", "__struct_fields__")  # of pydantic, numpy and msgspec
+_WRITTEN = (
+    bytes, bytearray, PathLike, date, time, timedelta, tzinfo, Decimal, Fraction, UUID, IPv4Address,
+    IPv6Address,
+)  # fmt: skip
+_LONG_NUMBER = 1_350  # bytes of a whole number: Python writes none of more than some 4,300 digits
 _SIZE = 8  # what a small value takes
 _HEAD = 28  # what small numbers take beside that, which share most of it
 
 
-class Copier:
-    """Copies values, and stops before the copies take more bytes than they may.
+class Meter:
+    """Counts the bytes of values, and stops before they are more than they may be.
 
-    A part that occurs twice is copied twice and counts twice, as in JSON. Values that cannot be changed are
-    shared.
+    A part that occurs twice counts twice, as JSON would write it.
 
     Attributes:
-        most: How many bytes all copies together may take.
+        most: How many bytes all values together may take.
     """
 
-    __slots__ = ("_is_strict", "_left", "_subject", "_too_large", "most")
+    __slots__ = ("_left", "_subject", "_too_large", "most")
 
-    def __init__(
-        self, subject: str, too_large: str, *, is_strict: bool = False, most: int = MOST_BYTES
-    ) -> None:
-        """Start with nothing copied.
-
-        Args:
-            subject: How the message about an invalid value begins.
-            too_large: The message for values that take too many bytes.
-            is_strict: Whether every part must have a form in JSON; otherwise an object of another type
-                is shared as it is.
-            most: How many bytes all copies together may take.
-        """
+    def __init__(self, subject: str, too_large: str, most: int = MOST_BYTES) -> None:
+        """Start with nothing counted; ``subject`` begins the message about a value that JSON cannot hold."""
         self._subject = subject
         self._too_large = too_large
-        self._is_strict = is_strict
         self.most = self._left = most
 
     @property
     def spent(self) -> int:
-        """How many bytes were copied."""
+        """How many bytes were counted."""
         return self.most - self._left
 
     def spend(self, size: int) -> None:
@@ -97,126 +87,86 @@ class Copier:
             raise StepFailed(self._too_large, "too_large")
 
     def copy(self, value: Any) -> Any:
-        """A copy of a value, of the same types.
+        """A copy of a value, of the same types where these can be copied.
 
         Raises:
-            StepFailed: It takes too many bytes, is nested too deep, or cannot be copied.
+            StepFailed: It takes too many bytes, is nested too deep, or JSON cannot hold it.
         """
-        if type(value) in _ATOMS:
-            self.spend(getsizeof(value))
-            return value
         try:
             return self._copy(value, 0)
         except StepFailed:
             raise
         except MemoryError:
             raise StepFailed(self._too_large, "too_large") from None
-        except Exception:  # noqa: BLE001 - copying runs the code of whatever is copied
-            raise self._refused(f"an object of type {_name(type(value))}, which cannot be copied") from None
+        except Exception:  # noqa: BLE001 - reading a value runs its code
+            raise self._refused(f"an object of type {type_name(value)}, which cannot be read") from None
 
-    def _copy(self, value: Any, depth: int) -> Any:
+    def _copy(self, value: Any, depth: int, *, is_part: bool = False) -> Any:
+        """A copy of a value; of a part of something that is copied as a whole, itself."""
         kind = type(value)
+        self.spend(size := getsizeof(value, _SIZE))
         if kind in _ATOMS:
-            self.spend(getsizeof(value))
+            if kind is int and size > _LONG_NUMBER:
+                raise self._refused("a number of more than 3,000 digits")
             return value
         if depth == _DEEPEST:
             raise self._refused(f"a value that holds itself or is nested more than {_DEEPEST} levels deep")
-        self.spend(getsizeof(value, _SIZE))
-        depth += 1
-        if kind is dict:
-            return self._dict(value, depth)
         if kind is list:
-            return self._items(value, depth)
-        # Asked of the class: an object may lie about its own.
-        if issubclass(kind, Enum):
-            self._copy(value.value, depth)
-            return value
-        for base in (str, int, float):
-            if issubclass(kind, base):  # a custom class may return anything
-                return getattr(base, f"__{base.__name__}__")(value) if self._is_strict else value
-        if issubclass(kind, TEXTS):
-            if issubclass(kind, PurePath):
-                self.spend(len(str(value)))
-            return value
-        if issubclass(kind, Mapping):
-            return self._mapping(value, depth)
-        if issubclass(kind, (list, tuple, set, frozenset)):
-            return self._collection(value, depth)
-        return self._record(value, depth)
+            return self._items(value, depth + 1, is_part=is_part)
+        if kind is dict:
+            items = self._items(self._checked(value), depth + 1, is_part=is_part)
+            return dict(zip(value, items, strict=True))
+        self._items(self._parts(value), depth + 1, is_part=True)
+        return value if is_part else copied(value)
 
-    def _items(self, items: Sequence[Any], depth: int) -> list[Any]:
+    def _items(self, items: list[Any], depth: int, *, is_part: bool) -> list[Any]:
         kinds = set(map(type, items))
         if not kinds <= _ATOMS:
-            return [self._copy(each, depth) for each in items]
-        size = sum(map(getsizeof, items))
-        if not kinds & {str, bytes}:
-            size = max(_SIZE * len(items), size - _HEAD * len(items))
-        self.spend(size)
-        return list(items)
+            return [self._copy(each, depth, is_part=is_part) for each in items]
+        size = sum(map(getsizeof, items)) - (0 if kinds & {str, bytes} else _HEAD * len(items))
+        if int in kinds and size > _LONG_NUMBER < max(map(getsizeof, items)):
+            raise self._refused("a number of more than 3,000 digits")
+        self.spend(max(_SIZE * len(items), size))
+        return items.copy()
 
-    def _dict(self, value: dict[Any, Any], depth: int) -> dict[Any, Any]:
-        self._check_keys(value)
-        return dict(zip(value, self._items([*value.values()], depth), strict=True))
+    def _parts(self, value: Any) -> list[Any]:
+        """The parts of a value, asked of its class: an object may lie about its own."""
+        kind = type(value)
+        if issubclass(kind, Enum):
+            return [value.value]
+        if issubclass(kind, dict):
+            return self._checked(dict(dict.items(value)))
+        if issubclass(kind, Mapping):
+            return self._checked({key: value[key] for key in self._each(value)})
+        for base in (list, tuple, set, frozenset):
+            if issubclass(kind, base):
+                return [*base.__iter__(value)]
+        if issubclass(kind, (str, bytes, int, float)):
+            return []
+        names = None if hasattr(kind, "model_dump") else field_names(value)
+        if names is not None:
+            return [getattr(value, name) for name in names]
+        if is_written(kind):
+            return [plain(value)]
+        raise self._refused(f"an object of type {type_name(value)}, which has no form in JSON")
 
-    def _check_keys(self, keys: Iterable[Any]) -> None:
-        keys = list(keys)
-        self.spend(sum(map(getsizeof, keys)))
-        if not self._is_strict or set(map(type, keys)) <= {str}:
-            return
-        for key in keys:
-            if not (key is None or issubclass(type(key), (str, int, float, Enum, *TEXTS))):
-                raise self._refused(f"an object with a key of type {_name(type(key))}")
-        if len(json_keys(keys)) < len(keys):
-            raise self._refused("an object with two keys that are the same text in JSON")
-
-    def _mapping(self, value: Any, depth: int) -> Any:
-        if not issubclass(type(value), dict):  # a read-only view, or a custom class
-            return self._dict({key: value[key] for key in self._each(value)}, depth)
-        found = dict(dict.items(value))
-        copied = self._new(value)
-        for key, item in self._dict(found, depth).items():
-            dict.__setitem__(copied, key, item)
-        return copied
-
-    def _each(self, items: Iterable[Any]) -> Iterable[Any]:
+    def _each(self, items: Iterable[Any]) -> Iterator[Any]:
         """The items of a custom class, which may not end."""
         for each in items:
             self.spend(_SIZE)
             yield each
 
-    def _collection(self, value: Any, depth: int) -> Any:
-        kind = type(value)
-        base = next(each for each in (list, tuple, set, frozenset) if issubclass(kind, each))
-        given = list(base.__iter__(value))
-        items = self._items(given, depth)
-        if base is list:
-            copied = self._new(value)
-            list.__setitem__(copied, slice(None), items)
-            return copied
-        is_same = all(new is old for new, old in zip(items, given, strict=True))
-        if base is set:
-            return self._new(value) if is_same else kind(items)
-        return value if is_same else base.__new__(kind, items)  # type: ignore[call-arg]  # not of object
-
-    def _record(self, value: Any, depth: int) -> Any:
-        names = None if hasattr(type(value), "__struct_fields__") else field_names(value)
-        if names is None:
-            if is_written(type(value)):
-                return copy.deepcopy(value)
-            if self._is_strict:
-                raise self._refused(f"an object of type {_name(type(value))}, which has no form in JSON")
-            return value
-        copied = self._new(value)
-        for name in names:
-            object.__setattr__(copied, name, self._copy(getattr(value, name), depth))
-        return copied
-
-    def _new(self, value: Any) -> Any:
-        """A shallow copy that is another object."""
-        copied = copy.copy(value)
-        if copied is value:
-            raise TypeError
-        return copied
+    def _checked(self, value: dict[Any, Any]) -> list[Any]:
+        """The values of a mapping whose keys JSON can hold."""
+        self.spend(sum(map(getsizeof, value)))
+        if set(map(type, value)) <= {str}:
+            return [*value.values()]
+        for key in value:
+            if not issubclass(type(key), KEYS):
+                raise self._refused(f"an object with a key of type {type_name(key)}")
+        if len(json_keys(value)) < len(value):
+            raise self._refused("an object with two keys that are the same text in JSON")
+        return [*value.values()]
 
     def _refused(self, what: str) -> StepFailed:
         message = f"{self._subject} {what}; use text, numbers, lists and objects"
@@ -241,16 +191,13 @@ class Copies(Mapping[str, Any]):
 
         Raises:
             KeyError: There is none.
-            StepFailed: It is too large to be copied.
         """
         value = self._values[key]
-        known, copied = self._copies.get(key, (None, None))
+        known, made = self._copies.get(key, (None, None))
         if known is not value:
-            subject = f"the value under {show(key)}"
-            copier = Copier(f"{subject} holds", f"{subject} is too large to be read", most=MOST_KEPT)
-            copied = copier.copy(value)
-            self._copies[key] = value, copied
-        return copied
+            made = copied(value)
+            self._copies[key] = value, made
+        return made
 
     def __iter__(self) -> Iterator[str]:
         """The keys of this moment: other threads may add some meanwhile."""
@@ -284,26 +231,15 @@ async def off_loop(copying: Callable[[int], T]) -> T:
 def keep(value: Any, name: str, most: int = MOST_BYTES) -> tuple[Any, int]:
     """A copy of an output that nothing can change later, and how many bytes it takes.
 
-    Args:
-        value: The output.
-        name: What returned it.
-        most: How many bytes it may take.
-
     Raises:
         StepFailed: It takes more, or JSON cannot hold it.
     """
-    if type(value) in _ATOMS and (size := getsizeof(value)) <= MOST_BYTES:
-        return value, size
-    copier = Copier(f"{name} returned", too_large(name), is_strict=True, most=most)
-    return copier.copy(value), copier.spent
+    meter = Meter(f"{name} returned", too_large(name), most)
+    return meter.copy(value), meter.spent
 
 
 def keep_inputs(inputs: Mapping[str, Any], most: int = MOST_BYTES) -> dict[str, Any]:
     """Copies of the values that a run starts with, which nothing can change later.
-
-    Args:
-        inputs: The values by key.
-        most: How many bytes each may take.
 
     Raises:
         StepFailed: A value takes more, or JSON cannot hold it.
@@ -312,17 +248,12 @@ def keep_inputs(inputs: Mapping[str, Any], most: int = MOST_BYTES) -> dict[str, 
     for key, value in inputs.items():
         name = f"the input {show(key)}"
         message = f"{name} takes more than {MOST_BYTES // 1_000_000} MB; store the data and pass where it is"
-        copier = Copier(f"{name} holds", message, is_strict=True, most=most)
-        kept |= copier.copy({key: value})  # a snapshot has it one level deep
+        kept |= Meter(f"{name} holds", message, most).copy({key: value})  # a snapshot has it one level deep
     return kept
 
 
 def too_large(name: str) -> str:
-    """The message for an output that is too large to be kept.
-
-    Args:
-        name: What returned it.
-    """
+    """The message for an output that is too large to be kept; ``name`` returned it."""
     return (
         f"{name} returned more than {MOST_BYTES // 1_000_000} MB, which is too much to keep; let it "
         "store its data and return where it is"
@@ -330,14 +261,10 @@ def too_large(name: str) -> str:
 
 
 def is_written(kind: type) -> bool:
-    """Whether a class that is not a record defines its own form in JSON."""
-    return issubclass(kind, (bytearray, tzinfo, PathLike)) or any(hasattr(kind, name) for name in _WRITERS)
+    """Whether a class that JSON lacks, and that is not a record, has a form in JSON."""
+    return issubclass(kind, _WRITTEN) or hasattr(kind, "model_dump") or hasattr(kind, "tolist")
 
 
 def json_keys(keys: Iterable[Any]) -> dict[str, Any]:
     """The keys of a mapping, by the text that each is in JSON."""
     return {key if type(key) is str else next(iter(plain({key: None}))): key for key in keys}
-
-
-def _name(kind: type) -> str:
-    return show(kind.__name__)[1:-1]

@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
-from session.changes import found_by, slices_of
+from session.changes import found_by
+from session.checkpoints import slices_of
 from session.errors import StoreError
 from session.events import SessionId, session_id_of
 from session.history import Change

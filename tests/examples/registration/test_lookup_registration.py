@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -77,12 +75,6 @@ def test_a_registration_is_found_by_its_id_or_its_email_and_by_its_conference_wh
     ]
 
 
-def test_a_stored_email_may_have_capitals_and_blanks_around(desk: RegistrationDesk) -> None:
-    change(desk.database, "UPDATE registrations SET email = '  Ada@EXAMPLE.org ' WHERE id = 'REG-1001'")
-    (result,) = results(desk, lookup(identifier="ada@example.org"))
-    assert result["data"] == {**ADA, "email": "  Ada@EXAMPLE.org "}
-
-
 @pytest.mark.parametrize(
     "identifier",
     [
@@ -103,12 +95,6 @@ def test_what_no_registration_has_is_not_found(desk: RegistrationDesk, identifie
     before = desk.database.read_bytes()
     assert results(desk, lookup(identifier=identifier)) == [NOT_FOUND]
     assert desk.database.read_bytes() == before
-
-
-def test_half_a_character_is_not_found(desk: RegistrationDesk) -> None:
-    tool = LookupRegistration(desk)
-    outcome = asyncio.run(tool.execute(tool.parameters(identifier="\ud800"), {}))
-    assert outcome == NOT_FOUND
 
 
 def test_one_email_with_several_registrations_is_a_question(desk: RegistrationDesk) -> None:
@@ -135,11 +121,6 @@ def test_one_email_with_several_registrations_is_a_question(desk: RegistrationDe
     ]
 
 
-def test_a_conference_that_fits_several_leaves_the_question(desk: RegistrationDesk) -> None:
-    (result,) = results(desk, lookup(identifier="ben@example.org", conference="2026"))
-    assert [match["id_ends_with"] for match in result["data"]["matches"]] == ["017", "002"]
-
-
 def test_a_registration_for_another_conference_is_not_taken_for_it(desk: RegistrationDesk) -> None:
     (result,) = results(desk, lookup(identifier="ada@example.org", conference="Data Harbour"))
     assert (result["data"], result["user_message"]) == (
@@ -160,12 +141,6 @@ def test_a_question_shows_ten_of_many_and_counts_the_rest(desk: RegistrationDesk
         "Data Harbour 2026 (ID ending in 017) and 1 more. "
         "Which conference is it, or what is the full registration ID?"
     )
-
-
-def test_the_end_of_an_id_is_never_all_of_it(desk: RegistrationDesk) -> None:
-    change(desk.database, "UPDATE registrations SET id = '7' WHERE id = 'REG-1002'")
-    (result,) = results(desk, lookup(identifier="ben@example.org"))
-    assert result["data"]["matches"][1] == {"conference": "PyGrove 2026", "id_ends_with": ""}
 
 
 @pytest.mark.parametrize("args", [{}, {"identifier": ""}, {"identifier": " "}, {"identifier": None}])
@@ -197,28 +172,11 @@ def missing(database: Path) -> None:
     database.unlink()
 
 
-def a_folder(database: Path) -> None:
-    database.unlink()
-    database.mkdir()
-
-
 def no_database(database: Path) -> None:
     database.write_bytes(b"This is the list of all who are registered: ada@example.org" * 100)
 
 
-def cut(database: Path) -> None:
-    database.write_bytes(database.read_bytes()[:5000])
-
-
-def without_tables(database: Path) -> None:
-    database.write_bytes(b"")
-
-
-def with_broken_text(database: Path) -> None:
-    change(database, "UPDATE registrations SET name = CAST(x'ff6164' AS TEXT)")
-
-
-@pytest.mark.parametrize("damage", [missing, a_folder, no_database, cut, without_tables, with_broken_text])
+@pytest.mark.parametrize("damage", [missing, no_database])
 def test_a_database_that_cannot_be_read_is_storage_and_tells_nothing(
     desk: RegistrationDesk, damage: Callable[[Path], None]
 ) -> None:
@@ -228,26 +186,3 @@ def test_a_database_that_cannot_be_read_is_storage_and_tells_nothing(
         asyncio.run(tool.execute(tool.parameters(identifier="REG-1001"), {}))
     assert (str(caught.value), caught.value.__context__) == (UNAVAILABLE, None)
     assert desk.database.exists() is (damage is not missing)
-
-
-def test_a_database_that_another_program_locks_is_storage(desk: RegistrationDesk) -> None:
-    impatient = RegistrationDesk(desk.database, timeout_s=0.05)
-    with closing(sqlite3.connect(desk.database)) as other:
-        other.execute("BEGIN EXCLUSIVE")
-        (result,) = results(impatient, lookup(identifier="REG-1001"))
-    assert (result["code"], result["data"]) == ("storage", None)
-
-
-def test_any_path_is_one_from_here_and_no_database_is_made_over_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    name = "desk 100%?mode=rwc#1.db"  # with what means something in a URI
-    create_database(tmp_path / name)
-    before = (tmp_path / name).read_bytes()
-    for database in (tmp_path / name, Path(name)):
-        (result,) = results(RegistrationDesk(database), lookup(identifier="REG-1001"))
-        assert result["data"] == ADA
-        with pytest.raises(FileExistsError):
-            create_database(database)
-    assert (tmp_path / name).read_bytes() == before

@@ -50,12 +50,6 @@ def test_a_server_that_is_not_there_is_storage(database: Path) -> None:
     assert str(caught.value) == "the mail server cannot be reached now; nothing was sent, try again later"
 
 
-def test_a_document_not_on_file_does_not_hide_that_the_server_is_away(database: Path) -> None:
-    desk = RegistrationDesk(database, smtp_host="a" * 64)
-    call = sending(identifier="REG-2018", documents=["badge", "invoice"])
-    assert results(desk, call) == [OUT_OF_REACH]
-
-
 def scripted(*answers: str | None) -> RawServer:
     """Greets with the first answer, and has one for each command; a mail counts as one.
 
@@ -119,34 +113,6 @@ def test_a_server_that_hangs_over_a_mail_leaves_it_unconfirmed_and_the_rest_unse
         unconfirmed=["badge"],
         reasons={"badge": NOT_CONFIRMED, "invoice": NOT_REACHED, "confirmation": NOT_REACHED},
     )
-
-
-def chattering(*answers: str) -> RawServer:
-    """Answers, and then never comes to the end of its last answer."""
-
-    async def dialogue(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        for answer in answers:
-            writer.write(f"{answer}\r\n".encode())
-            await (reader.readuntil(b"\r\n.\r\n") if answer.startswith("354") else reader.readline())
-        while True:
-            writer.write(b"220-and\r\n")
-            await writer.drain()
-            await asyncio.sleep(0)
-
-    return RawServer(dialogue)
-
-
-def test_a_server_that_keeps_talking_has_no_more_time_than_one_that_is_silent(database: Path) -> None:
-    call = sending(identifier="REG-1001", documents=["badge"])
-    assert mailed(database, chattering(), call, timeout_s=0.1) == [OUT_OF_REACH]
-    (result,) = mailed(database, chattering(*BEFORE, "354 Go"), call, timeout_s=0.1)
-    assert result["data"] == account(unconfirmed=["badge"], reasons={"badge": NOT_CONFIRMED})
-
-
-def test_a_mail_that_was_taken_is_sent_however_the_server_says_goodbye(database: Path) -> None:
-    server = scripted(*BEFORE, "354 Go", "250 Taken", "550 I do not say goodbye")
-    (result,) = mailed(database, server, sending(identifier="REG-1001", documents=["badge"]))
-    assert result["data"] == account(sent=["badge"])
 
 
 def test_a_server_that_goes_away_between_two_mails_has_the_first(database: Path) -> None:

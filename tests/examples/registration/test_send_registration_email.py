@@ -69,35 +69,6 @@ def test_a_mail_has_its_headers_a_text_and_the_document(database: Path) -> None:
     )
 
 
-def test_a_document_of_any_letters_and_lengths_of_line_arrives_as_it_is(database: Path) -> None:
-    content = "Gr\u00fc\u00dfe \U0001f40d\n" + "x" * 2000 + "\n.\nFrom here\n"
-    change(database, "UPDATE documents SET content = ? WHERE kind = 'badge'", content)
-    server = MailServer()
-    mailed(database, server, sending(identifier="REG-1001", documents=["badge"]))
-    (envelope,) = server.taken
-    assert text_of(list(read(envelope).iter_parts())[1]) == content
-    assert envelope.content is not None
-    assert envelope.content.isascii()
-
-
-@pytest.mark.parametrize(
-    ("documents", "sent"),
-    [
-        (["confirmation", "badge", "badge"], ["badge", "confirmation"]),
-        (None, ALL),
-    ],
-)
-def test_the_documents_that_are_named_are_sent_once_each(
-    database: Path, documents: Any, sent: list[str]
-) -> None:
-    server = MailServer()
-    (result,) = mailed(database, server, sending(identifier="REG-1001", documents=documents))
-    assert (result["data"], server.subjects) == (
-        account(sent=sent),
-        [f"Your {kind} for PyGrove 2026" for kind in sent],
-    )
-
-
 def test_partial_delivery_says_what_went_out_and_what_did_not(database: Path) -> None:
     server = MailServer(data={"badge": "550 No badges", "invoice": "452 No room for ada@example.org"})
     assert mailed(database, server, sending(identifier="REG-1001")) == [
@@ -148,18 +119,6 @@ def test_a_document_that_is_not_on_file_is_said_and_needs_no_mail_server_and_the
     assert result["data"] == account(sent=sent, failed=["badge"], reasons={"badge": "none is on file"})
 
 
-def test_a_registration_without_documents_has_nothing_to_send(database: Path) -> None:
-    change(database, "DELETE FROM documents WHERE registration_id = 'REG-1001'")
-    server = MailServer()
-    (result,) = mailed(database, server, sending(identifier="REG-1001"))
-    assert (result["data"], result["error"], result["user_message"], server.connections) == (
-        None,
-        "This registration has no documents on file. Nothing was sent.",
-        "There are no documents for your registration yet.",
-        0,
-    )
-
-
 NOT_CALLED: list[tuple[dict[str, Any], str]] = [
     *(
         ({"identifier": "REG-1001", "documents": each}, "parameter")
@@ -204,16 +163,6 @@ def test_a_stored_line_break_becomes_no_header_and_no_recipient(database: Path) 
     assert (mail["Bcc"], mail["Cc"]) == (None, None)
 
 
-def test_a_long_name_of_any_letters_stays_a_name(database: Path) -> None:
-    name = "J\u00f6rg, " * 40  # Python's reader puts a blank where the header was folded
-    change(database, "UPDATE registrations SET name = ? WHERE id = 'REG-1001'", name)
-    server = MailServer()
-    mailed(database, server, sending(identifier="REG-1001", documents=["badge"]))
-    (envelope,) = server.taken
-    (address,) = read(envelope)["To"].addresses
-    assert (address.display_name.replace(" ", ""), address.addr_spec) == ("J\u00f6rg" * 17, "ada@example.org")
-
-
 @pytest.mark.parametrize(
     "stored",
     [
@@ -238,16 +187,6 @@ def test_a_stored_address_that_is_not_one_plain_address_gets_nothing(database: P
 
 
 # Which registration
-
-
-def test_the_conference_says_whose_documents_are_sent(database: Path) -> None:
-    server = MailServer()
-    (result,) = mailed(database, server, sending(identifier="ben@example.org", conference="harbour"))
-    assert (result["data"], server.subjects) == (
-        account(sent=["confirmation"]),
-        ["Your confirmation for Data Harbour 2026"],
-    )
-    assert server.taken[0].rcpt_tos == ["Ben@Example.org"]
 
 
 def test_too_many_calls_are_refused_and_send_nothing(database: Path) -> None:

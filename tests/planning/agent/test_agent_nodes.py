@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import socket
 from typing import Any
 
@@ -12,7 +11,7 @@ from agent_samples import COUNT, QUESTION, SCHEMA, ShopTools, failing, rows
 
 from planning import Toolbox
 from planning.agent import execute_tools_node
-from planning.agent.nodes import ExecuteTools, aexecute_tools_node, run
+from planning.agent.nodes import ExecuteTools, aexecute_tools_node
 from planning.tools import (
     DataNotFound,
     StorageUnavailable,
@@ -22,9 +21,6 @@ from planning.tools import (
     ToolValidationError,
 )
 from planning.tools.errors import SORRY, ToolTimeout, UserInputNeeded
-from planning.tools.ledger import tool_calls
-from planning.tools.rate_limit import RateLimiter
-from session import Session
 
 STATE: dict[str, Any] = {
     "resolved_query": QUESTION,
@@ -146,14 +142,6 @@ def test_what_no_other_statement_would_mend_leaves_the_statement(
     assert done("execute_sql", raised) == failed("execute_sql", error, told)
 
 
-@pytest.mark.parametrize("action", ["get_schema", "validate_results"])
-@pytest.mark.parametrize(("raised", "error", "told"), [*OF_THE_SQL, *NOT_OF_THE_SQL], ids=repr)
-def test_any_other_tool_that_fails_leaves_the_statement(
-    action: str, raised: Exception, error: str, told: str
-) -> None:
-    assert done(action, raised) == failed(action, error, told)
-
-
 @pytest.mark.parametrize(
     ("code", "is_the_sqls"), [("parameter", True), ("timeout", True), ("storage", False)]
 )
@@ -163,11 +151,6 @@ def test_a_reported_failure_is_one(code: str, is_the_sqls: bool) -> None:
     if is_the_sqls:
         update |= {"sql_query": None, "attempts": [{"sql": COUNT, "error": "it did not work"}]}
     assert done("execute_sql", answer) == update
-
-
-def test_a_reported_failure_without_words_has_the_tools_name() -> None:
-    told = done("get_schema", {"success": False})
-    assert told == failed("get_schema", "get_schema reported a failure", result={"success": False})
 
 
 @pytest.mark.parametrize("action", ACTIONS)
@@ -233,12 +216,6 @@ def test_a_failure_that_repeats_itself_ends_it(calls: list[dict[str, Any]], is_o
     assert done("get_schema", StorageUnavailable("it is gone"), tool_calls=calls) == expected
 
 
-@pytest.mark.parametrize("passing", [KeyboardInterrupt, SystemExit])
-def test_what_stops_the_program_passes(passing: type[BaseException]) -> None:
-    with pytest.raises(passing):
-        done("execute_sql", passing())
-
-
 # Where tools come from
 
 
@@ -252,32 +229,6 @@ def test_tools_may_come_in_any_collection() -> None:
 def test_what_is_no_tool_is_refused() -> None:
     with pytest.raises(TypeError, match=r"^a tool's function must be callable, got int$"):
         ExecuteTools({"get_schema": 5})  # type: ignore[arg-type]  # what is tested
-
-
-@pytest.mark.parametrize("kind", ["registry", "toolbox"])
-def test_a_rate_limit_is_the_registrys_own(kind: str) -> None:
-    plain = ShopTools().tools()["get_schema"]
-    limited = Tool("get_schema", "Read the schema.", plain, rate_limit_key="reads")
-    limiter = RateLimiter({"reads": "1/minute"})
-    registry = ToolRegistry([limited], limiter=limiter)
-    node = ExecuteTools(registry if kind == "registry" else Toolbox(registry))
-    state = {**STATE, "next_action": "get_schema"}
-    assert run(node, state)["schema"] == SCHEMA
-    refused = run(node, state)
-    assert sorted(refused) == ["error", "tool_calls", "user_message"]
-    told = r"reads is limited to 1 per 1 minute; try again in \d+ s, or go on without it"
-    assert re.fullmatch(told, refused["user_message"])
-
-
-def test_calls_are_in_the_sessions_ledger(session: Session) -> None:
-    shop = ShopTools(schema=StorageUnavailable("it is gone"))
-    state = {**STATE, "next_action": "execute_sql"}
-    execute_tools_node(state, shop.tools(), session=session)
-    execute_tools_node({**state, "next_action": "get_schema"}, shop.tools(), session=session)
-    assert [(call.tool, call.outcome) for call in tool_calls(session)] == [
-        ("get_schema", "storage"),
-        ("execute_sql", "success"),
-    ]
 
 
 def test_a_tool_knows_the_ids_of_the_request() -> None:

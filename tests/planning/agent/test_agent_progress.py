@@ -154,16 +154,6 @@ def test_an_active_plan_of_somebody_elses_is_left_alone(session: Session, titles
     assert select_latest(session, Plan) is before
 
 
-def test_a_plan_of_somebody_elses_that_is_over_makes_room(session: Session) -> None:
-    toolbox = own_plan(session, "Count the customers")
-    toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
-    graph_of(session).invoke({"resolved_query": QUESTION})
-    assert plan_of(session).startswith(f"{QUESTION} (completed, 4 of 4 done)")
-    toolbox.call("planning_clear_plan", {})
-    graph_of(session).invoke({"resolved_query": QUESTION})
-    assert plan_of(session).startswith(f"{QUESTION} (completed, 4 of 4 done)")
-
-
 DONE = [f"S00{place} done: {title}" for place, title in enumerate(TITLES, 1)]
 
 
@@ -194,19 +184,6 @@ def test_what_somebody_does_with_the_plan_meanwhile_stays_and_a_cleared_one_is_s
 
     graph_of(session, generator=write).invoke({"resolved_query": QUESTION})
     assert [line for line in plan_of(session).split("\n") if not line.startswith("  ")] == shown
-
-
-def test_a_session_that_is_rolled_back_meanwhile_shows_the_rest(
-    session: Session, snapshot: SnapshotAssertion
-) -> None:
-    before = session.snapshot()
-
-    def write() -> str:
-        session.rollback(before)
-        return COUNT
-
-    graph_of(session, generator=write).invoke({"resolved_query": QUESTION})
-    assert plan_of(session) + "\n" == snapshot
 
 
 def test_where_the_reducers_of_the_plan_are_anothers_the_question_is_answered() -> None:
@@ -288,12 +265,6 @@ def test_work_that_was_handed_in_is_done(session: Session) -> None:
     )
 
 
-def test_without_a_session_there_is_no_plan(session: Session) -> None:
-    graph_of(None).invoke({"resolved_query": QUESTION})
-    assert plan_of(session) == ""
-    assert session.select_all(NodeFinished) == ()
-
-
 def test_a_schema_and_a_result_of_any_form_are_shown(session: Session) -> None:
     state = {"resolved_query": QUESTION, "next_action": "get_schema"}
     show_progress(session, "execute_tools", state, {"schema": {"tables": 2}})
@@ -313,11 +284,6 @@ def test_a_schema_and_a_result_of_any_form_are_shown(session: Session) -> None:
     )
     show_progress(session, "plan", {}, {})
     assert plan_of(session).startswith("Answer a question (active, 0 of 4 done)")
-
-
-def test_a_planner_that_is_shown_nothing_has_one_step(session: Session) -> None:
-    show_planner_progress(session, "plan_queries", {}, {})
-    assert plan_of(session) == "Answer a question (active, 0 of 1 done)\nS001 pending: Answer the user"
 
 
 def test_a_call_that_ascii_cannot_spell_is_a_step_with_the_name_escaped(session: Session) -> None:

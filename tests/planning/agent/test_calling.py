@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 from typing import Any
-from unittest.mock import AsyncMock, Mock
+from unittest.mock import Mock
 
 import pytest
 
@@ -48,13 +48,6 @@ class AsyncWriter:
 
     async def __call__(self, question: str) -> str:
         return question
-
-
-class Constructed:
-    """A class is a callable, too."""
-
-    def __init__(self, question: str) -> None:
-        self.question = question
 
 
 @pytest.mark.parametrize(
@@ -110,10 +103,6 @@ def test_a_callable_gets_what_it_names_and_the_rest_in_order(
     assert called(function) == returned
 
 
-def test_a_class_is_called_like_a_function() -> None:
-    assert called(Constructed).question == "QUESTION"
-
-
 def test_a_mock_is_called_with_everything_by_name() -> None:
     mock = Mock(return_value="SELECT 1")
     assert called(mock) == "SELECT 1"
@@ -137,20 +126,9 @@ def test_what_is_awaited_is_known_for_that(function: Callable[..., Any]) -> None
     assert asyncio.run(found(GIVEN)) == "QUESTION"
 
 
-def test_an_async_mock_is_awaited() -> None:
-    found = named("writer", AsyncMock(return_value="SELECT 1"), OFFERED)
-    assert (found.is_async, asyncio.run(found(GIVEN))) == (True, "SELECT 1")
-
-
 def test_a_plain_function_that_returns_something_to_await_is_a_plain_function() -> None:
     found = named("writer", lambda question: _plain(question), OFFERED)  # noqa: PLW0108 - plain, and returns what is to be awaited
     assert (found.is_async, asyncio.run(found(GIVEN))) == (False, "QUESTION")
-
-
-def test_each_call_gets_what_is_offered_then() -> None:
-    found = named("writer", lambda question, error: (question, error), OFFERED)
-    assert found({**GIVEN, "error": None}) == ("QUESTION", None)
-    assert found({**GIVEN, "error": "e", "question": "q"}) == ("q", "e")
 
 
 UNKNOWN = "writer has unknown parameters: "

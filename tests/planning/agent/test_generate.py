@@ -63,13 +63,6 @@ def test_what_is_neither_is_refused_with_what_to_write(answer: object, told: str
     assert refusal(answer) == told
 
 
-def test_a_huge_text_is_read_like_any_other() -> None:
-    literal = "x" * 2_000_000
-    assert read_answer(f"```sql\nSELECT '{literal}'\n```") == Written(f"SELECT '{literal}'")
-    assert read_answer("`" * 100_000) == Written("`" * 100_000)
-    assert read_answer("<think>" * 20_000 + ONE) == Written("<think>" * 20_000 + ONE)
-
-
 @given(st.text(max_size=200) | st.dictionaries(st.text(max_size=5), st.text(max_size=20) | st.booleans()))
 def test_any_text_or_object_is_a_statement_or_a_question_or_refused(answer: Any) -> None:
     try:
@@ -103,16 +96,6 @@ def test_a_generator_may_be_given_the_question_the_schema_and_what_was_tried() -
     }
     given["attempts"].clear()
     assert state["attempts"] == [{"sql": "SELECT nope", "error": "no such column: nope"}]
-
-
-def test_a_state_with_nothing_in_it_offers_empty_texts() -> None:
-    assert offered({}) == {
-        "question": "",
-        "schema": "",
-        "error": None,
-        "attempts": [],
-        "state": {"error": None, "sql_query": None, "attempts": []},
-    }
 
 
 def test_a_generator_becomes_a_tool_with_its_timeout() -> None:

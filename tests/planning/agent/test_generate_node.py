@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable
 from typing import Any
-from unittest.mock import AsyncMock, Mock
+from unittest.mock import Mock
 
 import pytest
 from agent_samples import COUNT, QUESTION, SCHEMA, rows
 
 from planning.agent.generate import ASKS, generator_tool
-from planning.agent.nodes import GenerateSql, arun, run
+from planning.agent.nodes import GenerateSql, run
 from planning.tools import StorageUnavailable, ToolError, ToolValidationError
-from planning.tools.errors import SORRY, UserInputNeeded
+from planning.tools.errors import UserInputNeeded
 from session import Session, ToolFailed, ToolInvoked
 
 STATE: dict[str, Any] = {"resolved_query": QUESTION, "schema": SCHEMA, "attempts": [], "iteration": 2}
@@ -61,22 +60,6 @@ async def awaited(question: str) -> str:
     return COUNT
 
 
-KINDS = [
-    lambda: COUNT,
-    lambda question, schema, error: {"sql": COUNT},
-    awaited,
-    AsyncMock(return_value=COUNT),
-    lambda question: awaited(question),  # noqa: PLW0108 - plain, and returns what is to be awaited
-]
-
-
-@pytest.mark.parametrize("generator", KINDS)
-@pytest.mark.parametrize("timeout", [5.0, None])
-def test_any_kind_of_generator_writes(generator: Any, timeout: float | None) -> None:
-    assert run(node(generator, timeout=timeout), STATE) == {"sql_query": COUNT}
-    assert asyncio.run(arun(node(generator, timeout=timeout), STATE)) == {"sql_query": COUNT}
-
-
 @pytest.mark.parametrize("timeout", [5.0, None])
 def test_a_plain_generator_in_an_event_loop_writes_whatever_it_returns(timeout: float | None) -> None:
     async def main() -> list[Any]:
@@ -119,14 +102,6 @@ def test_a_generator_that_raises_has_written_nothing(
     assert written(raising(failure)) == unwritten(error, told)
 
 
-@pytest.mark.parametrize("passing", [KeyboardInterrupt, SystemExit])
-def test_what_stops_the_program_passes_a_generator(passing: type[BaseException]) -> None:
-    with pytest.raises(passing):
-        written(raising(passing()))
-    with pytest.raises(passing):
-        run(node(raising(passing()), timeout=None), STATE)
-
-
 def test_a_generator_that_takes_too_long_is_given_up() -> None:
     update = run(node(lambda: time.sleep(0.2), timeout=0.01), STATE)
     assert update == unwritten(
@@ -147,17 +122,6 @@ def test_a_generator_that_takes_too_long_is_given_up() -> None:
 )
 def test_an_answer_that_is_no_statement_is_told_back(answer: Any, error: str) -> None:
     assert written(lambda: answer) == unwritten(error)
-
-
-def test_a_generator_function_is_none() -> None:
-    def write() -> Any:
-        yield COUNT
-
-    update = written(write)
-    assert update["attempts"] == [{"sql": None, "error": "the SQL could not be written"}]
-    assert update["error"] == (
-        "Tool generate_sql: the function returned a generator; return a list of what it yields"
-    )
 
 
 def test_the_same_failure_twice_ends_it() -> None:
@@ -185,31 +149,6 @@ def test_the_same_statement_again_is_not_run_again(sql: Any) -> None:
         "user_message": "no such column: n",
         "attempts": [{"sql": text, "error": again}],
     }
-
-
-def test_what_a_person_was_told_of_the_failure_stays() -> None:
-    update = written(lambda: COUNT, attempts=FAILED, user_message=SORRY)
-    assert update["user_message"] == SORRY
-
-
-@pytest.mark.parametrize(
-    ("before", "now"),
-    [
-        (COUNT, f"{COUNT} LIMIT 1"),
-        ("SELECT 'a  b'", "SELECT 'a b'"),
-        ('SELECT "a\nb"', 'SELECT "a b"'),
-        ("SELECT 'it''s  x'", "SELECT 'it''s x'"),
-        ("SELECT a", "select a"),
-        (None, COUNT),
-    ],
-)
-def test_another_statement_is_run(before: str | None, now: str) -> None:
-    assert written(lambda: now, attempts=[{"sql": before, "error": "e"}]) == {"sql_query": now}
-
-
-def test_a_statement_that_was_tried_before_the_last_one_is_run() -> None:
-    attempts = [*FAILED, {"sql": "SELECT 2", "error": "e"}]
-    assert written(lambda: COUNT, attempts=attempts) == {"sql_query": COUNT}
 
 
 def test_the_same_statement_for_the_third_time_ends_it() -> None:
@@ -280,17 +219,6 @@ def test_a_schema_that_is_no_text_is_the_generators_alone(schema: Any) -> None:
     )
     assert run(node(generator), state) == {"sql_query": COUNT}
     assert generator.call_args.kwargs["schema"] == ("" if schema is None else schema)
-
-
-def test_a_clarification_that_fails_is_none(caplog: pytest.LogCaptureFixture) -> None:
-    def clarify(question: str, schema: str) -> str:
-        raise ValueError("secret")
-
-    with caplog.at_level(logging.WARNING, "planning.agent"):
-        assert run(node(lambda: COUNT, clarify), STATE) == {"sql_query": COUNT}
-    assert [(record.message, record.__dict__["error"]) for record in caplog.records] == [
-        ("clarify_failed", "ValueError")
-    ]
 
 
 def test_a_generators_calls_are_events_of_the_session(session: Session) -> None:

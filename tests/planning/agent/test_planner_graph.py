@@ -10,14 +10,11 @@ from planner_graph_samples import (
     ADA,
     NOTHING,
     REQUEST,
-    RESEND,
     asked,
     call,
     done,
-    everything,
     lookup,
     noting,
-    resend,
 )
 from syrupy.assertion import SnapshotAssertion
 
@@ -188,24 +185,6 @@ def test_a_planner_is_given_what_it_names() -> None:
     ]
 
 
-def test_the_prompt_is_written_only_for_a_planner_that_names_it(
-    monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
-    seen: list[str] = []
-    asked(lambda prompt: noting(seen, prompt))
-    assert f"{seen[0]}\n" == snapshot
-    asked(lambda **given: noting(seen, given["prompt"]))
-    assert seen[1] == seen[0]
-
-    def unwanted(*_: Any, **__: Any) -> Any:
-        raise AssertionError
-
-    monkeypatch.setattr("planning.agent.planner_nodes.ToolAwarenessSection", unwanted)
-    asked(lambda question: noting(seen, question))
-    asked(lambda state: noting(seen, "state"))
-    assert seen[2:] == [REQUEST, "state"]
-
-
 # Tool calls
 
 
@@ -248,12 +227,6 @@ def test_a_tool_that_lacks_its_identifier_has_the_user_asked() -> None:
     )
 
 
-def test_of_two_questions_the_first_is_asked() -> None:
-    other = Tool("other", "Other.", resend, requires_identifier=True, identifiers=("phone",))
-    final = asked({"tool_calls": [call("other"), call("resend")]}, tools=[other, RESEND])
-    assert final["input_request"] == "Could you give me your phone?"
-
-
 def test_a_rate_limit_is_the_registrys_own() -> None:
     limited = Tool("lookup", "Look up.", lookup, rate_limit_key="reads")
     registry = ToolRegistry([limited], limiter=RateLimiter({"reads": "1/minute"}))
@@ -282,14 +255,6 @@ def test_queries_are_handed_to_whatever_searches(search: Any, found: Any, error:
     assert (final["query_results"], final["error"]) == (found, error)
 
 
-def test_without_queries_nothing_is_searched() -> None:
-    def search(queries: Any) -> Any:
-        raise AssertionError
-
-    final = asked({"intent": "chat"}, execute_queries=search)
-    assert (final["query_results"], final["error"]) == ([], None)
-
-
 # The response
 
 
@@ -311,17 +276,19 @@ def test_the_answer_is_what_respond_returns(respond: Any, response: Any) -> None
     assert asked(planned, respond=respond)["response"] == response
 
 
-@pytest.mark.parametrize("passing", [KeyboardInterrupt, SystemExit])
-@pytest.mark.parametrize("place", ["planner", "search", "respond", "tool"])
-def test_what_stops_the_program_passes(passing: type[BaseException], place: str) -> None:
-    def stop(**_: Any) -> Any:
-        raise passing
+def test_the_prompt_is_written_only_for_a_planner_that_names_it(
+    monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    seen: list[str] = []
+    asked(lambda prompt: noting(seen, prompt))
+    assert f"{seen[0]}\n" == snapshot
+    asked(lambda **given: noting(seen, given["prompt"]))
+    assert seen[1] == seen[0]
 
-    planned = {"tool_calls": [call("stop")]} if place == "tool" else {"queries": ["x"]}
-    with pytest.raises(passing):
-        asked(
-            stop if place == "planner" else planned,
-            tools=[Tool("stop", "Stop.", stop)],
-            execute_queries=stop if place == "search" else None,
-            respond=stop if place == "respond" else everything,
-        )
+    def unwanted(*_: Any, **__: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr("planning.agent.planner_nodes.ToolAwarenessSection", unwanted)
+    asked(lambda question: noting(seen, question))
+    asked(lambda state: noting(seen, "state"))
+    assert seen[2:] == [REQUEST, "state"]

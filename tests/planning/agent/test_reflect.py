@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -124,42 +123,9 @@ def test_where_no_room_is_left_a_doubtful_result_stays(iteration: int, verdict: 
     assert told == (again([EMPTY], rows()) if verdict == "again" else weighed("doubtful", EMPTY))
 
 
-@pytest.mark.parametrize(("most", "verdict"), [(8, "again"), (7, "doubtful")])
-def test_without_a_maximum_in_the_state_the_graphs_own_counts(most: int, verdict: str) -> None:
-    told = run(Reflect(None, most), state(rows(), max_iterations=None))
-    assert told["reflection"]["verdict"] == verdict
-
-
 def test_the_shape_of_results_is_doubted_only_once() -> None:
     second = state(rows(), reflection=again([EMPTY], rows())["reflection"])
     assert run(Reflect(None), second) == weighed("doubtful", EMPTY)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "is_kept"),
-    [
-        (rows([None, 1], [None, 2], columns=["a", "b"]), rows(), True),
-        (rows([None, 1], [None, 2], columns=["a", "b"]), rows([None]), True),
-        (rows([None]), rows(), True),
-        (rows(), rows(), False),
-        (rows(), rows([None]), False),
-        (rows([None]), rows([None, 1], [None, 2], columns=["a", "b"]), False),
-    ],
-)
-def test_of_two_doubtful_results_the_one_that_holds_more_is_the_answer(
-    first: Any, second: Any, is_kept: bool
-) -> None:
-    earlier = again(["doubted"], first)["reflection"]
-    told = run(Reflect(None), state(second, sql_query="SELECT 2", reflection=earlier))
-    if is_kept:
-        assert told == {
-            "sql_query": COUNT,
-            "execution_result": first,
-            "validation_result": FINE,
-            "reflection": {"verdict": "kept", "reasons": ["doubted"], "kept": None},
-        }
-    else:
-        assert told == weighed("doubtful", *doubts(second))
 
 
 def test_a_refused_result_never_takes_the_place_of_one_that_was_not() -> None:
@@ -256,11 +222,6 @@ def judged(judge: Any, **more: Any) -> Any:
     return run(Reflect(judge_tool(judge, 5.0)), state(rows([3]), **more))
 
 
-@pytest.mark.parametrize("said", [None, True, "", "  ", [], (), [""], ["", None]])
-def test_a_judge_that_finds_nothing_wrong_ends_it(said: Any) -> None:
-    assert judged(lambda: said) == weighed("fine")
-
-
 @pytest.mark.parametrize(
     ("said", "reasons"),
     [
@@ -283,14 +244,6 @@ def test_a_judge_is_called_with_what_it_names() -> None:
     assert seen[1] == 5
 
 
-def test_an_async_judge_is_awaited() -> None:
-    async def judge(result: Any) -> str:
-        await asyncio.sleep(0)
-        return f"{result['data']}?"
-
-    assert judged(judge) == again(["[[3]]?"], rows([3]))
-
-
 @pytest.mark.parametrize(
     ("failure", "told"),
     [
@@ -303,20 +256,6 @@ def test_a_judge_that_fails_says_nothing_against_the_results(failure: Exception,
         raise failure
 
     assert judged(judge) == weighed("not judged", told)
-
-
-def test_a_judge_may_go_on_as_long_as_there_is_room() -> None:
-    earlier = again(["too few"], rows())["reflection"]
-    assert judged(lambda: "too few", reflection=earlier) == again(["too few"], rows([3]))
-    assert judged(lambda: "too few", reflection=earlier, iteration=10) == weighed("doubtful", "too few")
-
-
-@pytest.mark.parametrize("worse", [rows(), rows([1, None], [2, None], columns=["a", "b"])])
-def test_what_a_judge_puts_aside_is_the_best_so_far(worse: Any) -> None:
-    best = again(["too few"], rows([3], [4]))["reflection"]
-    told = run(Reflect(judge_tool(lambda: "none", None)), state(worse, sql_query="S", reflection=best))
-    assert told["reflection"] == {"verdict": "again", "reasons": ["none"], "kept": best["kept"]}
-    assert told["attempts"] == [{"sql": "S", "error": "none"}]
 
 
 @pytest.mark.parametrize("judge", ["fine", 5, object()])

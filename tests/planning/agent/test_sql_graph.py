@@ -48,13 +48,6 @@ def test_a_question_is_all_that_it_takes() -> None:
     assert called(final) == [("get_schema", True), ("execute_sql", True), ("validate_results", True)]
 
 
-@pytest.mark.parametrize("generator", [lambda: COUNT, awrite], ids=["plain", "async"])
-def test_awaited_and_plain_it_comes_to_the_same(generator: Any) -> None:
-    question = {"resolved_query": QUESTION}
-    assert shown(graph_of(generator=generator).invoke(question)) == FINAL
-    assert shown(asyncio.run(graph_of(generator=generator).ainvoke(question))) == FINAL
-
-
 def test_async_tools_and_an_async_judge_are_awaited() -> None:
     async def get_schema(query: str) -> str:
         """Read the schema."""
@@ -96,20 +89,6 @@ def test_its_updates_come_as_they_are_made() -> None:
     assert asyncio.run(main()) == PASS
 
 
-def test_its_states_come_whole() -> None:
-    states = list(graph_of().stream({"resolved_query": QUESTION}, stream_mode="values"))
-    assert [state.get("next_action") for state in states] == [
-        None,
-        *["get_schema"] * 2,
-        *["generate_sql"] * 2,
-        *["execute_sql"] * 2,
-        *["validate_results"] * 2,
-        *["complete"] * 3,
-    ]
-    assert [len(state["tool_calls"]) for state in states] == [0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 3, 3]
-    assert shown(states[-1]) == FINAL
-
-
 def test_a_question_of_any_words_is_handed_to_the_generator() -> None:
     for question in (WEATHER, "Who sold the most jazz?", "Wie viele?", "xyzzy", "How many?"):
         asked: list[str] = []
@@ -138,16 +117,6 @@ def test_ones_own_clarification_asks_back() -> None:
         "answer": ASKED,
     }
     assert graph_of(clarify=False).invoke({"resolved_query": WEATHER})["success"] is True
-
-
-def test_ones_own_clarification_gets_the_question_and_the_schema() -> None:
-    seen: list[tuple[str, str]] = []
-
-    def clarify(question: str, schema: str) -> None:
-        seen.append((question, schema))
-
-    assert graph_of(clarify=clarify).invoke({"resolved_query": QUESTION})["success"] is True
-    assert seen == [(QUESTION, SCHEMA)]
 
 
 @pytest.mark.parametrize("question", [None, "", "  \n", 5, ["How many?"], {}])
@@ -180,26 +149,6 @@ def test_what_is_wrong_with_a_statement_goes_back_to_the_generator() -> None:
             {"sql": "SELECT 2", "error": "late"},
         ],
     }
-
-
-@pytest.mark.parametrize("most", [1, 2, 5, 12, 30])
-def test_statements_that_all_fail_are_bounded(most: int) -> None:
-    written: list[int] = []
-
-    def write() -> str:
-        written.append(1)
-        return f"SELECT {len(written)}"
-
-    shop = ShopTools(executed=failing("no such column: nope"))
-    final = graph_of(shop, write, max_iterations=most).invoke({"resolved_query": QUESTION})
-    assert (final["iteration"], len(written)) == (most + 1, most // 2)
-    assert (final["success"], final["is_complete"]) == (False, True)
-    assert final["answer"] == (
-        f"The question could not be answered: no answer after {most} decision{'s' * (most > 1)};"
-        " allow more with max_iterations"
-        if most < 3
-        else "The question could not be answered: no such column: nope"
-    )
 
 
 def test_a_database_that_is_gone_is_asked_twice() -> None:
@@ -286,21 +235,3 @@ def test_work_that_is_done_already_is_not_done_again(
     for key in ("schema", "sql_query", "execution_result"):
         if given.get(key) is not None:
             assert final[key] == given[key]
-
-
-def test_a_maximum_that_is_handed_in_goes_before_the_graphs_own() -> None:
-    for most in (0, 1):
-        final = graph_of(max_iterations=7).invoke({"resolved_query": QUESTION, "max_iterations": most})
-        assert (final["iteration"], final["success"], final["max_iterations"]) == (most + 1, False, most)
-    assert graph_of(max_iterations=7).invoke({"resolved_query": QUESTION})["max_iterations"] == 7
-
-
-def test_a_final_state_with_another_question_begins_afresh() -> None:
-    shop = ShopTools(executed=in_turn(rows([3]), rows([4])))
-    graph = graph_of(shop)
-    first = graph.invoke({"resolved_query": QUESTION})
-    second = graph.invoke({**first, "resolved_query": "How many orders are there?"})
-    assert (second["answer"], second["iteration"], len(second["tool_calls"])) == ("n: 4", 5, 3)
-    third = graph.invoke({**second})
-    assert (third["answer"], third["iteration"], len(third["tool_calls"])) == ("n: 4", 5, 3)
-    assert shop.names.count("get_schema") == 3

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_samples import called, plan_of, shown
+from agent_samples import called, plan_of
 from readonly_files import make
 
 from planning.agent import SqlDatabase, build_text_to_sql_graph, execute_tools_node
@@ -88,22 +87,6 @@ def test_a_wrong_column_is_mended_from_what_the_database_says(database: SqlDatab
     ]
 
 
-def test_the_same_in_async_form_and_for_several_at_once(file: Path) -> None:
-    async def write(question: str) -> str:
-        await asyncio.sleep(0)
-        return PER_CITY
-
-    async def main() -> list[Any]:
-        graph = build_text_to_sql_graph(file, write)
-        return list(await asyncio.gather(*(graph.ainvoke({"resolved_query": QUESTION}) for _ in range(4))))
-
-    finals = asyncio.run(main())
-    assert [final["answer"] for final in finals] == ["2 rows."] * 4
-    plain = build_text_to_sql_graph(str(file), lambda: PER_CITY).invoke({"resolved_query": QUESTION})
-    left_out = ("execution_result",)
-    assert [shown(final, *left_out) for final in finals] == [shown(plain, *left_out)] * 4
-
-
 @pytest.mark.parametrize("statement", ["DELETE FROM customers", "SELECT 1; DROP TABLE customers", "VACUUM"])
 def test_what_would_write_is_never_run_and_never_a_success(file: Path, statement: str) -> None:
     before = file.read_bytes()
@@ -121,25 +104,6 @@ def test_a_statement_that_runs_too_long_goes_back_to_the_generator(file: Path) -
         final = graph.invoke({"resolved_query": QUESTION})
     assert (final["success"], final["sql_query"]) == (True, PER_CITY)
     assert [attempt["sql"] for attempt in final["attempts"]] == [endless]
-
-
-def test_a_missing_file_is_told_once_and_asked_for_twice(tmp_path: Path, session: Session) -> None:
-    with SqlDatabase(tmp_path / "none.db") as database:
-        graph = build_text_to_sql_graph(database, lambda: PER_CITY, session=session)
-        final = graph.invoke({"resolved_query": QUESTION})
-    assert (final["success"], final["iteration"]) == (False, 2)
-    assert final["error"] == f"Tool get_schema: {final['user_message']}"
-    assert [(call.tool, call.outcome) for call in tool_calls(session)] == [("get_schema", "storage")] * 2
-
-
-def test_the_schema_in_another_state_is_read_anew_after_the_file_was_changed(file: Path) -> None:
-    with SqlDatabase(file) as database:
-        graph = build_text_to_sql_graph(database, lambda: "SELECT count(*) AS n FROM customers")
-        first = graph.invoke({"resolved_query": QUESTION})
-        make(file, "INSERT INTO customers (name) VALUES ('Edsger')")
-        second = graph.invoke({"resolved_query": QUESTION})
-    assert (first["answer"], second["answer"]) == ("n: 3", "n: 4")
-    assert "customers, 4 rows" in second["schema"]
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import warnings
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, TypedDict
 
 import pytest
 from agent_samples import (
-    COUNT,
     FINAL,
     QUESTION,
     ShopTools,
@@ -20,10 +16,9 @@ from agent_samples import (
     plan_of,
     shown,
 )
-from langgraph.errors import GraphRecursionError
 from langgraph.graph import END, START, StateGraph
 
-from planning.agent import AgentState, build_text_to_sql_graph
+from planning.agent import AgentState
 from planning.tools.ledger import tool_calls
 from session import Session
 
@@ -85,27 +80,6 @@ def test_a_session_of_the_outer_run_is_the_inner_ones(session: Session) -> None:
 # Many at once
 
 
-def test_a_batch_is_answered_question_by_question() -> None:
-    finals = graph_of().batch([{"resolved_query": QUESTION}, {"resolved_query": " "}] * 4)
-    assert [final["success"] for final in finals] == [True, False] * 4
-
-
-def test_threads_have_sessions_of_their_own() -> None:
-    graph = graph_of(session=Session())
-    sessions = [Session() for _ in range(12)]
-
-    def ask(number: int) -> Any:
-        config = {"configurable": {"session": sessions[number]}}
-        return graph.invoke({"resolved_query": f"How many customers are there after {number}?"}, config)
-
-    with ThreadPoolExecutor(6) as pool:
-        finals = list(pool.map(ask, range(12)))
-    for number, (final, session) in enumerate(zip(finals, sessions, strict=True)):
-        assert final["success"] is True
-        assert plan_of(session).startswith(f"How many customers are there after {number}? (completed")
-        assert len(tool_calls(session)) == 4
-
-
 def test_tasks_have_sessions_of_their_own() -> None:
     graph = graph_of(generator=awrite)
     sessions = [Session() for _ in range(8)]
@@ -138,11 +112,6 @@ def test_a_long_run_is_not_cut_short_by_langgraphs_own_bound() -> None:
     shop = ShopTools(executed=failing("no such column: nope"))
     final = graph_of(shop, write, max_iterations=200).invoke({"resolved_query": QUESTION})
     assert (final["iteration"], len(written)) == (201, 100)
-
-
-def test_a_bound_of_the_run_holds() -> None:
-    with pytest.raises(GraphRecursionError):
-        graph_of().invoke({"resolved_query": QUESTION}, {"recursion_limit": 3})
 
 
 def test_what_stops_the_program_passes() -> None:
@@ -194,34 +163,3 @@ def test_what_cannot_work_is_refused_when_the_graph_is_built(
     with pytest.raises(kind) as caught:
         graph_of(**options)
     assert str(caught.value) == told
-
-
-def test_a_path_is_a_database(tmp_path: Path) -> None:
-    for source in (tmp_path / "none.db", str(tmp_path / "none.db")):
-        graph = build_text_to_sql_graph(source, lambda: COUNT)
-        final = graph.invoke({"resolved_query": QUESTION})
-        assert final["success"] is False
-        assert "none.db" in final["answer"]
-
-
-def ways(graph: Any) -> set[tuple[str, str]]:
-    """From where to where it can go."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        return {(edge.source, edge.target) for edge in graph.get_graph().edges}
-
-
-def test_it_goes_where_it_says() -> None:
-    without = {
-        ("__start__", "plan"),
-        ("__start__", "begin"),
-        ("begin", "plan"),
-        ("plan", "execute_tools"),
-        ("plan", "generate_sql"),
-        ("plan", "complete"),
-        ("execute_tools", "plan"),
-        ("generate_sql", "plan"),
-        ("complete", "__end__"),
-    }
-    assert ways(graph_of(reflect=False)) == without
-    assert ways(graph_of()) == {*without, ("plan", "reflect"), ("reflect", "plan"), ("reflect", "complete")}

@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 from agent_samples import COUNT, QUESTION, SCHEMA, ShopTools, failing, graph_of, in_turn, rows
-from chat_server import ChatServer, says
 
-from planning.agent import OpenAIChat
 from planning.agent.generate import prompt_messages
 
 MOST = 50_000
@@ -54,17 +52,6 @@ def test_the_last_attempt_and_its_error_are_in_the_prompt() -> None:
         f"{SYSTEM}\n\n{ASKED}\n\n{sql}\n\nno such column: {name}\nSend the corrected SQL alone."
         for sql, name in (("SELECT 1", "a"), ("SELECT 2", "b"))
     ]
-
-
-def test_a_generator_that_names_the_state_gets_it() -> None:
-    seen: list[Any] = []
-
-    def generate(state: dict[str, Any]) -> str:
-        seen.append((state["resolved_query"], state["schema"]))
-        return COUNT
-
-    given(generate)
-    assert seen == [(QUESTION, SCHEMA)]
 
 
 def test_a_generator_that_names_the_dialect_gets_what_the_database_says() -> None:
@@ -121,10 +108,3 @@ def test_what_is_cut_says_how_much_is_not_shown() -> None:
     assert user == (
         f"<schema>\na TEXT\n</schema>\n\nQuestion: {'q' * 8_000}... (1 more characters are not shown)"
     )
-
-
-def test_a_model_is_sent_no_more_than_that() -> None:
-    with ChatServer(says(COUNT)) as server, OpenAIChat("local", server.url) as chat:
-        chat(QUESTION, "x TEXT\n" * 2_000_000, [attempt(100_000)] * 20)
-    messages = server.requests[0]["body"]["messages"]
-    assert sum(len(message["content"]) for message in messages) <= MOST

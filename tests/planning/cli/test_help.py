@@ -114,9 +114,3 @@ def test_wrong_usage_is_exit_code_two(arguments: str, snapshot: SnapshotAssertio
 def test_a_schema_is_printed_as_it_is_in_the_package(version: str) -> None:
     text = (files("planning.workflow.wire") / f"v{version}.schema.json").read_text(encoding="utf-8")
     assert run("schema", "--version", version) == f"exit code 0\n--- stdout\n{text}"
-
-
-def test_what_is_left_out_is_react_openai_and_version_two() -> None:
-    assert run("prompt") == run("prompt", "--strategy", "react")
-    assert run("tools") == run("tools", "--format", "openai")
-    assert run("schema") == run("schema", "--version", "2")

@@ -44,7 +44,7 @@ def test_a_reader_that_goes_away_ends_it_quietly() -> None:
     assert running.stdout is not None
     assert running.stderr is not None
     with running, running.stderr as errors:
-        assert running.stdout.readline().startswith(b"refused  planning_read_plan ")
+        assert running.stdout.readline().startswith(b"Refused planning_read_plan: ")
         running.stdout.close()
         assert errors.read() == b""
     assert running.returncode == -signal.SIGPIPE
@@ -61,7 +61,7 @@ def test_an_interrupt_is_exit_code_130() -> None:
         preexec_fn=heed_interrupts,  # noqa: PLW1509 - no other thread runs in this test
     )
     assert running.stdout is not None
-    assert running.stdout.readline().startswith(b"refused  planning_read_plan ")
+    assert running.stdout.readline().startswith(b"Refused planning_read_plan: ")
     running.send_signal(signal.SIGINT)
     _, errors = running.communicate()
     assert (running.returncode, errors) == (130, b"")
@@ -96,7 +96,7 @@ def test_what_the_encoding_of_the_output_cannot_hold_is_escaped() -> None:
         check=True,
         env={"PYTHONIOENCODING": "latin-1"},
     )
-    assert b"refused  planning_\\u2192 " in done.stdout
+    assert b"Refused planning_\\u2192: " in done.stdout
 
 
 @pytest.mark.parametrize(

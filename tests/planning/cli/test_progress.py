@@ -1,4 +1,4 @@
-"""The one model of progress: events in, state and changes out."""
+"""The one model of progress: events in, state and lines out."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from cli_runs import Clock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planning import Plan, PlanningToolsSection, PlanStep
-from planning.cli.faces import Lines
-from planning.cli.progress import Called, Change, Progress, Refusal, Step, Stopped
-from planning.cli.replay import events_of
+from planning import Plan, PlanStep
+from planning.cli.lines import Lines
+from planning.cli.progress import Progress, Step
+from planning.cli.replay import replayed
+from planning.cli.terminal import TROUBLE
 from planning.cli.transcript import Call
 from planning.workflow import StepError, Workflow, WorkflowStep
 from planning.workflow.run.records import StepRecord
-from session import Session
 
 FLOW = Workflow(
     goal="Look", steps=tuple(WorkflowStep(step_id=each, description=f"Do {each}") for each in "abcd")
@@ -30,21 +30,21 @@ def record(step_id: str, status: str, **fields: object) -> StepRecord:
 def test_a_run_goes_from_step_to_step() -> None:
     clock = Clock()
     progress = Progress.of_run(FLOW, clock)
-    begun = progress.take(record("a", "in_progress", attempt=1))
+    begun = progress.take_record(record("a", "in_progress", attempt=1))
     clock.seconds += 2
-    again = progress.take(record("a", "in_progress", attempt=2))
-    done = progress.take(record("a", "completed", attempt=2, called=True, output={"é": [1, None]}))
-    failed = progress.take(record("b", "failed", error=StepError("it broke")))
-    blocked = progress.take(record("c", "pending", after="b"))
-    progress.take(record("d", "in_progress", attempt=1))
-    assert (*begun, *again, *done, *failed, *blocked, *progress.take(Stopped())) == (
-        Change("a", "running", "Do a", "running"),
-        Change("a", "retrying", "attempt 2", "running"),
-        Change("a", "done", '{"é":[1,null]}', "done", 2.0),
-        Change("b", "failed", "it broke", "failed"),
-        Change("c", "blocked", "step b failed", "blocked"),
-        Change("d", "stopped", "stopped before it was done", "stopped", 0.0),
-    )
+    again = progress.take_record(record("a", "in_progress", attempt=2))
+    done = progress.take_record(record("a", "completed", attempt=2, called=True, output={"é": [1, None]}))
+    failed = progress.take_record(record("b", "failed", error=StepError("it broke")))
+    blocked = progress.take_record(record("c", "pending", after="b"))
+    progress.take_record(record("d", "in_progress", attempt=1))
+    assert [*begun, *again, *done, *failed, *blocked, *progress.stop()] == [
+        ("a  running   Do a", ""),
+        ("a  retrying  attempt 2", ""),
+        ('a  done      2.0 s  {"é":[1,null]}', ""),
+        ("b  failed    it broke", "bold red"),
+        ("c  blocked   step b failed", "bold red"),
+        ("d  stopped   0.0 s  stopped before it was done", "yellow"),
+    ]
     assert progress.tally() == "1 of 4 done, 1 failed, 1 blocked, 1 stopped"
     assert [step.state for step in progress.steps] == ["done", "failed", "blocked", "stopped"]
     assert progress.steps[0] == Step(
@@ -54,9 +54,9 @@ def test_a_run_goes_from_step_to_step() -> None:
 
 def test_a_record_that_shows_nothing_new_changes_nothing() -> None:
     progress = Progress.of_run(FLOW)
-    assert progress.take(record("a", "in_progress", attempt=1)) != ()
-    assert progress.take(record("a", "in_progress", attempt=1, called=True)) == ()
-    assert progress.take(record("unknown", "in_progress")) == ()
+    assert progress.take_record(record("a", "in_progress", attempt=1)) != []
+    assert progress.take_record(record("a", "in_progress", attempt=1, called=True)) == []
+    assert progress.take_record(record("unknown", "in_progress")) == []
     assert progress.tally() == "0 of 4 done, 1 running"
 
 
@@ -77,25 +77,16 @@ def test_what_an_earlier_part_of_a_run_did_is_done_before() -> None:
 
 
 def test_the_note_of_a_step_is_short_however_large_its_output_is() -> None:
-    recursive: list[Any] = []
-    recursive.append(recursive)
-    for output in (
-        "x" * 10_000_000,
-        ["x"] * 1_000_000,
-        {"a": "x" * 10_000},
-        recursive,
-        {(1, 2): 3},
-        object(),
-    ):
+    for output in ("x" * 10_000_000, ["x"] * 1_000_000, {"a": "x" * 10_000}, object()):
         progress = Progress.of_run(FLOW)
-        (change,) = progress.take(record("a", "completed", called=True, output=output))
-        assert len(change.text) <= 100
+        ((text, _),) = progress.take_record(record("a", "completed", called=True, output=output))
+        assert len(text) <= 120
 
 
 def test_a_private_output_is_not_shown() -> None:
     progress = Progress.of_run(FLOW)
-    (change,) = progress.take(record("a", "completed", called=True, is_withheld=True))
-    assert change.text == "its output is private"
+    ((text, _),) = progress.take_record(record("a", "completed", called=True, is_withheld=True))
+    assert text == "a  done      its output is private"
 
 
 def plan(*statuses: str, notes: tuple[str, ...] = (), status: Any = "active") -> Plan:
@@ -105,40 +96,39 @@ def plan(*statuses: str, notes: tuple[str, ...] = (), status: Any = "active") ->
 
 def test_a_plan_is_compared_with_the_one_before() -> None:
     progress = Progress()
-    first = plan("in_progress", "pending")
-    progress.take(first)
+    assert progress.take_plan(plan("in_progress", "pending")) == [
+        ("New plan: Fix it. Added S001, S002.", ""),
+        ("  S001  Do 1", ""),
+        ("  S002  Do 2", ""),
+    ]
     noted = plan("pending", notes=("no luck",))
-    assert progress.take(noted) == (
-        Change("S001", "in_progress -> pending", "Do 1", "pending"),
-        Change("S001", "note", "no luck", is_aside=True),
-        Change("S002", "removed", "Do 2"),
-    )
-    assert progress.take(noted) == ()
-    assert progress.take(Plan("Fix it", "abandoned")) == (Change("plan", "active -> abandoned", "Fix it"),)
-    assert progress.steps == []
+    assert progress.take_plan(noted) == [("S001 pending: no luck. Removed S002.", TROUBLE)]
+    assert progress.take_plan(noted) == [("Nothing changed.", "")]
+    assert progress.take_plan(Plan("Fix it", "abandoned")) == [("Plan abandoned.", "")]
+    assert progress.take_plan(None) == [("Plan removed.", "")]
+    assert (progress.steps, progress.title) == ([], "")
 
 
-def test_calls_are_counted_and_a_refusal_is_an_aside() -> None:
+def test_a_refusal_is_counted_and_on_one_line() -> None:
     progress = Progress()
-    progress.take(Called(plan("pending"), is_new=True))
-    assert progress.take(Refusal("planning_mark_step", "no")) == (
-        Change("refused", "planning_mark_step", "no", "failed", is_aside=True),
+    assert progress.calls() == "No calls."
+    assert progress.refuse("planning_mark_step", "2 problems:\n- a\n- b") == (
+        "Refused planning_mark_step: 2 problems: a | b",
+        TROUBLE,
     )
-    assert progress.take(Called(plan("pending"))) == (Change("plan", "unchanged", "Fix it"),)
-    assert progress.take(Called(plan("pending"), is_read=True)) == (
-        Change("plan", "read", "active, 0 of 1 done"),
-    )
-    assert progress.calls() == "4 planning calls: 3 carried out, 1 refused."
+    assert progress.calls() == "1 planning call: 0 carried out, 1 refused."
 
 
 def test_a_step_of_a_plan_knows_how_long_it_has_run() -> None:
     clock = Clock()
     progress = Progress(clock)
-    progress.take(plan("pending", "pending"))
+    progress.take_plan(plan("pending", "pending"))
     clock.seconds += 5
-    progress.take(plan("in_progress", "pending"))
+    progress.take_plan(plan("in_progress", "pending"))
     clock.seconds += 42
-    progress.take(plan("in_progress", "done"))
+    assert progress.steps[0].elapsed(clock()) == 42.0
+    progress.take_plan(plan("done", "done"))
+    clock.seconds += 1
     assert [step.elapsed(clock()) for step in progress.steps] == [42.0, None]
 
 
@@ -163,14 +153,13 @@ SETUP = Call("planning_setup_plan", {"objective": "Fix the login", "initial_step
 def test_whatever_a_model_sends_every_line_is_printable_and_the_state_is_that_of_the_plan(
     calls: list[tuple[str, object]],
 ) -> None:
-    section = PlanningToolsSection(session=Session())
     sent = [Call(name, given if isinstance(given, str) else json.dumps(given)) for name, given in calls]
     lines: list[str] = []
     progress = Progress()
     face = Lines(lines.append, progress)
-    for event in events_of([SETUP, *sent], section):
-        face.show(progress.take(event))
-        kept = section.session.select_latest(Plan)
+    for changed in replayed([SETUP, *sent], progress):
+        face.show(changed)
+        kept = progress.plan
         assert kept is not None
         assert [(step.step_id, step.title, step.notes) for step in progress.steps] == [
             (step.step_id, step.title, step.notes) for step in kept.steps

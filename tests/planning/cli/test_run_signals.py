@@ -44,7 +44,7 @@ def test_an_async_tool_is_cancelled_and_the_run_goes_on_later(
     assert running.shown() == (
         "--- stderr\n"
         "planning: stopped; to resume, run: planning run sleeper.json --tools step_tools:tools"
-        " --resume sleeper.snapshot.json\n"
+        " --resume\n"
         "--- stdout\n"
         "Look into it (3 steps)\n"
         "find     running   Call find\n"
@@ -54,7 +54,7 @@ def test_an_async_tool_is_cancelled_and_the_run_goes_on_later(
         "stopped: 1 of 3 done, 1 stopped, in 0.0 s\n"
     )
     (folder / "go").touch()
-    done = shown(folder, "sleeper.json", *WITH, "--resume", "sleeper.snapshot.json")
+    done = shown(folder, "sleeper.json", *WITH, "--resume")
     assert (done.returncode, done.stderr) == (0, "")
     assert timeless(done.stdout) == (
         "Look into it (3 steps, 1 done before)\n"
@@ -77,7 +77,7 @@ def test_a_tool_that_cannot_be_cancelled_is_waited_for(executor: str | None, fol
     (folder / "go").touch()
     assert running.ended() == 130
     assert "waiter  done      0.0 s  waited\nstopped: 2 of 3 done, in 0.0 s\n" in running.shown()
-    last = shown(folder, "waiter.json", "--tools", "step_tools:once", "--resume", "waiter.snapshot.json")
+    last = shown(folder, "waiter.json", "--tools", "step_tools:once", "--resume")
     assert (last.returncode, last.stderr) == (0, "")
     assert timeless(last.stdout) == (
         "Look into it (3 steps, 2 done before)\n"
@@ -109,9 +109,9 @@ def test_a_second_signal_waits_for_nothing(name: str, executor: str | None, fold
     told = running.shown()
     assert f"{name}  stopped " in told
     assert "Traceback" not in told
-    assert told.split("--- stdout\n")[0].endswith(f" --resume {name}.snapshot.json\n")
+    assert told.split("--- stdout\n")[0].endswith(" --resume\n")
     (folder / "mended").touch()
-    last = shown(folder, f"{name}.json", *WITH, "--json", "--resume", f"{name}.snapshot.json")
+    last = shown(folder, f"{name}.json", *WITH, "--json", "--resume")
     assert (last.returncode, json.loads(last.stdout)["status"]) == (0, "completed")
     assert calls(folder) == sorted(["find", name, name])
 
@@ -152,9 +152,9 @@ def test_a_reader_that_goes_away_stops_the_run_and_nothing_is_lost(folder: Path)
     assert told == (
         "planning: cannot write the output: Broken pipe\n"
         "planning: stopped; to resume, run: planning run waiter.json --tools step_tools:tools"
-        " --resume waiter.snapshot.json\n"
+        " --resume\n"
     )
-    last = shown(folder, "waiter.json", *WITH, "--json", "--resume", "waiter.snapshot.json")
+    last = shown(folder, "waiter.json", *WITH, "--json", "--resume")
     assert (last.returncode, json.loads(last.stdout)["status"]) == (0, "completed")
     assert calls(folder) == ["find", "waiter"]
 
@@ -188,8 +188,8 @@ def test_a_result_that_cannot_be_written_is_kept(folder: Path) -> None:
         1,
         "planning: cannot write the output: No space left on device\n"
         "planning: completed; to see the result, run: planning run fine.json --tools step_tools:tools --json"
-        " --resume fine.snapshot.json\n",
+        " --resume\n",
     )
-    again = shown(folder, "fine.json", "--json", "--resume", "fine.snapshot.json")
+    again = shown(folder, "fine.json", "--json", "--resume")
     assert (again.returncode, json.loads(again.stdout)["memory"]) == (0, {"found": 3})
     assert calls(folder) == ["find"]

@@ -1,21 +1,24 @@
-"""``planning run --store``: a run that is kept in a session of a store, and resumed there."""
+"""``planning run``: where it keeps a run, and how the run is resumed, also after a kill."""
 
 from __future__ import annotations
 
 import json
+import signal
+import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from cli_runs import run
-from run_folders import FAILING, FINE, TOOLS, calls, timeless
+from run_folders import FAILING, FINE, TOOLS, Running, calls, plan, step, thought, timeless
 from syrupy.assertion import SnapshotAssertion
 
+from planning.cli.source import DEFAULT_STORE
 from session.stores import SqliteStore
 
-WITH = ("--tools", "step_tools:tools", "--store", "plans.db")
-NIGHTLY = (*WITH, "--session", "nightly")
+WITH = ("--tools", "step_tools:tools")
+LARKS = ("--prompt", "larks", "--var", "year=2022")
 
 
 @pytest.fixture(autouse=True)
@@ -30,91 +33,247 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("step_tools", None)
 
 
-GO_ON = (
-    "exit code 0\n--- stdout\n"
-    "Look into it (4 steps, 2 done before)\n"
-    "fail   running   Call fail\n"
-    "fail   done      0.0 s  better now\n"
-    "right  done      Think of right\n"
-    "\n== Answer ==\nleft:\nThink of left\nright:\nThink of right\n\n"
-    "completed: 4 of 4 done, in 0.0 s\n"
-)
+@pytest.fixture
+def failed(folder: Path) -> None:
+    """A run that has failed."""
+    run("run", "failing.json", *WITH, *LARKS)
+    assert calls(folder) == ["fail", "find"]
 
 
-@pytest.mark.parametrize("again", [NIGHTLY, (*WITH, "--resume", "nightly")], ids=["the same", "resume"])
-def test_a_failed_run_is_resumed_in_its_session(
-    again: tuple[str, ...], folder: Path, snapshot: SnapshotAssertion
+def refused(*arguments: str) -> str:
+    """The one line that a run says which is refused."""
+    code, _, line = run("run", *arguments).splitlines()
+    assert code == "exit code 2"
+    return line.removeprefix("planning: ")
+
+
+def sessions(store: str = DEFAULT_STORE) -> list[str]:
+    """The sessions in a store, sorted."""
+    return sorted(str(head.session_id) for head in SqliteStore(store).sessions())
+
+
+def ran(*arguments: str) -> str:
+    """The last line of a run that completes."""
+    code, *_, last = timeless(run("run", *arguments)).splitlines()
+    assert code == "exit code 0"
+    return last
+
+
+def test_a_run_is_kept_in_a_store_that_is_the_users_alone(folder: Path) -> None:
+    ran("fine.json", *WITH, *LARKS)
+    store = folder / DEFAULT_STORE
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (store.parent, store)]
+    assert (modes, sessions()) == ([0o700, 0o600], ["fine"])
+    assert (store.parent / ".gitignore").read_text() == "*\n"
+    shown = run("show", DEFAULT_STORE, "fine")
+    assert "\n== Answer ==\nThink of left\n" in shown
+    assert shown == run("show", DEFAULT_STORE)
+    assert "  completed, 2 of 2 done: Look into it\n" in run("sessions")
+    assert run("history", DEFAULT_STORE, "fine").endswith("  Run completed: Look into it.\n")
+
+
+@pytest.mark.usefixtures("failed")
+@pytest.mark.parametrize("store", [(), ("--store", DEFAULT_STORE, "--session", "failing")], ids=["", "named"])
+def test_a_failed_run_is_resumed_where_it_failed(
+    store: tuple[str, ...], folder: Path, snapshot: SnapshotAssertion
 ) -> None:
-    assert timeless(run("run", "failing.json", *NIGHTLY, "--prompt", "larks")) == snapshot
     (folder / "mended").touch()
-    assert timeless(run("run", "failing.json", *again)) == GO_ON
+    assert timeless(run("run", "failing.json", *WITH, *store, "--resume")) == snapshot
     assert calls(folder) == ["fail", "fail", "find"]
-    assert sorted(path.name for path in folder.glob("*.snapshot*")) == []
+    again = timeless(run("run", "failing.json", *WITH, *store, "--resume"))
+    assert again.startswith(
+        "exit code 0\n--- stderr\nplanning: the run in session 'failing' is already complete\n"
+    )
+    assert again.endswith("\ncompleted: 4 of 4 done, in 0.0 s\n")
+    assert calls(folder) == ["fail", "fail", "find"]
 
 
-def test_a_session_whose_run_is_complete_begins_another_or_shows_it(folder: Path) -> None:
-    first = run("run", "fine.json", *NIGHTLY, "--prompt", "larks", "--json")
-    shown = run("run", "fine.json", *WITH, "--resume", "nightly", "--json")
-    complete = "planning: the run in the session 'nightly' is already complete\n"
-    assert shown == first.replace("--- stdout\n", f"--- stderr\n{complete}--- stdout\n")
-    assert calls(folder) == ["find"]
-    assert run("run", "fine.json", *NIGHTLY, "--prompt", "larks").startswith("exit code 0\n")
-    assert calls(folder) == ["find", "find"]
-    assert json.loads(run("show", "plans.db", "nightly", "--json").split("--- stdout\n")[1])["run"][
-        "status"
-    ] == ("completed")
+@pytest.mark.slow
+def test_a_run_that_was_killed_is_resumed_and_no_completed_step_runs_twice(folder: Path) -> None:
+    (folder / "two.json").write_text(plan(step("find", inputs={"topic": "x"}), step("waiter", "find")))
+    running = Running(folder, "two.json", *WITH)
+    running.until_called("find", "waiter")
+    running.signal(signal.SIGKILL)
+    assert running.ended() == -signal.SIGKILL
+    (folder / "go").touch()
+    assert refused("two.json", *WITH) == (
+        "the last run in session 'two' is not complete: 1 of 2 steps done; add --resume to resume it, or"
+        " --restart to start over"
+    )
+    assert ran("two.json", *WITH, "--resume") == "completed: 2 of 2 done, in 0.0 s"
+    assert calls(folder) == ["find", "waiter", "waiter"]
 
 
-def test_several_runs_share_a_store() -> None:
-    for name in ("one", "two"):
-        run("run", "fine.json", *WITH, "--prompt", "larks", "--session", name)
-    assert {str(head.session_id) for head in SqliteStore("plans.db").sessions()} == {"one", "two"}
+def test_a_complete_run_is_followed_by_another_in_its_session(folder: Path) -> None:
+    for _ in range(2):
+        ran("fine.json", *WITH, *LARKS)
+    assert (calls(folder), sessions()) == (["find", "find"], ["fine"])
 
 
+@pytest.mark.usefixtures("failed")
+def test_a_restart_leaves_the_run_as_it_is_and_begins_another(folder: Path) -> None:
+    (folder / "mended").touch()
+    assert ran("failing.json", *WITH, "--prompt", "owls", "--restart") == "completed: 4 of 4 done, in 0.0 s"
+    assert (sessions(), calls(folder)) == (["failing", "failing-2"], ["fail", "fail", "find", "find"])
+    assert run("show", DEFAULT_STORE, "failing").endswith("\nfailed: 2 of 4 done, 1 failed, 1 blocked\n")
+    ran("failing.json", *WITH, "--prompt", "owls")  # the session that was changed last is the workflow's
+    assert sessions() == ["failing", "failing-2"]
+
+
+def test_every_workflow_has_its_own_session_whatever_its_name_is(folder: Path) -> None:
+    (folder / "sub").mkdir()
+    names = ("think.json", "sub/think.json", "a b.json", "...json", "\u043f\u043b\u0430\u043d.json")
+    for name in names:
+        (folder / name).write_text(plan(thought("a")))
+        for _ in range(2):
+            ran(name)
+    assert sessions() == ["a-b", "think", "think-2", "workflow", "workflow-2"]
+    assert run("run", "-", stdin=plan(thought("a"))).startswith("exit code 0\n")
+    (piped,) = set(sessions()) - {"a-b", "think", "think-2", "workflow", "workflow-2"}
+    assert piped.startswith("stdin-")
+
+
+def test_a_run_of_standard_input_is_resumed_by_the_line_it_prints(folder: Path) -> None:
+    last = run("run", "-", *WITH, *LARKS, stdin=FAILING).splitlines()[2]
+    name = sessions()[0]
+    assert last == (
+        "planning: failed; to retry the failed steps, run with the workflow on standard input: planning run -"
+        f" --tools step_tools:tools --session {name} --resume"
+    )
+    (folder / "mended").touch()
+    shown = run("run", "-", *WITH, "--session", name, "--resume", stdin=FAILING + " ")
+    assert (shown.startswith("exit code 0\n"), calls(folder)) == (True, ["fail", "fail", "find"])
+
+
+@pytest.mark.usefixtures("failed")
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
         (
-            [*NIGHTLY, "--prompt", "owls"],
-            "the session 'nightly' holds a run with another prompt: 'larks'; omit the prompt to resume with"
-            " that, or name another --session to start over",
+            ["failing.json", *WITH],
+            "the last run in session 'failing' is not complete: 2 of 4 steps done; add --resume to resume it,"
+            " or --restart to start over",
         ),
         (
-            [*WITH, "--resume", "nightly", "--var", "a=1"],
-            "the session 'nightly' holds a run without a value for 'a'; omit --var a to resume with that, or"
-            " name another --session to start over",
-        ),
-        ([*WITH, "--resume", "nigthly"], "the store holds no session 'nigthly'; did you mean nightly?"),
-        (
-            ["--tools", "step_tools:tools", "--store", "missing.db", "--resume", "nightly"],
-            "cannot read 'missing.db': No such file or directory",
+            ["fine.json", *WITH, "--session", "failing"],
+            "the last run in session 'failing' is not complete: 2 of 4 steps done; add --resume to resume it,"
+            " or name another --session to start over",
         ),
         (
-            ["--tools", "step_tools:tools", "--store", "fine.json", "--session", "nightly"],
+            ["failing.json", *WITH, "--resume", "--prompt", "owls"],
+            "session 'failing' holds a run with another prompt: 'larks'; omit the prompt to resume with that,"
+            " or --restart to start over",
+        ),
+        (
+            ["failing.json", *WITH, "--resume", "--var", "year=2023"],
+            "session 'failing' holds a run with 2022 for 'year'; omit --var year to resume with that, or"
+            " --restart to start over",
+        ),
+        (
+            ["failing.json", *WITH, "--resume", "--var", "month=1"],
+            "session 'failing' holds a run without a value for 'month'; omit --var month to resume with that,"
+            " or --restart to start over",
+        ),
+        (
+            ["failing.json", "--tools", "find,fail", "--resume"],
+            "step 'fail' calls the tool 'fail', which was given by its name alone; name an object that holds"
+            " it: --tools my_app:tools",
+        ),
+        (
+            ["fine.json", *WITH, "--resume"],
+            "'.planning/runs.db' holds no run of 'fine.json' to resume; omit --resume to begin one, or name"
+            " its session with --session",
+        ),
+        (
+            ["fine.json", *WITH, "--prompt", "larks", "--store", "fine.json"],
             "'fine.json' is a workflow, not a store of sessions; 'planning graph fine.json' draws it,"
             " 'planning run fine.json' runs it",
         ),
     ],
 )
 def test_what_cannot_be_resumed_is_refused(arguments: list[str], reason: str, folder: Path) -> None:
-    run("run", "failing.json", *NIGHTLY, "--prompt", "larks")
-    assert run("run", "failing.json", *arguments) == f"exit code 2\n--- stderr\nplanning: {reason}\n"
+    assert refused(*arguments) == reason
     assert calls(folder) == ["fail", "find"]
 
 
+FIRST = json.loads(FAILING)["steps"]
+
+
+@pytest.mark.usefixtures("failed")
 @pytest.mark.parametrize(
-    "options",
+    ("document", "reason"),
     [
-        ["--store", "plans.db"],
-        ["--session", "nightly"],
-        ["--store", "plans.db", "--session", "a", "--resume", "a"],
-        ["--store", "plans.db", "--session", "a", "--save", "a.json"],
-        ["--store", "plans.db", "--session", "a/b"],
+        (
+            plan(FIRST[0] | {"description": "Else"}, *FIRST[1:]),
+            "cannot be resumed: step 'find' is completed and its description changed; restore that step",
+        ),
+        (
+            plan(FIRST[1] | {"depends_on": []}, *FIRST[3:]),
+            "cannot be resumed: step 'find' is completed and was removed; restore that step",
+        ),
+        (plan(*FIRST, goal="Else"), "holds a run with another goal: 'Look into it'; restore the goal"),
     ],
-    ids=["no session", "no store", "session and resume", "save", "a name"],
+    ids=["changed", "taken out", "goal"],
 )
-def test_options_that_do_not_go_together_are_refused(
-    options: list[str], folder: Path, snapshot: SnapshotAssertion
-) -> None:
-    assert run("run", "fine.json", "--tools", "step_tools:tools", *options) == snapshot
+def test_a_plan_whose_completed_steps_changed_is_refused(document: str, reason: str, folder: Path) -> None:
+    (folder / "failing.json").write_text(document)
+    assert refused("failing.json", *WITH, "--resume") == (
+        f"session 'failing' {reason}, or --restart to start over"
+    )
+    assert calls(folder) == ["fail", "find"]
+
+
+@pytest.mark.usefixtures("failed")
+def test_a_plan_whose_other_steps_were_mended_is_resumed(folder: Path) -> None:
+    mended = [FIRST[0], thought("new"), thought("fail", "find", "new"), thought("right", "fail")]
+    (folder / "failing.json").write_text(plan(*mended, thought("left", "find")))
+    assert ran("failing.json", *WITH, "--resume") == "completed: 5 of 5 done, in 0.0 s"
+    assert calls(folder) == ["fail", "find"]
+
+
+def test_a_run_that_began_without_a_prompt_cannot_be_given_one(folder: Path) -> None:
+    (folder / "one.json").write_text(plan(step("fail"), goal="Look"))
+    run("run", "one.json", *WITH)
+    assert refused("one.json", *WITH, "--resume", "--prompt", "owls") == (
+        "session 'one' holds a run without a prompt; omit the prompt to resume with that, or --restart to"
+        " start over"
+    )
+    refers = step("find", inputs={"topic": "${user_prompt}"})
+    (folder / "one.json").write_text(plan(step("fail"), refers, goal="Look"))
+    assert refused("one.json", *WITH, "--resume") == (
+        "step 'find' refers to ${user_prompt}, and the run began without one; remove the reference, or start"
+        " over"
+    )
+    assert calls(folder) == ["fail"]
+
+
+@pytest.mark.parametrize("options", [["--session", "a/b"], ["--session", "a", "--restart"]], ids=len)
+def test_options_that_do_not_go_together_are_refused(options: list[str], snapshot: SnapshotAssertion) -> None:
+    assert run("run", "fine.json", *WITH, *options) == snapshot
+
+
+def test_where_no_store_can_be_written_the_message_says_what_to_do(folder: Path) -> None:
+    (folder / ".planning").write_text("mine")  # a folder that cannot be written would not stop root
+    told = refused("fine.json", *WITH, "--prompt", "larks")
+    assert told.startswith("the run cannot be kept: the store ")
+    assert told.endswith("; name a file elsewhere with --store PATH")
     assert calls(folder) == []
+    assert ran("fine.json", *WITH, "--prompt", "larks", "--store", "mine.db").startswith("completed")
+    assert sessions("mine.db") == ["fine"]
+
+
+def test_what_cannot_start_creates_no_store(folder: Path) -> None:
+    run("run", "fine.json", *WITH)
+    run("run", "fine.json", "--prompt", "larks")
+    assert not (folder / ".planning").exists()
+
+
+def test_the_line_to_resume_with_is_quoted_for_a_shell(folder: Path) -> None:
+    (folder / "it's mine.json").write_text(FAILING)
+    options = ("--max-parallel", "2", "--timeout", "1.5", "--executor", "threads", "--store", "a b.db")
+    shown = run("run", "it's mine.json", *WITH, "--prompt", "larks", *options)
+    assert (
+        "planning: failed; to retry the failed steps, run: planning run 'it'\"'\"'s mine.json'"
+        " --tools step_tools:tools --executor threads --max-parallel 2 --timeout 1.5 --store 'a b.db'"
+        " --resume\n"
+    ) in shown

@@ -161,16 +161,6 @@ def test_a_fork_has_a_history_of_its_own() -> None:
     assert (len(random["session_id"]), random["version"]) == (36, 2)
 
 
-def test_what_show_prints_as_json_can_be_shown_again(folder: Path) -> None:
-    for name in ("nightly", "run"):
-        (folder / "shown.json").write_text(json.dumps(printed("show", "plans.db", name)))
-        shown = run("show", "plans.db", name).split("--- stdout\n")[1]
-        head, _, rest = shown.partition("\n")
-        again = run("show", "shown.json").split("--- stdout\n")[1]
-        assert name in head
-        assert again.removeprefix("== Final plan ==\n") == rest
-
-
 def test_the_fifty_sessions_that_were_changed_last_are_listed(folder: Path) -> None:
     store = SqliteStore(folder / "many.db")
     for number in range(53):
@@ -200,7 +190,7 @@ NO_SESSION = "the store holds no session"
         ("sessions -", "a store cannot be read from standard input; give the path of a SQLite file"),
         ("sessions empty.db", "'empty.db' is not a store of sessions: it is empty"),
         ("sessions notes.txt", "'notes.txt' is not a store of sessions: it is not a SQLite file"),
-        ("sessions bare.db", "'bare.db' is not a store of sessions: it is a SQLite file without tables"),
+        ("sessions bare.db", "bare.db is a SQLite file, but not a store of sessions: name another"),
         (
             "sessions postgresql://localhost/plans",
             "stores at postgresql:// are not supported yet; give the path of a SQLite file",
@@ -231,7 +221,8 @@ def test_wrong_input_is_refused_in_one_line_and_creates_nothing(
     with closing(sqlite3.connect(folder / "bare.db")) as bare:
         bare.executescript("CREATE TABLE t (x); DROP TABLE t; VACUUM")
     files = {path.name: path.stat().st_size for path in folder.iterdir()}
-    assert run(*command.split()) == f"exit code 2\n--- stderr\nplanning: {reason}\n"
+    shown = run(*command.split()).replace(f"{folder}/", "")
+    assert shown == f"exit code 2\n--- stderr\nplanning: {reason}\n"
     assert {path.name: path.stat().st_size for path in folder.iterdir()} == files
 
 

@@ -13,47 +13,53 @@ from cli_runs import ERASED_LINE, TRIAGE, plain, run, written_in_terminal
 from run_folders import FAILING, FINE, TOOLS
 from syrupy.assertion import SnapshotAssertion
 
-from planning import Plan, PlanningToolsSection, PlanStep, Toolbox
+from planning import PlanningToolsSection, Toolbox
+from planning.view.stores import open_session
 from session import Session, append
+from session.stores import SqliteStore
 
-WITH = ("--tools", "step_tools:tools", "--prompt", "larks")
+WITH = ("--tools", "step_tools:tools", "--prompt", "larks", "--store", "runs.db")
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Run in a folder with two runs that were saved."""
+    """Run in a folder with two runs in a store, and a snapshot of each."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     (tmp_path / "step_tools.py").write_text(TOOLS)
     for name, text in {"fine": FINE, "failing": FAILING}.items():
         (tmp_path / f"{name}.plan.json").write_text(text)
-        run("run", f"{name}.plan.json", *WITH, "--save", f"{name}.json")
+        run("run", f"{name}.plan.json", *WITH, "--session", name)
+        snapshot = open_session(SqliteStore("runs.db"), name).snapshot()
+        (tmp_path / f"{name}.json").write_text(snapshot.to_json())
     yield tmp_path
     sys.modules.pop("step_tools", None)
 
 
 @pytest.mark.parametrize("options", [[], ["--verbose"]], ids=["brief", "verbose"])
 @pytest.mark.parametrize("name", ["fine", "failing"])
-def test_a_saved_run_is_shown_with_its_answer(
-    name: str, options: list[str], snapshot: SnapshotAssertion
-) -> None:
-    assert run("show", f"{name}.json", *options) == snapshot
+def test_a_run_is_shown_with_its_answer(name: str, options: list[str], snapshot: SnapshotAssertion) -> None:
+    shown = run("show", f"{name}.json", *options)
+    assert shown == snapshot
+    assert (
+        run("show", "runs.db", name, *options).replace(f"{name}, version ", "\n", 1).split("\n", 4)[4]
+        == shown.split("\n", 2)[2]
+    )
 
 
-def test_json_holds_the_plan_and_the_run(folder: Path) -> None:
+def test_json_holds_the_plan_and_the_run() -> None:
     head, text = run("show", "fine.json", "--json").split("--- stdout\n")
     shown = json.loads(text)
     assert (head, list(shown)) == ("exit code 0\n", ["plan", "run"])
     assert shown["plan"]["status"] == "completed"
-    again = run("run", "fine.plan.json", "--resume", "fine.json", "--json").split("--- stdout\n")[1]
-    assert shown["run"] == json.loads(again)
+    again = run("run", "fine.plan.json", *WITH[-2:], "--session", "fine", "--resume", "--json")
+    assert shown["run"] == json.loads(again.split("--- stdout\n")[1])
 
 
-def test_the_plan_that_replay_prints_is_shown_as_replay_shows_it() -> None:
-    replayed = run("replay", "--json", str(TRIAGE)).split("--- stdout\n")[1]
+def test_a_transcript_is_shown_with_its_final_plan() -> None:
     whole = run("replay", str(TRIAGE)).split("== Final plan ==")[1].rsplit("\n\n", 1)[0]
-    assert run("show", stdin=replayed) == f"exit code 0\n--- stdout\n== Final plan =={whole}\n"
-    assert run("show", "-", stdin="null") == "exit code 0\n--- stdout\n== Final plan ==\nno plan\n"
+    assert run("show", str(TRIAGE)) == f"exit code 0\n--- stdout\n== Final plan =={whole}\n"
+    assert run("show", "-", stdin=TRIAGE.read_text()) == run("show", str(TRIAGE))
 
 
 @attrs.frozen
@@ -103,35 +109,30 @@ def test_a_terminal_gets_the_run_as_a_table(snapshot: SnapshotAssertion) -> None
     assert plain(text.rsplit(ERASED_LINE, 1)[-1]) == snapshot
 
 
-EXPECTED = "expected a snapshot, or the plan that 'planning replay --json' prints"
-HOSTILE = Plan("\x1b[2J", "active", (PlanStep("S001", "a", None, "pending"),))
+NEITHER = "is not a store, a snapshot, a workflow or a transcript"
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", f"'wrong.json' is not JSON at line 1, column 1; {EXPECTED}"),
-        ("[" * 100_000, f"'wrong.json' is not JSON; {EXPECTED}"),
-        (b"\xff", f"'wrong.json' is not JSON; {EXPECTED}"),
-        ("[]", f"'wrong.json' holds neither a snapshot nor a plan; {EXPECTED}"),
+        ("", f"{NEITHER}: it is empty"),
+        ("[" * 100_000, f"{NEITHER}: it holds something else"),
+        (b"\xff", f"{NEITHER}: it holds something else"),
+        ("[]", f"{NEITHER}: it holds something else"),
+        (FINE, "is a workflow that did not run; 'planning graph' draws it"),
         (
             '{"slices": {}}',
-            "'wrong.json' is not a snapshot of a run: snapshot version None is not known; this release"
-            " reads 1",
+            "is not a snapshot of a session: snapshot version None is not known; this release reads 2",
         ),
         (
-            '{"objective": "\\u001b[2J", "status": "active", "steps": []}',
-            "'wrong.json' is not a snapshot of a run: Plan: objective: a control character (U+001B) at"
-            " character 1; remove it",
-        ),
-        (
-            '{"objective": "a", "status": "new", "steps": []}',
-            "'wrong.json' is not a snapshot of a run: Plan[0].status: expected Literal['active',"
-            " 'completed', 'abandoned'], got 'new'",
+            json.dumps({"slices": {"planning.model:Plan": [{"objective": "\x1b[2J"}]}, "version": 2}),
+            "is not a snapshot of a session: ",
         ),
     ],
-    ids=["empty", "deep", "bytes", "a list", "no version", "hostile", "a wrong status"],
+    ids=["empty", "deep", "bytes", "a list", "a workflow", "no version", "hostile"],
 )
 def test_what_cannot_be_shown_is_refused_in_one_line(text: str | bytes, reason: str, folder: Path) -> None:
     (folder / "wrong.json").write_bytes(text if isinstance(text, bytes) else text.encode())
-    assert run("show", "wrong.json") == f"exit code 2\n--- stderr\nplanning: {reason}\n"
+    shown = run("show", "wrong.json")
+    assert shown.startswith(f"exit code 2\n--- stderr\nplanning: 'wrong.json' {reason}")
+    assert (shown.count("\n"), "\x1b" in shown) == (3, False)

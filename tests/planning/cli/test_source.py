@@ -84,19 +84,3 @@ def test_standard_input_is_read_as_a_file_is(
 def test_a_person_who_gives_nothing_is_told_what_to_give(command: str, name: str) -> None:
     last = in_terminal(80, command).splitlines()[-1]
     assert last == f"Error: Invalid value for '{name}': give a file, or pipe one in"
-
-
-def test_a_file_of_exactly_the_limit_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "plan.json").write_bytes(b"[" + b" " * 31_999_998 + b"]")
-    assert run("validate", "plan.json", "--format", "prompt") == (
-        "exit code 1\n--- stdout\n"
-        "The plan was not accepted: 1 error. Send the whole corrected plan as JSON, without any other text.\n"
-        "- line 1, column 1: the text has 32000000 characters, at most 8000000 are read;"
-        " send a shorter plan\n"
-    )
-    with (tmp_path / "plan.json").open("ab") as file:
-        file.write(b" ")
-    assert run("validate", "plan.json") == (
-        "exit code 2\n--- stderr\nplanning: 'plan.json' is larger than 32 MB; it was not read\n"
-    )

@@ -19,7 +19,6 @@ USED = {"type": "tool_use", "id": "toolu_1", "name": "planning_read_plan", "inpu
 FORMS = {
     "one message a line": lines({"role": "user", "content": "Go."}, MESSAGE, MESSAGE),
     "blank lines between": "\n\n" + lines(MESSAGE) + "\r\n  \n" + lines(MESSAGE),
-    "an array": json.dumps([MESSAGE, MESSAGE], indent=2),
     "an array on one line": json.dumps([MESSAGE, MESSAGE]),
     "an object with messages": json.dumps({"model": "m", "messages": [MESSAGE, MESSAGE]}, indent=2),
     "two calls in one message": lines(said(("planning_read_plan", "{}"), ("planning_read_plan", "{}"))),
@@ -121,51 +120,25 @@ def test_calls_are_read_out_of_langchains_messages(form: str) -> None:
     assert parse_transcript(json.dumps({"messages": [*dumped, old]}).encode()) == calls
 
 
-def test_a_plan_is_not_a_transcript() -> None:
-    steps = [{"step_id": "a", "description": "d", "type": "tool", "name": "t"}]
-    with pytest.raises(TranscriptError):
-        parse_transcript(json.dumps(steps).encode())
-
-
-@pytest.mark.parametrize("role", ["system", "developer", "user", "tool"])
-def test_what_others_say_is_passed_over(role: str) -> None:
-    assert parse_transcript(lines({**MESSAGE, "role": role}).encode()) == ()
-
-
-def test_a_call_of_a_providers_own_kind_is_a_call_of_that_name() -> None:
-    message = {"role": "assistant", "tool_calls": [{"type": "custom", "custom": {"name": "f", "input": "x"}}]}
-    assert parse_transcript(lines(message).encode()) == (Call("custom", None),)
-
-
 MALFORMED: dict[str, Any] = {
     "a string": "hello",
-    "a number": 7,
-    "a boolean": True,
     "null": None,
-    "an array": [1],
     "no role": {"content": "hello"},
-    "a role that is no string": {"role": 1},
     "content that is a number": {"role": "assistant", "content": 1},
     "a block that is a string": {"role": "assistant", "content": ["hello"]},
-    "a block without a type": {"role": "assistant", "content": [{"text": "hello"}]},
     "a block without a name": {"role": "assistant", "content": [{"type": "tool_use", "input": {}}]},
     "a block without input": {"role": "assistant", "content": [{"type": "tool_use", "name": "f"}]},
     "tool_calls that are an object": {"role": "assistant", "tool_calls": {"name": "f"}},
-    "a tool call that is a string": {"role": "assistant", "tool_calls": ["f"]},
     "a tool call without a function": {"role": "assistant", "tool_calls": [{"id": "call_1"}]},
     "a function without a name": {"role": "assistant", "tool_calls": [{"function": {"arguments": "{}"}}]},
-    "a function with an empty name": {"role": "assistant", "tool_calls": [{"function": {"name": ""}}]},
     "arguments that are an array": {
         "role": "assistant",
         "tool_calls": [{"function": {"name": "f", "arguments": [1]}}],
     },
-    "a function_call that is a string": {"role": "assistant", "function_call": "f"},
     "an item without a name": {"type": "function_call", "arguments": "{}"},
-    "an item whose arguments are an array": {"type": "function_call", "name": "f", "arguments": [1]},
     "an item of an unknown type": {"type": "unknown"},
     "a response whose output is wrong": {"output": ["hello"]},
     "a LangChain call that is a string": {"type": "ai", "content": "", "tool_calls": ["f"]},
-    "a LangChain call without a name": {"type": "ai", "content": "", "tool_calls": [{"args": {}}]},
 }
 
 
@@ -185,30 +158,29 @@ def test_all_problems_are_found_and_each_has_its_line() -> None:
     assert [problem.partition(":")[0] for problem in caught.value.problems] == ["line 2", "line 3", "line 5"]
 
 
+KEYS = [
+    "role",
+    "content",
+    "tool_calls",
+    "function",
+    "name",
+    "arguments",
+    "type",
+    "input",
+    "messages",
+    "output",
+    "data",
+    "kwargs",
+    "lc",
+    "args",
+    "additional_kwargs",
+]
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(
-                [
-                    "role",
-                    "content",
-                    "tool_calls",
-                    "function",
-                    "name",
-                    "arguments",
-                    "type",
-                    "input",
-                    "messages",
-                    "output",
-                    "data",
-                    "kwargs",
-                    "lc",
-                    "args",
-                    "additional_kwargs",
-                ]
-            ),
+            st.sampled_from(KEYS),
             inner | st.sampled_from(["assistant", "tool_use", "function", "ai", "function_call"]),
             max_size=4,
         )

@@ -55,8 +55,6 @@ def fetch(url: str) -> str:
 
 registry = ToolRegistry([search])
 toolbox = Toolbox([search])
-mapping = {"search": search}
-names = ["search"]
 functions = (search, "fetch")
 
 
@@ -129,6 +127,7 @@ def test_a_valid_plan_is_told_in_few_words(form: str, stdout: str) -> None:
     [
         (["--tools", "my_app.tools"], ["--tools my_app.tools is read as the name of a tool"]),
         (["--tools", "my_tools"], ["--tools my_tools is read as the name of a tool"]),  # my_tools.py is here
+        (["--tools", "./my_tools.py"], ["--tools ./my_tools.py is read as the name of a tool"]),
         (
             ["--tools", "my_tools.registry", "--handlers", "a.b.c"],
             [
@@ -150,18 +149,10 @@ def test_a_module_without_a_colon_is_told_to_have_one(
     shown = run(command, "two.json", *given)
     hints = [line for line in shown.splitlines() if "is read as" in line]
     assert hints == [
-        f"planning: {each}; for an object in a module, write {each.partition(' is ')[0]}:NAME"
+        f"planning: {each}; for an object in a module, write "
+        f"{each.partition(' is ')[0].replace('./', '').removesuffix('.py')}:NAME"
         for each in mentioned
     ]
-
-
-def test_the_form_is_text_when_left_out() -> None:
-    assert run("validate", "plan.json") == run("validate", "--format", "TEXT", "plan.json")
-
-
-def test_the_bytes_of_a_file_are_not_taken_for_text(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    (tmp_path / "plan.json").write_bytes(b'[{"step_id": "caf\xe9"}]')
-    assert run("validate", "plan.json") == snapshot
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -176,14 +167,6 @@ def test_what_a_plan_holds_cannot_act_on_a_terminal(
     assert shown == snapshot
 
 
-@pytest.mark.parametrize("form", FORMATS)
-def test_a_plan_of_lone_surrogates_can_be_told(form: str) -> None:
-    text = VALID.replace("fetch", "\\ud800").encode()
-    shown = run("validate", "--format", form, stdin=text)
-    assert shown.startswith("exit code 1\n--- stdout\n")
-    shown.encode("ascii")
-
-
 def test_names_in_a_file_for_github_are_escaped(tmp_path: Path) -> None:
     (tmp_path / "100%,a:b.json").write_text("[")
     shown = run("validate", "100%,a:b.json", "--format", "github")
@@ -195,8 +178,6 @@ SAME_TOOLS = [
     "fetch,search,",
     "my_tools:registry",
     "my_tools:toolbox",
-    "my_tools:mapping",
-    "my_tools:names",
     "my_tools:functions",
     "my_tools:make",
     "my_tools:Holder.tools",
@@ -215,15 +196,6 @@ def test_tools_are_given_as_names_or_as_an_object_in_a_module(given: str) -> Non
         "::error title=unknown_tool::line 6, column 13, step 1 'fetch', /0/name:"
         " no tool is named 'serch'; did you mean search?\n"
     )
-
-
-def test_several_values_of_an_option_are_taken_together() -> None:
-    arguments = ["--tools", "my_tools:registry", "--tools", "search", "--tools", "mail"]
-    text = VALID.replace('"query"', '"text"')
-    shown = run("validate", *arguments, "--format", "prompt", stdin=text)
-    assert shown.startswith("exit code 1\n")  # the registry knows the parameters, and the name is no news
-    assert "query" in shown
-    assert run("validate", *arguments, stdin=text.replace('"search"', '"mail"')).startswith("exit code 0\n")
 
 
 def test_no_names_are_checked_of_a_kind_that_is_not_given() -> None:
@@ -246,13 +218,10 @@ KINDS = "tools must be a registry, a toolbox, a mapping by name, names or declar
     ("given", "told"),
     [
         ("my_tool:registry", "no module is named 'my_tool', in this folder or installed"),
-        ("my_tools.more:registry", "no module is named 'my_tools.more', in this folder or installed"),
         ("my_tools:registri", "'my_tools' has no 'registri'"),
         ("my_tools:Holder.tool", "'my_tools' has no 'tool'"),
         ("my_tools:nothing", "it is None; name a registry, a toolbox, a mapping or a list"),
         ("my_tools:number", f"{KINDS} int"),
-        ("my_tools:search", f"{KINDS} function"),
-        ("my_tools:Holder", f"{KINDS} type"),
         ("my_tools:text", "tools must be names or declarations, got a single string; write tools=['search']"),
         (
             "my_tools:unnamed",
@@ -274,9 +243,7 @@ def test_an_object_that_cannot_be_used_is_told_in_one_line(given: str, told: str
     ("code", "told"),
     [
         ("import not_there", "ModuleNotFoundError: No module named 'not_there'"),
-        ("raise ModuleNotFoundError", "ModuleNotFoundError"),
         ("raise SystemExit(3)", "SystemExit: 3"),
-        ("1 / 0", "ZeroDivisionError: division by zero"),
         ("def", "SyntaxError: invalid syntax (failing.py, line 1)"),
     ],
 )

@@ -11,7 +11,6 @@ import sqlite3
 import subprocess
 import sys
 import urllib.request
-import webbrowser
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -21,7 +20,8 @@ import pytest
 from cli_runs import TRIAGE, run
 from store_files import a_store
 
-from planning.cli.view import open_browser
+from planning.view.stores import open_session
+from session.stores import SqliteStore
 
 LINK = re.compile(r"http://127\.0\.0\.1:\d+/[\w-]{24}/")
 DATA = '<script type="application/json" id="data">'
@@ -99,11 +99,10 @@ def test_one_session_of_a_store_is_opened_at_once() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "arguments"),
-    [("transcript", [str(TRIAGE)]), ("snapshot", ["shown.json"]), ("workflow", ["plan.json"])],
+    [("transcript", [str(TRIAGE)]), ("snapshot", ["a.json"]), ("workflow", ["plan.json"])],
 )
 def test_a_file_is_shown_by_itself(kind: str, arguments: list[str], folder: Path) -> None:
-    shown = run("show", "plans.db", "nightly", "--json").partition("--- stdout\n")[2]
-    (folder / "shown.json").write_text(shown)
+    (folder / "a.json").write_text(open_session(SqliteStore("plans.db"), "nightly").snapshot().to_json())
     (folder / "plan.json").write_text(json.dumps(WORKFLOW))
     with viewing(*arguments, "--no-open") as (line, _):
         data = data_at(line.strip())
@@ -137,20 +136,17 @@ def test_a_port_in_use_is_refused() -> None:
         assert shown == f"exit code 2\n--- stderr\nplanning: {reason}\n"
 
 
-def test_a_port_is_taken_as_it_was_given() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with viewing("plans.db", "--no-open", "--port", str(port)) as (line, _):
-        assert line.startswith(f"http://127.0.0.1:{port}/")
-
-
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
         (["none.db"], "cannot read 'none.db': No such file or directory"),
         (["."], "cannot read '.': Is a directory"),
-        (["empty.db"], "'empty.db' is not a store, a snapshot, a workflow or a transcript"),
-        (["text.txt"], "'text.txt' is not a store, a snapshot, a workflow or a transcript"),
+        (["empty.db"], "'empty.db' is not a store, a snapshot, a workflow or a transcript: it is empty"),
+        (
+            ["text.txt"],
+            "'text.txt' is not a store, a snapshot, a workflow or a transcript: it holds something else",
+        ),
+        (["pipe"], "'pipe' is a pipe; to read it, give - and write < pipe"),
         (["cut.db"], "the store cut.db cannot be used: the file is damaged: restore it from a copy"),
         (["sqlite.db"], "the store sqlite.db cannot be used: it is not a SQLite file"),
         (["newer.db"], "newer.db has format 3; this release reads formats up to 2: use a newer one"),
@@ -165,6 +161,7 @@ def test_what_cannot_be_shown_is_refused_in_one_line(
     command: list[str], arguments: list[str], reason: str, folder: Path
 ) -> None:
     (folder / "empty.db").touch()
+    os.mkfifo(folder / "pipe")
     (folder / "text.txt").write_text("hello\n")
     (folder / "cut.db").write_bytes((folder / "plans.db").read_bytes()[:50])
     (folder / "newer.db").write_bytes((folder / "plans.db").read_bytes())
@@ -184,15 +181,6 @@ def test_a_session_of_a_file_that_is_not_a_store_is_wrong_use(folder: Path) -> N
         )
 
 
-def test_a_transcript_of_200_megabytes_is_refused_before_it_is_read(folder: Path) -> None:
-    with (folder / "large.jsonl").open("wb") as file:
-        file.truncate(200_000_000)
-    for command in (["view", "--no-open"], ["export", "-o", "-"]):
-        assert run(*command, "large.jsonl") == (
-            "exit code 2\n--- stderr\nplanning: 'large.jsonl' is larger than 100 MB; it was not read\n"
-        )
-
-
 @pytest.mark.parametrize("arguments", [["view", "plans.db"], ["run", "plan.json", "--view"]])
 def test_without_the_extra_it_says_what_to_install(arguments: list[str], folder: Path) -> None:
     (folder / "plan.json").write_text(json.dumps({**WORKFLOW, "steps": STEPS}))
@@ -205,7 +193,7 @@ def test_without_the_extra_it_says_what_to_install(arguments: list[str], folder:
 
 
 @pytest.mark.parametrize(
-    "stored", [[], ["--store", "runs.db", "--session", "nightly"]], ids=["memory", "store"]
+    "stored", [[], ["--store", "runs.db", "--session", "nightly"]], ids=["default", "named"]
 )
 def test_a_run_is_seen_while_it_goes_on(stored: list[str], folder: Path) -> None:
     (folder / "plan.json").write_text(json.dumps(WORKFLOW))
@@ -222,12 +210,3 @@ def test_a_run_is_seen_while_it_goes_on(stored: list[str], folder: Path) -> None
     assert (head, err, running.returncode) == ("planning: the run is shown at", "", 0)
     assert LINK.fullmatch(link)
     assert json.loads(out)["outputs"] == {"find": {"find": "in_progress"}}
-
-
-def test_a_browser_that_draws_in_the_terminal_is_not_opened(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv("BROWSER", raising=False)
-    monkeypatch.setattr("webbrowser.get", lambda: webbrowser.GenericBrowser("lynx"))
-    open_browser("http://127.0.0.1:1/")
-    assert capsys.readouterr().err == "planning: no browser was found; open the link yourself\n"

@@ -73,11 +73,7 @@ def next_line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline()
 
 
-BEGIN = [
-    "plan     set, 2 steps            Fix it\n",
-    "S001     new                     Find it\n",
-    "S002     new                     Mend it\n",
-]
+BEGIN = ["New plan: Fix it. Added S001, S002.\n", "  S001  Find it\n", "  S002  Mend it\n"]
 
 
 @pytest.mark.usefixtures("toolbox")
@@ -101,19 +97,18 @@ def test_each_change_is_shown_until_the_session_is_deleted(
     session.rewind(1)
     toolbox.invoke("planning_setup_plan", {"objective": "Fix more", "initial_steps": ["Look"]})
     session.reset()
-    shown = [next_line(process) for _ in range(7)]
+    shown = [next_line(process) for _ in range(6)]
     store.delete("nightly")
     out, errors = process.communicate(timeout=PATIENCE)
     assert "".join([*shown, out]) == (
-        "S001     pending -> done         Find it\n"
-        "S001     note                    In the cookie\n"
-        "refused  planning_mark_step      step_id: the plan has no step S009; its steps are S001 to S002\n"
-        "S001     done -> pending         Find it\n"
-        "plan     set, 1 step             Fix more\n"
-        "S001     new                     Look\n"
-        "plan     removed                 Fix more\n"
+        "S001 done: In the cookie.\n"
+        "Refused planning_mark_step: step_id: the plan has no step S009; its steps are S001 to S002\n"
+        "S001 pending. Notes of S001 removed.\n"
+        "New plan: Fix more. Added S001.\n"
+        "  S001  Look\n"
+        "Plan removed.\n"
     )
-    assert (errors, process.returncode) == ("planning: session 'nightly' was deleted\n", 0)
+    assert (errors, process.returncode) == ("planning: the session was deleted\n", 0)
 
 
 def test_json_has_one_line_for_each_change(

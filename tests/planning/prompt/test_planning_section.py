@@ -11,7 +11,7 @@ from planning import Plan, PlanningStrategy, PlanningToolsSection, Toolbox
 from planning.prompt import Prompt
 from planning.testing import MarkdownFiles
 from planning.text import NOTE, OBJECTIVE, TITLE
-from session import InProcessEventBus, Session, select_latest
+from session import Session, select_latest
 
 STRATEGIES = pytest.mark.parametrize("strategy", PlanningStrategy, ids=lambda strategy: strategy.name.lower())
 
@@ -26,14 +26,6 @@ def test_each_strategy_renders_its_stored_copy(
     session: Session, strategy: PlanningStrategy, snapshot: SnapshotAssertion
 ) -> None:
     assert rendered(session, strategy) == snapshot.use_extension(MarkdownFiles)
-
-
-def test_react_is_the_default(session: Session) -> None:
-    section = PlanningToolsSection(session=session)
-    assert section.strategy is PlanningStrategy.REACT
-    assert Prompt(ns="t", key="t", sections=[section]).render().text == rendered(
-        session, PlanningStrategy.REACT
-    )
 
 
 def test_strategies_differ_in_the_mindset_paragraph_alone(session: Session) -> None:
@@ -108,9 +100,3 @@ def test_the_reminder_is_the_live_plan_while_it_is_active(
     assert section.reminder() == "Ship it (active, 0 of 1 done)\nS001 pending: Tag"
     toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done"})
     assert section.reminder() == ""
-
-
-def test_constructing_a_section_does_not_touch_the_plan() -> None:
-    session = Session(bus=InProcessEventBus())
-    PlanningToolsSection(session=session)
-    assert select_latest(session, Plan) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 
 from planning import PlanningToolsSection
 from planning.prompt import MarkdownSection, Prompt, PromptRenderError, RenderedPrompt, Section
-from planning.tools import Tool
 from session import PromptRendered, Session, select_all
 
 
@@ -128,15 +126,6 @@ def test_a_malformed_placeholder_never_reaches_the_model(template: str) -> None:
     )
 
 
-def test_a_section_class_of_ones_own_takes_the_parameters_of_its_base() -> None:
-    class Custom(Section[Tone]):
-        def body(self, params: Tone | None) -> str:
-            assert params is not None
-            return params.word.upper()
-
-    assert prompt(Custom(title="C")).render(Tone("hi")).text == "## 1. C\n\nHI"
-
-
 def test_two_tools_of_one_name_are_refused(session: Session) -> None:
     sections = (PlanningToolsSection(session=session), PlanningToolsSection(session=session))
     assert (
@@ -148,34 +137,3 @@ def test_rendering_in_the_name_of_a_session_is_an_event(session: Session) -> Non
     rendered = prompt(MarkdownSection(title="T", template="x")).render(session=session)
     (event,) = select_all(session, PromptRendered)
     assert (event.ns, event.key, event.text) == ("tests", "prompt", rendered.text)
-
-
-def test_rendering_survives_a_broken_subscriber_and_a_task_that_holds_the_session(
-    session: Session, caplog: pytest.LogCaptureFixture
-) -> None:
-    def broken(_event: PromptRendered) -> None:
-        raise RuntimeError("the secret")
-
-    session.bus.subscribe(PromptRendered, broken)
-    made = prompt(MarkdownSection(title="T", template="x"))
-    assert made.render(session=session).text == "## 1. T\n\nx"
-    where = f"{__name__}.test_rendering_survives_a_broken_subscriber_and_a_task_that_holds_the_session"
-    assert [(record.message, vars(record)["handler"]) for record in caplog.records] == [
-        ("subscriber_failed", f"{where}.<locals>.broken")
-    ]
-
-    async def main() -> None:
-        async def render() -> None:
-            assert made.render(session=session).text == "## 1. T\n\nx"
-
-        with session.transaction():
-            await asyncio.create_task(render())
-            assert len(session.select_all(PromptRendered)) == 1
-
-    asyncio.run(main())
-    assert len(session.select_all(PromptRendered)) == 2
-
-
-def test_a_section_offers_no_tools_unless_it_says_so() -> None:
-    tools: tuple[Tool, ...] = MarkdownSection(title="T", template="x").tools()
-    assert tools == ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -166,30 +165,6 @@ def test_without_a_tool_the_section_is_disabled(tools: Any) -> None:
     assert Prompt(ns="t", key="t", sections=[section]).render().text == ""
 
 
-@pytest.mark.parametrize("enabled", [False, lambda: False, lambda _params: False])
-def test_a_section_that_is_switched_off_does_not_ask_for_its_tools(enabled: Any) -> None:
-    class Unasked(ToolRegistry):
-        def __iter__(self) -> Iterator[Tool]:
-            raise AssertionError
-
-    section = ToolAwarenessSection(tools=Unasked(), enabled=enabled)
-    assert Prompt(ns="t", key="t", sections=[section]).render().text == ""
-
-
-def test_tools_may_be_any_iterable_and_are_listed_in_its_order() -> None:
-    section = ToolAwarenessSection(tools=(tool for tool in (SEND, LOOKUP)))
-    for _ in range(2):
-        assert re.findall(r"^- `(\w+)`", section.body(), re.MULTILINE) == [SEND.name, LOOKUP.name]
-
-
-def test_a_registry_is_asked_for_its_tools_at_each_rendering() -> None:
-    registry = ToolRegistry()
-    prompt = Prompt(ns="t", key="t", sections=[ToolAwarenessSection(tools=registry)])
-    assert prompt.render().text == ""
-    registry.register_tool(Tool("find", "Find it.", lambda: None))
-    assert prompt.render().text == rendered(Fake())
-
-
 def test_tools_come_in_any_form_in_which_they_are_declared() -> None:
     class Find(BaseTool):
         name = "find"
@@ -213,16 +188,6 @@ def test_what_is_no_tool_is_refused() -> None:
     with pytest.raises(TypeError) as caught:
         ToolAwarenessSection(tools="find")  # type: ignore[arg-type]  # the point of the test
     assert str(caught.value) == "a tool's function must be callable, got str"
-
-
-def test_one_tool_is_no_iterable_of_tools_even_when_it_can_be_called() -> None:
-    class Callable_(Fake):
-        def __call__(self) -> None:
-            raise AssertionError
-
-    with pytest.raises(TypeError) as caught:
-        ToolAwarenessSection(tools=Callable_())  # type: ignore[arg-type]  # the point of the test
-    assert str(caught.value) == "tools must be an iterable of tools, got one Callable_"
 
 
 # Arguments in a few words
@@ -267,17 +232,6 @@ def test_one_tool_is_no_iterable_of_tools_even_when_it_can_be_called() -> None:
 )
 def test_an_argument_is_said_in_a_few_words(node: Any, words: str) -> None:
     assert argument(node) == words
-
-
-def test_what_is_nested_deep_is_cut() -> None:
-    tree: dict[str, Any] = {"type": "object", "properties": {}}
-    for _ in range(9):
-        tree = {"type": "object", "properties": {"children": {"type": "array", "items": tree}}}
-    maybe: dict[str, Any] = {"type": "null"}
-    for _ in range(9):
-        maybe = {"anyOf": [maybe, {"type": "null"}]}
-    assert argument(tree) == "{children: array of {children: array}}"
-    assert argument(maybe) == "any value or null or null or null"
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,10 @@ import pytest
 from tool_entries import made as tool
 from tool_entries import through
 
-from planning import PlanningToolsSection
-from planning.tools import BaseTool, StorageUnavailable, Tool, Toolbox, ToolRegistry, execute_tools
+from planning.tools import StorageUnavailable, Tool, Toolbox, ToolRegistry, execute_tools
 from planning.tools.errors import ErrorKind
 from planning.tools.guard import CircuitBreaker, Retry
 from planning.tools.ledger import tool_calls
-from planning.tools.rate_limit import RateLimiter
 from session import Session, TransactionError
 
 SLOWLY = Retry(attempts=2, wait_initial=60, wait_max=60, wait_jitter=0)
@@ -79,19 +77,6 @@ def test_cancelling_passes_through_every_entry_and_is_recorded(
     assert (call.tool, call.outcome, call.success) == ("t", "cancelled", False)
 
 
-def test_cancelling_passes_through_a_base_tool_and_through_aexecute() -> None:
-    class Slow(BaseTool):
-        name = "slow"
-        description = "Slow."
-
-        async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
-            await forever()
-            return {"success": True}
-
-    asyncio.run(cancelled(Slow().safe_execute({}, {})))
-    asyncio.run(cancelled(tool(forever).aexecute()))
-
-
 def test_a_cancelled_probe_is_given_back() -> None:
     breaker = CircuitBreaker(failures=1, clock=iter([0.0, 40.0, 40.0, 40.0]).__next__)
     breaker.failed(breaker.admit("t"))
@@ -130,18 +115,6 @@ def test_an_async_tool_can_be_called_from_plain_code_but_not_from_a_running_loop
 
     refused = "t is async: await acall, aexecute or ainvoke from code that runs in an event loop"
     assert asyncio.run(inside()) == (refused, refused, 2)
-
-
-def test_calls_at_the_same_time_are_all_recorded_and_limited(session: Session) -> None:
-    calls: list[int] = []
-
-    async def run() -> list[bool]:
-        made = tool(lambda: calls.append(1), rate_limit_key="k")
-        toolbox = Toolbox([made], session=session, limiter=RateLimiter({"k": "30/minute"}))
-        return [result.success for result in await asyncio.gather(*(toolbox.acall("t") for _ in range(50)))]
-
-    assert sorted(asyncio.run(run())) == [False] * 20 + [True] * 30
-    assert (len(calls), sorted(outcomes(session))) == (30, ["rate_limit"] * 20 + ["success"] * 30)
 
 
 def test_a_call_while_another_task_holds_the_transaction_fails_and_the_next_works(session: Session) -> None:
@@ -197,43 +170,3 @@ def test_a_tool_that_ran_while_another_task_took_the_session_succeeds_and_is_rec
 
     asyncio.run(run())
     assert outcomes(session) == ["success"]
-
-
-def test_a_planning_call_while_another_task_holds_the_session_says_so_and_is_recorded(
-    session: Session,
-) -> None:
-    toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
-
-    async def run() -> Any:
-        async def call() -> Any:
-            return await toolbox.acall("planning_setup_plan", {"objective": "o"})
-
-        with session.transaction():
-            refused = await asyncio.create_task(call())
-            assert tool_calls(session) == ()
-        return refused, await call()
-
-    refused, done = asyncio.run(run())
-    assert (refused.message, done.success) == (f"planning_setup_plan {HELD}", True)
-    assert [(call.tool, call.outcome) for call in tool_calls(session)] == [
-        ("planning_setup_plan", "success"),
-        ("planning_setup_plan", "unknown"),
-    ]
-
-
-def test_a_tool_may_await_another_toolbox(session: Session) -> None:
-    async def outer() -> Any:
-        return (await Toolbox([Tool("inner", "I.", lambda: 2)], session=session).acall("inner")).value + 1
-
-    assert through("acall", tool(outer), {}, session).value == 3
-    assert [call.tool for call in tool_calls(session)] == ["t", "inner"]
-
-
-def test_a_closed_coroutine_of_a_call_leaves_nothing_behind(session: Session) -> None:
-    async def run() -> None:
-        call = Toolbox([tool(forever)], session=session).acall("t")
-        call.send(None)
-        call.close()
-
-    asyncio.run(run())
-    assert tool_calls(session) == ()

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import concurrent.futures
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pydantic
 import pytest
-from tool_entries import CALLS, SORRY, Answer, piped, raising, returning, safely, through
+from tool_entries import CALLS, SORRY, Answer, raising, returning, through
 
-from planning.tools import Tool, ToolError
+from planning.tools import ToolError
 from planning.tools.errors import ErrorKind, UserInputNeeded
 from planning.tools.ledger import ToolCall, tool_calls
-from session import Session, ToolFailed
+from session import Session
 
 
 class Odd(BaseException):
@@ -42,16 +41,6 @@ class Bare(ToolError):
 class BareQuestion(UserInputNeeded):
     def __init__(self) -> None:
         ToolError.__init__(self, "ask")
-
-
-class Wordless(ToolError):
-    def user_message(self) -> str:
-        return None  # type: ignore[return-value]  # what is tested
-
-
-class Raising(ToolError):
-    def user_message(self) -> str:
-        raise ValueError("4711")
 
 
 class Unspeakable:
@@ -137,25 +126,24 @@ UNUSABLE = "t returned nothing that can be used. Go on without it."
         (object, f"the function returned object, which {NO_FORM}"),
         (
             lambda: [{"deep": object()}],
-            f"the function returned list with object in it, which {NO_FORM} (it is at [0]['deep'])",
+            f"the function returned list with object in it, which {NO_FORM}",
         ),
         (
             lambda: [print],
-            f"the function returned list with builtin_function_or_method in it, which {NO_FORM} "
-            "(it is at [0])",
+            f"the function returned list with builtin_function_or_method in it, which {NO_FORM}",
         ),
         (
             lambda: {"e": ValueError("x")},
-            f"the function returned dict with ValueError in it, which {NO_FORM} (it is at ['e'])",
+            f"the function returned dict with ValueError in it, which {NO_FORM}",
         ),
         (
             lambda: {"kinds": {int}},
-            f"the function returned dict with the class int in it, which {NO_FORM} (it is at ['kinds'])",
+            f"the function returned dict with the class int in it, which {NO_FORM}",
         ),
         (lambda: {object(): 1}, f"the function returned dict with object in it, which {NO_FORM}"),
         (
             lambda: {2: [Holder(object())]},
-            f"the function returned dict with object in it, which {NO_FORM} (it is at ['2'][0].part)",
+            f"the function returned dict with object in it, which {NO_FORM}",
         ),
         (
             lambda: Model(part=object()),
@@ -174,28 +162,6 @@ def test_what_a_function_returns_and_has_no_json_form_is_a_bad_result(
     result = through(entry, returning(make()))
     assert (result.success, result.code, result.cause, result.value) == (False, "bad_result", cause, None)
     assert (result.message, result.error, result.user_message) == (UNUSABLE, UNUSABLE, SORRY)
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (None, "Done."),
-        ("text", "text"),
-        ("", ""),
-        (0, "0"),
-        ("x" * 10_000_000, "x" * 49_940 + "... (9950060 more characters; ask for less)"),
-    ],
-    ids=lambda value: str(value)[:5],
-)
-def test_a_plain_function_may_return_none_or_text(value: Any, message: str) -> None:
-    result = through("call", returning(value))
-    assert (result.success, result.value, result.message) == (True, value, message)
-
-
-def test_what_holds_itself_is_told_up_to_there() -> None:
-    loop: list[Any] = []
-    loop.append(loop)
-    assert through("call", returning(loop)).message == '["..."]'
 
 
 @pytest.mark.parametrize("entry", CALLS)
@@ -245,21 +211,6 @@ def test_what_ends_a_program_passes_and_is_in_no_ledger(
 
 
 @pytest.mark.parametrize(
-    ("error", "message", "told"),
-    [
-        (Wordless("full"), "full", "full"),
-        (Raising("full"), "full", "full"),
-        (ToolError(""), "t failed. Call it again, or go on without it.", SORRY),
-    ],
-)
-def test_a_tool_error_without_words_for_a_person_is_told_with_its_message(
-    error: ToolError, message: str, told: str
-) -> None:
-    result = through("call", raising(error))
-    assert (result.message, result.user_message) == (message, told)
-
-
-@pytest.mark.parametrize(
     ("outcome", "cause"),
     [
         (None, "execute() must return a dict, got NoneType"),
@@ -274,59 +225,3 @@ def test_a_tool_error_without_words_for_a_person_is_told_with_its_message(
 def test_an_outcome_of_execute_that_is_none_is_a_bad_result(outcome: Any, cause: str) -> None:
     result = through("acall", Answer(outcome))
     assert (result.code, result.cause) == (ErrorKind.BAD_RESULT, cause)
-
-
-def test_arguments_and_a_context_that_cannot_be_read_are_answered() -> None:
-    answer = Answer({"success": True})
-    assert (safely(answer, Hostile())["code"], safely(answer, {}, Hostile())["code"]) == (
-        "unknown",
-        "bad_context",
-    )
-
-
-@dataclass
-class Who:
-    name: str
-    age: int = 0
-
-
-S = "zq4711"
-
-
-@pytest.mark.parametrize("identified", [False, True])
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"name": "x", S: 1},
-        {"name": [S], "age": S},
-        {S: S},
-        f'{{"name": "{S}", "{S}',
-        f'{{"{S}": 1, "{S}": 2}}',
-        f'["{S}"]',
-        f'"\\"{S}\\""',
-        f'{{"name": "{S * 200_000}"}}',
-        f'{{"name": {"[" * 5000}"{S}"{"]" * 5000}}}',
-        S.encode() + b"\xff",
-    ],
-    ids=lambda value: str(value)[:20],
-)
-def test_a_refusal_of_private_arguments_says_nothing_of_them(
-    arguments: Any, identified: bool, caplog: pytest.LogCaptureFixture, session: Session
-) -> None:
-    private = Tool(
-        "t",
-        "Look.",
-        lambda who: who.name,
-        parameters=Who,
-        returns_private_data=True,
-        requires_identifier=identified,
-        identifiers=("name",),
-    )
-    with caplog.at_level(logging.DEBUG):
-        results = [through(entry, private, arguments, session) for entry in CALLS]
-        envelopes = piped([private], [{"tool": "t", "args": arguments}], session)
-    told = [str(result.to_dict()) + str(result.cause) for result in results]
-    told += [str(vars(record)) for record in caplog.records]
-    told += [str(event) + str(event.result.to_dict()) for event in session.select_all(ToolFailed)]
-    assert all(S not in text for text in [*told, str(envelopes)])
-    assert {result.success for result in results} == {False}

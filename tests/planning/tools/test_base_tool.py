@@ -7,13 +7,12 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from tool_entries import CALLS, NOW, SORRY, safely, through
+from tool_entries import NOW, SORRY, safely
 
-from planning.tools import BaseTool, StorageUnavailable, Tool, Toolbox, ToolRegistry, get_tool_descriptions
+from planning.tools import BaseTool, StorageUnavailable, Toolbox, ToolRegistry, get_tool_descriptions
 from planning.tools.contract import ToolExample
 from planning.tools.guard import CircuitBreaker
 from planning.tools.rate_limit import RateLimiter
-from session import Session
 
 
 class Look(BaseTool):
@@ -75,18 +74,6 @@ def test_arguments_and_context_are_dicts_of_the_tools_own(args: Any) -> None:
     assert told["data"][1] is not context
 
 
-def test_in_a_toolbox_the_context_has_the_session_too(session: Session) -> None:
-    seen: list[dict[str, Any]] = []
-
-    class See(Look):
-        async def execute(self, args: Any, context: dict[str, Any]) -> dict[str, Any]:
-            seen.append(context)
-            return {"success": True}
-
-    assert Toolbox([See()], session=session).call("look", {}, context={"trace_id": 1}).success
-    assert seen == [{"trace_id": 1, "session": session}]
-
-
 @pytest.mark.parametrize("context", [5, "trace", ["trace_id"], object])
 def test_a_context_that_is_no_mapping_is_answered(context: Any) -> None:
     error = f"look was not called: its context must be a dict, got {type(context).__name__}"
@@ -123,8 +110,8 @@ def failing(error: BaseException) -> property:
         (Undescribed(), "odd"),
         (declared(timeout=-1), "odd"),
         (declared(timeout="soon"), "odd"),
-        (declared(name=failing(ValueError("4711"))), "Declared"),
-        (declared(name=failing(Odd("4711"))), "Declared"),
+        (declared(name=failing(ValueError("4711"))), "<Declared>"),
+        (declared(name=failing(Odd("4711"))), "<Declared>"),
         (declared(name=None), "Declared"),
         (declared(name=" "), "Declared"),
         (declared(description=failing(LookupError("4711"))), "odd"),
@@ -138,29 +125,6 @@ def failing(error: BaseException) -> property:
 def test_a_class_that_is_no_tool_is_answered(tool: BaseTool, name: str) -> None:
     told = safely(tool)
     assert told == refusal(f"Tool '{name}' encountered an error", told["code"])
-
-
-@pytest.mark.parametrize("passing", [KeyboardInterrupt, SystemExit])
-def test_what_ends_a_program_passes_also_while_a_class_becomes_a_tool(passing: type[BaseException]) -> None:
-    with pytest.raises(passing):
-        safely(declared(name=failing(passing())))
-
-
-@pytest.mark.parametrize("args", ["{", 5, [], "[1]"])
-def test_arguments_that_are_none_are_answered(args: Any) -> None:
-    told = safely(Look(), args)
-    assert (told["success"], told["data"], told["code"]) == (False, None, "parameter")
-
-
-def test_an_execute_that_is_no_coroutine_function_is_answered() -> None:
-    class Plain(BaseTool):
-        name = "plain"
-        description = "Plain."
-
-        def execute(self, args: Any, context: dict[str, Any]) -> Any:
-            return {"success": True}
-
-    assert safely(Plain())["code"] == "unknown"
 
 
 @dataclass
@@ -209,21 +173,3 @@ def test_everything_that_a_class_declares_is_enforced(own_default: ToolRegistry)
     assert safely(tool, {"email": "a"})["data"] == "a"
     assert tool.calls == [Who("a"), Who("a")]
     assert safely(tool, {"email": "a"})["code"] == "rate_limit"
-
-
-def test_a_class_tells_its_schema() -> None:
-    assert Look().parameters_schema() == {"type": "object", "properties": {}, "additionalProperties": True}
-    assert Guarded().parameters_schema() == Guarded().as_tool.parameters_schema()
-    assert Guarded().parameters_schema()["examples"] == [{"email": "a@b"}]
-
-
-def test_a_tool_is_made_once() -> None:
-    look = Look()
-    assert look.as_tool is look.as_tool
-    assert (type(look.as_tool), look.as_tool.name, look.as_tool.is_async) == (Tool, "look", True)
-
-
-@pytest.mark.parametrize("entry", CALLS)
-def test_base_tools_can_be_called_as_any_tool(entry: str) -> None:
-    assert through(entry, Look(), {"a": 1}).value == [{"a": 1}, {}]
-    assert Look().as_tool.execute(a=1)["result"] == [{"a": 1}, {}]

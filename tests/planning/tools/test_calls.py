@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -15,10 +14,8 @@ from planning.tools import (
     DataNotFound,
     ParameterError,
     StorageUnavailable,
-    Tool,
     Toolbox,
     ToolContext,
-    ToolRegistry,
 )
 from planning.tools.errors import (
     ErrorKind,
@@ -33,12 +30,6 @@ from planning.tools.rate_limit import RateLimiter
 from session import InProcessEventBus, PublishResult, Session, ToolFailed, ToolInvoked
 
 ONCE = {"mail": "1/minute"}
-
-
-@dataclass
-class Who:
-    email: str | None = None
-    limit: int = 1
 
 
 class Counted:
@@ -60,25 +51,6 @@ def test_a_call_over_the_limit_is_refused_and_not_made() -> None:
     with pytest.raises(RateLimitExceeded):
         toolbox.invoke("t")
     assert counted.calls == 1
-
-
-def test_a_registrys_limiter_is_its_toolboxs_too() -> None:
-    registry = ToolRegistry([tool(Counted(), rate_limit_key="mail")], limiter=RateLimiter(ONCE))
-    assert [Toolbox(registry).call("t").success for _ in range(2)] == [True, False]
-
-
-def test_tools_of_one_key_are_limited_together() -> None:
-    tools = [Tool(name, "T.", Counted(), rate_limit_key="mail") for name in ("a", "b")]
-    toolbox = Toolbox(tools, limiter=RateLimiter(ONCE))
-    assert (toolbox.call("a").code, toolbox.call("b").code) == (None, ErrorKind.RATE_LIMIT)
-
-
-def test_a_refused_call_counts_for_no_limit() -> None:
-    made = tool(lambda params: "done", parameters=Who, rate_limit_key="mail", requires_identifier=True)
-    toolbox = Toolbox([made], limiter=RateLimiter(ONCE))
-    codes = [toolbox.call("t", given).code for given in ({"limit": "x"}, {}, {"email": "a", "limit": "x"})]
-    assert codes == [ErrorKind.NEEDS_USER_INPUT, ErrorKind.NEEDS_USER_INPUT, ErrorKind.PARAMETER]
-    assert toolbox.call("t", {"email": "a"}).success
 
 
 def test_a_tool_asks_with_its_own_words_for_its_own_identifiers() -> None:
@@ -140,23 +112,6 @@ def test_an_open_breaker_refuses_in_its_words_until_a_probe_succeeds(entry: str)
     assert (messages, breaker.state) == ([waiting, "done"], "closed")
 
 
-def test_a_tool_may_call_another_toolbox(session: Session) -> None:
-    inner = Toolbox([Tool("inner", "I.", lambda: 2)], session=session)
-    outer = tool(lambda: inner.invoke("inner").value + 1)
-    assert through("call", outer, {}, session).value == 3
-    assert [call.tool for call in tool_calls(session)] == ["t", "inner"]
-
-
-def test_a_call_inside_a_transaction_is_part_of_it(session: Session) -> None:
-    toolbox = Toolbox([tool(Counted())], session=session)
-    with pytest.raises(ValueError, match=r"^back$"), session.transaction():
-        assert toolbox.call("t").success
-        assert toolbox.call("nope").code == ErrorKind.UNKNOWN_TOOL
-        assert len(tool_calls(session)) == 2
-        raise ValueError("back")
-    assert tool_calls(session) == ()
-
-
 class BrokenBus(InProcessEventBus):
     def publish(self, event: object) -> PublishResult:
         raise RuntimeError("no bus")
@@ -174,23 +129,6 @@ def test_a_broken_bus_a_broken_subscriber_and_a_closed_session_change_no_result(
         toolbox = Toolbox([tool(Counted())], session=each)
         assert (toolbox.call("t").success, toolbox.call("x").code) == (True, ErrorKind.UNKNOWN_TOOL)
         assert [call.outcome for call in tool_calls(each)] == ["unknown_tool", "success"]
-
-
-def test_a_record_that_fails_is_logged_and_changes_no_result(
-    session: Session, caplog: pytest.LogCaptureFixture
-) -> None:
-    def broken(_slice: tuple[Any, ...], _event: ToolFailed) -> tuple[Any, ...]:
-        raise RuntimeError("4711")
-
-    session.register_reducer(ToolFailed, broken, Who)
-    assert Toolbox([tool(Counted())], session=session).call("x").code == ErrorKind.UNKNOWN_TOOL
-    record = caplog.records[-1]
-    assert (record.message, vars(record)["tool"], vars(record)["error"], record.exc_info) == (
-        "call_not_recorded",
-        "x",
-        "RuntimeError",
-        None,
-    )
 
 
 @pytest.mark.parametrize(
@@ -227,16 +165,6 @@ def test_the_log_says_what_a_tool_returned_that_is_no_result(caplog: pytest.LogC
     )
     assert (told["message"], told["code"], told["reason"]) == ("tool_failed", "bad_result", reason)
     assert (private["code"], "reason" in private, "4711" in str(private)) == ("bad_result", False, False)
-
-
-def test_the_log_names_the_types_of_what_has_no_json_form_and_not_its_place(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    result = through("call", returning({"4711": [object()]}))
-    (told,) = (vars(record) for record in caplog.records)
-    assert result.cause is not None
-    assert result.cause == f"{told['reason']} (it is at ['4711'][0])"
-    assert "4711" not in str(told)
 
 
 @pytest.mark.parametrize("entry", ["call", "acall", "invoke", "ainvoke"])

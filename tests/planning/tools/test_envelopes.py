@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tool_entries import Answer, piped, raising, returning, safely
 
-from planning.tools import Tool, ToolError, ToolResult
+from planning.tools import ToolResult
 from planning.tools.errors import ErrorKind
 
 TEXTS = st.none() | st.text(max_size=5)
@@ -84,34 +83,7 @@ def test_the_answers_of_a_query_have_exactly_their_keys(tool: Any) -> None:
     assert tool.format_error_response("facts", {"a": 1}, "no") == {**core, "error": "no"}
 
 
-@every_kind
-def test_further_fields_take_no_core_fields_place(tool: Any) -> None:
-    core: dict[str, Any] = {"output_key": "x", "success": "maybe"}
-    plain = tool.format_error_response("q", {}, "no", kind="warning")
-    assert tool.format_error_response("q", {}, "no", kind="warning", results="x", **core) == plain
-    assert tool.format_success_response("q", {}, [1], **core) == tool.format_success_response("q", {}, [1])
-
-
-@every_kind
-def test_a_further_field_may_be_called_tool_and_parameters_are_copied(tool: Any) -> None:
-    parameters = {"a": 1}
-    done = tool.format_success_response("q", parameters, [], tool="hammer")
-    refused = tool.format_error_response("q", parameters, "no", tool="hammer")
-    for told in (done, refused):
-        assert told["tool"] == "hammer"
-        told["parameters"]["a"] = 2
-    assert parameters == {"a": 1}
-
-
 def test_an_unknown_kind_of_error_is_refused() -> None:
     with pytest.raises(ValueError) as caught:
         returning(1).format_error_response("q", {}, "no", kind="success")  # type: ignore[arg-type]  # what is tested
     assert str(caught.value) == "kind must be 'error' or 'warning', got 'success'"
-
-
-@pytest.mark.parametrize("is_async", [False, True])
-def test_execute_and_aexecute_give_the_same_envelope(is_async: bool) -> None:
-    tool: Tool = raising(ToolError("the queue is full"), is_async=is_async)
-    for told in (tool.execute(), asyncio.run(tool.aexecute())):
-        assert told.pop("elapsed") > 0
-        assert told == {"success": False, "tool": "t", "result": None, "error": "the queue is full"}

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import sys
 import time
-import weakref
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import stamina
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
 from planning.tools import StorageUnavailable, Tool, Toolbox, ToolError
@@ -135,17 +132,6 @@ def test_who_wants_to_stop_is_never_tried_again(run: Any, kind: type[BaseExcepti
         assert function.calls == len(before) + 1
 
 
-@both
-def test_a_single_attempt_needs_no_stamina(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "stamina", None)
-    error = ConnectionError()
-    function = Flaky(error)
-    with pytest.raises(ConnectionError) as caught:
-        run(Retry(attempts=1), function)
-    assert caught.value is error
-    assert function.calls == 1
-
-
 def test_a_retry_takes_keywords_only_and_needs_stamina_where_it_is_declared(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -173,15 +159,6 @@ def test_the_waits_double_have_a_random_part_and_are_capped(
     monkeypatch.setattr("random.uniform", lambda _low, high: high / 2)
     function = Flaky(*[ConnectionError()] * len(waits))
     assert (run(Retry(**options), function), slept) == ("done", waits)
-
-
-def test_the_attempts_are_made_however_long_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    slept = [0.0]
-    monkeypatch.setattr(time, "sleep", slept.append)
-    monkeypatch.setattr(time, "monotonic", lambda: sum(slept))
-    function = Flaky(ConnectionError(), ConnectionError())
-    assert run(Retry(wait_initial=1000, wait_max=1000), function) == "done"
-    assert sum(slept) == 2000
 
 
 def test_a_cancelled_task_does_not_wait_on() -> None:
@@ -223,92 +200,6 @@ def test_hooks_and_logs_hold_the_tools_name_and_the_errors_type_alone(
         kept = [error.__context__, error.__cause__, error.__traceback__, vars(error)]
         assert kept == [None, None, None, {}]
     assert PRIVATE not in f"{retried!r}{caplog.text}"
-
-
-@both
-def test_the_log_of_a_retry_names_the_tool_and_holds_nothing_of_the_error(
-    run: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG, "stamina")
-    run(at_once(), Flaky(ConnectionError(PRIVATE)))
-    (record,) = [record for record in caplog.records if record.name == "stamina"]
-    fields = vars(record)
-    told = [fields[f"stamina.{name}"] for name in ("callable", "args", "kwargs")]
-    assert (told, PRIVATE in f"{caplog.text}{fields}") == (["<context block>", (), {}], False)
-
-
-@both
-def test_a_user_who_switches_stamina_off_has_one_attempt(run: Any) -> None:
-    error = ConnectionError()
-    function = Flaky(error)
-    stamina.set_active(False)
-    try:
-        with pytest.raises(ConnectionError) as caught:
-            run(Retry(), function)
-    finally:
-        stamina.set_active(True)
-    assert caught.value is error
-    assert function.calls == 1
-
-
-@both
-def test_staminas_test_mode_sets_the_attempts_and_takes_the_waits_away(run: Any, slept: list[float]) -> None:
-    function = Flaky(*[ConnectionError()] * 9)
-    stamina.set_testing(True, attempts=4)
-    try:
-        with pytest.raises(ConnectionError):
-            run(Retry(wait_initial=9), function)
-    finally:
-        stamina.set_testing(False)
-    assert (function.calls, sum(slept)) == (4, 0)
-
-
-class Chained(Flaky):
-    def __call__(self) -> str:
-        try:
-            raise KeyError("inner")
-        except KeyError as inner:
-            raise ConnectionError("outer") from inner
-
-
-def test_the_error_keeps_its_own_context_and_cause() -> None:
-    def plain() -> Any:
-        try:
-            raise ValueError("what the caller deals with")
-        except ValueError:
-            return mailing(Chained(), at_once()).invoke("send_mail")
-
-    async def awaited() -> Any:
-        try:
-            raise ValueError("what the caller deals with")
-        except ValueError:
-            return await mailing(Chained().later, at_once()).ainvoke("send_mail")
-
-    for call in (plain, lambda: asyncio.run(awaited())):
-        with pytest.raises(ConnectionError) as caught:
-            call()
-        assert repr(caught.value.__context__) == repr(caught.value.__cause__) == "KeyError('inner')"
-
-
-def test_nothing_holds_the_error_once_it_is_handled() -> None:
-    class Down(ConnectionError):
-        pass
-
-    def fail() -> None:
-        raise Down
-
-    def handle() -> weakref.ref[BaseException]:
-        try:
-            mailing(fail, at_once()).invoke("send_mail")
-        except Down as error:
-            return weakref.ref(error)
-        raise AssertionError
-
-    gc.disable()
-    try:
-        assert handle()() is None
-    finally:
-        gc.enable()
 
 
 WHOLE = "a whole number of at least 1, such as 3"

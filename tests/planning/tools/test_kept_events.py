@@ -10,10 +10,10 @@ from typing import Any
 import attrs
 import pydantic
 import pytest
-from tool_entries import in_async, piped, returning, through
+from tool_entries import in_async, returning, through
 
-from planning.tools import BaseTool, Tool, Toolbox, ToolResult, ToolSpec
-from session import Session, SessionEvent, ToolInvoked, append
+from planning.tools import BaseTool, Tool, ToolResult
+from session import Session, SessionEvent, ToolInvoked
 
 
 @dataclass
@@ -79,19 +79,6 @@ def test_the_arguments_in_the_event_are_those_of_the_call(
     assert invoked(session).params == kept
 
 
-def test_the_parameters_of_a_query_in_the_event_are_those_of_the_call(session: Session) -> None:
-    spec = ToolSpec("t", {"one": Search}, "t", function=lambda _type, params: params.words.clear())
-    Toolbox([spec], session=session).call("t", {"query_type": "one", "parameters": {"words": ["a"]}})
-    assert invoked(session).params.parameters == Search(["a"])
-
-
-def test_a_python_callers_own_arguments_may_change_later(session: Session) -> None:
-    words = Search(["a"])
-    Toolbox([Tool("t", "T.", lambda params: "done", parameters=Search)], session=session).invoke("t", words)
-    words.words.append("b")
-    assert invoked(session).params == Search(["a"])
-
-
 CACHES: list[Callable[[list[Any]], Any]] = [
     lambda rows: rows,
     lambda rows: {"rows": rows},
@@ -120,70 +107,6 @@ def test_the_result_in_the_event_is_the_one_of_the_call(
     assert invoked(session).result.value == value
     assert heard == [invoked(session)]
     assert result.value is (outcome.value if isinstance(outcome, ToolResult) else outcome)
-
-
-def test_what_the_session_reduces_is_a_copy(session: Session) -> None:
-    session.register_reducer(Found, append)
-    cache = Found([1])
-    Toolbox([Tool("t", "T.", lambda: cache, publishes="value")], session=session).call("t")
-    cache.rows.append(2)
-    assert session.select_all(Found) == (Found([1]),)
-
-
-def test_a_planner_pipeline_keeps_the_same(session: Session) -> None:
-    rows = [1]
-    piped([Tool("t", "T.", lambda: {"rows": rows})], [{"tool": "t"}], session)
-    rows.append(2)
-    assert invoked(session).result.value == {"rows": [1]}
-
-
-class Odd(BaseException):
-    pass
-
-
-class Uncopied:
-    """Has a JSON form, and cannot be copied."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-    def __fspath__(self) -> str:
-        return "here"
-
-    def __str__(self) -> str:
-        return "here"
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        raise self.error
-
-
-@pytest.mark.parametrize("error", [ValueError("no"), Odd("no"), RecursionError()])
-def test_what_cannot_be_copied_is_kept_in_its_json_form(error: BaseException, session: Session) -> None:
-    outcome = {"a": [Uncopied(error)], "b": {2: 3}}
-    result = through("call", returning(outcome), {}, session)
-    assert (result.success, result.value) == (True, outcome)
-    assert invoked(session).result.value == {"a": ["here"], "b": {"2": 3}}
-
-
-class Unreadable(Uncopied):
-    def __str__(self) -> str:
-        raise self.error
-
-
-def test_what_can_neither_be_copied_nor_read_is_named_by_its_type(session: Session) -> None:
-    own = ToolResult(True, "done", Unreadable(Odd("no")), elapsed=0.5)
-    assert through("call", returning(own), {}, session) is own
-    assert invoked(session).result.value == "<Unreadable>"
-
-
-def test_a_value_that_holds_itself_is_copied(session: Session) -> None:
-    outcome: dict[str, Any] = {"rows": []}
-    outcome["rows"].append(outcome)
-    through("call", returning(outcome), {}, session)
-    kept = invoked(session).result.value
-    outcome["new"] = 1
-    assert kept["rows"][0] is kept
-    assert list(kept) == ["rows"]
 
 
 def test_what_nothing_can_change_is_not_copied(session: Session) -> None:

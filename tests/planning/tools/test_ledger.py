@@ -16,12 +16,7 @@ from planning.tools.errors import ErrorKind
 from planning.tools.ledger import ToolCall, tool_calls
 from session import (
     Session,
-    SessionEvent,
     Snapshot,
-    ToolFailed,
-    ToolInvoked,
-    append,
-    keep_last,
     select_all,
     select_latest,
     select_where,
@@ -73,16 +68,6 @@ def test_every_call_has_a_line_newest_first(session: Session) -> None:
     assert select_where(session, ToolCall, lambda call: call.success) == (calls[3],)
 
 
-def test_the_lines_are_the_events(session: Session) -> None:
-    events: list[SessionEvent] = []
-    session.bus.subscribe(SessionEvent, events.append)
-    called(session)
-    ledger = session.select_all(ToolCall)
-    assert [call.event_id for call in ledger] == [event.event_id for event in events]
-    assert [call.created_at for call in ledger] == [event.created_at for event in events]
-    assert [type(event) for event in events] == [ToolFailed, ToolInvoked, ToolInvoked, ToolFailed, ToolFailed]
-
-
 @pytest.mark.parametrize(
     ("query", "places"),
     [
@@ -106,15 +91,6 @@ def test_the_ledger_can_be_asked_for_a_part(
     assert lines(tool_calls(session, **query)) == [LINES[place] for place in places]
 
 
-def test_elapsed_is_measured_and_that_of_a_tools_own_failure_is_kept(session: Session) -> None:
-    own = Tool("own", "Own.", lambda: ToolResult(False, "no", elapsed=0.5))
-    toolbox = Toolbox([own, *PlanningToolsSection(session=session).tools()], session=session)
-    results = [toolbox.call("own"), toolbox.call("planning_setup_plan", {"objective": "x"})]
-    assert results[0].elapsed == 0.5
-    assert results[1].elapsed > 0
-    assert [call.elapsed for call in tool_calls(session)] == [results[1].elapsed, 0.5]
-
-
 def test_a_line_holds_nothing_of_arguments_and_results(session: Session) -> None:
     Toolbox(TOOLS, session=session).call("answer", {"what": "zq4711"})
     (call,) = tool_calls(session)
@@ -123,24 +99,6 @@ def test_a_line_holds_nothing_of_arguments_and_results(session: Session) -> None
     ]  # fmt: skip
     assert "zq4711" not in repr(call)
     assert copy.deepcopy(call) == pickle.loads(pickle.dumps(call)) == call  # noqa: S301 - its own
-
-
-def test_events_that_others_publish_are_lines_too(session: Session) -> None:
-    assert (tool_calls(session), select_all(session, ToolCall)) == ((), ())
-    Toolbox([], session=session)
-    session.publish(ToolInvoked("a", None, "no result", session_id=session.session_id))
-    session.publish(ToolInvoked("b", None, ToolResult(False, "no"), session_id=session.session_id))
-    session.publish(ToolFailed("c", None, session_id=session.session_id))
-    assert lines(tool_calls(session)) == [("c", "tool"), ("b", "tool"), ("a", "success")]
-    assert [call.elapsed for call in select_all(session, ToolCall)] == [0.0, 0.0, 0.0]
-
-
-def test_the_ledger_goes_on_through_a_rollback(session: Session) -> None:
-    called(session)
-    before = session.snapshot()
-    called(session)
-    session.rollback(before)
-    assert lines(select_all(session, ToolCall)) == LINES * 2
 
 
 def test_the_ledger_is_in_no_snapshot_and_a_snapshot_with_it_goes_through_json(session: Session) -> None:
@@ -155,20 +113,6 @@ def test_the_ledger_is_in_no_snapshot_and_a_snapshot_with_it_goes_through_json(s
     assert len(tool_calls(session)) == 6
 
 
-def test_a_clone_has_the_ledger_and_then_its_own(session: Session) -> None:
-    called(session)
-    clone = session.clone()
-    Toolbox(TOOLS, session=clone).call("hop")
-    assert lines(select_all(clone, ToolCall)) == [*LINES, ("hop", "success")]
-    assert lines(select_all(session, ToolCall)) == LINES
-
-
-def test_a_short_history_keeps_so_many_of_each_event() -> None:
-    session = Session(history=1)
-    called(session)
-    assert lines(select_all(session, ToolCall)) == [("answer", "tool"), ("hop", "parameter")]
-
-
 def test_two_sessions_on_one_bus_have_a_ledger_each(session: Session) -> None:
     other = Session(bus=session.bus)
     called(session)
@@ -177,27 +121,6 @@ def test_two_sessions_on_one_bus_have_a_ledger_each(session: Session) -> None:
         LINES,
         [("hop", "success")],
     )
-
-
-def test_a_reducer_for_the_events_is_the_ledgers_source_then(session: Session) -> None:
-    session.register_reducer(ToolInvoked, keep_last(1))
-    session.register_reducer(ToolFailed, append)
-    called(session)
-    assert lines(select_all(session, ToolCall)) == [line for line in LINES if line != ("hop", "success")]
-
-
-def test_async_calls_are_in_the_order_of_their_ends(session: Session) -> None:
-    async def run() -> None:
-        gates = {name: asyncio.Event() for name in ("one", "two")}
-        tools = [Tool(name, "T.", gate.wait) for name, gate in gates.items()]
-        toolbox = Toolbox(tools, session=session)
-        tasks = {name: asyncio.create_task(toolbox.acall(name)) for name in gates}
-        for name in ("two", "one"):
-            gates[name].set()
-            assert (await tasks[name]).success
-
-    asyncio.run(run())
-    assert [call.tool for call in tool_calls(session)] == ["one", "two"]
 
 
 @pytest.mark.parametrize("way", ["call", "acall", "invoke", "ainvoke"])

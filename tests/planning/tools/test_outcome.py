@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date
-from decimal import Decimal
-from fractions import Fraction
-from ipaddress import ip_address
-from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any, NamedTuple
-from uuid import UUID
 
 import attrs
 import pydantic
 import pytest
-from tool_entries import NOW, Answer, in_async, piped, raising, returning, safely, through
+from tool_entries import NOW, Answer, in_async, piped, raising, returning, through
 
-from planning.tools import Tool, Toolbox, ToolResult
-from planning.tools.errors import ErrorKind, ToolError, UserInputNeeded
+from planning.tools import Tool, ToolResult
+from planning.tools.errors import ErrorKind, ToolError
 from planning.tools.guard import CircuitBreaker
 from planning.tools.ledger import tool_calls
 from planning.workflow import Capabilities, Workflow, WorkflowStep, run_workflow
-from session import Session, ToolInvoked
+from session import Session
 
 
 def call(outcome: Any, **options: Any) -> ToolResult:
@@ -74,22 +66,6 @@ def test_a_reported_failure_is_a_failure_with_its_own_words(
     value = outcome.get("data") if is_executed else outcome
     assert told(result) == (False, error, value, error, user_message, ErrorKind.TOOL)
     assert (result.cause, result.needs_user_input) == (error, False)
-
-
-@pytest.mark.parametrize(
-    ("question", "code", "asked"),
-    [
-        ("Who?", ErrorKind.NEEDS_USER_INPUT, "Who?"),
-        (5, ErrorKind.TOOL, None),
-        (["Who?"], ErrorKind.TOOL, None),
-    ],
-)
-def test_a_reported_question_that_is_a_text_is_put_to_the_user(
-    question: Any, code: ErrorKind, asked: str | None
-) -> None:
-    outcome = {"success": False, "error": "x", "needs_user_input": True, "input_request": question}
-    result = executed(outcome)
-    assert (result.code, result.input_request, result.needs_user_input) == (code, asked, asked is not None)
 
 
 class Ambiguous:
@@ -171,18 +147,6 @@ def test_anything_else_under_success_is_a_value(success: Any, form: Callable[...
     assert (result.success, result.value, result.error) == (True, outcome, None)
 
 
-def test_a_mapping_without_success_is_a_value() -> None:
-    assert call({"successful": False}).success
-
-
-@pytest.mark.parametrize("success", NO, ids=repr)
-def test_whatever_says_no_is_a_failure_of_execute_and_of_a_tools_own_result(success: Any) -> None:
-    result = executed({"success": success, "error": "no luck", "data": 1})
-    assert told(result) == (False, "no luck", 1, "no luck", None, ErrorKind.TOOL)
-    own = call(ToolResult(success, "no luck", elapsed=0.5))
-    assert (own.success, own.message, own.elapsed, own.code) == (False, "no luck", 0.5, ErrorKind.TOOL)
-
-
 @pytest.mark.parametrize("success", [0, None, "false"])
 def test_a_returned_failure_is_one_everywhere(success: Any, session: Session) -> None:
     breaker = CircuitBreaker(failures=2)
@@ -236,11 +200,6 @@ def test_a_returned_failure_is_tried_again_where_its_exception_would_be(
     assert (told(got), len(made)) == (told(expected), tries + 1)
 
 
-def test_a_failure_that_passes_in_time_is_a_success() -> None:
-    outcomes = [{"success": False, "code": "storage"}, "done"]
-    assert Tool("t", "T.", lambda: outcomes.pop(0), retry=NOW).execute()["result"] == "done"
-
-
 @pytest.mark.parametrize("entry", ["call", "acall"])
 @pytest.mark.parametrize(
     ("outcome", "state"),
@@ -263,33 +222,6 @@ def test_a_returned_failure_opens_a_breaker_where_its_exception_would(
     assert (through(entry, made).code == ErrorKind.CIRCUIT_OPEN) is (state == "open")
 
 
-VALUES: list[tuple[Any, str]] = [
-    (UUID(int=1), '"00000000-0000-0000-0000-000000000001"'),
-    (date(2026, 1, 31), '"2026-01-31"'),
-    (Decimal("1.50"), '"1.50"'),
-    (Fraction(1, 3), '"1/3"'),
-    (PurePosixPath("/a/b"), '"/a/b"'),
-    (ip_address("10.0.0.1"), '"10.0.0.1"'),
-    (b"abc", '"abc"'),
-    (b"\xff", '"\\\\xff"'),
-    (Said(1, "x"), '{"success":1,"error":"x"}'),
-    (SaidByPydantic(success=1, error="x"), '{"success":1,"error":"x"}'),
-    (SaidByTuple(1, "x"), '[1,"x"]'),
-    (array("i", [1, 2]), "[1,2]"),
-    ({1: 2, None: 3}, '{"1":2,"None":3}'),
-    (10**3000, f"{10**3000}"),
-    (10**5000, f'"{hex(10**5000)}"'),
-]
-
-
-@pytest.mark.parametrize(
-    ("value", "message"), VALUES, ids=lambda value: repr(value)[:20] if value != 10**5000 else ""
-)
-def test_values_with_a_json_form_are_told_in_it(value: Any, message: str) -> None:
-    result = call({"value": value})
-    assert (result.success, result.message) == (True, f'{{"value":{message}}}')
-
-
 def test_a_tools_own_result_is_given_on_and_completed() -> None:
     own = ToolResult(True, "m", 1, elapsed=0.5)
     assert call(own) is own
@@ -298,21 +230,6 @@ def test_a_tools_own_result_is_given_on_and_completed() -> None:
     failed = call(ToolResult(False, "m"))
     assert (failed.code, failed.elapsed > 0) == (ErrorKind.TOOL, True)
     assert call(ToolResult(False, "m", code=ErrorKind.STORAGE)).code == ErrorKind.STORAGE
-
-
-def test_a_subclass_of_a_result_is_a_result() -> None:
-    class More(ToolResult):
-        pass
-
-    assert told(call(More(False, "no", error="no"))) == (False, "no", None, "no", None, ErrorKind.TOOL)
-
-
-@pytest.mark.parametrize(("code", "kind"), [("storage", ErrorKind.STORAGE), ("zz", ErrorKind.TOOL)])
-def test_a_code_that_a_tool_writes_as_text_is_a_code(code: Any, kind: ErrorKind) -> None:
-    result = call(ToolResult(False, "no", code=code))
-    assert result.code is kind
-    assert result.to_dict()["code"] == safely(Answer(result))["code"] == kind.value
-    assert safely(Answer(ToolResult(False, "no", code=code)))["code"] == kind.value
 
 
 @pytest.mark.parametrize("entry", ["call", "acall"])
@@ -330,61 +247,3 @@ def test_a_private_result_shows_nothing_but_how_it_ended(entry: str) -> None:
         assert repr(result) == f"{shown}, elapsed={result.elapsed!r}, private)"
         assert (result.is_private, result.cause) == (True, None)
     assert call("4711", returns_private_data=True).message == "4711"
-
-
-@pytest.mark.parametrize(
-    ("own", "kept"),
-    [
-        (
-            ToolResult(True, "4711", "4711", None, "4711", 0.5),
-            ToolResult(True, "t succeeded.", elapsed=0.5, is_private=True),
-        ),
-        (
-            ToolResult(False, "4711", 1, "4711", "4711", 0.5, ErrorKind.TOOL, "4711", "4711"),
-            ToolResult(
-                False,
-                "t reported a failure.",
-                error="Tool 't' reported a failure",
-                elapsed=0.5,
-                code=ErrorKind.TOOL,
-                is_private=True,
-            ),
-        ),
-    ],
-)
-def test_what_events_carry_of_a_private_result_is_how_it_ended(
-    own: ToolResult, kept: ToolResult, session: Session
-) -> None:
-    through("call", returning(own, returns_private_data=True), {}, session)
-    (event,) = session.select_all(ToolInvoked)
-    assert (event.result, event.result.cause) == (kept, None)
-
-
-def test_a_private_tool_that_needs_the_user_still_has_a_question_to_put() -> None:
-    made = raising(UserInputNeeded("4711", "4711"), returns_private_data=True, input_request="Which badge?")
-    result = through("call", made)
-    assert (result.code, result.input_request) == (ErrorKind.NEEDS_USER_INPUT, "Which badge?")
-
-
-@pytest.mark.parametrize(
-    "error", [asyncio.CancelledError(), BaseExceptionGroup("x", [asyncio.CancelledError()])]
-)
-def test_what_cancels_a_task_passes(error: BaseException) -> None:
-    with pytest.raises(type(error)):
-        through("call", raising(error))
-
-
-def test_a_generator_that_ends_the_program_when_it_is_closed_does_so() -> None:
-    def parts() -> Iterator[int]:
-        try:
-            yield 1
-        finally:
-            raise KeyboardInterrupt
-
-    def begun() -> Iterator[int]:
-        generator = parts()
-        next(generator)
-        return generator
-
-    with pytest.raises(KeyboardInterrupt):
-        Toolbox([Tool("t", "T.", begun)]).call("t")

@@ -6,13 +6,12 @@ import asyncio
 from typing import Any
 
 import pytest
-from tool_entries import piped, raising, safely
+from tool_entries import safely
 
-from planning.tools import BaseTool, Tool, ToolContext, ToolError, ToolRegistry, execute_tools
+from planning.tools import BaseTool, Tool, ToolRegistry, execute_tools
 from planning.tools.ledger import tool_calls
 from planning.tools.rate_limit import RateLimiter
-from planning.tools.registry import default_registry
-from session import Session, ToolFailed
+from session import Session
 
 
 class Look(BaseTool):
@@ -90,11 +89,6 @@ def test_the_context_tolerates_what_is_missing(part: Any) -> None:
     assert run([{"tool": "look"}], conversation_context=part, user_context=part)["look"]["data"][1] == NO_IDS
 
 
-@pytest.mark.parametrize("args", [None, {}, "", "{}"])
-def test_a_call_without_arguments_has_none(args: Any) -> None:
-    assert run([{"tool": "look", "args": args}])["look"]["data"][0] == {}
-
-
 def test_every_call_is_answered_in_order_whatever_the_others_do(session: Session) -> None:
     results = run(
         [
@@ -135,53 +129,7 @@ def test_every_call_is_answered_in_order_whatever_the_others_do(session: Session
     assert [call.tool for call in reversed(tool_calls(session))] == ["fail", "nope", "add", "add", "add"]
 
 
-def test_a_call_may_have_the_name_of_anothers_second_call() -> None:
-    results = piped([Tool("a", "A.", lambda: 1)], [{"tool": name} for name in ("a#2", "a", "a", "a#2")])
-    assert {name: told["data"] for name, told in results.items()} == {
-        "a#2": None, "a": 1, "a#3": 1, "a#2#2": None,
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "calls", [{"tool": "add", "args": {"left": 1}}, [{"tool": "add", "args": {"left": 1}}]]
-)
-def test_a_single_call_needs_no_list(calls: Any) -> None:
-    assert run(calls)["add"]["data"] == 2
-
-
 @pytest.mark.parametrize("calls", ["add", 5, True])
 def test_calls_that_are_none_have_an_entry_that_says_so(calls: Any) -> None:
     (told,) = run(calls).values()
     assert (told["success"], told["code"]) == (False, "parameter")
-
-
-def test_a_call_over_the_limit_is_refused(session: Session) -> None:
-    calls = [{"tool": "mail", "args": {"email": "zq4711"}}] * 2
-    first, second = run(calls, session).values()
-    assert (first["data"], second["data"], second["code"]) == ("zq4711", None, "rate_limit")
-    assert "zq4711" not in repr(session.select_all(ToolFailed)) + repr(tool_calls(session))
-
-
-def test_a_long_name_of_no_tool_is_cut() -> None:
-    ((name, told),) = run([{"tool": "x" * 10_000}]).items()
-    assert told["error"] == "Unknown tool: " + "x" * 100
-    assert len(name) <= 10_000
-
-
-def test_a_plain_functions_error_is_told_in_its_own_words() -> None:
-    told = piped([raising(ToolError("the queue is full"))], [{"tool": "t"}])
-    assert told["t"]["error"] == "the queue is full"
-
-
-def test_plain_tools_see_the_session_and_the_context(session: Session) -> None:
-    def look(context: ToolContext) -> bool:
-        return context.session is session and context.values["trace_id"] == 1
-
-    assert piped([Tool("t", "T.", look)], [{"tool": "t"}], session, trace_id=1)["t"]["data"]
-
-
-def test_without_a_registry_the_default_one_is_asked() -> None:
-    name = "a tool that nobody registered"
-    assert default_registry().find(name) is None
-    told = asyncio.run(execute_tools({"tool_calls": [{"tool": name}]}))
-    assert told["tool_results"][name]["code"] == "unknown_tool"

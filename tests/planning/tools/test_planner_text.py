@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from planner_samples import (
     EMPTY,
     INTENT,
-    LOOKUP,
     PARSED,
     PLAN,
-    SEND,
     TEXT,
     fragments,
     json_values,
@@ -29,7 +27,6 @@ from syrupy.assertion import SnapshotAssertion
 
 from planning.tools.planner import (
     MOST_CHARACTERS,
-    PlannerOutput,
     parse_planner_output,
 )
 
@@ -75,30 +72,6 @@ from planning.tools.planner import (
 )
 def test_a_plan_is_found_in_any_wrapping(wrapped: object) -> None:
     assert parse_planner_output(wrapped) == PARSED
-
-
-@pytest.mark.parametrize(
-    "wrapped",
-    [
-        [LOOKUP],
-        (LOOKUP,),
-        json.dumps([LOOKUP]),
-        f"```json\n{json.dumps([LOOKUP])}\n```",
-        f"Calls: {json.dumps([LOOKUP])} [1]",
-    ],
-)
-def test_an_array_of_calls_is_understood_as_the_calls(wrapped: object) -> None:
-    assert parse_planner_output(wrapped) == PlannerOutput(tool_calls=(LOOKUP,))
-
-
-@pytest.mark.parametrize(
-    "request_",
-    ["Use {braces}: } { [ {{x}}", "```json\n{}\n```", '{"intent": "b"}', "~~~\n[{", 'Say "hi" \\ "', "`"],
-)
-@pytest.mark.parametrize("wrapping", ["{}", "So: {} now", "```json\n{}\n```", "~~~\n{}\n~~~ {{x}}"])
-def test_braces_and_fences_within_strings_do_not_confuse(request_: str, wrapping: str) -> None:
-    text = wrapping.replace("{}", json.dumps({"input_request": request_}))
-    assert parse_planner_output(text) == PlannerOutput(input_request=request_)
 
 
 @given(
@@ -164,13 +137,6 @@ def test_what_is_repaired_in_a_plan_document_is_repaired_here_with_a_remark(text
     assert [each.partition(";")[0] for each in output.remarks] == [remark]
 
 
-def test_what_is_repaired_in_arguments_that_are_a_text() -> None:
-    call = {"tool": "a", "args": "```json\n{'x': 1,}\n```"}
-    assert parse_planner_output({"tool_calls": [call]})["tool_calls"] == [
-        {"tool": "a", "args": {"x": 1}, "reason": None}
-    ]
-
-
 def test_a_text_without_its_last_bracket_was_cut_unless_the_model_ended_it() -> None:
     text = '{"intent": "a"'
     assert refusal(text) == "the text breaks off here at line 1, column 15; send the whole plan"
@@ -194,14 +160,6 @@ def test_no_message_repeats_a_value_that_may_be_private() -> None:
 )
 def test_two_different_plans_are_not_chosen_from(text: str, place: str) -> None:
     assert refusal(text) == f"the text holds 2 different plans at {place}; send one"
-
-
-def test_two_different_plans_in_one_list_or_one_fence_are_not_chosen_from() -> None:
-    assert refusal('[{"intent": "a"}, {"intent": "b"}]') == "2 different JSON objects; send one"
-    for between in ("", "or\n", 'or "{x}", or\n'):
-        text = f'```\n{{"intent": "a"}}\n{between}{{"intent": "b"}}\n```'
-        line = 3 + between.count("\n")
-        assert refusal(text) == f"the text holds 2 different plans at line {line}, column 1; send one"
 
 
 MALFORMED: list[object] = [
@@ -253,79 +211,8 @@ def test_a_text_that_is_too_long_is_refused() -> None:
     assert refusal("x" * 10_000_000) == "10000000 characters, at most 1000000; send less"
 
 
-DEEP = "nested deeper than 102 levels at line 1, column {}; send flatter values"
-DIGITS = "a number that cannot be read at line 1, column 14; write a plain number, or text in quotes"
 CYCLE: list[Any] = []
 CYCLE.append(CYCLE)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ('{"queries": [' + "[" * 101 + "]" * 101 + '], "intent": "a"}', DEEP.format(114)),
-        (('{"queries": ' * 10_000 + "1" + "}" * 10_000)[:MOST_CHARACTERS], DEEP.format(1225)),
-        ('{"a":' * 150_000, DEEP.format(511)),
-        ({"queries": CYCLE}, "queries[0]: it contains itself; send flatter values"),
-        ('{"queries": [' + "9" * 5_000 + "]}", DIGITS),
-    ],
-    ids=["a level too deep", "deep", "without end", "a cycle", "a long number"],
-)
-def test_what_is_too_deep_or_too_long_to_read_is_refused(text: object, expected: str) -> None:
-    assert refusal(text) == expected
-    assert parse_planner_output('{"queries": [' + "[" * 100 + "]" * 100 + "]}").problems == ()
-
-
-def test_an_object_whose_class_never_answers_is_read_by_what_it_holds() -> None:
-    class Endless(dict[str, Any]):
-        def get(self, key: str, default: Any = None) -> Any:
-            return self.get(key, default)
-
-    assert parse_planner_output(Endless(intent="a")) == INTENT
-
-
-class Hostile:
-    def __getattribute__(self, name: str) -> Any:
-        raise ZeroDivisionError
-
-    __str__ = __repr__ = __eq__ = __hash__ = __getattribute__  # type: ignore[assignment]  # the point of it
-
-
-class HostileText(str):
-    def __str__(self) -> str:
-        raise ZeroDivisionError
-
-    def strip(self, *_: Any) -> str:
-        raise ZeroDivisionError
-
-    def __len__(self) -> int:
-        raise ZeroDivisionError
-
-
-PYTHON = "use text, numbers, booleans, None, lists and mappings with text as names"
-
-
-def test_an_object_that_fails_when_it_is_looked_at_is_refused() -> None:
-    assert refusal(Hostile()) == f"expected {SEND.removeprefix('send ')}, got a value of type Hostile"
-    assert refusal({"intent": "a", "tool_calls": [Hostile()]}) == (
-        f"tool_calls[0]: a value of type Hostile is not a JSON value; {PYTHON}"
-    )
-
-
-def test_text_of_a_subclass_is_read_as_the_text_that_it_is() -> None:
-    assert parse_planner_output(HostileText('{"intent": "a"}')) == INTENT
-
-
-@pytest.mark.parametrize(
-    ("value", "problem"),
-    [
-        (object(), f"queries[0]: a value of type object is not a JSON value; {PYTHON}"),
-        ({1: 2}, f"queries[0]: a field name is a value of type int, not a string; {PYTHON}"),
-        ({"x": "\udfff"}, "queries[0].x: half of a surrogate pair; send the whole character"),
-        (type("Caf\u00e9", (), {})(), f"queries[0]: a value of type Caf\\xe9 is not a JSON value; {PYTHON}"),
-    ],
-)
-def test_values_from_python_that_are_no_json_are_refused(value: object, problem: str) -> None:
-    assert refusal({"queries": [value]}) == problem
 
 
 @given(st.lists(fragments | st.text(max_size=5)).map("".join))

@@ -9,7 +9,6 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 from uuid import uuid4
@@ -324,25 +323,6 @@ def test_what_a_private_tool_is_given_and_how_it_ends_only_its_caller_reads(
             assert secret not in everything(outcome)
         elif isinstance(outcome, ToolResult):
             assert secret not in repr(outcome) + str(outcome)
-
-
-@pytest.mark.parametrize("make", [RuntimeError, ToolError, Odd])
-@pytest.mark.parametrize("door", DOORS)
-def test_what_checking_private_arguments_raises_says_nothing_of_them(
-    door: str, make: Callable[[str], BaseException]
-) -> None:
-    @dataclass
-    class Checked:
-        name: str
-
-        def __post_init__(self) -> None:
-            raise make(self.name)
-
-    secret = fresh()
-    session, events = listening()
-    with watched() as watch:
-        outcome = through(door, private(lambda _who: 1, parameters=Checked), {"name": secret}, session)
-    assert secret not in watch.text() + heard(session, events) + everything(outcome)
 
 
 @pytest.mark.parametrize("door", ["ainvoke", "acall", "aexecute", "execute_tools"])

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import importlib.metadata
-import sys
-import threading
-from collections.abc import Iterator
-from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import pytest
-from tool_entries import in_threads
 
 from planning.tools import (
     BaseTool,
@@ -71,12 +65,6 @@ def test_every_kind_of_declaration_is_kept_as_it_was_given_and_in_order() -> Non
         {"name": "facts", "description": "Facts.", "requires_identifier": False},
         {"name": "add", "description": "Add one.", "requires_identifier": False},
     ]
-
-
-@pytest.mark.parametrize("name", ["nope", "", None, 5, ["look"]])
-def test_a_name_that_is_none_finds_none(name: Any) -> None:
-    kept = ToolRegistry([Look()])
-    assert (kept.get_tool(name), kept.find(name), kept.get_tool_spec(name)) == (None, None, None)
 
 
 def test_all_tools_and_descriptions_are_copies() -> None:
@@ -178,18 +166,6 @@ def test_initializing_registers_what_is_installed_once(monkeypatch: pytest.Monke
     assert kept.get_all_tools() == before
 
 
-def test_initializing_registers_nothing_that_an_application_did_not_install() -> None:
-    assert initialize_tools(registry=ToolRegistry()) == ()
-
-
-def test_initializing_without_a_registry_fills_the_default_one(own_default: ToolRegistry) -> None:
-    assert [initialize_tools([HOP]), initialize_tools([HOP, Tool("hop", "Other.", add), SPEC])] == [
-        ("hop",),
-        ("facts",),
-    ]
-    assert own_default.find("hop") is HOP
-
-
 @pytest.mark.parametrize(
     ("broken", "kind"),
     [
@@ -213,74 +189,3 @@ def test_a_package_that_offers_what_is_no_tool_is_named_and_nothing_is_registere
         initialize_tools(registry=kept)
     assert str(caught.value) == f"the tools package:tools cannot be loaded: {kind}"
     assert len(kept) == 0
-
-
-def test_threads_that_register_lose_no_tool() -> None:
-    kept = ToolRegistry()
-
-    def fill(number: int) -> None:
-        for each in range(50):
-            kept.register_tool(Tool(f"{number}-{each}", "T.", add))
-
-    in_threads([partial(fill, number) for number in range(8)])
-    assert len(kept) == len(kept.get_all_tools()) == len(kept.get_tool_descriptions()) == 400
-
-
-def test_initializing_in_two_threads_at_once_is_the_same_as_once() -> None:
-    both, errors = threading.Barrier(2), list[BaseException]()
-
-    class Slow(ToolRegistry):
-        """Lets the other thread come between asking and registering."""
-
-        def find(self, name: object) -> Tool | None:
-            found = super().find(name)
-            if found is None:
-                with suppress(threading.BrokenBarrierError):
-                    both.wait(0.2)
-            return found
-
-    kept = Slow()
-
-    def start() -> None:
-        try:
-            initialize_tools([add], registry=kept)
-        except ValueError as error:
-            errors.append(error)
-
-    in_threads([start] * 2)
-    assert (errors, list(kept.get_all_tools())) == ([], ["add"])
-
-
-def test_a_registry_can_be_filled_while_it_is_read() -> None:
-    kept = ToolRegistry([HOP])
-
-    def grow() -> Iterator[str]:
-        for tool in kept:
-            kept.register_tool(Tool(f"{tool.name}-2", "T.", add))
-            yield tool.name
-
-    assert list(grow()) == ["hop"]
-    assert len(kept) == 2
-
-
-def test_an_offered_tool_that_needs_a_missing_extra_is_left_out_and_the_rest_is_there(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def act() -> None: ...
-
-    offered = [Tool("mail", "Mail.", act, rate_limit_key="mail"), Tool("look", "Look.", act)]
-    install(monkeypatch, lambda: offered)
-    monkeypatch.setitem(sys.modules, "limits", None)
-    registry = ToolRegistry()
-    assert initialize_tools(registry=registry) == ("look",)
-    assert list(registry.get_all_tools()) == ["look"]
-    (record,) = caplog.records
-    reason = "rate limits need limits: pip install 'session-planning[limits]'"
-    assert (record.message, record.__dict__["tool"], record.__dict__["reason"]) == (
-        "tool_left_out",
-        "mail",
-        reason,
-    )
-    with pytest.raises(ImportError) as caught:
-        initialize_tools(offered, registry=registry)
-    assert str(caught.value) == reason

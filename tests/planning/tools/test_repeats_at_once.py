@@ -58,34 +58,6 @@ def test_two_at_once_are_one(opened: Callable[[], Session], tasks: bool) -> None
     assert made == ["Ann"]
 
 
-def test_threads_and_tasks_with_one_key_make_one_call() -> None:
-    session, begun, go = Session(), threading.Event(), threading.Event()
-    made: list[str] = []
-
-    def send(arguments: dict[str, str]) -> str:
-        made.append(arguments["to"])
-        begun.set()
-        assert go.wait(20)
-        return "Sent"
-
-    toolbox = Toolbox([Tool("send", "Send.", send, parameters=SCHEMA)], session=session)
-    said: list[str] = []
-    call = lambda: said.append(toolbox.call("send", {"to": "Ann"}, context=by("1")).message)  # noqa: E731
-    thread = threading.Thread(target=call)
-
-    async def tasks() -> None:
-        running = [asyncio.ensure_future(toolbox.acall("send", {"to": "Ann"}, context=by("1"))) for _ in "ab"]
-        await asyncio.to_thread(begun.wait, 20)
-        thread.start()
-        await asyncio.sleep(0)
-        go.set()  # by a task, while the others wait: the loop is free
-        said.extend(each.message for each in await asyncio.gather(*running))
-
-    asyncio.run(tasks())
-    thread.join(20)
-    assert (said, made) == (["Sent"] * 3, ["Ann"])
-
-
 RUNNING = (
     "{} was not called: a call with its idempotency key is running; wait until it ends, or use a new key"
 )
@@ -147,20 +119,6 @@ def test_a_call_that_would_hold_the_loop_of_the_one_it_waits_for_is_refused() ->
         return [refused.message, (await running).message]
 
     assert asyncio.run(main()) == [RUNNING.format("send"), "Sent"]
-
-
-def test_the_same_key_in_a_child_session_is_another_call() -> None:
-    parent = Session()
-    child = Session(parent=parent)
-
-    def delegate(arguments: dict[str, str], context: ToolContext) -> str:
-        if context.session is parent:
-            return f"Child: {below.call('delegate', arguments, context=by('1')).message}"
-        return "Done"
-
-    tool = Tool("delegate", "Delegate.", delegate, parameters=SCHEMA)
-    above, below = Toolbox([tool], session=parent), Toolbox([tool], session=child)
-    assert above.call("delegate", {"to": "Ann"}, context=by("1")).message == "Child: Done"
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")

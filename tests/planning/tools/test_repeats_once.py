@@ -108,13 +108,3 @@ def test_it_is_refused_where_the_first_raised_or_a_rewind_took_it_back(
     for name in ("Ann", "Bob"):
         assert toolbox.call("send", {"to": name}, context=by(name)).message == REFUSED
     assert made == ["Ann", "Bob"]
-
-
-def test_its_result_is_repeated_and_without_a_key_it_is_called_again(tmp_path: Path) -> None:
-    session = Session(session_id="run-7", store=SqliteStore(tmp_path / "plans.db"))
-    tool, made = counting(idempotent=False)
-    toolbox = Toolbox([tool], session=session)
-    said = [toolbox.call("send", {"to": "Ann"}, context=by("1")).message for _ in "ab"]
-    said += [toolbox.call("send", {"to": "Ann"}, context={"call_id": "call_1"}).message for _ in "ab"]
-    assert said == ["Sent 1 to Ann", "Sent 1 to Ann", "Sent 2 to Ann", "Sent 3 to Ann"]
-    assert made == ["Ann"] * 3

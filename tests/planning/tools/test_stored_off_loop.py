@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from planning import PlanningToolsSection, Toolbox
-from planning.tools import Tool, ToolRegistry, execute_tools
+from planning.tools import Tool
 from session import Session
 from session.stores import SqliteStore
 
@@ -87,19 +87,3 @@ def test_no_call_of_any_kind_uses_the_store_in_the_thread_of_the_event_loop(
 
     assert asyncio.run(scene()) == [True] * len(CALLS)
     assert session.version > 10
-
-
-def test_no_call_of_a_planner_does_either(tmp_path: Path) -> None:
-    store = Watched(tmp_path / "plans.db")
-    session = Session(session_id="run-7", store=store)
-    registry = ToolRegistry()
-    registry.register_tool(Tool("send", "Send.", send))
-    calls = [{"tool": "send", "args": {"to": "Ann"}}, {"tool": "nobody", "args": {}}, {"tool": "send"}]
-
-    async def scene() -> set[int]:
-        store.threads.clear()
-        found = await execute_tools({"tool_calls": calls}, registry=registry, session=session)
-        assert [each["success"] for each in found["tool_results"].values()] == [True, False, False]
-        return store.threads
-
-    assert threading.get_ident() not in asyncio.run(scene())

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any
@@ -16,7 +15,7 @@ from tool_entries import CALLS, NOW, in_async, raising, through
 from tool_entries import made as tool
 
 from planning import PlanningToolsSection
-from planning.tools import StorageUnavailable, Tool, Toolbox
+from planning.tools import StorageUnavailable, Toolbox
 from planning.tools.errors import ErrorKind, ToolTimeout
 from planning.tools.guard import CircuitBreaker, Retry
 from planning.tools.rate_limit import RateLimiter
@@ -51,14 +50,6 @@ async def forever() -> None:
     await asyncio.sleep(60)
 
 
-@pytest.fixture
-def hooked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What threads ended with that nobody caught."""
-    found: list[Any] = []
-    monkeypatch.setattr("threading.excepthook", found.append)
-    return found
-
-
 @pytest.mark.parametrize("whose", ["tool", "toolbox"])
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_tool_that_hangs_is_given_up(is_async: bool, whose: str) -> None:
@@ -86,87 +77,12 @@ def test_a_tools_own_timeout_error_is_its_own(entry: str, is_async: bool, timeou
     assert (type(caught.value), str(caught.value)) == (TimeoutError, "database")
 
 
-def test_a_tools_own_timeout_error_is_its_own_after_it_has_waited() -> None:
-    async def later() -> None:
-        await asyncio.sleep(0)
-        raise TimeoutError("database")
-
-    assert tool(later, timeout=20.0).execute()["error"] == "database"
-
-
-def test_a_timeout_of_the_callers_own_is_the_callers() -> None:
-    async def run() -> None:
-        with pytest.raises(TimeoutError) as caught:
-            async with asyncio.timeout(0.01):
-                await Toolbox([tool(forever, timeout=20.0)]).acall("t")
-        assert type(caught.value) is TimeoutError
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize("entry", CALLS)
-def test_a_tool_that_is_in_time_is_answered(entry: str, is_async: bool) -> None:
-    def two() -> int:
-        return 2
-
-    made = tool(in_async(two) if is_async else two, timeout=20.0)
-    assert through(entry, made).value == 2
-
-
-def test_a_tool_that_swallows_its_cancelling_is_believed() -> None:
-    async def stubborn() -> str:
-        try:
-            await forever()
-        except asyncio.CancelledError:
-            return "done"
-        return "never"
-
-    assert through("acall", tool(stubborn, timeout=0.01)).value == "done"
-
-
-@pytest.mark.parametrize("error", [None, ValueError("late"), KeyboardInterrupt("late"), SystemExit("late")])
-def test_what_comes_after_the_time_reaches_nobody(
-    error: BaseException | None, hooked: list[Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    plain, inside, outside = (Hanging(error) for _ in range(3))
-
-    async def run() -> None:
-        for each in (inside, outside):
-            with pytest.raises(ToolTimeout):
-                await Toolbox([tool(each, timeout=0.01)]).ainvoke("t")
-        inside.end()
-        await asyncio.sleep(0)
-
-    with pytest.raises(ToolTimeout):
-        Toolbox([tool(plain, timeout=0.01)]).invoke("t")
-    asyncio.run(run())
-    caplog.clear()
-    with caplog.at_level(logging.INFO):
-        plain.end()
-        outside.end()  # its loop is closed
-    assert (hooked, caplog.records) == ([], [])
-
-
 @pytest.mark.parametrize("entry", CALLS)
 def test_a_given_up_tool_is_not_tried_again(entry: str) -> None:
     hanging = Hanging(StorageUnavailable("later"))
     assert through(entry, tool(hanging, timeout=0.01, retry=NOW)).code == ErrorKind.TIMEOUT
     hanging.end()
     assert len(hanging.threads) == 1
-
-
-def test_a_tool_that_is_given_up_while_it_waits_is_not_tried_again() -> None:
-    calls: list[threading.Thread] = []
-
-    def fail() -> None:
-        calls.append(threading.current_thread())
-        raise StorageUnavailable("later")
-
-    waiting = Retry(attempts=2, wait_initial=0.6, wait_max=0.6, wait_jitter=0)
-    assert through("call", tool(fail, timeout=0.05, retry=waiting)).code == ErrorKind.TIMEOUT
-    calls[0].join(20)
-    assert len(calls) == 1
 
 
 def test_a_cancelled_tool_is_not_tried_again() -> None:
@@ -206,14 +122,6 @@ def test_a_plain_tool_runs_in_a_thread_of_its_own_with_the_callers_context(
 
     # The interpreter does not wait for it at its end.
     assert through(entry, tool(look, **options)).value == ["here", "tool t", True, False]
-
-
-def test_a_hanging_call_takes_no_thread_from_the_next() -> None:
-    hanging = Hanging()
-    box = Toolbox([tool(hanging, timeout=0.001), Tool("next", "N.", lambda: "done", timeout=20.0)])
-    assert {box.call("t").code for _ in range(40)} == {ErrorKind.TIMEOUT}
-    assert box.call("next").value == "done"
-    hanging.end()
 
 
 @pytest.mark.parametrize("timeout", [None, 0.05])
@@ -270,29 +178,3 @@ def test_a_limiter_whose_server_is_silent_takes_no_longer_than_the_tool_may(
     result = through(entry, counted, limiter=RateLimiter(storage=silent))
     assert (result.code, result.message, calls) == (ErrorKind.TIMEOUT, GIVEN_UP, [])
     assert breaker is None or breaker.state == "closed"
-
-
-@pytest.mark.parametrize("entry", CALLS)
-def test_what_a_limiter_takes_of_a_calls_time_is_gone(entry: str) -> None:
-    class Slow(RateLimiter):
-        def hit(self, key: str) -> None:
-            time.sleep(0.4)
-
-    async def awaited() -> None:
-        await asyncio.sleep(0.2)
-
-    function = awaited if entry == "acall" else lambda: time.sleep(0.2)
-    slow = tool(function, rate_limit_key="mail", timeout=0.4)
-    assert through(entry, slow, limiter=Slow()).message == GIVEN_UP.replace("0.01", "0.4")
-
-
-def test_a_limiter_of_this_process_is_asked_in_the_callers_thread() -> None:
-    class Told(RateLimiter):
-        def hit(self, key: str) -> None:
-            threads.append(threading.current_thread())
-
-    threads: list[threading.Thread] = []
-    limited = tool(int, rate_limit_key="mail", timeout=20.0)
-    assert through("call", limited, limiter=Told()).success
-    assert threads == [threading.current_thread()]
-    assert (Told().is_local, RateLimiter(storage="redis://127.0.0.1:1/0").is_local) == (True, False)

@@ -11,7 +11,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from tool_entries import CALLS, SORRY, raising, returning, through
 
-from planning import MarkStep, Plan, ReadPlan, SetupPlan, Toolbox, ToolValidationError
+from planning import Plan, ReadPlan, Toolbox, ToolValidationError
 from planning.tools import Tool, ToolContext, ToolError, ToolResult
 from session import Session, ToolInvoked, append, select_all, select_latest
 
@@ -115,17 +115,6 @@ def test_a_wrong_call_from_python_raises_with_what_to_do(name: Any, params: Any,
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize("name", ["nope", "", None, 7, ["add"], {}])
-def test_an_unknown_tool_is_a_failed_result(name: Any) -> None:
-    shown = repr(name) if isinstance(name, str) else f"a value of type {type(name).__name__}"
-    for tools, known in (([ADD], "add"), ([], "none")):
-        result = Toolbox(tools).call(name, "{}")
-        assert (result.code, result.message) == (
-            "unknown_tool",
-            f"Refused, nothing changed. no tool is named {shown}; the tools are {known}",
-        )
-
-
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match=r"^two tools are named add$"):
         Toolbox([ADD, Tool("add", "Other.", add, parameters=Add)])
@@ -140,14 +129,6 @@ def test_a_call_is_an_event_and_its_value_is_reduced(session: Session) -> None:
     assert select_all(session, Total) == (Total(3),)
 
 
-def test_the_value_of_a_failed_result_is_not_reduced(session: Session) -> None:
-    session.register_reducer(Total, append)
-    half = returning(ToolResult(False, "half", Total(1), "half"), publishes="value")
-    assert through("call", half, {}, session).success is False
-    assert select_all(session, Total) == ()
-    assert [event.value for event in select_all(session, ToolInvoked)] == [None]
-
-
 def test_what_a_tool_returns_is_reduced_only_when_the_tool_says_so(
     toolbox: Toolbox, session: Session
 ) -> None:
@@ -159,17 +140,6 @@ def test_what_a_tool_returns_is_reduced_only_when_the_tool_says_so(
     assert select_latest(session, Plan) == Plan("new", "active", ())
 
 
-def test_a_toolbox_of_another_session_hears_nothing_of_the_plan(toolbox: Toolbox) -> None:
-    toolbox.call("planning_setup_plan", {"objective": "x", "initial_steps": ["secret"]})
-    foreign = Toolbox(toolbox.tools.values(), session=Session())
-    assert foreign.call("planning_mark_step", {"step_id": "S009", "status": "x"}).error == (
-        "2 problems:\n"
-        "- status: 'x' is unknown; send one of pending, in_progress, blocked, done\n"
-        "- planning_mark_step belongs to another session;"
-        " use the tools of this session's PlanningToolsSection"
-    )
-
-
 def test_a_reducer_that_raises_makes_the_call_fail_and_leaves_nothing(session: Session) -> None:
     def broken(_slice: tuple[Total, ...], _event: Total) -> tuple[Total, ...]:
         raise RuntimeError
@@ -179,15 +149,6 @@ def test_a_reducer_that_raises_makes_the_call_fail_and_leaves_nothing(session: S
     result = through("call", ADD, {"left": 2}, session)
     assert result.message == "add failed. Call it again, or go on without it."
     assert (select_all(session, Total), select_all(session, ToolInvoked)) == ((), ())
-
-
-def test_a_tool_sees_its_session(session: Session) -> None:
-    def who(_params: Add, context: ToolContext) -> bool:
-        return context.session is session
-
-    toolbox = Toolbox([Tool("who", "Who.", who, parameters=Add)], session=session)
-    assert toolbox.session is session
-    assert toolbox.invoke("who", Add(1)).value is True
 
 
 CONVERSATION: list[tuple[str, Any]] = [
@@ -225,25 +186,3 @@ def test_everything_a_model_reads_in_a_long_conversation(
     for name, arguments in CONVERSATION:
         lines += [f"> {name} {json.dumps(arguments)}", toolbox.call(name, json.dumps(arguments)).message, ""]
     assert "\n".join(lines) == snapshot
-
-
-def test_the_event_carries_the_command_and_what_was_committed(toolbox: Toolbox, session: Session) -> None:
-    seen: list[tuple[ToolInvoked, Plan | None]] = []
-    session.bus.subscribe(ToolInvoked, lambda event: seen.append((event, select_latest(session, Plan))))
-    result = toolbox.call("planning_setup_plan", '{"objective": " x "}')
-    toolbox.call("planning_mark_step", '{"step_id": "S001", "status": "done"}')
-    ((event, plan),) = seen
-    assert (event.name, event.params, event.value, event.result) == (
-        "planning_setup_plan",
-        SetupPlan(" x "),
-        SetupPlan("x"),
-        result,
-    )
-    assert plan == Plan("x", "active", ())
-
-
-def test_marking_by_text_and_by_parameters_is_the_same(toolbox: Toolbox) -> None:
-    toolbox.call("planning_setup_plan", {"objective": "x", "initial_steps": ["a", "b"]})
-    by_text = toolbox.call("planning_mark_step", '{"step_id": "S001", "status": "done"}')
-    by_params = toolbox.invoke("planning_mark_step", MarkStep("S001", "done"))
-    assert (by_text.message, by_text.value) == (by_params.message, by_params.value)

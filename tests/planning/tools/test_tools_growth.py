@@ -6,7 +6,6 @@ import asyncio
 import sys
 from collections.abc import Callable
 from functools import partial
-from itertools import count
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from planning.tools import (
     ToolRegistry,
     classify_error,
     execute_tools,
-    parse_planner_output,
 )
 from planning.tools.ledger import ToolCall, tool_calls
 from session import Session
@@ -78,12 +76,6 @@ def test_execute_tools_names_its_results_in_linear_time(names: Callable[[int], l
     assert is_linear(calling(names))
 
 
-def test_eight_thousand_calls_of_one_tool_have_a_name_each() -> None:
-    state = {"tool_calls": [{"tool": "t"}] * 8_000}
-    results = asyncio.run(execute_tools(state, registry=REGISTRY))["tool_results"]
-    assert list(results) == ["t", *(f"t#{number}" for number in range(2, 8_001))]
-
-
 def test_a_registry_grows_in_linear_time() -> None:
     def prepare(size: int) -> Callable[[], object]:
         tools = [Tool(f"tool_{number}", "T.", int) for number in range(size)]
@@ -117,41 +109,3 @@ def test_a_group_of_exceptions_is_classified_in_linear_time() -> None:
     assert is_linear(lambda size: lambda: classify_error(group(size, 1)))
     assert classify_error(group(5_000, 2)) == "data_not_found"
     assert classify_error(ExceptionGroup("x", [group(60, 3), ValueError()])) == "unknown"
-
-
-CALL = '{"tool": "t", "args": {}}'
-SHAPES: dict[str, Callable[[int], str]] = {
-    "calls": lambda n: '{"tool_calls": [' + ", ".join([CALL] * n) + "]}",
-    "wrong calls": lambda n: '{"tool_calls": [' + ", ".join(["1"] * n) + "]}",
-    "open braces": lambda n: "{" * n,
-    "open objects": lambda n: '{"a":' * n,
-    "open brackets": lambda n: '[{"' * n,
-    "open spaced": lambda n: ("[" + " " * 20) * n,
-    "objects": lambda n: '{"a": 1} ' * n,
-    "outputs": lambda n: '{"intent": "a"} ' * n,
-    "arrays": lambda n: '[{"a": 1}] ' * n,
-    "broken": lambda n: '{"a": } ' * n,
-    "prose": lambda n: "{see above} " * n,
-    "fences": lambda n: "```\n" * n,
-    "json fences": lambda n: '```json\n{"a": 1}\n```\n' * n,
-    "words": lambda n: "```python\n{1}\n```\n" * n,
-    "ticks": lambda n: "`" * n,
-    "quotes": lambda n: '{"' * n + '"',
-    "names": lambda n: '{"tool_calls": [], ' + ", ".join(f'"n{i}": 1' for i in range(n)) + "}",
-    "commas": lambda n: '{"tool_calls": [' + "," * n,
-    "lines": lambda n: "\n" * n + '{"a": ',
-    "text in text": lambda n: '{"tool_calls": "[' + ", ".join([CALL.replace('"', '\\"')] * n) + ']"}',
-}
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_what_a_planner_wrote_is_read_in_linear_time(shape: str) -> None:
-    assert is_linear(lambda size: lambda: parse_planner_output(SHAPES[shape](size)))
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_a_million_characters_of_a_planner_are_read(shape: str) -> None:
-    size = next(
-        n for n in count(1_000_000 // len(SHAPES[shape](1)), -1_000) if len(SHAPES[shape](n)) <= 10**6
-    )
-    assert isinstance(parse_planner_output(SHAPES[shape](size)).problems, tuple)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pydantic
 import pytest
-from tool_entries import CALLS, SORRY, piped, safely, through
+from tool_entries import CALLS, SORRY, through
 
-from planning import ToolError, tool
-from planning.tools import BaseTool, CircuitBreaker, Tool, Toolbox, ToolSpec
-from planning.workflow import Capabilities, run_workflow, validate_workflow
-from session import Session, SessionBusyError
+from planning import tool
+from planning.tools import BaseTool, Tool, ToolSpec
 
 MISSING = "/nowhere/report-4711.txt"
 NO_FILE = f"[Errno 2] No such file or directory: '{MISSING}'"
@@ -87,22 +83,6 @@ def test_the_text_of_a_visible_error_is_what_the_model_reads(
     )
 
 
-def test_pipelines_and_workflows_show_it_too() -> None:
-    told = {"success": False, "data": None, "error": NO_FILE, "user_message": SORRY, "code": "data_not_found"}
-    assert safely(Reading(), {"path": MISSING}) == told
-    assert piped([Reading()], [{"tool": "t", "args": {"path": MISSING}}]) == {"t": told}
-    capabilities = Capabilities(tools=[DECLARED["@tool"][0]])
-    step = {"step_id": "a", "description": "Read", "type": "tool", "name": "t", "depends_on": []}
-    workflow = validate_workflow([{**step, "inputs": {"path": MISSING}}], capabilities).workflow
-    assert workflow is not None
-    error = run_workflow(workflow, capabilities).errors["a"]
-    assert (error.message, error.user_message, error.code) == (
-        f"t failed: {NO_FILE}",
-        SORRY,
-        "data_not_found",
-    )
-
-
 @pytest.mark.parametrize("entry", CALLS)
 @pytest.mark.parametrize(
     ("error", "message", "code"),
@@ -151,40 +131,6 @@ def test_a_check_of_parameters_shows_it_where_the_tool_says_so(
     assert (result.message, result.code) == (expected, "unknown")
 
 
-def failing(error: Exception) -> Callable[[], None]:
-    def fail() -> None:
-        raise error
-
-    return fail
-
-
-def test_it_is_bounded_and_can_be_sent_like_every_text_of_a_result() -> None:
-    result = through("call", Tool("t", "T.", failing(ValueError("x\ud800" * 60_000)), visible_errors=VISIBLE))
-    assert result.error is not None
-    assert (len(result.error) <= 50_000, len(result.message) <= 50_000) == (True, True)
-    assert "characters" in result.message[-100:]
-    assert result.message.encode().startswith(b"t failed: x\\ud800x\\ud800")
-    blank = through("call", Tool("t", "T.", failing(ValueError(" ")), visible_errors=VISIBLE))
-    assert blank.message == "t failed. Call it again, or go on without it."
-
-
-def test_what_is_known_of_a_store_comes_before_its_text() -> None:
-    busy = SessionBusyError("another program is writing")
-    result = through("call", Tool("t", "T.", failing(busy), visible_errors=(Exception,)))
-    assert result.message == "t was not carried out: another program is writing. Call it again."
-
-
-def test_no_log_has_it_and_no_breaker_counts_a_missing_file(caplog: pytest.LogCaptureFixture) -> None:
-    breaker = CircuitBreaker(failures=1)
-    made = Tool("t", "T.", read, visible_errors=VISIBLE, breaker=breaker)
-    box = Toolbox([made], session=Session())
-    with caplog.at_level(logging.DEBUG):
-        for _ in range(3):
-            assert box.call("t", {"path": MISSING}).message == f"t failed: {NO_FILE}"
-    assert "4711" not in caplog.text + "".join(str(vars(record)) for record in caplog.records)
-    assert breaker.state == "closed"
-
-
 def test_a_tool_with_private_data_cannot_have_visible_errors() -> None:
     with pytest.raises(ValueError) as caught:
         Tool("t", "T.", read, visible_errors=VISIBLE, returns_private_data=True)
@@ -207,8 +153,3 @@ def test_what_is_not_types_of_exceptions_is_refused_where_the_tool_is_declared(g
             "a tool's visible_errors must be types of exceptions, such as (FileNotFoundError,), "
             f"got {given!r}"
         )
-
-
-def test_a_tool_error_speaks_to_the_model_without_being_named() -> None:
-    result = through("call", tool(name="t")(failing(ToolError("the queue is full; call again in a minute"))))
-    assert result.message == "the queue is full; call again in a minute"

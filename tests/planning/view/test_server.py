@@ -22,8 +22,9 @@ from planning.serving import Limits
 from planning.view import server
 from planning.view.page import policy
 from planning.view.server import serving
-from planning.view.sources import MemorySource, Run, StoreSource
+from planning.view.sources import Run, StoreSource
 from session import Session
+from session.stores import SqliteStore
 
 
 class Client:
@@ -265,11 +266,11 @@ def test_a_session_that_has_not_begun_is_shown_when_it_begins(path: Path) -> Non
         assert next(stream)[1]["text"] == "New plan: Begin. Added S001."
 
 
-def test_a_session_in_memory_is_followed_to_its_end() -> None:
-    session = Session()
-    with serving(MemorySource(session, "plan.json")) as link:
+def test_a_run_is_followed_to_its_end(path: Path) -> None:
+    session = Session(session_id="flow", store=SqliteStore(path))
+    with serving(StoreSource(path, "flow")) as link:
         client = Client(link)
-        stream = client.events(f"/events/{session.session_id}?after=0")
+        stream = client.events("/events/flow?after=0")
         run_of(session)
         versions = [next(stream)[1]["v"]]
     versions += [change["v"] for _, change in stream]

@@ -41,8 +41,8 @@ REFUSED: list[tuple[Any, str]] = [
     ("search", "tools must be names or declarations, got a single string; write tools=['search']"),
     (b"search", "tools must be names or declarations, got a single string; write tools=[b'search']"),
     (5, f"{WANTED}int"),
-    (LOOK, f"{WANTED}Tool"),
-    (search, f"{WANTED}function"),
+    (LOOK, f"{WANTED}Tool; put it into a list"),
+    (search, f"{WANTED}function; put it into a list"),
     ([""], "a name in tools is empty"),
     ({" ": LOOK}, "a name in tools is empty"),
     ({5: LOOK}, "the names of tools must be strings, got int"),
@@ -224,3 +224,10 @@ def test_capabilities_can_be_made_of_others() -> None:
     first = Capabilities(tools=["a", LOOK], handlers=None, agents=[search])
     second = Capabilities(tools=first.tools, handlers=first.handlers, agents=first.agents)
     assert (second.tools, second.handlers, second.agents) == (first.tools, None, first.agents)
+
+
+@pytest.mark.parametrize("kind", ["tools", "handlers", "agents"])
+def test_a_built_in_whose_parameters_cannot_be_read_is_refused(kind: str) -> None:
+    message = "^most is a built-in whose parameters cannot be read; wrap it in a function"
+    with pytest.raises(TypeError, match=message):
+        Capabilities(**{kind: {"most": max}})

@@ -8,7 +8,6 @@ import os
 import random
 import signal
 import sqlite3
-import stat
 import subprocess
 import sys
 import threading
@@ -134,46 +133,6 @@ def test_processes_and_threads_lose_nothing_and_do_nothing_twice(path: Path) -> 
     assert [change.version for change in session.history()] == list(range(1, session.version + 1))
     assert session.store is not None
     assert session.store.verify("run-7") == session.version
-
-
-def test_a_forked_child_reopens_the_file(path: Path) -> None:
-    session, toolbox = on_file(path)
-    toolbox.invoke("planning_setup_plan", SETUP)
-    go, begun = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with session.transaction() as transaction:
-            transaction.dispatch(MarkStep("S001", "done"))
-            begun.set()
-            go.wait(20)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    begun.wait(20)
-    child = os.fork()
-    if not child:
-        try:
-            plan = session.select_latest(Plan)
-            is_old = plan is not None and plan.steps[0].status == "pending"
-            refused = toolbox.call("planning_mark_step", {"step_id": "S002", "status": "done"})
-            os._exit(0 if is_old and not refused.success and refused.code == "storage" else 1)
-        finally:
-            os._exit(2)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    go.set()
-    thread.join(20)
-    child = os.fork()
-    if not child:
-        try:
-            done = toolbox.call("planning_mark_step", {"step_id": "S002", "status": "done"})
-            os._exit(0 if done.success and session.version == 3 else 1)
-        finally:
-            os._exit(2)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert session.refresh() == 3
-    plan = session.select_latest(Plan)
-    assert plan is not None
-    assert plan.status == "completed"
 
 
 def test_a_file_that_is_locked_for_long_refuses_and_the_session_goes_on(path: Path) -> None:
@@ -332,14 +291,6 @@ def test_a_file_that_is_gone_refuses_and_is_not_made_anew(path: Path) -> None:
         session.dispatch(MarkStep("S001", "done"))
     assert str(caught.value) == f"the store {path} is gone"
     assert (session.version, list(path.parent.iterdir())) == (1, [])
-
-
-def test_only_the_owner_may_read_the_files(path: Path) -> None:
-    session, toolbox = on_file(path)
-    toolbox.invoke("planning_setup_plan", SETUP)
-    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
-    assert modes == {"plans.db": 0o600, "plans.db-wal": 0o600, "plans.db-shm": 0o600}
-    assert session.version == 1
 
 
 def test_the_event_loop_is_free_while_another_process_holds_the_lock(path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 import pytest
+from codec_records import Checked
 from pydantic import BaseModel
 from store_cases import SETUP
 
@@ -280,7 +281,7 @@ def test_a_record_that_is_not_built_again_as_it_is_is_refused(value: object, mes
     with pytest.raises(StoreError) as caught:
         session.dispatch(value)
     name = f"{type(value).__module__}:{type(value).__qualname__}"
-    assert str(caught.value) == f"a {name} cannot be stored: {message}"
+    assert str(caught.value) == f"{type(value).__qualname__}: a {name} cannot be stored: {message}"
     assert session.version == 0
 
 
@@ -291,10 +292,10 @@ def test_a_time_that_is_none_is_refused_in_an_event_and_one_of_its_type_is_kept(
     session.dispatch(Due(moment))
     with pytest.raises(StoreError) as caught:
         session.dispatch(Due("2026-01-02"))  # type: ignore[arg-type]
-    assert str(caught.value) == "Due.at cannot be stored: it is '2026-01-02'"
+    assert str(caught.value) == "Due.at: expected datetime.datetime | None, got '2026-01-02'"
     with pytest.raises(StoreError) as caught:
         session.publish(ToolInvoked(5, {}, None))  # type: ignore[arg-type]
-    assert str(caught.value) == "ToolInvoked.name cannot be stored: it is 5"
+    assert str(caught.value) == "ToolInvoked.name: expected str, got 5"
     with pytest.raises(StoreError) as caught, session.transaction(actor=5) as transaction:  # type: ignore[arg-type]
         transaction.dispatch(Due(None))
     assert str(caught.value) == "the change cannot be stored: its actor must be text, got 5"
@@ -369,3 +370,22 @@ def test_a_session_in_memory_that_has_no_reducers_yet_takes_any_snapshot() -> No
     session = Session()
     session.rollback(source.snapshot())
     assert session.select_all(Item) == (Item("x"),)
+
+
+def test_a_checkpoint_that_its_type_refuses_by_now_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "CHECKPOINT", 1)
+    store = MemoryStore()
+    session = Session(session_id="a", store=store)
+    session.register_reducer(Checked, append)
+    session.dispatch(Checked(1))
+    store.states.clear()
+
+    def refuse(_items: object) -> None:
+        raise ValueError("no longer")
+
+    monkeypatch.setattr(Checked, "check_slice", staticmethod(refuse))
+    session = Session(session_id="a", store=store)
+    session.register_reducer(Checked, append)
+    with pytest.raises(StoreError) as caught:
+        session.select_all(Checked)
+    assert str(caught.value) == "the checkpoint of version 1: Checked: no longer"

@@ -392,6 +392,7 @@ def test_a_file_that_another_store_is_written_over_is_refused(
     ):
         assert refused(work) == OTHER.format(path)
     assert mark(session, "S001").success is False
+    assert call(session, "planning_read_plan", {}).success is False
 
 
 @pytest.mark.parametrize("vacuumed", [False, True])

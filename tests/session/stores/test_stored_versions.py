@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 import pytest
-from session_records import Count, Note, Ping, give_up, texts
+from session_records import Count, Note, Ping, texts
 from store_places import (
     PLAN,
     MemoryPlace,
@@ -127,17 +127,6 @@ def test_a_stored_session_has_the_history_of_one_in_memory(place_type: type[Plac
     )
 
 
-def test_another_process_reads_the_same_history_and_versions(place_type: type[Place], tmp_path: Path) -> None:
-    place = place_type(tmp_path)
-    here = lived(open_session(place.open()))
-    there = open_session(place.open())
-    assert there.version == here.version
-    assert there.history() == here.history()
-    assert states_of(there) == states_of(here)
-    assert numbered(there) == numbered(here) == [5, 6]
-    assert logs_of(there) == logs_of(here)
-
-
 def test_the_history_has_versions_without_a_gap_actors_ids_and_what_changed(
     place_type: type[Place], tmp_path: Path
 ) -> None:
@@ -196,28 +185,6 @@ def test_versions_that_are_none_are_refused(place_type: type[Place], tmp_path: P
             session.fork(version)
         assert str(error.value) == said
     assert session.version == 12
-
-
-def test_a_transaction_without_events_or_changes_is_no_version(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    store = place_type(tmp_path).open()
-    session = lived(open_session(store))
-    with session.transaction():
-        pass
-    session.dispatch(Count(0))
-    with pytest.raises(ValueError, match="no count is negative"):
-        session.dispatch(Count(-1))
-    give_up(session, lambda transaction: transaction.dispatch(Note("lost")))
-    assert session.version == 12
-    assert store.verify("run-7") == 12
-    assert len(store.changes("run-7", 1, 99)) == 12
-
-
-def test_a_value_without_reducers_is_no_version(place_type: type[Place], tmp_path: Path) -> None:
-    session = Session(session_id="run-7", store=place_type(tmp_path).open())
-    session.dispatch(Note("nobody keeps it"))
-    assert session.version == 0
 
 
 def test_a_rewind_is_a_change_and_leaves_facts_as_they_are(place_type: type[Place], tmp_path: Path) -> None:
@@ -458,3 +425,16 @@ def test_past_versions_stay_what_they_are_while_the_session_goes_on(
     session.rewind(0)
     assert select_latest(past, Plan) == select_latest(unread, Plan) == plan
     assert select_all(unread, Ping)[0].number == 5
+
+
+def test_the_text_of_a_change_names_the_session_only_where_it_is_not_its_own(
+    place_type: type[Place], tmp_path: Path
+) -> None:
+    place = place_type(tmp_path)
+    session = open_session(place.open())
+    session.publish(Ping(1))
+    fork = session.fork(session_id="fork")
+    store = place.open()
+    assert ["run-7" in change.text for change in store.changes("fork", 1, 1)] == [False]
+    (change,) = fork.history()
+    assert change.events[0].session_id == "run-7"

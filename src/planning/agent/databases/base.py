@@ -1,22 +1,13 @@
-"""What the agent needs of a database, and what ``SqlDatabase`` needs of one kind of file."""
+"""What the agent needs of a database."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from typing_extensions import TypeIs
 
-__all__ = ["Database", "Engine", "Names", "Probe", "Tables", "is_database"]
-
-Names = Callable[[], Mapping[str, Any] | None]
-"""Reads the tables and columns of the database; None where they cannot be read."""
-
-Tables = Callable[[], Sequence[Mapping[str, Any]] | None]
-"""Reads the tables of the database; None where they cannot be read."""
-
-Probe = Callable[[str], str]
-"""What the database says of a statement that it parses but does not run."""
+__all__ = ["Database", "is_database"]
 
 
 class Database(Protocol):
@@ -45,13 +36,3 @@ class Database(Protocol):
 def is_database(value: object) -> TypeIs[Database]:
     """Whether an object is a ``Database``: by its methods, as its dialect may have to be looked up."""
     return all(callable(getattr(value, name, None)) for name in ("get_schema", "execute"))
-
-
-class Engine(Protocol):
-    """What is special about one kind of file: the module of this package that its dialect names."""
-
-    def explain(self, text: str, sql: str, names: Names, probe: Probe) -> str:
-        """An error of the database in words that help to correct the statement."""
-
-    def wrong_answer(self, sql: str, tables: Tables, /) -> str | None:
-        """Why the answer to a statement that ran is not what was asked, and what to write; None if it is."""

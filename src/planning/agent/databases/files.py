@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from importlib import import_module
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from time import monotonic, perf_counter, time_ns
+from time import monotonic, perf_counter
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
-from planning.agent.databases.base import Engine
-from planning.agent.databases.source import locate
+from planning.agent.databases.duckdb_file import DuckdbFile
+from planning.agent.databases.readers import DatabaseFile, Readers
+from planning.agent.databases.source import dialect_of, is_settled, locate, stamp
+from planning.agent.databases.sqlite_file import SqliteFile
 from planning.agent.databases.tools import database_tools
 from planning.agent.sql import failures, guard
-from planning.agent.sql.process import (
-    WorkerBusy,
-    WorkerDied,
-    WorkerLate,
-    Workers,
-    WorkerUnavailable,
-)
+from planning.agent.sql.dialects import DIALECTS, FILES
+from planning.agent.sql.failures import Failure
 from planning.agent.sql.results import validate_results as _validate
 from planning.agent.sql.schema import schema_text
-from planning.agent.sql.values import missing_values
-from planning.agent.sql.worker.dialects import DIALECTS, FILES
-from planning.agent.sql.worker.stamp import WRITTEN, stamp
 from planning.errors import cut
-from planning.tools import ErrorKind, StorageUnavailable, Tool, ToolError
+from planning.tools import ErrorKind, StorageUnavailable, Tool
 from planning.tools.errors import ToolTimeout
 
 __all__ = ["SqlDatabase"]
@@ -36,18 +29,19 @@ _LONGEST: Final = 3_600
 _MOST_ROWS: Final = 1_000_000
 _MOST_SAMPLES: Final = 100
 _MORE_TIME: Final = "try again, or allow more seconds"
-_TICK: Final = 100_000_000  # nanoseconds
+_TICK: Final = 0.1
 _EXPLAINING: Final = 1.0  # seconds for explaining why a statement failed
 _LONGEST_ERROR: Final = 4_000  # characters: it may quote what is in the statement
-_UNKNOWN: Final = FILES[0].name  # what a file is taken for that no process can read; the error comes later
+
+Tables = Sequence[Mapping[str, Any]]
+T = TypeVar("T")
 
 
 class SqlDatabase:
     """A database file that statements can only read: SQLite, or DuckDB.
 
-    Statements run in separate processes, which start when they are needed, stop at the time limit whatever
-    they are doing, and end with this object. Nothing is ever written, neither to the file nor beside it. Any
-    thread may use it, and it can be pickled.
+    Statements run in separate threads, are stopped at the time limit, and write nothing, neither to the file
+    nor beside it. Any thread may use this object, and it can be pickled.
 
     Attributes:
         timeout: The seconds that a statement may take.
@@ -82,9 +76,9 @@ class SqlDatabase:
         self.max_rows = int(_checked("max_rows", max_rows, (int,), 1, _MOST_ROWS))
         self.samples = int(_checked("samples", samples, (int,), 0, _MOST_SAMPLES))
         self._file = str(Path(self._path).absolute())
-        self._workers = Workers(self._file)
+        self._readers = Readers()
         self._schema: tuple[tuple[int, ...], str] | None = None
-        self._tables: tuple[tuple[int, ...], Mapping[str, Any]] | None = None
+        self._tables: tuple[tuple[int, ...], Tables] | None = None
 
     def __repr__(self) -> str:
         return f"SqlDatabase({self._source!r})"
@@ -104,24 +98,13 @@ class SqlDatabase:
     @property
     def dialect(self) -> str:
         """``sqlite`` or ``duckdb``: by the name of the file, or else by how it begins."""
-        try:
-            return self._dialect_within(_Budget(self.timeout))
-        except _Unanswered:
-            return _UNKNOWN
-
-    def _dialect_within(self, left: _Budget) -> str:
-        """The dialect.
-
-        Raises:
-            _Unanswered: No process could read the file.
-        """
         if self._dialect is None:
-            self._dialect, _ = self._ask("dialect", "", seconds=left.seconds)
-        return self._dialect or _UNKNOWN
+            self._dialect = dialect_of(self._file)
+        return self._dialect or FILES[0].name
 
     def close(self) -> None:
-        """End the processes. The database can be asked again, which starts new ones."""
-        self._workers.close()
+        """End the threads. The database can be asked again, which starts new ones."""
+        self._readers.close()
 
     def get_schema(self, query: str | None = None) -> str:  # noqa: ARG002 - the tool takes the question
         """The tables, their columns, keys and row counts, and a few values: as a model reads it.
@@ -135,18 +118,19 @@ class SqlDatabase:
             StorageUnavailable: The file is missing, locked, corrupt, or has no tables.
             ToolTimeout: It took too long.
         """
-        left = _Budget(self.timeout)
-        try:
-            dialect = self._dialect_within(left)
-        except _Unanswered as failure:
-            raise self._unread(failure) from None
         before = self._stamp()
         if self._schema is not None and before is not None and self._schema[0] == before:
             return self._schema[1]
-        facts = self._facts(self.samples, left.seconds)
-        if not facts["tables"]:
-            raise StorageUnavailable(failures.explain("empty", "", self._path, self.timeout)[0])
-        text = schema_text(facts, dialect)
+        until = monotonic() + self.timeout / 2
+        try:
+            tables = self._ask(lambda file: file.tables(self.samples, until), self.timeout)
+        except Failure as failure:
+            if failure.kind == "timeout":
+                raise ToolTimeout(failures.late("reading the schema", self.timeout, _MORE_TIME)) from None
+            raise StorageUnavailable(failures.explain(failure, self._path, self.timeout)[0]) from None
+        if not tables:
+            raise StorageUnavailable(failures.explain(Failure("empty"), self._path, self.timeout)[0])
+        text = schema_text(tables, self.dialect)
         self._schema = None if before is None else (before, text)
         return text
 
@@ -164,23 +148,22 @@ class SqlDatabase:
         Raises:
             ImportError: A library that this needs is not installed.
         """
-        started, left = perf_counter(), _Budget(self.timeout)
+        started, dialect = perf_counter(), self.dialect
         try:
-            dialect = self._dialect_within(left)
-            seconds = left.seconds
             statement = guard.check(sql, dialect)
-            left = _Budget(seconds)  # the check does not count against the statement
-            (columns, truncated), rows = self._ask(
-                "run", dialect, statement, self.max_rows, seconds=left.seconds
+            columns, rows, truncated = self._ask(
+                lambda file: file.run(statement, self.max_rows), self.timeout
             )
         except guard.Refused as refusal:
             return _failed(refusal.message, ErrorKind.PARAMETER, started)
-        except _Unanswered as failure:
-            return _failed(*self._explained(failure, sql, left), started)
+        except Failure as failure:
+            return _failed(*self._explained(failure, sql), started)
         if not columns:  # such as a comment that is not closed
             return _failed(guard.EMPTY, ErrorKind.PARAMETER, started)
-        looking = _Budget(min(self.timeout, _EXPLAINING))
-        problem = _engine(dialect).wrong_answer(statement, lambda: self._tables_within(looking))
+        from planning.agent.sql.answers import wrong_answer
+
+        looking = self._until(_EXPLAINING)
+        problem = wrong_answer(statement, dialect, lambda: self._tables_until(looking))
         if problem is not None:
             return _failed(problem, ErrorKind.PARAMETER, started)
         return {
@@ -213,129 +196,78 @@ class SqlDatabase:
         Returns:
             A line for each, such as "orders.status has no 'Open'; it has 'open'".
         """
-        left = _Budget(self.timeout)
-        tables = self._tables_within(left) if self.samples else None
+        from planning.agent.sql.values import missing_values
+
+        until = monotonic() + self.timeout
+        tables = self._tables_until(until) if self.samples else None
         if tables is None:
             return []
-        return missing_values(sql, self.dialect, tables, lambda query: self._looked_up(query, left))
+        return missing_values(sql, self.dialect, tables, lambda query: self._looked_up(query, until))
 
     def tools(self) -> tuple[Tool, Tool, Tool]:
         """The tools ``get_schema``, ``execute_sql`` and ``validate_results`` for a model."""
         return database_tools(self)
 
+    def _open_file(self) -> DatabaseFile:
+        duckdb = self.dialect == "duckdb"
+        return DuckdbFile(self._file) if duckdb else SqliteFile(self._file, self.timeout)
+
+    def _ask(self, work: Callable[[DatabaseFile], T], seconds: float) -> T:
+        return self._readers.ask(self._open_file, work, seconds)
+
     def _stamp(self) -> tuple[int, ...] | None:
         """What differs once the file has changed; None where that cannot be known."""
         try:
             known = stamp(self._file, DIALECTS[self.dialect].log)
-        except OSError:
+        except Failure:
             return None
-        is_settled = max(known[WRITTEN], known[-1]) < time_ns() - _TICK
-        return known if is_settled else None  # a change in the same tick of the clock would not be seen
+        return known if is_settled(known, _TICK) else None
 
-    def _facts(self, samples: int, seconds: float) -> Mapping[str, Any]:
-        """What is in the database.
+    def _until(self, seconds: float) -> float:
+        return monotonic() + min(seconds, self.timeout)
 
-        Raises:
-            StorageUnavailable: It cannot be read.
-            ToolTimeout: It took too long.
-        """
-        try:
-            facts, _ = self._ask("facts", self.dialect, samples, seconds / 4, seconds=seconds)
-        except _Unanswered as failure:
-            raise self._unread(failure) from None
-        known: Mapping[str, Any] = facts
-        return known
-
-    def _unread(self, failure: _Unanswered) -> ToolError:
-        """Why what is in the database could not be read."""
-        if failure.kind == "timeout":
-            return ToolTimeout(failures.late("reading the schema", failure.text, self.timeout, _MORE_TIME))
-        return StorageUnavailable(failures.explain(failure.kind, failure.text, self._path, self.timeout)[0])
-
-    def _explained(self, failure: _Unanswered, sql: str, rest: _Budget) -> tuple[str, ErrorKind]:
+    def _explained(self, failure: Failure, sql: str) -> tuple[str, ErrorKind]:
         """Why a statement failed, and what to do; names are looked up if one may be misspelled."""
         if failure.kind != "sql":
-            return failures.explain(failure.kind, failure.text, self._path, self.timeout)
-        left = _Budget(min(rest.seconds, _EXPLAINING))
-        message = _engine(self.dialect).explain(
-            failure.text, sql, lambda: self._names(left), lambda part: self._probe(part, left)
+            return failures.explain(failure, self._path, self.timeout)
+        from planning.agent.sql.diagnosis import diagnose
+
+        until = self._until(_EXPLAINING)
+        message = diagnose(
+            failure.text,
+            sql,
+            self.dialect,
+            lambda: self._tables_until(until),
+            lambda part: self._probe(part, until),
         )
         return message, ErrorKind.PARAMETER
 
-    def _probe(self, sql: str, left: _Budget) -> str:
+    def _probe(self, sql: str, until: float) -> str:
         """The error of the database for a statement that it parses but does not run."""
         try:
-            self._ask("run", self.dialect, f"EXPLAIN {sql}", 1, seconds=left.seconds)
-        except _Unanswered as failure:
-            return failure.text
-        return ""
+            return self._ask(lambda file: file.probe(sql), until - monotonic())
+        except Failure as failure:
+            return failure.text or failure.kind
 
-    def _looked_up(self, sql: str, left: _Budget) -> Mapping[str, Any]:
-        """The answer to a statement of this package."""
+    def _looked_up(self, sql: str, until: float) -> dict[str, Any]:
+        """The rows of a statement that this package wrote."""
         try:
-            _, rows = self._ask("run", self.dialect, sql, self.max_rows, seconds=left.seconds)
-        except _Unanswered:
+            _, rows, _ = self._ask(lambda file: file.run(sql, self.max_rows), until - monotonic())
+        except Failure:
             return {"success": False, "data": []}
         return {"success": True, "data": rows}
 
-    def _tables_within(self, left: _Budget) -> list[Mapping[str, Any]] | None:
+    def _tables_until(self, until: float) -> Tables | None:
         """The tables with their columns; None where they cannot be read in that time."""
-        names = self._names(left)
-        return None if names is None else names["tables"]
-
-    def _names(self, left: _Budget) -> Mapping[str, Any] | None:
         before = self._stamp()
         if self._tables is not None and before is not None and self._tables[0] == before:
             return self._tables[1]
         try:
-            facts = self._facts(-1, left.seconds)
-        except ToolError:
+            tables = self._ask(lambda file: file.tables(-1, until), until - monotonic())
+        except Failure:
             return None
-        self._tables = None if before is None else (before, facts)
-        return facts
-
-    def _ask(self, verb: str, *given: Any, seconds: float) -> tuple[Any, list[list[Any]]]:
-        """Ask a worker process.
-
-        Raises:
-            _Unanswered: The worker did not answer.
-        """
-        if seconds <= 0:
-            raise _Unanswered("timeout")
-        try:
-            how, what, rows = self._workers.ask((verb, *given), seconds)
-        except WorkerLate as late:
-            raise _Unanswered("timeout", str(late.waited)) from None
-        except WorkerDied as death:
-            raise _Unanswered("died", str(death.status)) from None
-        except WorkerBusy:
-            raise _Unanswered("busy") from None
-        except WorkerUnavailable as reason:
-            raise _Unanswered("unavailable", str(reason)) from None
-        if how == "failed":
-            raise _Unanswered(*what)
-        return what, rows
-
-
-class _Budget:
-    """Seconds for several requests together."""
-
-    def __init__(self, seconds: float) -> None:
-        self._until = monotonic() + seconds
-
-    @property
-    def seconds(self) -> float:
-        """How many are left."""
-        return self._until - monotonic()
-
-
-class _Unanswered(Exception):
-    """A request that has no answer; see ``worker.failure`` for the kinds."""
-
-    def __init__(self, kind: str, text: str = "") -> None:
-        super().__init__(kind, text)
-        self.kind = kind
-        self.text = text
+        self._tables = None if before is None else (before, tables)
+        return tables
 
 
 def _checked(name: str, value: Any, kinds: tuple[type, ...], least: float, most: float) -> Any:
@@ -348,12 +280,6 @@ def _checked(name: str, value: Any, kinds: tuple[type, ...], least: float, most:
         what = "a whole number" if kinds == (int,) else "seconds"
         raise ValueError(f"{name} must be {what} from {least:,} to {most:,}, got {value!r}")
     return value
-
-
-def _engine(dialect: str) -> Engine:
-    """The module of this package that knows a dialect; loaded when its first statement runs."""
-    engine: Engine = import_module(f"planning.agent.databases.{dialect}")
-    return engine
 
 
 def _failed(error: str, code: ErrorKind, started: float) -> dict[str, Any]:

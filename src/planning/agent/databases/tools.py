@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from planning.agent.databases.base import Database
+from planning.agent.sql.dialects import title_of
 from planning.agent.sql.results import table_text
 from planning.agent.sql.results import validate_results as validate
-from planning.agent.sql.worker.dialects import title_of
 from planning.tools import ErrorKind, Tool, ToolResult
 from planning.tools.contract import ToolExample
 

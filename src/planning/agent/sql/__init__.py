@@ -1,1 +1,1 @@
-"""SQL that models write: which statements may run, why they fail, and the processes that run them."""
+"""SQL that models write: which statements may run, why they fail, and how their results read."""

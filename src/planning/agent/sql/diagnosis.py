@@ -3,331 +3,231 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
+from sqlglot import exp
 
-from planning.agent.sql.casts import as_timestamp
-from planning.agent.sql.foreign import foreign
+from planning.agent.sql.dialects import title_of
 from planning.agent.sql.guard import NO_BRACKETS, tokenize
+from planning.agent.sql.names import closest
 from planning.agent.sql.schema import identifier
-from planning.agent.sql.structure import COMPARING, Item, groups, is_word, structure
-from planning.agent.sql.uses import Use, tables_used
-from planning.agent.sql.worker.dialects import title_of
-from planning.errors import cut, nearest, printable
+from planning.agent.sql.transpiled import transpiled
+from planning.agent.sql.tree import Select, Source, Tree, read
+from planning.errors import cut, printable
 
 __all__ = ["diagnose"]
 
-Names = Callable[[], Mapping[str, Any] | None]
-Probe = Callable[[str], str]
-
-_LONGEST: Final = 300
-_NEAR: Final = 0.65  # invoices is not a misspelling of notes
+_LONGEST: Final = 900
+_LONGEST_WORD: Final = 200
 _LISTED: Final = 20
 _PLACES: Final = 20
 _UNITED: Final = re.compile(r"\b(?:UNION|ALL|INTERSECT|EXCEPT)\s*\(", re.IGNORECASE)
-_OF_TIME_TEXT: Final = """
-    DATE DATEADD DATEDIFF DATEPART DATE_ADD DATE_DIFF DATE_SUB INTERVAL SYSDATE TIMESTAMP
-"""
-_OF_TIME: Final = frozenset(_OF_TIME_TEXT.split())
-_WORDS_OF_TIME_TEXT: Final = """
-    date day dayofyear dd hh hour interval minute month quarter second sysdate timestamp week weekday year
-    yy yyyy
-"""
-_WORDS_OF_TIME: Final = frozenset(_WORDS_OF_TIME_TEXT.split())
-_GRAMMAR_TEXT: Final = """
-    CURRENT_DATE CURRENT_TIMESTAMP DATE DATE_ADD DATE_SUB EXTRACT FETCH GROUP_CONCAT ILIKE INTERVAL
-    ISNULL LATERAL LEFT QUALIFY REGEXP RIGHT SUBSTRING TIMESTAMP TOP WITHIN
-"""
-_GRAMMAR: Final = frozenset(_GRAMMAR_TEXT.split()) | {"DISTINCT ON"}
-"""Words that SQLite's grammar does not take. A function that it lacks is not a syntax error."""
-
-_PLAIN: Final = (
-    ("Incorrect number of bindings", "the SQL has a parameter, such as ? or :name; write the value itself"),
-    ("You can only execute one", "more than one statement is refused; send one SELECT"),
-    ("incomplete input", "the SQL ends too early; write the rest of it, or close what is open"),
-    ("parser stack overflow", "the SQL is nested too deeply; send a simpler SELECT"),
-    ("Max expression depth", "the SQL is nested too deeply; send a simpler SELECT"),
-    ("Expression tree is too large", "the SQL is nested too deeply; send a simpler SELECT"),
-    (
-        "user-defined function raised",
-        "printf and format take only text in UTF-8 here; join the strings with ||",
-    ),
-)
+_NO_FUNCTION: Final = ("no such function: {}", "{title} has no function of that name; use one that it has")
+_NO_TYPES: Final = ("{} does not take ({})", "give it other types, or cast its arguments")
+_CONTEXT: Final = re.compile(r"\n\s*\n.*|\nLINE \d.*|\n\t?Candidate.*|\nPossible.*", re.DOTALL)
+_CLASS: Final = re.compile(r"\A[A-Z][A-Za-z ]* Error: ")
 
 
-def diagnose(text: str, sql: str, dialect: str, names: Names, probe: Probe) -> str:
+def diagnose(
+    text: str,
+    sql: str,
+    dialect: str,
+    tables: Callable[[], Sequence[Mapping[str, Any]] | None],
+    probe: Callable[[str], str],
+) -> str:
     """Explain the error of a database in words that help to correct the statement.
 
     Args:
-        text: The error, in the words of SQLite or the database's own.
+        text: The error, in the words of SQLite or DuckDB.
         sql: The statement.
-        dialect: ``sqlite`` or ``duckdb``.
-        names: Reads the tables and columns, as a worker process does; None if it cannot.
-        probe: The error of the database for another statement, which is not run.
+        dialect: The name of its dialect, such as ``sqlite``.
+        tables: Reads the tables with their columns; None if they cannot be read.
+        probe: The error of the database for EXPLAIN of another statement; empty if it takes that.
 
     Returns:
         One line: what is wrong, and what to do.
     """
-    for beginning, message in _PLAIN:
-        if text.startswith(beginning):
-            return message
-    for pattern, explain in _EXPLAINED:
-        found = re.match(pattern, text, re.DOTALL)
+    for pattern, explain in _ERRORS:
+        found = re.search(pattern, text, re.DOTALL)
         if found:
-            longest = _LONGEST if len(found[1]) > _LONGEST else _LONGEST * 3  # a remedy must be whole
-            return _line(explain(_Case(found[1], sql, dialect, names, probe)), longest)
-    return _line(f"{text}; correct the SQL", _LONGEST)
+            words = tuple(cut(word, _LONGEST_WORD) for word in found.groups())
+            case = _Case(words, sql, dialect, tables, probe)
+            if isinstance(explain, str):
+                return _line(explain.format(*words))
+            if isinstance(explain, tuple):
+                return case.says(*(part.format(*words, title=title_of(dialect)) for part in explain))
+            return explain(case)
+    own = _CLASS.sub("", _CONTEXT.sub("", text)).rstrip(" .!") if dialect == "duckdb" else text
+    return _line(f"{own}; correct the SQL", _LONGEST // 3)
 
 
 @attrs.frozen
 class _Case:
-    """The word that a database complains of, and its statement."""
+    """What a database complains of, and the statement."""
 
-    word: str
+    words: tuple[str, ...]
     sql: str
     dialect: str
-    names: Names
-    probe: Probe
+    read_tables: Callable[[], Sequence[Mapping[str, Any]] | None]
+    probe: Callable[[str], str]
 
-    def tables(self) -> list[Mapping[str, Any]]:
-        return list((self.names() or {"tables": []})["tables"])
+    @property
+    def word(self) -> str:
+        return ".".join(self.words)
+
+    def says(self, what: str, remedy: str, *, is_foreign: bool = True) -> str:
+        """What is wrong, and the statement in the SQL of this database if that helps, else a remedy."""
+        written = transpiled(self.sql, self.dialect, self.probe) if is_foreign else None
+        if written is None:
+            return _line(f"{what}; {remedy}" if remedy else what)
+        return f"{_line(what)}; {title_of(self.dialect)} takes this: {written}"
 
 
 def _no_table(case: _Case) -> str:
-    message = f"no such table: {case.word}"
-    remedy = _misread(case, {"POSITION"})
-    if remedy is not None:
-        return remedy
-    tables = case.tables()
-    known = [table["name"] for table in tables]
-    if case.word.lower() in map(str.lower, known):  # SQLite says so of x.* where x is not in FROM
-        return _unread(case.word, tables_used(case.sql, case.dialect, tables))
-    near = nearest(case.word.rpartition(".")[2], known, _NEAR)
-    if near is not None:
-        return f"{message}; did you mean {identifier(near)}?"
-    if known:
-        return f"{message}; the tables are {_listed(known)}"
-    return f"{message}; the database has no tables" if case.names() is not None else message
-
-
-def _unread(table: str, uses: Iterable[Use]) -> str:
-    """The message for a table that is named but not in FROM."""
-    read = ", ".join(sorted({identifier(use.alias) for use in uses}))
-    message = f"{identifier(table)} is not in FROM" + (f"; the query reads {read}" if read else "")
-    return f"{message}; join {identifier(table)}"
-
-
-def _misread(case: _Case, names: Container[str]) -> str | None:
-    """The message for a foreign expression with a word that the database took for a name."""
-    word = re.compile(rf"\b{re.escape(case.word)}\b", re.IGNORECASE)
-    for each in foreign(case.sql, case.dialect, names):
-        if word.search(case.sql, each.start, each.end):
-            return each.message
-    return None
+    tables = case.read_tables()
+    known = [table["name"] for table in tables or ()]
+    tree, name = read(case.sql, case.dialect, tables or ()), case.word.rpartition(".")[2]
+    is_read = tree is None or any(table.name == name for table in tree.root.find_all(exp.Table))
+    if tree is not None and not is_read:  # SQLite says so of x.* where x is not in FROM
+        for node, select in tree.all_of(exp.Column):
+            if node.is_star and node.table == name:
+                return _line(_not_in_from(name, select.sources.values(), tables or ()))
+    near = closest(name, [("", known)])[1]
+    if near:
+        remedy = f"did you mean {' or '.join(map(identifier, near))}?"
+    elif known:
+        remedy = f"the tables are {_listed(known)}"
+    else:
+        remedy = "the database has no tables" if tables is not None else ""
+    return case.says(f"no such table: {case.word}", remedy, is_foreign=not is_read)
 
 
 def _no_column(case: _Case) -> str:
-    word = case.word.partition(" - should this be")[0].strip('"')  # newer versions suggest a string
-    message = f"no such column: {word}"
-    if word.lower() in _WORDS_OF_TIME:
-        remedy = _misread(attrs.evolve(case, word=word), _OF_TIME)
-        if remedy is not None:
-            return remedy
-    tables = case.tables()
-    uses = tables_used(case.sql, case.dialect, tables)
-    quoted = _quoted(word, case)
-    owner, _, name = ("", "", word) if quoted else word.rpartition(".")
-    if owner:
-        meant = [use for use in uses if owner.lower() in {use.alias.lower(), use.table["name"].lower()}]
-        if not meant and owner.lower() in {table["name"].lower() for table in tables}:
-            return f"{message}; {_unread(owner, uses)}"
-        if not meant:
-            read = ", ".join(sorted({identifier(use.alias) for use in uses}))
-            return f"{message}; {owner} is not in FROM" + (f"; the query reads {read}" if read else "")
-        near = _meant(name, meant)
-        if near:
-            alias = identifier(meant[0].alias)
-            return f"{message}; did you mean {', '.join(f'{alias}.{identifier(each)}' for each in near)}?"
-        return f"{message}; {_has(meant[:1])}"
-    if quoted == "value":
-        near = _meant(name, uses)
-        column = f"for the column, write {identifier(near[0])}; " if near else ""
-        return f"{message}; {column}for a string, write '{_text(name)}' in single quotes"
-    return f"{message}; {_column_meant(name, uses, tables)}" + (
-        f"; for a string, write '{_text(name)}' in single quotes" if quoted and not _meant(name, uses) else ""
+    word = case.word.strip('"')
+    message, tables = f"no such column: {word}", case.read_tables() or ()
+    is_quoted = '"' + word.replace('"', '""') + '"' in case.sql
+    owner, _, name = ("", "", word) if is_quoted else word.rpartition(".")
+    tree = read(case.sql, case.dialect, tables)
+    node, select = (None, None) if tree is None else _unknown(tree, owner.rpartition(".")[2], name)
+    sources: list[Source] = []
+    if tree is not None and select is None:
+        select = next(iter([*tree.selects.values()][::-1]), None)
+    while select is not None:
+        sources += select.sources.values()
+        select = select.outer
+    if owner and node is not None:
+        return _line(f"{message}; {_column_of(owner, name, sources, tables)}")
+    string = "for a string, write '{}' in single quotes".format(name.replace("'", "''")) if is_quoted else ""
+    is_value = bool(string) and _is_value(node)
+    place, near = closest(name, [(_title(each), each.columns or ()) for each in sources])
+    if near and not is_value:
+        return _line(f"{message}; did you mean {_named(near, sources[place], sources)}?")
+    column = f"for the column, write {identifier(near[0])}" if near else ""
+    remedies = [column if is_value else _elsewhere(name, sources, tables), string]
+    is_foreign = not is_quoted and (node is None or isinstance(node.parent, exp.Func))
+    return case.says(message, "; ".join(filter(None, remedies)), is_foreign=is_foreign)
+
+
+def _unknown(tree: Tree, owner: str, name: str) -> tuple[Any, Select | None]:
+    """The column that nothing in its SELECT has, or that at least is so called; None if there is none."""
+    found: tuple[Any, Select | None] = (None, None)
+    for node, select in tree.all_of(exp.Column):
+        if node.table.lower() == owner.lower() and name.lower() in {node.name.lower(), "*"}:
+            if not select.owners(node):
+                return node, select
+            found = node, select
+    return found
+
+
+def _is_value(node: Any) -> bool:
+    """Whether a name is where a value is more likely than a column."""
+    is_within = node is not None and isinstance(node.parent, (exp.Binary, exp.In, exp.Between, exp.Func))
+    return is_within and node.arg_key != "this"
+
+
+def _column_of(owner: str, name: str, sources: Sequence[Source], tables: Sequence[Mapping[str, Any]]) -> str:
+    """What was meant by a column of a certain table."""
+    source = next(
+        (each for each in sources if owner.lower() in (each.alias.lower(), _title(each).lower())), None
+    )
+    if source is None:
+        return _not_in_from(owner, sources, tables)
+    near = closest(name, [(_title(source), source.columns or ())])[1]
+    alias = identifier(source.alias)
+    return (
+        f"did you mean {', '.join(f'{alias}.{identifier(each)}' for each in near)}?"
+        if near
+        else _has([source])
     )
 
 
-def _text(name: str) -> str:
-    return name.replace("'", "''")
+def _not_in_from(name: str, sources: Iterable[Source], tables: Sequence[Mapping[str, Any]]) -> str:
+    read_here = ", ".join(sorted({identifier(each.alias) for each in sources}))
+    message = f"{identifier(name)} is not in FROM" + (f"; the query reads {read_here}" if read_here else "")
+    is_known = any(table["name"].lower() == name.lower() for table in tables)
+    return f"{message}; join {identifier(name)}" if is_known else message
 
 
-def _quoted(word: str, case: _Case) -> str:
-    """Whether a name is in double quotes: ``value`` if it is used like a value, else ``name``."""
-    top = structure(case.sql, case.dialect)
-    for group, outer, _ in groups(top) if top is not None else ():
-        for place, item in enumerate(group.items):
-            if item.kind == "name" and item.text == word and case.sql[item.start] == '"':
-                is_argument = outer is not None and not group.is_query
-                return "value" if _is_value(group.items, place, is_argument=is_argument) else "name"
-    return ""
+def _named(columns: Sequence[str], source: Source, sources: Sequence[Source]) -> str:
+    """Columns of a source, with its alias where another has one of that name."""
+    if sum(each.column(columns[0]) is not None for each in sources) > 1:
+        return ", ".join(f"{identifier(source.alias)}.{identifier(each)}" for each in columns)
+    return ", ".join(map(identifier, columns)) + f", of {identifier(_title(source))}"
 
 
-def _is_value(items: Sequence[Item], place: int, *, is_argument: bool) -> bool:
-    """Whether the item at a place is more likely a value than a column."""
-    if place == 0:
-        return is_argument and len(items) > 1
-    before = items[place - 1]
-    is_second = is_word(before, "AND") and place > 2 and is_word(items[place - 3], "BETWEEN")
-    is_compared = before.text in COMPARING or is_word(before, "BETWEEN", "GLOB", "LIKE", "MATCH") or is_second
-    return is_compared or before.text == "||" or (is_argument and before.text == ",")
-
-
-def _column_meant(name: str, uses: list[Use], tables: list[Mapping[str, Any]]) -> str:
-    """What an unknown column was probably meant to be."""
-    read = {use.table["name"] for use in uses}
-    unread = [Use(table, table["name"]) for table in tables if table["name"] not in read]
-    elsewhere = [use for use in unread if _by_table(name, use)]
-    near = _meant(name, uses)
-    if near and not (elsewhere and not any(_by_table(name, use) for use in uses)):
-        table = next(use.table["name"] for use in uses if near[0] in use.columns())
-        return f"did you mean {', '.join(map(identifier, near))}, of {identifier(table)}?"
-    if elsewhere:
-        columns = ", ".join(map(identifier, _by_table(name, elsewhere[0])))
-        return f"{identifier(elsewhere[0].alias)} has {columns}, and the query does not read it; join it"
-    for use in unread:
-        if name.lower() in map(str.lower, use.columns()):
-            return f"{identifier(use.alias)} has it, which the query does not read; join it"
-    if uses:
-        return _has(uses)
-    return "check the name, and the table it is of" if tables else "check the name"
-
-
-def _meant(name: str, uses: Sequence[Use]) -> list[str]:
-    """The columns that a name may mean: ``ArtistName`` is the name of an artist, not the ``ArtistId``."""
-    for use in uses:
-        columns = _by_table(name, use)
-        if columns:
-            return columns
-    for use in uses:
-        rest = _rest(name, use)
-        if rest:  # it begins with the name of the table
-            rests = {"".join(_rest(column, use) or _words(column)): column for column in use.columns()}
-            near = nearest("".join(rest), rests, _NEAR)
-            return [rests[near]] if near else []
-    near = nearest(name, [column for use in uses for column in use.columns()], _NEAR)
-    return [near] if near else []
-
-
-def _rest(name: str, use: Use) -> list[str]:
-    """The words of a name behind those of the table; empty if it does not begin with them."""
-    table, words = _words(use.table["name"]), _words(name)
-    return words[len(table) :] if words[: len(table)] == table else []
-
-
-def _by_table(name: str, use: Use) -> list[str]:
-    """The columns of a table that a name with the table's name in front means, or the end of theirs."""
-    rest = _rest(name, use)
-    if not rest:
-        return []
-    columns = [column for column in use.columns() if not _rest(column, use)]
-    same = [column for column in columns if _words(column) == rest]
-    return same or [column for column in columns if _words(column)[-len(rest) :] == rest][:3]
-
-
-def _words(name: str) -> list[str]:
-    """The words of a name such as ``FirstName`` or ``first_name``, of which the last may be in the plural."""
-    words = [word.lower() for word in re.findall(r"[A-Z]?[^\W_A-Z]+|[A-Z]+(?![^\W_A-Z])|\d+", name)] or [
-        name.lower()
-    ]
-    return [word.removesuffix("s") for word in words]
-
-
-def _has(uses: Iterable[Use]) -> str:
-    message = {
-        use.table["name"]: f"{identifier(use.table['name'])} has {_listed(use.columns())}" for use in uses
-    }
-    return "; ".join(list(message.values())[:3])
+def _elsewhere(name: str, sources: Sequence[Source], tables: Sequence[Mapping[str, Any]]) -> str:
+    """A table that the query does not read and that has a column, or what there is instead."""
+    read_here = {_title(each) for each in sources}
+    groups = [(each["name"], _columns(each)) for each in tables if each["name"] not in read_here]
+    place, near = closest(name, groups, by_spelling=False)
+    if not near:
+        return _has(sources) if sources else "check the name" + (", and the table it is of" if tables else "")
+    table = identifier(groups[place][0])
+    if near[0].lower() == name.lower():
+        return f"{table} has it, which the query does not read; join it"
+    return f"{table} has {_listed(near)}, and the query does not read it; join it"
 
 
 def _ambiguous(case: _Case) -> str:
     name = case.word.rpartition(".")[2]
-    owners = [
-        use.alias
-        for use in tables_used(case.sql, case.dialect, case.tables())
-        if name.lower() in map(str.lower, use.columns())
-    ]
-    if len(set(owners)) < 2:
-        return f"{case.word} is ambiguous; write its table before it, and name a table that is read twice"
-    written = " or ".join(f"{identifier(owner)}.{identifier(name)}" for owner in dict.fromkeys(owners))
-    return f"{case.word} is ambiguous; write {written}"
+    tree = read(case.sql, case.dialect, case.read_tables() or ())
+    owners = dict[str, None]()
+    for node, select in () if tree is None else tree.all_of(exp.Column):
+        if node.name.lower() == name.lower() and not node.table and not owners:
+            owners |= dict.fromkeys(each.alias for each in select.owners(node))
+    if len(owners) < 2:
+        return _line(
+            f"{case.word} is ambiguous; write its table before it, and name a table that is read twice"
+        )
+    written = " or ".join(f"{identifier(owner)}.{identifier(name)}" for owner in owners)
+    return _line(f"{case.word} is ambiguous; write {written}")
 
 
-def _no_function(case: _Case) -> str:
-    message = f"no such function: {case.word}"
-    found = next(foreign(case.sql, case.dialect, {case.word.upper()}), None)
-    if found is not None:
-        return f"{message}; {found.remedy}"
-    return f"{message}; {title_of(case.dialect)} has no function of that name; use one that it has"
-
-
-def _no_types(case: _Case) -> str:
-    name, _, types = case.word.rstrip(")").partition("(")
-    names = {"DATE_ADD"} if name == "+" else {name.upper()}
-    found = next(foreign(case.sql, case.dialect, names), None)
-    cast = as_timestamp(case.sql, name) if found is None and "VARCHAR" in types else None
-    remedy = cast if found is None else found.remedy
-    if name == "=":
-        return f"{types} cannot be compared; {remedy or 'cast one of them'}"
-    return f"{name} does not take ({types}); {remedy or 'give it other types, or cast its arguments'}"
-
-
-def _ungrouped(case: _Case) -> str:
-    name = identifier(case.word)
-    return f"{name} has many values in a group; add it to GROUP BY, or aggregate it, as in max({name})"
+def _not_in_both(case: _Case) -> str:
+    """For USING with a column that one of the tables does not have."""
+    message = f"{case.word} is not a column of both tables of a JOIN"
+    tree = read(case.sql, case.dialect, case.read_tables() or ())
+    for node, select in () if tree is None else tree.all_of(exp.Join):
+        names = [each.name.lower() for each in node.args.get("using") or ()]
+        joined = select.sources.get(node.alias_or_name.lower())
+        if case.word.lower() in names and joined is not None:
+            others = [each for each in select.sources.values() if each is not joined]
+            both = [each for each in joined.columns or () if any(other.column(each) for other in others)]
+            near = closest(case.word, [(_title(joined), both)])[1]
+            lacking = [each for each in (joined, *others) if not each.column(case.word)]
+            remedy = f"did you mean USING ({identifier(near[0])})?" if near else f"{_has(lacking)}; write ON"
+            return _line(f"{message}; {remedy}")
+    return _line(f"{message}; write ON")
 
 
 def _syntax(case: _Case) -> str:
-    found = next(foreign(case.sql, case.dialect, _GRAMMAR), None)
-    remedy = "correct the SQL there or just before" if found is None else found.message
-    if found is None and case.dialect == "sqlite" and case.word == "(" and _UNITED.search(case.sql):
+    remedy = "correct the SQL there or just before"
+    if case.dialect == "sqlite" and case.word == "(" and _UNITED.search(case.sql):
         remedy = NO_BRACKETS
-    return f"syntax error{_place(case)}, near {case.word}; {remedy}"
-
-
-def _token(case: _Case) -> str:
-    if case.word[:1] in {"'", '"', "`", "["}:
-        return f"a quote is not closed, from {case.word} on; close it, and write a quote inside text twice"
-    if case.word == ":" and "::" in case.sql:
-        found = next(foreign(case.sql, case.dialect, {"::"}), None)
-        return f":: is not SQL here; {'write CAST(... AS type)' if found is None else found.remedy}"
-    return f"{case.word} is not SQL; remove it"
-
-
-def _arguments(case: _Case) -> str:
-    return f"wrong number of arguments to {case.word}; check how many it takes"
-
-
-def _aggregate(case: _Case) -> str:
-    return (
-        f"misuse of the aggregate {case.word}; use it in SELECT, HAVING or ORDER BY, and not inside another"
-    )
-
-
-_EXPLAINED: Final[tuple[tuple[str, Callable[[_Case], str]], ...]] = (
-    (r"no such table: (.+)", _no_table),
-    (r"no such column: (.+)", _no_column),
-    (r"ambiguous column name: (.+)", _ambiguous),
-    (r"no such function: (.+)", _no_function),
-    (r'near "(.*)": syntax error', _syntax),
-    (r'unrecognized token: "(.*)"', _token),
-    (r"wrong number of arguments to function (.+)", _arguments),
-    (r"misuse of aggregate(?: function)?:? (.+)", _aggregate),
-    (r"ungrouped column: (.+)", _ungrouped),
-    (r"no function of types: (.+)", _no_types),
-)
+    what = f"syntax error{_place(case)}, near {case.word}"
+    return case.says(what, remedy, is_foreign=case.word != ",")  # sqlglot reads over one too many
 
 
 def _place(case: _Case) -> str:
@@ -345,10 +245,99 @@ def _place(case: _Case) -> str:
     return ""
 
 
-def _listed(names: list[str]) -> str:
+def _token(case: _Case) -> str:
+    if case.word[:1] in {"'", '"', "`", "["}:
+        return _line(
+            f"a quote is not closed, from {case.word} on; close it, and write a quote inside text twice"
+        )
+    if case.word == ":" and "::" in case.sql:
+        return case.says(":: is not SQL here", "write CAST(... AS type)")
+    return _line(f"{case.word} is not SQL; remove it")
+
+
+_Explain = Callable[[_Case], str]
+_ERRORS: Final[tuple[tuple[str, str | tuple[str, str] | _Explain], ...]] = (
+    (
+        r"\AIncorrect number of bindings|Values were not provided",
+        "the SQL has a parameter, such as ? or :name; write the value itself",
+    ),
+    (r"\AYou can only execute one", "more than one statement is refused; send one SELECT"),
+    (
+        r"\Aincomplete input|syntax error at end of input",
+        "the SQL ends too early; write the rest of it, or close what is open",
+    ),
+    (
+        r"\Aparser stack overflow|Max expression depth|\AExpression tree is too large",
+        "the SQL is nested too deeply; send a simpler SELECT",
+    ),
+    (
+        r"unterminated (?:quoted|string)",
+        "a quote is not closed; close it, and write a quote inside text twice",
+    ),
+    (r"\Ano such table: (.+)", _no_table),
+    (r'Table with name "?([^"\s!]+)"? does not exist', _no_table),
+    (r"\Ano such column: (.+?)(?: - should this be .*)?\Z", _no_column),
+    (r'Referenced column "([^"]+)" (?:was )?not found', _no_column),
+    (r'Table "([^"]+)" does not have a column named "([^"]+)"', _no_column),
+    (
+        r'Referenced table "([^"]+)" not found',
+        lambda case: _no_column(attrs.evolve(case, words=(*case.words, "*"))),
+    ),
+    (r"\Aambiguous column name: (.+)", _ambiguous),
+    (r'Ambiguous reference to column name "([^"]+)"', _ambiguous),
+    (r"\Acannot join using column (.+) - ", _not_in_both),
+    (r'Column "([^"]+)" does not exist on \w+ side of join', _not_in_both),
+    (r"\Ano such function: (.+)", _NO_FUNCTION),
+    (r'Function with name "?([^"\s!]+)"? (?:does not exist|is not in)', _NO_FUNCTION),
+    (r'(?:\Anear|syntax error at or near) "(.*?)"(?:: syntax error|\n|\Z)', _syntax),
+    (r'\Aunrecognized token: "(.*)"', _token),
+    (
+        r"\Awrong number of arguments to function (.+)",
+        ("wrong number of arguments to {}", "check how many it takes"),
+    ),
+    (
+        r"\Amisuse of aggregate(?: function)?:? (.+)",
+        "misuse of the aggregate {}; use it in SELECT, HAVING or ORDER BY, and not inside another",
+    ),
+    (
+        r'column "([^"]+)" must appear in the GROUP BY',
+        "{0} has many values in a group; add it to GROUP BY, or aggregate it, as in max({0})",
+    ),
+    (r"No function matches the given name and argument types '([^(]+)\((.*)\)'", _NO_TYPES),
+    (r'best candidate function for the function call "([^(]+)\((.*)\)"', _NO_TYPES),
+    (
+        r"Cannot (?:mix|compare) values of type (VARCHAR and (?:type )?\w+|\S+ and type VARCHAR)",
+        ("{} cannot be compared", "cast one of them"),
+    ),
+)
+"""The errors of SQLite and of DuckDB, with the words in them that are wrong, and what explains them.
+
+A pair is what is wrong, and what to do if no other statement can be suggested.
+"""
+
+
+def _title(source: Source) -> str:
+    """The name of a table, or what a query is called."""
+    return source.alias if source.table is None else str(source.table["name"])
+
+
+def _columns(table: Mapping[str, Any]) -> list[str]:
+    return [column["name"] for column in table["columns"]]
+
+
+def _has(sources: Iterable[Source]) -> str:
+    message = {
+        _title(each): f"{identifier(_title(each))} has {_listed(each.columns)}"
+        for each in sources
+        if each.columns
+    }
+    return "; ".join(list(message.values())[:3]) or "check the name"
+
+
+def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return ", ".join(map(identifier, names[:_LISTED])) + more
 
 
-def _line(text: str, longest: int) -> str:
+def _line(text: str, longest: int = _LONGEST) -> str:
     return cut(printable(" ".join(text.split())), longest)

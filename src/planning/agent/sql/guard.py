@@ -10,13 +10,13 @@ import re
 from itertools import pairwise
 from typing import Any, Final, NoReturn
 
-from planning.agent.sql.worker.dialects import DIALECTS
-from planning.agent.sql.worker.failure import HALF
+from planning.agent.sql.dialects import DIALECTS
 from planning.errors import show
 
-__all__ = ["EMPTY", "LONGEST", "Refused", "check", "tokenize"]
+__all__ = ["EMPTY", "HALF", "LONGEST", "Refused", "check", "tokenize"]
 
 LONGEST: Final = 100_000
+HALF: Final = "the SQL holds half a character (a lone surrogate)"
 EMPTY: Final = "the SQL is empty; send one SELECT"
 _HALVES: Final = re.compile("[\ud800-\udfff]")
 _READING: Final = ("SELECT", "VALUES", "(")

@@ -8,12 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, takewhile
 from typing import Any, Final
 
+from planning.agent.sql.dialects import title_of
 from planning.agent.sql.keywords import KEYWORDS
-from planning.agent.sql.worker.dialects import title_of
-from planning.agent.sql.worker.samples import MOST_COUNTED
 from planning.errors import LONGEST_MESSAGE, cut, printable
 
-__all__ = ["identifier", "literal", "schema_text"]
+__all__ = ["MOST_COUNTED", "identifier", "literal", "quoted", "schema_text", "select"]
+
+MOST_COUNTED: Final = 1_000_000
+"""The most rows of a table that are counted."""
+
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _LONGEST: Final = 40
@@ -22,16 +25,15 @@ _ROOM: Final = LONGEST_MESSAGE - 300  # characters; the rest is for the first li
 _MORE: Final = 30  # characters that say how many columns are not shown
 
 
-def schema_text(facts: Mapping[str, Any], dialect: str) -> str:
+def schema_text(tables: Sequence[Mapping[str, Any]], dialect: str) -> str:
     """The schema as text, in part if the whole is too long for a model.
 
     Values are omitted first, then columns from the end of each table, then tables; the first line says so.
 
     Args:
-        facts: The tables, as a worker process reads them.
+        tables: The tables; see ``DatabaseFile.tables``.
         dialect: The database, such as ``sqlite``.
     """
-    tables = facts["tables"]
     kinds = [_number(sum(each["kind"] == kind for each in tables), kind) for kind in ("table", "view")]
     head = ", ".join([title_of(dialect), *filter(None, kinds)])
     blocks, part = [_table(table) for table in tables], ""
@@ -77,6 +79,22 @@ def identifier(name: str) -> str:
     if _PLAIN.match(name) and name.upper() not in KEYWORDS:
         return name
     return '"' + printable(name).replace('"', '""') + '"'
+
+
+def quoted(name: str) -> str:
+    """A name as SQL takes any name."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def select(what: str, source: str, limit: int) -> str:
+    """A query of the first rows of a table.
+
+    Args:
+        what: The columns.
+        source: The table, with its name in quotes, or a query in brackets.
+        limit: How many rows.
+    """
+    return f"SELECT {what} FROM {source} LIMIT {limit}"  # noqa: S608 - names are quoted, and run by what can only read
 
 
 def _number(count: int, kind: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
@@ -43,7 +43,7 @@ def words_of(error: Exception) -> str:
     return safe_text(error.args[0] if is_plain else error) or type(error).__name__
 
 
-def _refusal(messages: Sequence[tuple[str, str]]) -> PydanticCustomError:
+def _refusal(*messages: tuple[str, str]) -> PydanticCustomError:
     """A refusal for pydantic to keep, with its messages: each by its field, or by "" for the whole value."""
     refused = [(name, writable(message)) for name, message in messages]
     return PydanticCustomError("refused", "refused", {"refused": refused})
@@ -66,26 +66,32 @@ def keeping(metadata: Mapping[str, Any]) -> Callable[[Any], Any]:
                 and (problem := words.out_of_bounds((), keyword, limit, value))
             ]
         if messages:
-            raise _refusal([("", message) for message in messages])
+            raise _refusal(*(("", message) for message in messages))
         return value
 
     return keep
 
 
 def validating(attribute: attrs.Attribute[Any]) -> Callable[[Any, pydantic.ValidationInfo], Any]:
-    """A validator that does what attrs does with one field, as far as the fields before it are known."""
+    """What the validator of an attrs field does, as far as the fields before it are known."""
+    check: Any = attribute.validator
 
     def validate(value: Any, info: pydantic.ValidationInfo) -> Any:
-        message = _refused(attribute, value, SimpleNamespace(**(info.data or {})))
-        if message is not None:
-            raise _refusal([("", message)])
-        return value
+        try:
+            check(SimpleNamespace(**(info.data or {})), attribute, value)
+        except REFUSING as error:
+            message = words_of(error).removeprefix(f"'{attribute.name}' ")
+        except Exception:  # noqa: BLE001 - over another field that is wrong, or the constructor raises it too
+            return value
+        else:
+            return value
+        raise _refusal(("", message))
 
     return validate
 
 
 class Constructing:
-    """Makes an instance of a record of its fields, or says which of them it refuses.
+    """Makes an instance of a record of its fields, or says that its class refuses them.
 
     Attributes:
         record: The class.
@@ -93,9 +99,9 @@ class Constructing:
 
     def __init__(self, record: Any) -> None:
         self.record = record
-        self._attributes = attrs.fields_dict(record) if attrs.has(record) else {}
+        self._attributes = attrs.fields(record) if attrs.has(record) else ()
         self._renamed = {
-            name: each.alias for name, each in self._attributes.items() if each.alias not in {None, name}
+            each.name: each.alias for each in self._attributes if each.alias not in {None, each.name}
         }
 
     def __call__(self, given: dict[str, Any]) -> Any:
@@ -105,18 +111,32 @@ class Constructing:
             PydanticCustomError: The class refuses its fields.
             CheckBroken: A check of the class failed with an AssertionError.
         """
-        renamed, attributes = self._renamed, self._attributes
+        renamed = self._renamed
         named = {renamed.get(name, name): value for name, value in given.items()} if renamed else given
         try:
             return self.record(**named)
         except AssertionError as error:
             broken: Exception = CheckBroken(error)
         except REFUSING as error:
-            others = _instance(attributes, given)
-            fields = [(name, _refused(attributes[name], given[name], others)) for name in given if attributes]
-            by_field = [(name, message) for name, message in fields if message is not None]
-            broken = _refusal(by_field or [("", words_of(error))])
+            broken = _refusal(*(self._refused(given) or [("", words_of(error))]))
         raise broken
+
+    def _refused(self, given: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """What the converters and validators of attrs have against the fields, each by its name."""
+        found, others = list[tuple[str, str]](), SimpleNamespace(**given)
+        for attribute in self._attributes:
+            convert: Any = attribute.converter
+            if attribute.name not in given or isinstance(convert, attrs.Converter):
+                continue
+            with suppress(Exception):  # over another field that is wrong
+                try:
+                    value = given[attribute.name] if convert is None else convert(given[attribute.name])
+                    setattr(others, attribute.name, value)
+                    if attribute.validator is not None:
+                        attribute.validator(others, attribute, value)
+                except REFUSING as error:
+                    found.append((attribute.name, words_of(error).removeprefix(f"'{attribute.name}' ")))
+        return found
 
     @property
     def is_plain(self) -> bool:
@@ -129,46 +149,3 @@ class Constructing:
             and not hasattr(kind, "__post_init__")
             and all(field.init for field in dataclasses.fields(kind))
         )
-
-
-def _refused(attribute: attrs.Attribute[Any], value: Any, others: SimpleNamespace) -> str | None:
-    """What the converter and the validator of an attrs field have against a value; None for nothing.
-
-    A check that stumbles, perhaps over a field that is wrong itself, has found nothing: where nothing else is
-    wrong, the constructor stumbles too.
-    """
-    try:
-        value = _converted(value, attribute, others)
-        if attribute.validator is not None:
-            attribute.validator(others, attribute, value)
-    except REFUSING as error:
-        return words_of(error).removeprefix(f"'{attribute.name}' ")
-    except Exception:  # noqa: BLE001 - a check of a user's may do anything
-        return None
-    return None
-
-
-def _converted(value: Any, attribute: attrs.Attribute[Any], others: SimpleNamespace) -> Any:
-    converter: Any = attribute.converter
-    if isinstance(converter, attrs.Converter):
-        given: Any = converter  # attrs does not say what it has
-        more: list[Any] = [others] * given.takes_self + [attribute] * given.takes_field
-        return given.converter(value, *more)
-    return value if converter is None else converter(value)
-
-
-def _instance(attributes: Mapping[str, attrs.Attribute[Any]], given: Mapping[str, Any]) -> SimpleNamespace:
-    """The fields as a validator of attrs sees them: what was sent, and else their defaults."""
-    others = SimpleNamespace()
-    for name, field in attributes.items():
-        default: Any = field.default
-        with suppress(Exception):  # it is reported where this field is checked
-            if name in given:
-                value = given[name]
-            elif isinstance(default, attrs.Factory):  # type: ignore[arg-type]  # a class to attrs itself
-                value = default.factory(*[others] * default.takes_self)
-            else:
-                value = default
-            if value is not attrs.NOTHING:
-                setattr(others, name, _converted(value, field, others))
-    return others

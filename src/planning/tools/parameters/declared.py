@@ -37,11 +37,6 @@ class DeferredModel(ParameterModel):
         return self._model.published
 
     @property
-    def accepted(self) -> Mapping[str, Any]:
-        """See ``ParameterModel``."""
-        return self._model.accepted
-
-    @property
     def shape(self) -> Mapping[str, Any]:
         """See ``ParameterModel``."""
         return self._model.shape

@@ -1,4 +1,4 @@
-"""Two forms of a schema: open, for hosts that validate calls; strict, for providers that enforce it."""
+"""The strict form of a schema, for providers that enforce it."""
 
 from __future__ import annotations
 
@@ -7,24 +7,9 @@ from typing import Any, NoReturn
 
 from planning.tools.parameters.words import limits, spell
 
-__all__ = ["ACCEPTS", "MARKS", "TRIMMED", "is_recursive", "open_schema", "strict_schema"]
-
-ACCEPTS = "x-accepts"
-"""In a marked schema: the schema of further values that the field's repair takes."""
-TRIMMED = "x-trimmed"
-"""In a marked schema: text is trimmed before its length counts."""
-MARKS = frozenset({ACCEPTS, TRIMMED})
+__all__ = ["is_recursive", "strict_schema"]
 
 _PLACES = ("$defs", "definitions")  # the second is the older drafts'
-_CHOICES = frozenset({"enum", "const", "anyOf", "$ref"})
-_OF_STRINGS = frozenset({"minLength", "maxLength", "pattern", "format"})
-# Coercion reads none of these; what they say of a value may not hold before it is coerced.
-_UNREAD = frozenset({
-    "allOf", "not", "if", "then", "else", "dependentSchemas", "dependentRequired", "patternProperties",
-    "propertyNames", "contains", "unevaluatedProperties", "unevaluatedItems",
-})  # fmt: skip
-_MISCOUNTED = frozenset({"uniqueItems", "maxProperties"})  # a set drops repeats; fields that are null go
-_CHANGED = frozenset({"string", "array", "object", "integer", "number", "boolean"})
 # The keywords and formats that the strict modes of OpenAI and of Anthropic both take:
 # https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
@@ -42,66 +27,8 @@ _SPARE = frozenset({
     "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
     "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties",
 })  # fmt: skip
+_CHOICES = frozenset({"enum", "const", "anyOf", "$ref"})
 _NAMES = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
-
-
-def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema that also allows what coercion changes into what the schema asks for.
-
-    That is JSON text for an array or an object, plain text for an object with one required string, a number
-    or a boolean as text, null for an optional field, and what a field's own repair takes. A part with
-    keywords that coercion does not read, such as ``allOf``, stays as it is.
-
-    Args:
-        schema: The schema of an object, with its marks.
-    """
-    definitions = _definitions(schema)
-    opened = _inside(schema, definitions)
-    for place in _PLACES:
-        if place in opened:
-            opened[place] = {name: _opened(node, definitions) for name, node in opened[place].items()}
-    return opened
-
-
-def _opened(node: Any, definitions: Mapping[str, Any], *, is_optional: bool = False) -> Any:
-    """A part of a schema, opened; an optional field may be null."""
-    if not isinstance(node, Mapping) or not node:
-        return node
-    types = set(_types(node, definitions))
-    more = ["string"] if types & (_CHANGED - {"string"}) and "string" not in types else []
-    if is_optional and "null" not in types:
-        more.append("null")
-    accepted = [node[ACCEPTS]] if ACCEPTS in node else []
-    return _also(_inside(node, definitions), [*({"type": each} for each in more), *accepted])
-
-
-def _inside(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """A part of a schema with all the parts within it opened."""
-    made = {key: value for key, value in node.items() if key not in MARKS | _MISCOUNTED}
-    if node.keys() & _UNREAD:
-        return made
-    if "$ref" in made and made["$ref"] not in definitions:  # it may lead to a part that was opened
-        del made["$ref"]
-    if TRIMMED in node:  # blanks around the text do not count, and this keyword would count them
-        made.pop("maxLength", None)
-        _describe(made, limits(node, {"maxLength"}))
-    required = node.get("required", ())
-    for key, value in node.items():
-        if key == "properties":
-            made[key] = {
-                name: _opened(part, definitions, is_optional=name not in required)
-                for name, part in value.items()
-            }
-        elif key in {"items", "additionalProperties"}:
-            made[key] = _opened(value, definitions)
-        elif key == "prefixItems":
-            made[key] = [_opened(part, definitions) for part in value]
-        elif key in {"anyOf", "oneOf"}:
-            made.pop(key)
-            options = made.setdefault("anyOf", [])
-            for option in value:
-                options += [_inside(option, definitions), *([option[ACCEPTS]] if ACCEPTS in option else [])]
-    return made
 
 
 def _types(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Iterator[str]:
@@ -123,20 +50,6 @@ def _types(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Iterator[
 def _definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The definitions of a schema by the references to them."""
     return {f"#/{place}/{name}": node for place in _PLACES for name, node in schema.get(place, {}).items()}
-
-
-def _also(node: dict[str, Any], options: list[dict[str, Any]]) -> dict[str, Any]:
-    """A part of a schema that allows further options; shortest where they only add types."""
-    if not options:
-        return node
-    added = [option["type"] for option in options if option.keys() == {"type"}]
-    is_plain = not node.keys() & (_CHOICES | _UNREAD) and "type" in node
-    if len(added) == len(options) and is_plain and not ("string" in added and node.keys() & _OF_STRINGS):
-        own = [node["type"]] if isinstance(node["type"], str) else node["type"]
-        return {**node, "type": [*own, *added]}
-    said = {"description": node["description"]} if "description" in node else {}
-    rest = {key: value for key, value in node.items() if key != "description"}
-    return {**said, "anyOf": [*(rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]), *options]}
 
 
 def strict_schema(schema: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -207,7 +120,15 @@ def _strict(node: Any, definitions: Mapping[str, Any], path: tuple[str | int, ..
 
 
 def _nullable(node: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    return node if "null" in _types(node, definitions) else _also(node, [{"type": "null"}])
+    """A part of a schema that also allows null; shortest where it only adds a type."""
+    if "null" in _types(node, definitions):
+        return node
+    if "type" in node and not node.keys() & _CHOICES:
+        own = [node["type"]] if isinstance(node["type"], str) else node["type"]
+        return {**node, "type": [*own, "null"]}
+    said = {"description": node["description"]} if "description" in node else {}
+    rest = {key: value for key, value in node.items() if key != "description"}
+    return {**said, "anyOf": [*(rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]), {"type": "null"}]}
 
 
 def _describe(node: dict[str, Any], said: str) -> None:
@@ -225,13 +146,16 @@ def _refuse(name: str, path: tuple[str | int, ...], reason: str) -> NoReturn:
 
 def is_recursive(schema: Mapping[str, Any]) -> bool:
     """Whether a definition in a schema refers to itself, in one step or in several."""
-    from graphlib import CycleError, TopologicalSorter  # noqa: PLC0415 - only strict definitions need it
-
-    graph = {place: set(_references(node)) for place, node in _definitions(schema).items()}
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError:
-        return True
+    graph = {place: list(_references(node)) for place, node in _definitions(schema).items()}
+    for place, references in graph.items():
+        seen, todo = set[str](), list(references)
+        while todo:
+            each = todo.pop()
+            if each == place:
+                return True
+            if each not in seen:
+                seen.add(each)
+                todo += graph.get(each, ())
     return False
 
 

@@ -20,7 +20,6 @@ import typing_extensions
 from pydantic_core import core_schema
 
 from planning.tools.parameters.construct import LIMITS, Constructing, keeping, validating
-from planning.tools.parameters.forms import ACCEPTS, TRIMMED
 from planning.tools.parameters.signature import refuse_field_default, resolved
 
 __all__ = ["Field", "Hints", "fields_of", "is_record"]
@@ -107,17 +106,14 @@ class Hints:
     def _field(self, field: Field, attribute: attrs.Attribute[Any] | None) -> Any:
         hint = self.rewritten(field.hint)
         said = {LIMITS[key]: value for key, value in field.metadata.items() if key in LIMITS}
-        if "check" in field.metadata:
-            said[TRIMMED] = True
-        for name, keyword in {"description": "description", "accepts": ACCEPTS}.items():
-            if name in field.metadata:
-                said[keyword] = field.metadata[name]
+        if "description" in field.metadata:
+            said["description"] = field.metadata["description"]
         if said:
             hint = typing.Annotated[hint, _Said(said)]
         has_check = "check" in field.metadata
         if self._checks if has_check else self._limits and field.metadata.keys() & LIMITS:
             hint = typing.Annotated[hint, pydantic.AfterValidator(keeping(field.metadata))]
-        if self._checks and attribute is not None and (attribute.validator or attribute.converter):
+        if self._checks and attribute is not None and attribute.validator:
             hint = typing.Annotated[hint, pydantic.AfterValidator(validating(attribute))]
         return hint
 
@@ -146,7 +142,7 @@ class _Said:
         node: dict[str, Any] = handler(schema)
         if "anyOf" not in node:
             return {**node, **self.keywords}
-        outer = {key: value for key, value in self.keywords.items() if key in {"description", ACCEPTS}}
+        outer = {key: value for key, value in self.keywords.items() if key == "description"}
         inner = {key: value for key, value in self.keywords.items() if key not in outer}
         options = [option if option == {"type": "null"} else {**option, **inner} for option in node["anyOf"]]
         return {**node, "anyOf": options, **outer}
@@ -192,7 +188,7 @@ def _raw(kind: type[Any], hints: dict[str, Any]) -> Iterator[Field]:
                 yield Field(attribute.name, hint, attribute.default is attrs.NOTHING, attribute.metadata)
     else:
         for name, hint in hints.items():
-            yield Field(name, _unqualified(hint), _is_required(kind, name, hint))
+            yield _of_typed_dict(name, hint, is_required=name in kind.__required_keys__)
 
 
 def _tag_of(options: tuple[Any, ...]) -> str | None:
@@ -214,8 +210,10 @@ def _class_of(kind: Any) -> Any:
 
 
 def _attributes(kind: Any) -> dict[str, attrs.Attribute[Any]]:
+    """The attributes whose validators can be called one by one: none, if some have converters."""
     record = _class_of(kind)
-    return attrs.fields_dict(record) if attrs.has(record) else {}
+    attributes = attrs.fields_dict(record) if attrs.has(record) else {}
+    return {} if any(each.converter for each in attributes.values()) else attributes
 
 
 def _are_hints(arguments: tuple[Any, ...]) -> bool:
@@ -223,27 +221,16 @@ def _are_hints(arguments: tuple[Any, ...]) -> bool:
     return not any(isinstance(argument, list) for argument in arguments)
 
 
-def _qualifiers_of(hint: Any) -> Iterator[Any]:
+def _of_typed_dict(name: str, hint: Any, *, is_required: bool) -> Field:
+    """A field of a TypedDict; what the class says of keys whose hints were texts may be wrong."""
+    extras: tuple[Any, ...] = ()
     while (origin := typing.get_origin(hint)) in _QUALIFIERS or origin is typing.Annotated:
-        yield origin
+        if origin is typing.Annotated:
+            extras = (*hint.__metadata__, *extras)
+        elif origin in (*_REQUIRED, *_NOT_REQUIRED):
+            is_required = origin in _REQUIRED
         hint = typing.get_args(hint)[0]
-
-
-def _is_required(kind: Any, name: str, hint: Any) -> bool:
-    """Whether a TypedDict needs a key: what the class says of keys whose hints were texts may be wrong."""
-    for qualifier in _qualifiers_of(hint):
-        if qualifier in _REQUIRED or qualifier in _NOT_REQUIRED:
-            return qualifier in _REQUIRED
-    return name in kind.__required_keys__
-
-
-def _unqualified(hint: Any) -> Any:
-    """The hint without ``Required`` and the like, also inside ``Annotated``."""
-    while typing.get_origin(hint) in _QUALIFIERS:
-        (hint,) = typing.get_args(hint)
-    if typing.get_origin(hint) is typing.Annotated and typing.get_origin(hint.__origin__) in _QUALIFIERS:
-        return typing.Annotated[(_unqualified(hint.__origin__), *hint.__metadata__)]
-    return hint
+    return Field(name, typing.Annotated[(hint, *extras)] if extras else hint, is_required)
 
 
 def _filled(hint: Any, variables: Mapping[Any, Any]) -> Any:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from planning.errors import Problem
-from planning.tools.parameters.forms import open_schema
 
 __all__ = ["NO_JSON", "Diagnose", "FreeModel", "ParameterModel"]
 
@@ -33,11 +32,6 @@ class ParameterModel(ABC):
     @abstractmethod
     def published(self) -> Mapping[str, Any]:
         """The JSON Schema that a model reads. It is shared: do not change it."""
-
-    @property
-    def accepted(self) -> Mapping[str, Any]:
-        """The schema of each form that ``convert`` accepts; see ``open_schema``."""
-        return open_schema(self.published)
 
     @property
     def shape(self) -> Mapping[str, Any]:
@@ -72,6 +66,7 @@ class FreeModel(ParameterModel):
         """An object with any fields."""
         return {"type": "object", "properties": {}, "additionalProperties": True}
 
-    def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> dict[str, Any]:  # noqa: ARG002 - nothing can be wrong
+    def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> dict[str, Any]:
         """A copy of the arguments."""
+        del diagnose  # nothing can be wrong
         return dict(data)

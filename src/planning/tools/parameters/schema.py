@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planning.tools.parameters.forms import MARKS
-
-__all__ = ["published_schema", "resolved_schema", "unmarked"]
+__all__ = ["published_schema", "resolved_schema"]
 
 _DROPPED = frozenset({"title", "default", "discriminator", "$defs", "$ref"})
 _PLACES = "#/$defs/"
@@ -73,15 +71,6 @@ def _shortened(
             del short["anyOf"]
             short = {**option, **short, "type": [option["type"], "null"]}
     return {key: short[key] for key in sorted(short, key=_rank)}
-
-
-def unmarked(node: Any) -> Any:
-    """A copy of a published schema without the marks that only its open form needs."""
-    if isinstance(node, list):
-        return [unmarked(item) for item in node]
-    if not isinstance(node, Mapping):
-        return node
-    return {key: unmarked(value) for key, value in node.items() if key not in MARKS}
 
 
 def _rank(keyword: str) -> int:

@@ -145,18 +145,21 @@ def is_of_type(function: Callable[..., Any], name: str, kind: type) -> bool:
 
 def resolved(hint: Any) -> Any:
     """The hint behind a type alias or a ``NewType``; the alias itself if it contains itself."""
-    import typing_extensions  # noqa: PLC0415 - a tenth of the time that importing planning takes
-
     seen = set[int]()
     while id(hint) not in seen:
         seen.add(id(hint))
-        if isinstance(hint, typing_extensions.TypeAliasType):
+        if _is_alias(hint):
             hint = hint.__value__
         elif isinstance(hint, typing.NewType):
             hint = hint.__supertype__
-        elif isinstance(typing.get_origin(hint), typing_extensions.TypeAliasType):
+        elif _is_alias(typing.get_origin(hint)):
             hint = typing.get_origin(hint).__value__[typing.get_args(hint)]
     return hint
+
+
+def _is_alias(hint: object) -> bool:
+    """Whether a hint is a type alias of the standard library or of typing_extensions."""
+    return type(hint).__name__ == "TypeAliasType"
 
 
 def behind(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -188,8 +191,6 @@ def _hint(function: Callable[..., Any], name: str, known: type) -> Any:
 
     A module that has the known type for type checkers alone may still name it.
     """
-    import typing_extensions  # noqa: PLC0415 - as in resolved
-
     called = _called(function)
     if isinstance(called, type):
         called = inspect.getattr_static(called, "__init__")
@@ -202,7 +203,7 @@ def _hint(function: Callable[..., Any], name: str, known: type) -> Any:
     space = {known.__name__: known, **getattr(inspect.unwrap(called), "__globals__", {})}
     alone = types.SimpleNamespace(__annotations__={name: annotations[name]})
     try:
-        return typing_extensions.get_type_hints(alone, globalns=space, include_extras=True)[name]
+        return typing.get_type_hints(alone, globalns=space, include_extras=True)[name]
     except (NameError, AttributeError) as error:
         raise TypeError(
             f"{_name(function)} has a type hint that cannot be read: {error}; import the name at the top of "

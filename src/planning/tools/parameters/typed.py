@@ -17,10 +17,9 @@ from planning.tools.parameters import words
 from planning.tools.parameters.coercion import coerced
 from planning.tools.parameters.construct import REFUSING, CheckBroken, words_of
 from planning.tools.parameters.errors import problems_of
-from planning.tools.parameters.forms import ACCEPTS, open_schema
 from planning.tools.parameters.hints import Hints, fields_of, is_record
 from planning.tools.parameters.model import NO_JSON, Diagnose, ParameterModel
-from planning.tools.parameters.schema import published_schema, resolved_schema, unmarked
+from planning.tools.parameters.schema import published_schema, resolved_schema
 from planning.tools.parameters.validators import Validate, strict_validator
 
 __all__ = ["TypedModel"]
@@ -91,10 +90,9 @@ class TypedModel(ParameterModel):
         model._rules = True
         model._is_open = is_open
         model._read(schema)
-        for schema_ in (model._published, model._marked):
-            for each, node in schema_["properties"].items():
-                if each in descriptions:
-                    node.setdefault("description", descriptions[each])
+        for each, node in model._published["properties"].items():
+            if each in descriptions:
+                node.setdefault("description", descriptions[each])
         return model
 
     def _read(self, make: Callable[[], core_schema.CoreSchema]) -> None:
@@ -108,18 +106,12 @@ class TypedModel(ParameterModel):
                 "use types that JSON has, or records of them"
             ) from None
         self._validate = strict_validator(core)
-        self._marked = published_schema(schema, is_open=self._is_open)
-        self._published: dict[str, Any] = unmarked(self._marked)
+        self._published = published_schema(schema, is_open=self._is_open)
 
     @property
     def published(self) -> Mapping[str, Any]:
         """See ``ParameterModel``."""
         return self._published
-
-    @property
-    def accepted(self) -> Mapping[str, Any]:
-        """See ``ParameterModel``."""
-        return open_schema(self._marked)
 
     @cached_property
     def shape(self) -> Mapping[str, Any]:
@@ -185,7 +177,7 @@ class TypedModel(ParameterModel):
 class _Schemas(GenerateJsonSchema):
     """pydantic's schemas in fewer words: without titles and defaults, and with a format for decimals."""
 
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic calls it so
+    def field_title_should_be_set(self, _schema: Any) -> bool:
         """No field needs a title: it has a name."""
         return False
 
@@ -193,9 +185,9 @@ class _Schemas(GenerateJsonSchema):
         """The schema of the value alone."""
         return self.generate_inner(schema["schema"])
 
-    def decimal_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ARG002 - pydantic calls it so
+    def decimal_schema(self, _schema: Any) -> dict[str, Any]:
         """A decimal number as text: JSON's own numbers may be rounded on their way."""
-        return {"type": "string", "format": "decimal", ACCEPTS: {"type": "number"}}
+        return {"type": "string", "format": "decimal"}
 
 
 def _is_pydantic(kind: object) -> bool:

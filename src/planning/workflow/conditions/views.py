@@ -9,7 +9,7 @@ from typing import Any, Final
 from planning.errors import writable
 from planning.tools.result import field_names, plain
 from planning.workflow.conditions.grammar import LARGEST
-from planning.workflow.values import TEXTS, is_written
+from planning.workflow.values import KEYS, is_written, json_keys
 
 __all__ = ["OPAQUE", "view"]
 
@@ -62,12 +62,14 @@ def view(value: Any) -> Any:
     for base, read in _BASES.items():
         if issubclass(kind, base):
             return view(read(value))
-    if issubclass(kind, TEXTS) or is_written(kind):
-        return view(plain(value))
-    names = field_names(value)
-    return OPAQUE if names is None else view({name: getattr(value, name) for name in names})
+    names = None if hasattr(kind, "model_dump") else field_names(value)
+    if names is not None:
+        return view({name: getattr(value, name) for name in names})
+    return view(plain(value)) if is_written(kind) else OPAQUE
 
 
 def _name(key: Any) -> str:
-    """A key as JSON has it: an enum under its own name, as ``plain`` records it."""
-    return writable(str(key if issubclass(type(key), (Enum, *TEXTS)) else view(key)))
+    """A key as JSON has it."""
+    if issubclass(type(key), str):
+        return writable(str.__str__(key))
+    return next(iter(json_keys([key]))) if issubclass(type(key), KEYS) else ""

@@ -81,7 +81,7 @@ class DaskExecutor:
     def submit_job(self, job: Job) -> Future[Any]:
         """See ``Executor``; a job that must not run twice takes a claim where it runs."""
         claim = None if job.tool.idempotent else DaskClaim()
-        written = job.written(claim)
+        written = job.written(None if claim is None else claim.take)
         if self._client.status != "running":
             raise BrokenExecutor(f"the Dask client is {self._client.status}")
         try:  # not pure: two steps with the same call are two calls

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib import import_module
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import attrs
 
@@ -25,20 +25,12 @@ from planning.tools.pipeline import CallPipeline
 from planning.tools.result import safe_text
 from planning.tools.tool import Tool, ToolSpec
 from planning.workflow.failures import StepFailed, WorkerLost
-from planning.workflow.values import Copier, too_large
+from planning.workflow.values import MOST_BYTES, too_large
 
-__all__ = ["Claim", "Job", "reason", "run_job", "unpack"]
+__all__ = ["Job", "reason", "run_job", "unpack"]
 
 _LONGEST_REASON = 160
 _TRANSIENT = (StorageUnavailable, ConnectionError, TimeoutError)
-
-
-class Claim(Protocol):
-    """The right to run a job, which is given once."""
-
-    def take(self) -> bool:
-        """Whether it is given now."""
-        ...
 
 
 @attrs.frozen
@@ -65,11 +57,11 @@ class Job:
             return partial(_raise, error)
         return lambda: outcome
 
-    def written(self, claim: Claim | None = None) -> bytes:
+    def written(self, claim: Callable[[], bool] | None = None) -> bytes:
         """The call for another process, where ``run_job`` makes it.
 
         Args:
-            claim: Taken before the function runs, where the executor may run a job again by itself.
+            claim: Whether the function may run, where the executor may run a job again by itself.
 
         Raises:
             StepFailed: The function or its parameters cannot be pickled.
@@ -109,10 +101,10 @@ def _call(
     params: Any,
     values: Mapping[str, Any],
     seconds: float | None,
-    claim: Claim | None,
+    claim: Callable[[], bool] | None,
 ) -> Any:
     """Make the call of a job in another process."""
-    if claim is not None and not claim.take():
+    if claim is not None and not claim():
         raise WorkerLost(_once(name))
     function = function() if isinstance(function, _Found) else function
     tool = Tool(name, "", function, parameters=parameters, timeout=seconds, retry=retry)
@@ -150,39 +142,40 @@ def run_job(written: bytes) -> bytes:
             ) from None
         name = call[0]
         value = _call(*call)
-        Copier(f"{name} returned", too_large(name)).copy(value)  # refused here, it need not be sent
         try:
-            return b"V" + _dumps(value)
+            packed = _dumps(value)
         except Exception as error:  # noqa: BLE001 - pickling runs the code of whatever is pickled
             text_of(name, value)  # what has no JSON form either is refused as it is in this program
             raise StepFailed(
                 f"what {name} gave back cannot be sent ({reason(error)}); let it give back plain values",
                 "not_sent",
             ) from None
+        is_small = len(packed) <= 2 * MOST_BYTES  # it may take less in memory
+        return b"V" + packed if is_small else _written_error(name, StepFailed(too_large(name), "too_large"))
     except BaseException as error:  # noqa: BLE001 - a tool may fail in any way
-        return b"E" + _written_error(name, error)
+        return _written_error(name, error)
 
 
 def _written_error(name: str, error: BaseException) -> bytes:
     """An exception as bytes; one that does not come back whole is replaced by what can be said of it."""
     ended = StepFailed(f"{name} ended with {type(error).__name__}", "interrupted")
     if not isinstance(error, Exception):  # it would end the worker, or the program that waits for it
-        return pickle.dumps(ended)
+        return b"E" + pickle.dumps(ended)
     try:
         error.__traceback__ = error.__cause__ = error.__context__ = None  # some libraries would send them too
         try:
             written = _dumps(error)
             if type(pickle.loads(written)) is type(error):  # noqa: S301 - it was written one line before
-                return written
+                return b"E" + written
         except Exception:  # noqa: BLE001, S110 - it cannot be pickled, or not read again
             pass
         if isinstance(error, ToolError):
             message = safe_text(getattr(error, "message", error)) or type(error).__name__
-            return pickle.dumps(StepFailed(message, classify_error(error)))
+            return b"E" + pickle.dumps(StepFailed(message, classify_error(error)))
         kind = ConnectionError if isinstance(error, _TRANSIENT) else RuntimeError
-        return pickle.dumps(kind(f"{type(error).__name__}: {safe_text(error)}"[:1_000]))
+        return b"E" + pickle.dumps(kind(f"{type(error).__name__}: {safe_text(error)}"[:1_000]))
     except BaseException as failure:  # noqa: BLE001 - an exception may fail in any way when it is asked
-        return pickle.dumps(StepFailed(f"{name} ended with {type(failure).__name__}", "interrupted"))
+        return b"E" + pickle.dumps(StepFailed(f"{name} ended with {type(failure).__name__}", "interrupted"))
 
 
 def unpack(written: bytes) -> Any:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -141,7 +142,8 @@ def _prepare_worker(program: int) -> None:
     """Set a worker process up, in that process; the program that it works for is another process."""
     os.setsid()  # Ctrl-C in a terminal is not for this process
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    os.dup2(2, 1)  # standard output is the program's own
+    with suppress(OSError):  # there may be no standard error
+        os.dup2(2, 1)  # standard output is the program's own
     threading.Thread(target=_end_with, args=(program,), daemon=True).start()
 
 

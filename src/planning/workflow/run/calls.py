@@ -28,8 +28,11 @@ from planning.workflow.executors.base import AnyExecutor, ExecutorLost, run_on
 from planning.workflow.executors.jobs import Job
 from planning.workflow.failures import StepError, StepFailed, WorkerLost
 from planning.workflow.model import WorkflowStep
-from planning.workflow.values import Copier, Copies
-from session import Session, ToolInvoked
+from planning.workflow.run.known import Known
+from planning.workflow.run.resolve import copy_or_share
+from planning.workflow.run.writer import Writer
+from planning.workflow.values import Copies, Meter
+from session import Session
 
 if TYPE_CHECKING:
     from planning.tools.rate_limit import RateLimiter
@@ -113,41 +116,24 @@ class Caller:
         executor: AnyExecutor | None,
         timeout: float | None,
         values: Mapping[str, Any],
-        memory: dict[str, Any],
+        known: Known,
         limiter: Callable[[], RateLimiter] | None,
-        *,
+        writer: Writer,
         begin: Callable[[Call], None],
-        write: Callable[[], Awaitable[None]],
-        written: Callable[[], Awaitable[None]],
-        tell: Callable[[ToolInvoked], None],
-        keep: Callable[[Any, str], Awaitable[Any]],
     ) -> None:
         """Prepare the calls of a run.
 
-        Args:
-            session: Where calls are published.
-            executor: Where functions run; None for this process.
-            timeout: The seconds of an attempt, where neither the step nor its tool sets any.
-            values: The values in the context of every call.
-            memory: The values that each context shows as its ``memory``.
-            limiter: Returns the limiter of the tools' registry; None for the default registry's.
-            begin: Records that a call is about to be made, or made again.
-            write: Writes what ``begin`` recorded.
-            written: The same, in one transaction with the calls that begin in the same turn.
-            tell: Publishes the event of a call with the next changes.
-            keep: Returns a copy of a tool's output, or refuses it; takes the output and the tool's name.
+        Their contexts have ``values`` and the memory. ``begin`` records that a call is about to be made, or
+        made again.
         """
         self._session = session
         self._executor = executor
         self._timeout = timeout
-        self._begin = begin
-        self._write = write
-        self._written = written
-        self._tell = tell
-        self._keep = keep
         self._values = values
-        self._memory = memory
+        self._known = known
         self._limiter = limiter
+        self._writer = writer
+        self._begin = begin
         self.is_broken = False
 
     async def call(self, call: Call) -> ToolResult | StepError:
@@ -227,7 +213,7 @@ class Caller:
         call.called = call.tool.idempotent  # for the others ``_run`` records it
         self._begin(call)
         try:
-            await self._written()
+            await self._writer.written()
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 - a session may refuse a change in any way; the run raises it
@@ -236,8 +222,8 @@ class Caller:
         try:
             inputs = call.inputs
             if call.step.retries:  # another attempt must not see what this one changes
-                inputs = Copier("the inputs of this step hold", "").copy(inputs)
-            result = await self._pipeline(call).ainvoke(call.tool, inputs)
+                inputs = {key: copy_or_share(value, Meter("", "")) for key, value in inputs.items()}
+            result = await self._pipeline(call).acall(call.tool, inputs, raises=True)
         except (KeyboardInterrupt, SystemExit) as error:
             raise Ended(error) from None
         except PrivateFailure as error:
@@ -249,14 +235,14 @@ class Caller:
         if not result.success:
             reported = _ReportedPassing if result.code in _MAY_PASS else _Reported
             raise reported(_reported(call.tool, result))
-        kept = await self._keep(result.value, call.tool.name)
+        kept = await self._known.take(result.value, call.tool.name)
         return result if kept is result.value else attrs.evolve(result, value=kept)
 
     def _pipeline(self, call: Call) -> CallPipeline:
         tool = call.tool
         values = {
             **self._values,
-            "memory": Copies(self._memory),
+            "memory": Copies(self._known.memory),
             "step_id": call.step.step_id,
             "description": call.step.description,
         }
@@ -264,7 +250,7 @@ class Caller:
         runner = None
         if self._executor is not None or not tool.idempotent:
             runner = partial(self._run, call, context)
-        tell = self._tell if tool.publishes == "call" else None
+        tell = self._writer.tell if tool.publishes == "call" else None
         return CallPipeline(context, limiter=self._limiter, timeout=self._timeout, runner=runner, tell=tell)
 
     async def _run(
@@ -281,7 +267,7 @@ class Caller:
             call.called = True
             self._begin(call)
             try:
-                await self._write()
+                await self._writer.write()
             except asyncio.CancelledError:
                 raise
             except BaseException as error:

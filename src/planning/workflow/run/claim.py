@@ -26,10 +26,10 @@ from session import Session
 __all__ = [
     "MAYBE",
     "change_of_done",
+    "check_statuses",
     "compared",
     "done_and_lost",
-    "lost_by_log",
-    "lost_by_status",
+    "records_of",
     "run_to_begin",
 ]
 
@@ -46,12 +46,6 @@ def run_to_begin(
     """The new run, or with its token the unfinished run that its workflow resumes.
 
     Call it in the transaction that begins the run.
-
-    Args:
-        session: Where the runs are.
-        new: The run to begin otherwise.
-        steps: The steps of its workflow by id.
-        known: Finds the tools of steps.
 
     Raises:
         WorkflowError: A completed step of the unfinished run was changed.
@@ -106,7 +100,7 @@ def _rewound(
         if (
             run.run_id not in present
             and _kinship(run, new) == "same"
-            and lost_by_log(run.run_id, steps, {}, known, session)
+            and _called_by_log(run.run_id, steps, {}, known, session)
         ):
             return _with(run, new)
     return None
@@ -117,24 +111,25 @@ def _is_once(step: WorkflowStep, known: Known) -> bool:
     return tool is not None and not tool.idempotent
 
 
-def lost_by_log(
+def records_of(
+    run_id: str, steps: Mapping[str, WorkflowStep], known: Known, session: Session
+) -> dict[str, StepRecord]:
+    """The newest record of each step of a run.
+
+    A rewind takes the records of steps back, but not what they did. So for steps that must not run again and
+    whose record does not say that they were called, the event log counts.
+    """
+    states = states_of(run_id, session.select_all(StepRecord))
+    return states | _called_by_log(run_id, steps, states, known, session)
+
+
+def _called_by_log(
     run_id: str,
     steps: Mapping[str, WorkflowStep],
     states: Mapping[str, StepRecord],
     known: Known,
     session: Session,
 ) -> dict[str, StepRecord]:
-    """The steps of a run that were called, must not run again, and do not say so any more.
-
-    A rewind takes the records of steps back, but not what they did: the event log still has it.
-
-    Args:
-        run_id: The run.
-        steps: Its steps by id.
-        states: The newest record of each, as far as there is one.
-        known: Finds the tools of steps.
-        session: Whose log to read.
-    """
     asked = {
         step_id
         for step_id, step in steps.items()
@@ -182,23 +177,16 @@ def compared(workflow: Workflow) -> dict[str, WorkflowStep]:
     return {step.step_id: step for step in written(bare(workflow)).steps}
 
 
-def _done(run: WorkflowRun, states: Mapping[str, StepRecord]) -> list[tuple[WorkflowStep, StepRecord]]:
-    found = [(step, states.get(step_id)) for step_id, step in compared(run.workflow).items()]
-    return [(step, record) for step, record in found if record is not None and record.status == "completed"]
-
-
 def change_of_done(run: WorkflowRun, states: Mapping[str, StepRecord], workflow: Workflow) -> str | None:
     """How a workflow changes a step that a run has completed; None where it changes none.
 
     Only what the step did counts: when and how often a completed step would run may change.
-
-    Args:
-        run: The run.
-        states: The newest record of each of its steps.
-        workflow: The workflow that is to resume it.
     """
     after = compared(workflow)
-    for old, record in _done(run, states):
+    for old in compared(run.workflow).values():
+        record = states.get(old.step_id)
+        if record is None or record.status != "completed":
+            continue
         step, new = f"step {show(old.step_id)} is completed", after.get(old.step_id)
         if new is None:
             return f"{step} and was removed"
@@ -209,27 +197,19 @@ def change_of_done(run: WorkflowRun, states: Mapping[str, StepRecord], workflow:
     return None
 
 
-def lost_by_status(given: Workflow, run_id: str, known: Known) -> dict[str, StepRecord]:
-    """The steps that must not run again according to a workflow's statuses, for a session without its run.
+def check_statuses(given: Workflow, known: Known) -> None:
+    """Refuse a new run of a workflow that says of a step that must not run twice that it ran.
 
     Raises:
-        WorkflowError: Such a step is completed: its output is not known here.
+        WorkflowError: It does, and its run is not in this session.
     """
-    said: dict[str, StepRecord] = {}
     for step in given.steps:
-        tool = None if step.status == "pending" else known.tool_of(step)
-        if tool is None or tool.idempotent:
-            continue
-        if step.status == "completed":
+        if step.status != "pending" and _is_once(step, known):
             raise WorkflowError(
-                f"step {show(step.step_id)} is already completed, {tool.name} must not be called twice, and "
-                "this session does not hold that run; resume it in its own session or snapshot, or set the "
-                "status of the step to 'pending' to call it again"
+                f"step {show(step.step_id)} is already {step.status}, {step.name or step.agent} must not be "
+                "called twice, and this session does not hold that run; resume it in its own session or "
+                "snapshot, or set the status of the step to 'pending' to call it again"
             )
-        said[step.step_id] = StepRecord(
-            run_id=run_id, step_id=step.step_id, status=step.status, at="", called=True, error=MAYBE
-        )
-    return said
 
 
 def done_and_lost(
@@ -237,13 +217,7 @@ def done_and_lost(
 ) -> tuple[dict[str, StepRecord], dict[str, StepRecord]]:
     """The records of completed steps, and of steps that did not complete and must not run again, by id.
 
-    The outputs of the completed steps become known.
-
-    Args:
-        steps: The steps by id.
-        states: The newest record of each.
-        known: Where outputs are kept.
-        is_stored: Whether the session has a store, which keeps no private outputs.
+    The outputs of the completed steps become known; a store has kept no private ones.
     """
     done: dict[str, StepRecord] = {}
     lost: dict[str, StepRecord] = {}

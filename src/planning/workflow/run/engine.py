@@ -128,9 +128,11 @@ async def arun_workflow(
     except StepFailed as error:
         raise WorkflowError(error.message) from None
     begun = list[Steps]()
-    begin = partial(
-        _begin, begun, workflow, capabilities, session, user_prompt, kept, executor=executor, timeout=timeout
-    )
+
+    def begin() -> None:
+        """Begin the run, or resume one, in one transaction; its steps are in ``begun`` then."""
+        begun.append(_begin(workflow, capabilities, session, user_prompt, kept, executor, timeout))
+
     try:
         try:
             await to_the_end(session, session.off_loop(begin))
@@ -145,27 +147,24 @@ async def arun_workflow(
 
 
 def _begin(
-    begun: list[Steps],
     workflow: Workflow,
     capabilities: Capabilities,
     session: Session,
     user_prompt: str | None,
     inputs: dict[str, Any],
-    *,
     executor: AnyExecutor | None,
     timeout: float | None,
-) -> None:
-    """Begin a run, or resume one, in one transaction; its steps are in ``begun`` as soon as it is live."""
+) -> Steps:
     steps = bare(workflow)
     schedule = Schedule(steps)
     if user_prompt is None and (asking := step_with_prompt(steps)) is not None:
         raise WorkflowError(f"step {show(asking)} refers to ${{user_prompt}}; give its value as user_prompt")
     register_workflow(session)
     register_plan(session)
-    if session.store is not None:
-        session.refresh()  # also finds out what became of a change whose answer was lost
-    known = Known(session, Callables(capabilities))
     is_stored = session.store is not None
+    if is_stored:
+        session.refresh()  # also settles a change whose answer was lost
+    known = Known(session, Callables(capabilities))
     new = WorkflowRun(
         run_id=str(uuid4()),
         workflow=without_arguments(steps, known.is_private, session.session_id) if is_stored else steps,
@@ -176,8 +175,9 @@ def _begin(
     )
     with session.transaction():
         run = run_to_begin(session, new, {step.step_id: step for step in steps.steps}, known)
-        begun.append(Steps(run, steps, schedule, known, capabilities, session, executor, timeout))
-        begun[0].begin(workflow if run is new else None)
+        begun = Steps(run, steps, schedule, known, capabilities, session, executor, timeout)
+        begun.begin(workflow if run is new else None)
+    return begun
 
 
 def _check(

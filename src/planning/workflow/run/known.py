@@ -11,7 +11,7 @@ from planning.workflow.failures import StepFailed
 from planning.workflow.model import WorkflowStep
 from planning.workflow.run.callables import Callables, key_of
 from planning.workflow.run.memory import MemoryItem, PrivateValue, take_item
-from planning.workflow.values import MOST_BYTES, MOST_KEPT, Copier, keep, off_loop
+from planning.workflow.values import MOST_BYTES, MOST_KEPT, Meter, keep, off_loop
 from session import Session
 
 __all__ = ["Known"]
@@ -31,12 +31,7 @@ class Known:
     """
 
     def __init__(self, session: Session, callables: Callables) -> None:
-        """Start without values.
-
-        Args:
-            session: Where the memory is.
-            callables: Finds the tools of steps.
-        """
+        """Start without values."""
         self.memory: dict[str, Any] = {}
         self.outputs: dict[str, Any] = {}
         self.parts: dict[str, tuple[tuple[str, ...], Any]] = {}
@@ -109,12 +104,10 @@ class Known:
 
     def _private_value(self, item: MemoryItem) -> PrivateValue | None:
         """The value of an entry that is withheld, where this process has it."""
-        if item.type != "step_withheld":
-            return None
-        for each in self._session.select_all(PrivateValue):
-            if (each.key, each.created_at) == (item.key, item.created_at):
-                return each
-        return None
+        kept = self._session.select_all(PrivateValue) if item.type == "step_withheld" else ()
+        return next(
+            (each for each in kept if (each.key, each.created_at) == (item.key, item.created_at)), None
+        )
 
     def _note(self, key: str, value: Any, *, is_withheld: bool) -> None:
         self.memory[key] = value
@@ -144,11 +137,9 @@ class Known:
             self.keep(step, memory[key])
 
     def remember_all(self, done: Mapping[str, tuple[WorkflowStep, str]]) -> None:
-        """Keep what the memory held of the outputs of completed steps when they were completed.
+        """Keep what the memory held of the outputs of completed steps at the times of their records.
 
-        Args:
-            done: By step id, the step and the time of its record. Another step may have stored another
-                value under the same key since.
+        Another step may have stored another value under the same key since.
         """
         memory: dict[str, Any] = {}
         for item in self._session.select_all(MemoryItem):
@@ -175,11 +166,11 @@ class Known:
 
 def _size(value: Any, most: int) -> int:
     """How many bytes a kept value takes; the maximum where it cannot be measured."""
-    copier = Copier("", "", most=most)
+    meter = Meter("", "", most)
     try:
-        copier.copy(value)
+        meter.copy(value)
     except StepFailed:
         if most < MOST_BYTES:
             raise
         return most
-    return copier.spent
+    return meter.spent

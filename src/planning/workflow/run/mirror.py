@@ -67,8 +67,8 @@ class RunMirror:
         Args:
             transaction: The session's, open.
             marks: By id of a workflow step, the status and the note of those that are not pending.
-            ended: The session's runs that ended or were stopped: the plan of one of these may be replaced.
-            live: Its other active runs: the plan of one of these is left alone.
+            ended: The runs whose plan may be replaced.
+            live: The runs whose plan is left alone.
             is_new: Whether the run begins now.
         """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from sys import getsizeof
 from typing import Any
 
@@ -21,12 +21,14 @@ from planning.workflow.references import (
     iter_references,
     parse_references,
 )
+from planning.workflow.run.known import Known
 from planning.workflow.run.memory import MissingValue, extract_value, spell_path
 from planning.workflow.run.records import StepRecord
-from planning.workflow.values import MOST_BYTES, Copier
+from planning.workflow.values import MOST_BYTES, Meter
 
-__all__ = ["Values", "step_with_prompt", "text_of"]
+__all__ = ["Values", "copy_or_share", "step_with_prompt", "text_of"]
 
+_NO_STEPS = StepIds(())  # a reference to the prompt is the same whatever the steps are called
 _HOLD = "the inputs of this step hold"
 _TOO_LARGE = (
     f"the inputs of this step come to more than {MOST_BYTES // 1_000_000} MB; refer to parts of the outputs, "
@@ -39,34 +41,21 @@ class Values:
 
     def __init__(
         self,
-        outputs: Mapping[str, Any],
+        known: Known,
         user_prompt: str | None,
         ids: StepIds,
-        private: Collection[str] = (),
-        states: Mapping[str, StepRecord] | None = None,
-        parts: Mapping[str, tuple[tuple[str, ...], Any]] | None = None,
+        states: Mapping[str, StepRecord],
     ) -> None:
-        """Take the outputs by step id, as they are now and will be.
-
-        Args:
-            outputs: By step id.
-            user_prompt: What the user asked; None where no step refers to it.
-            ids: The ids of all steps.
-            private: The ids of steps whose outputs no message may show.
-            states: The newest record of each step.
-            parts: For outputs that are known only in part, the path within the output and the value there.
-        """
-        self._outputs = outputs
-        self._private = private
-        self._states = {} if states is None else states
-        self._parts = {} if parts is None else parts
+        """Take the values of a run as they are now and will be, and the newest record of each step."""
+        self._known = known
         self._prompt = user_prompt
         self._ids = ids
+        self._states = states
 
     def uses_private(self, inputs: Mapping[str, Any]) -> bool:
         """Whether inputs refer to an output that no store may keep."""
-        return bool(self._private) and any(
-            each.step_id in self._private for each in _references_in(inputs, self._ids)
+        return bool(self._known.private) and any(
+            each.step_id in self._known.private for each in _references_in(inputs, self._ids)
         )
 
     def resolve(self, inputs: Mapping[str, Any], most: int = MOST_BYTES) -> dict[str, Any]:
@@ -76,29 +65,25 @@ class Values:
         a value becomes text. Inserted text is not expanded again. A tool that changes its inputs changes
         neither the workflow nor an output.
 
-        Args:
-            inputs: As the workflow has them.
-            most: How many bytes they may take.
-
         Raises:
             MissingValue: A reference leads to no value, or is malformed.
             StepFailed: The inputs take more bytes; they are not built then.
         """
         try:
-            return self._resolved(inputs, Copier(_HOLD, _TOO_LARGE, most=most))
+            return self._resolved(inputs, Meter(_HOLD, _TOO_LARGE, most))
         except MemoryError:
             message = "memory ran out while its inputs were built; give it smaller inputs"
             raise StepFailed(message, "too_large") from None
 
-    def _resolved(self, inputs: Mapping[str, Any], copier: Copier) -> dict[str, Any]:
+    def _resolved(self, inputs: Mapping[str, Any], meter: Meter) -> dict[str, Any]:
         resolved = dict(inputs)
         todo: list[tuple[Any, Any]] = [(inputs, resolved)]
         while todo:
             source, target = todo.pop()
-            copier.spend(getsizeof(target))
+            meter.spend(getsizeof(target))
             for key, value in source.items() if isinstance(source, Mapping) else enumerate(source):
                 if isinstance(value, str) and MARK in value:
-                    target[key] = self._text(value, copier)
+                    target[key] = self._text(value, meter)
                 elif isinstance(value, Mapping):
                     target[key] = copied = dict(value)
                     todo.append((value, copied))
@@ -106,93 +91,95 @@ class Values:
                     target[key] = listed = list(value)
                     todo.append((value, listed))
                 else:
-                    target[key] = copier.copy(value)
+                    target[key] = copy_or_share(value, meter)
         return resolved
 
-    def _text(self, text: str, copier: Copier) -> Any:
+    def _text(self, text: str, meter: Meter) -> Any:
         parts, end = list[str](), 0
         texts: dict[int, tuple[Any, str]] = {}  # holds the value, so that its id is not reused
-        copier.spend(len(text))  # a large one is not read on the event loop either
-        copier.spend(-len(text))
+        meter.spend(len(text))  # a large one is not read on the event loop either
+        meter.spend(-len(text))
         for found in parse_references(text, self._ids):
             if isinstance(found, NoReference):
                 shown = show(text[found.start : found.end])
                 raise MissingValue(f"{shown} is not a reference; write ${{STEP.output}} or ${{{PROMPT}}}")
             value = self._value(found, text)
             if found.start == 0 and found.end == len(text):
-                return copier.copy(value)
+                return meter.copy(value)
             if type(value) is str:
                 shown = value
             elif id(value) in texts:
                 shown = texts[id(value)][1]
             else:
-                Copier(_HOLD, _TOO_LARGE, most=copier.most).copy(value)
+                Meter(_HOLD, _TOO_LARGE, meter.most).copy(value)
                 shown = text_of(value)
                 texts[id(value)] = value, shown
             between = text[end : found.start].replace(LITERAL_MARK, MARK)
-            copier.spend(getsizeof(between) + getsizeof(shown))
+            meter.spend(getsizeof(between) + getsizeof(shown))
             parts += [between, shown]
             end = found.end
         parts.append(text[end:].replace(LITERAL_MARK, MARK))
         whole = "".join(parts)
         if not whole.isascii():  # one wide character widens all
-            copier.spend(max(0, getsizeof(whole) - sum(map(getsizeof, parts))))
+            meter.spend(max(0, getsizeof(whole) - sum(map(getsizeof, parts))))
         return whole
 
     def _value(self, reference: Reference, text: str) -> Any:
-        if reference.step_id is None:
+        step_id = reference.step_id
+        if step_id is None:
             return self._prompt
-        if reference.step_id in self._parts:
-            return self._part(reference, reference.step_id, text)
-        if reference.step_id not in self._outputs:
-            shown = show(text[reference.start : reference.end])
-            step = show(reference.step_id)[1:-1]
-            if reference.step_id not in self._ids.all:
-                raise MissingValue(f"{shown} names no step of the workflow")
-            state = self._states.get(reference.step_id)
-            if reference.step_id in self._private:
-                raise MissingValue(
-                    f"{shown} has no value: the output of step {step} is private and was not kept; run that "
-                    "step again under another step_id, and refer to it"
-                )
-            if state is not None and state.status == "completed":
-                raise MissingValue(
-                    f"{shown} has no value: the output of step {step} is not known; store it under an "
-                    "expected_key"
-                )
-            raise MissingValue(
-                f"{shown} has no value: step {step} gave no output; let this step depend on it, or remove "
-                "the reference"
-            )
-        if not reference.path:
-            return self._outputs[reference.step_id]
-        name = f"{show(reference.step_id)[1:-1]}.output"
-        tells = reference.step_id not in self._private
-        return extract_value(self._outputs[reference.step_id], reference.path, name=name, tells=tells)
+        known, path = self._known, reference.path
+        name = f"{show(step_id)[1:-1]}.output"
+        if step_id in known.parts:
+            kept, value = known.parts[step_id]
+            name += spell_path(kept)
+            if tuple(map(str, path[: len(kept)])) != kept:
+                raise self._missing(reference, text, f"only {name} was kept; refer to that")
+            path = path[len(kept) :]
+        elif step_id in known.outputs:
+            value = known.outputs[step_id]
+        else:
+            raise self._missing(reference, text, self._why_missing(step_id))
+        return extract_value(value, path, name=name, tells=step_id not in known.private)
 
-    def _part(self, reference: Reference, step_id: str, text: str) -> Any:
-        """The value of a reference to an output of which only a part was kept."""
-        path, value = self._parts[step_id]
-        kept = f"{show(step_id)[1:-1]}.output{spell_path(path)}"
-        if tuple(map(str, reference.path[: len(path)])) != path:
-            shown = show(text[reference.start : reference.end])
-            raise MissingValue(f"{shown} has no value: only {kept} was kept; refer to that")
-        return extract_value(
-            value, reference.path[len(path) :], name=kept, tells=step_id not in self._private
-        )
+    def _missing(self, reference: Reference, text: str, why: str) -> MissingValue:
+        shown = show(text[reference.start : reference.end])
+        return MissingValue(f"{shown} has no value: {why}")
+
+    def _why_missing(self, step_id: str) -> str:
+        step, state = show(step_id)[1:-1], self._states.get(step_id)
+        if step_id not in self._ids.all:
+            return f"no step of the workflow is called {step}"
+        if step_id in self._known.private:
+            return (
+                f"the output of step {step} is private and was not kept; run that step again under another "
+                "step_id, and refer to it"
+            )
+        if state is not None and state.status == "completed":
+            return f"the output of step {step} is not known; store it under an expected_key"
+        return f"step {step} gave no output; let this step depend on it, or remove the reference"
+
+
+def copy_or_share(value: Any, meter: Meter) -> Any:
+    """A copy of a value; of what has no form in JSON, which a workflow made by hand may hold, itself.
+
+    Raises:
+        StepFailed: It is too large.
+    """
+    try:
+        return meter.copy(value)
+    except StepFailed as error:
+        if error.code == "too_large":
+            raise
+        return value
 
 
 def step_with_prompt(workflow: Workflow) -> str | None:
     """The id of the first step whose inputs refer to the user's prompt; None where no step does."""
-    ids = StepIds(())  # a reference to the prompt is the same whatever the steps are called
-    return next(
-        (
-            step.step_id
-            for step in workflow.steps
-            if any(each.step_id is None for each in _references_in(step.inputs, ids))
-        ),
-        None,
-    )
+    for step in workflow.steps:
+        if any(each.step_id is None for each in _references_in(step.inputs, _NO_STEPS)):
+            return step.step_id
+    return None
 
 
 def _references_in(inputs: Mapping[str, Any], ids: StepIds) -> Iterator[Reference]:
@@ -210,32 +197,6 @@ def _references_in(inputs: Mapping[str, Any], ids: StepIds) -> Iterator[Referenc
 
 
 def text_of(value: Any) -> str:
-    """A value within a longer string: containers as JSON, everything else as plain text.
-
-    Raises:
-        MissingValue: It holds a number with too many digits to be written out.
-    """
-    if isinstance(value, str):
-        return str(value)
+    """A value within a longer string: containers as JSON, everything else as plain text."""
     shown = plain(value)
-    if _has_long_number(value):
-        raise MissingValue(
-            "a number of more than 3,000 digits cannot be part of a longer string; pass it whole"
-        )
     return shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
-
-
-def _has_long_number(value: Any) -> bool:
-    todo, seen = [value], set[int]()
-    while todo:
-        each = todo.pop()
-        if id(each) in seen:
-            continue
-        seen.add(id(each))
-        if isinstance(each, int) and isinstance(plain(each), str):
-            return True
-        if type(each) is dict:
-            todo += each.values()
-        elif type(each) in {list, tuple}:
-            todo += each
-    return False

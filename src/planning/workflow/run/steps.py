@@ -25,23 +25,22 @@ from planning.workflow.run.callables import key_of, task_of
 from planning.workflow.run.calls import Call, Caller, Interrupted
 from planning.workflow.run.claim import (
     MAYBE,
+    check_statuses,
     compared,
     done_and_lost,
-    lost_by_log,
-    lost_by_status,
+    records_of,
 )
 from planning.workflow.run.known import Known
 from planning.workflow.run.memory import MemoryItem, PrivateValue, extract_value
 from planning.workflow.run.mirror import RunMirror
-from planning.workflow.run.private import kept_private, storable
-from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, now, states_of
+from planning.workflow.run.private import kept_private
+from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun, now
 from planning.workflow.run.resolve import Values
 from planning.workflow.run.result import WorkflowResult
 from planning.workflow.run.schedule import Schedule
 from planning.workflow.run.writer import Waiting, Writer
 from planning.workflow.values import Copies, off_loop
 from session import Session
-from session.events import SessionEvent
 
 __all__ = ["Steps"]
 
@@ -77,18 +76,7 @@ class Steps:
     ) -> None:
         """Prepare to run; nothing changes yet.
 
-        Args:
-            run: The run, with its token.
-            workflow: Its workflow, all of whose steps are pending. The run's own may lack private inputs.
-            schedule: The order of the steps.
-            known: Its values.
-            capabilities: What steps call.
-            session: Where the run is kept.
-            executor: Where tools run.
-            timeout: The seconds of an attempt, where neither the step nor its tool sets any.
-
-        Raises:
-            ImportError: A library is missing that a step needs.
+        All steps of ``workflow`` are pending. The run's own workflow may lack private inputs.
         """
         self.ready: deque[WorkflowStep] = deque()
         self._run = run
@@ -110,13 +98,10 @@ class Steps:
             executor,
             timeout,
             {"goal": workflow.goal, "user_prompt": run.user_prompt},
-            self._known.memory,
+            known,
             capabilities.limiter,
-            begin=self._begun,
-            write=self.writer.write,
-            written=self.writer.written,
-            tell=self._tell,
-            keep=self._known.take,
+            self.writer,
+            self._begun,
         )
 
     @property
@@ -126,9 +111,7 @@ class Steps:
 
     @cached_property
     def _values(self) -> Values:
-        known = self._known
-        ids = StepIds(self._steps)
-        return Values(known.outputs, self._run.user_prompt, ids, known.private, self._states, known.parts)
+        return Values(self._known, self._run.user_prompt, StepIds(self._steps), self._states)
 
     # The run
 
@@ -142,22 +125,21 @@ class Steps:
             WorkflowError: A new run would call again what must not be called twice.
         """
         session, run = self._session, self._run
-        found = {} if given is None else lost_by_status(given, run.run_id, self._known)
+        if given is not None:
+            check_statuses(given, self._known)
         with session.transaction() as transaction:
             runs = session.select_all(WorkflowRun)
             others = [each for each in runs if each.token and each.run_id != run.run_id]
             ended = [each for each in runs if each not in others]
             is_new = all(each.run_id != run.run_id for each in ended)
             transaction.publish(RunChanged(run, session_id=session.session_id))
-            if given is None:
-                found = states_of(run.run_id, session.select_all(StepRecord))
-                found |= lost_by_log(run.run_id, self._steps, found, self._known, session)
             if is_new:
                 for key, value in run.inputs.items():
                     transaction.dispatch(MemoryItem(type="input", key=key, value=value, created_at=now()))
             self._known.recall(session.select_all(MemoryItem))
             self._known.count(run.inputs.values())
             is_stored = self.writer.is_stored
+            found = records_of(run.run_id, self._steps, self._known, session)
             done, lost = done_and_lost(self._steps, found, self._known, is_stored=is_stored)
             self._states |= {**done, **lost}
             marks: dict[str, tuple[StepStatus, str | None]] = {
@@ -182,7 +164,7 @@ class Steps:
                 step = self._steps[step_id]
                 self._interrupted(step, self._known.tool_of(step), called=record.called)
         run = attrs.evolve(self._run, token="")
-        self.writer.add(Waiting(RunChanged(run, session_id=self._session.session_id)))
+        self.writer.tell(RunChanged(run, session_id=self._session.session_id))
         await self.writer.write()
 
     async def end(self) -> WorkflowResult:
@@ -353,10 +335,6 @@ class Steps:
         is_shown = note is None and before is not None and before.status == "in_progress"
         mark: StepStatus | None = None if is_shown else "in_progress"
         self._change(call.step, "in_progress", mark, note, attempt=call.attempt, called=call.called)
-
-    def _tell(self, event: SessionEvent) -> None:
-        """Publish an event behind the changes that wait."""
-        self.writer.add(Waiting(storable(event) if self.writer.is_stored else event))
 
     def _change(
         self,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from planning.workflow.failures import WorkflowError
 from planning.workflow.run.memory import MemoryItem, PrivateValue
 from planning.workflow.run.mirror import RunMirror, StepMark
+from planning.workflow.run.private import storable
 from planning.workflow.run.records import WorkflowRun
 from session import Session
 from session.events import SessionEvent
@@ -50,13 +52,7 @@ class Writer:
     """
 
     def __init__(self, session: Session, mirror: RunMirror, run: WorkflowRun) -> None:
-        """Begin with nothing to write.
-
-        Args:
-            session: Where to.
-            mirror: Shows the run in the session's plan.
-            run: The run, with the token that its record has as long as nobody else resumes it.
-        """
+        """Begin with nothing to write; the run's record has its token until another caller resumes it."""
         self._session = session
         self._mirror = mirror
         self._run = run
@@ -65,11 +61,14 @@ class Writer:
         self._batch: list[Waiting] = []  # what is being written
         self._writing: asyncio.Task[None] | None = None
         self._written = 0
-        self._recall: Recall | None = None
 
     def add(self, change: Waiting) -> None:
         """Let a change wait to be written."""
         self._waiting.append(change)
+
+    def tell(self, event: SessionEvent) -> None:
+        """Publish an event behind the changes that wait."""
+        self.add(Waiting(storable(event) if self.is_stored else event))
 
     def discard(self) -> None:
         """Forget what waits: the session refused it."""
@@ -99,21 +98,12 @@ class Writer:
             await self.write()
 
     async def recall(self, take: Recall) -> None:
-        """Write what waits, and read the memory.
-
-        Args:
-            take: Takes all its entries, and those that wait by then. What is written later is not among them
-                when it is called.
-        """
-        if not self.is_stored:
-            self.put()
-            take(self._session.select_all(MemoryItem), ())
-            return
+        """Write what waits, and give ``take`` all entries of the memory, and those that wait by then."""
         await self.write()
         while self._writing is not None and not self._writing.done():
             await asyncio.shield(self._writing)
-        self._recall = take
-        await asyncio.shield(self._flush())
+        waiting = [change.item for change in self._waiting if change.item is not None]
+        take(self._session.select_all(MemoryItem), waiting)
 
     def _flush(self) -> asyncio.Task[None]:
         """The task that writes; a new one where nothing is being written."""
@@ -124,23 +114,15 @@ class Writer:
 
     async def _write_waiting(self) -> None:
         self._batch, self._waiting = self._waiting, []
-        recall, self._recall = self._recall, None
-
-        def work() -> tuple[MemoryItem, ...]:
-            if self._batch:
-                self._put(self._batch)
-            return () if recall is None else self._session.select_all(MemoryItem)
-
         try:
-            items = await self._session.off_loop(work)
+            await self._session.off_loop(partial(self._put, self._batch))
         except BaseException:
             self._waiting = [*self._batch, *self._waiting]
-            self._batch = []
             raise
-        self._written += len(self._batch)
-        self._batch = []
-        if recall is not None:
-            recall(items, [change.item for change in self._waiting if change.item is not None])
+        else:
+            self._written += len(self._batch)
+        finally:
+            self._batch = []
 
     def _put(self, changes: list[Waiting]) -> None:
         with self._session.transaction() as transaction:

@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from sql_boundary import FAILED, LIMIT, Shop, assert_gone, children, failed, in_time, shop_alone
+from sql_boundary import FAILED, LIMIT, Shop, failed, in_time, shop_alone
 from sql_cases import CORPORA, Case, Corpus, Good
 from syrupy.assertion import SnapshotAssertion
 
@@ -60,12 +60,11 @@ class Asked:
 
 @pytest.fixture(scope="module")
 def asked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
-    before, corpus = children(), CORPORA[request.param]
+    corpus = CORPORA[request.param]
     with shop_alone(tmp_path_factory, corpus.build) as shop:
         asked = Asked(request.param, corpus, shop)
         with asked.database, asked.patient:
             yield asked
-        assert_gone(before)
         shop.assert_untouched()
         shop.assert_writable()
 

@@ -29,9 +29,6 @@ SHOP = """
     INSERT INTO customers VALUES (1, 'Ada', 1, 'x' || char(10) || 'y', x'00ff'), (2, 'Grace', 7, NULL, NULL),
         (3, 'Edsger', 2, NULL, NULL), (4, 'Barbara', 1, NULL, NULL);
 """
-ENDLESS = "SELECT instr(zeroblob(8000000), zeroblob(4000000) || x'01')"
-"""One function call that looks up at no time."""
-
 COUNTING = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
 
 UNFINISHED = (
@@ -84,17 +81,3 @@ def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
 def descriptors() -> int:
     """How many files this process has open."""
     return sum(1 for _ in Path("/dev/fd").iterdir())
-
-
-def workers() -> list[int]:
-    """The worker processes of this process that are there, also those that nobody waited for."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            command = (entry / "cmdline").read_bytes()
-        except (OSError, ValueError):
-            continue
-        if parent == os.getpid() and (b"worker.serve" in command or not command):
-            found.append(int(entry.name))
-    return found

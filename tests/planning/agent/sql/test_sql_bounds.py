@@ -15,9 +15,6 @@ import pytest
 from planning.agent import SqlDatabase
 from planning.agent.sql.results import table_text, validate_results
 from planning.agent.sql.schema import schema_text
-from planning.agent.sql.worker import chunks
-from planning.agent.sql.worker.failure import Failure
-from planning.agent.sql.worker.frames import unframed
 from planning.tools import Toolbox
 
 MOST = 50_000
@@ -107,7 +104,7 @@ def table(name: str, *columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def told_of(*tables: dict[str, Any]) -> str:
-    text = schema_text({"tables": list(tables)}, "sqlite")
+    text = schema_text(tables, "sqlite")
     assert len(text) <= MOST
     return text
 
@@ -180,34 +177,6 @@ def test_the_schema_of_a_large_file_is_bounded(tmp_path: Path) -> None:
 
 
 # What is unpacked
-
-
-def streamed(rows: list[Any], most: int) -> tuple[list[Any], bool]:
-    sent: list[Any] = []
-    left = iter(rows)
-    more = chunks.stream(
-        lambda size: [row for row, _ in zip(left, range(size), strict=False)],
-        most,
-        lambda content: sent.append(unframed(content)),
-        lambda rows: rows,
-    )
-    return [row for _, each in sent for row in each], more
-
-
-def test_lists_and_dicts_within_rows_are_counted_as_what_they_take_in_memory() -> None:
-    row: list[Any] = [[{} for _ in range(10_000)]]
-    kept, more = streamed([row] * 200, 1_000)
-    assert (len(kept) * 10_000 * 72 <= chunks.MOST_NESTED, 20 <= len(kept) < 60, more) == (True, True, True)
-    assert streamed([row] * 3, 3) == ([row] * 3, False)
-    with pytest.raises(Failure) as caught:
-        streamed([[[{} for _ in range(1_000_000)]]], 3)
-    assert caught.value.kind == "large"
-
-
-def test_of_first_rows_that_are_too_large_together_some_are_sent() -> None:
-    row = ("x" * 1_000_000,)
-    kept, more = streamed([row] * 64, 64)
-    assert (all(each == row for each in kept), 4 <= len(kept) <= 16, more) == (True, True, True)
 
 
 @pytest.mark.parametrize("value", ["MAP {}", "[]", "{'a': NULL}", "[[]]"])

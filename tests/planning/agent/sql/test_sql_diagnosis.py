@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from time import process_time
 
 import pytest
 from readonly_files import make
 
 from planning.agent import SqlDatabase
-from planning.agent.databases import duckdb, sqlite
-from planning.agent.databases.base import Engine
+from planning.agent.databases.sqlite_file import SqliteFile
+from planning.agent.sql.answers import wrong_answer
+from planning.agent.sql.diagnosis import diagnose
+from planning.agent.sql.failures import Failure
 from planning.agent.sql.values import missing_values
-from planning.tools import StorageUnavailable
 
 
 def test_a_statement_that_is_nested_too_deeply_is_told_so(shop: SqlDatabase) -> None:
     given = shop.execute("SELECT " + "(" * 2000 + "1" + ")" * 2000)
     assert given["error"] == "the SQL is nested too deeply; send a simpler SELECT"
-
-
-def test_printf_of_a_text_that_is_no_utf_8_is_an_error_that_says_so(shop: SqlDatabase) -> None:
-    assert shop.execute("SELECT printf('%s', CAST(x'ff' AS TEXT))")["error"] == (
-        "printf and format take only text in UTF-8 here; join the strings with ||"
-    )
 
 
 def test_names_in_a_database_of_many_are_not_all_listed(tmp_path: Path) -> None:
@@ -45,10 +41,10 @@ def test_a_database_without_tables_names_none(tmp_path: Path) -> None:
 def test_of_tables_that_cannot_be_read_nothing_is_told(
     shop: SqlDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unreadable(_samples: int, _seconds: float) -> None:
-        raise StorageUnavailable("x")
+    def unreadable(*_: object) -> None:
+        raise Failure("corrupt")
 
-    monkeypatch.setattr(shop, "_facts", unreadable)
+    monkeypatch.setattr(SqliteFile, "tables", unreadable)
     assert shop.execute("SELECT * FROM custmers")["error"] == "no such table: custmers"
     assert shop.execute("SELECT name, COUNT(*) FROM cities GROUP BY id")["error"] is None
 
@@ -96,8 +92,8 @@ SYNTAX = "syntax error, near {}; correct the SQL there or just before"
         (
             "duckdb",
             'Binder Error: Referenced table "q" not found!\nCandidate tables: "c"',
-            "SELECT 1",
-            "no such column: q.*; q is not in FROM",
+            "SELECT q.x FROM c",
+            "no such column: q.*; q is not in FROM; the query reads c",
         ),
         (
             "duckdb",
@@ -121,8 +117,7 @@ SYNTAX = "syntax error, near {}; correct the SQL there or just before"
     ],
 )
 def test_what_a_database_says_is_told_in_our_words(dialect: str, text: str, sql: str, told: str) -> None:
-    engine: Engine = sqlite if dialect == "sqlite" else duckdb
-    assert engine.explain(text, sql, lambda: None, lambda _: "") == told
+    assert diagnose(text, sql, dialect, lambda: None, lambda _: "none") == told
 
 
 def test_a_look_for_values_that_fails_says_nothing() -> None:
@@ -144,9 +139,9 @@ def steps(sql: str) -> int:
 
     sys.setprofile(counting)
     try:
-        sqlite.wrong_answer(sql, list)
+        wrong_answer(sql, "sqlite", list)
         for text in ('near "(": syntax error', "no such column: day", "no such function: DATEDIFF"):
-            sqlite.explain(text, sql, lambda: {"tables": []}, lambda _: "")
+            diagnose(text, sql, "sqlite", list, lambda _: "none")
     finally:
         sys.setprofile(None)
     return count
@@ -168,3 +163,25 @@ def steps(sql: str) -> int:
 def test_looking_for_what_is_wrong_grows_as_the_statement_does(before: str, piece: str, after: str) -> None:
     few, many = (steps(before + piece * count + after) for count in (20, 80))
     assert many < 5 * few
+
+
+@pytest.mark.parametrize(
+    ("before", "piece", "after"),
+    [
+        ("SELECT sum(a) FROM t", " JOIN t", ""),
+        ("SELECT sum(a), ", "STRUCT(", ""),
+        ("SELECT sum(a), ", "(", ")"),
+        ("SELECT sum(a) FROM ", "(SELECT * FROM ", "t"),
+        ("SELECT sum(a), ", "a + ", "b"),
+        ("SELECT sum(a), ", "a = NULL OR ", "b"),
+    ],
+)
+@pytest.mark.parametrize("times", [50, 10_000])
+def test_what_is_deep_or_long_is_analysed_or_left_within_a_second(
+    before: str, piece: str, after: str, times: int
+) -> None:
+    sql, seconds = before + piece * times + after, process_time()
+    wrong_answer(sql, "sqlite", list)
+    told = diagnose("no such column: zz", sql, "sqlite", list, lambda _: "none")
+    assert told.startswith("no such column: zz")
+    assert process_time() - seconds < 1

@@ -12,7 +12,7 @@ import attrs
 import jsonschema
 import pydantic
 import pytest
-from five_ways import WAYS, decode, plain
+from five_ways import WAYS, decode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -105,13 +105,6 @@ NEARLY = st.fixed_dictionaries(
 each_model = pytest.mark.parametrize("name", MODELS)
 
 
-def outcome(model: Any, arguments: object) -> Any:
-    try:
-        return plain(decode(model, arguments))
-    except ToolValidationError as error:
-        return list(map(str, error.problems))
-
-
 def is_there(data: Any, path: str) -> bool:
     """Whether a path leads to a place of the data, or to a field that is missing there."""
     steps = re.findall(r"\[(\d+)\]|([^.\[\]]+)", path)
@@ -141,13 +134,6 @@ def test_what_is_refused_is_refused_with_problems_at_places_that_there_are(
         assert error.problems
         if all(re.fullmatch(r"\w+", key) for key in _names(arguments)):
             assert [problem for problem in error.problems if not is_there(arguments, problem.path)] == []
-
-
-@each_model
-@settings(max_examples=40)
-@given(arguments=ARGUMENTS | NEARLY)
-def test_json_text_is_decoded_as_what_it_says(name: str, arguments: dict[str, Any]) -> None:
-    assert outcome(MODELS[name], json.dumps(arguments)) == outcome(MODELS[name], arguments)
 
 
 @each_model

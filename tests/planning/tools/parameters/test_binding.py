@@ -42,12 +42,6 @@ def test_the_decorator_reads_name_description_and_parameters() -> None:
     assert (made("you"), made.execute(name="you", times=2)["result"]) == ("hello you", "hello you hello you")
 
 
-def test_the_decorator_takes_options() -> None:
-    made = tool(name="hi", description="Say hi.", timeout=5)(lambda: "hi")
-    shown = (made.name, made.description, made.timeout, made.execute()["result"])
-    assert shown == ("hi", "Say hi.", 5, "hi")
-
-
 @pytest.mark.parametrize(
     ("given", "name", "description"),
     [

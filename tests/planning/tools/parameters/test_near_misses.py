@@ -86,38 +86,3 @@ SIZE = "shape.size: expected an integer, got a boolean"
 @pytest.mark.parametrize("kind", ["default", "config"])
 def test_every_option_of_a_tagged_union_is_strict_whatever_its_tag(kind: str) -> None:
     assert refusal(Drawing, {"shape": {"kind": kind, "size": True}}) == SIZE
-
-
-@pytest.mark.parametrize("at", ["3600", 3600])
-def test_a_number_is_not_a_time(at: object) -> None:
-    got = "a string" if isinstance(at, str) else "a number"
-    told = f"at: expected a time such as 12:00:00, got {got}"
-    assert refusal(Drawing, {"shape": {"kind": "default", "size": 1}, "at": at}) == told
-
-
-@dataclass
-class Unreadable:
-    at: Nowhere  # type: ignore[name-defined]  # noqa: F821 - that is what is tested
-
-
-def test_a_type_hint_that_cannot_be_read_is_refused_with_the_name_of_its_class() -> None:
-    with pytest.raises(TypeError) as refused:
-        model_of(Unreadable)
-    assert str(refused.value) == (
-        "Unreadable has a type hint that cannot be read: name 'Nowhere' is not defined; "
-        "import the name at the top of its module"
-    )
-
-
-def test_an_object_of_a_plain_json_schema_may_have_a_limit_of_fields() -> None:
-    schema = {
-        "type": "object",
-        "properties": {"of": {"type": "object", "minProperties": 1, "maxProperties": 2}},
-    }
-    assert refusal(schema, {"of": dict.fromkeys("abc", 1)}) == "of: expected at most 2 fields, got an object"
-    assert refusal(schema, {"of": {}}) == "of: expected at least 1 field, got an object"
-
-
-def test_a_name_of_digits_is_told_from_another_of_the_same_number() -> None:
-    schema = {"type": "object", "additionalProperties": {"type": "integer"}}
-    assert refusal(schema, {"02": 1, "2": "x"}) == "2: expected an integer, got a string"

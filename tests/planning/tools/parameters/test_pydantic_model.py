@@ -12,8 +12,6 @@ import pytest
 from five_ways import decode, problems
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field
 
-from planning import ToolValidationError
-from planning.errors import Problem
 from planning.tools.parameters.declared import model_of
 
 AN_INTEGER = "expected an integer, got a string"
@@ -47,18 +45,6 @@ class Populated(BaseModel):
 )
 def test_aliases_are_the_names_that_are_sent(kind: type, arguments: object, expected: list[str]) -> None:
     assert problems(kind, arguments) == expected
-
-
-@pytest.mark.parametrize(
-    ("kind", "arguments", "place"),
-    [
-        (Aliased, {"firstName": 1, "zwei": "x"}, "zwei"),
-        (Aliased, {"firstName": 1, "deep": {"three": "x"}}, "deep.three"),
-        (Populated, {"first": "x"}, "first"),
-    ],
-)
-def test_a_name_that_is_not_published_has_its_own_place(kind: type, arguments: object, place: str) -> None:
-    assert [told.partition(": ")[0] for told in problems(kind, arguments)] == [place]
 
 
 class Allowing(BaseModel):
@@ -124,24 +110,3 @@ def test_a_model_that_no_schema_can_be_made_of_is_the_developers_mistake_whateve
 ) -> None:
     with pytest.raises(TypeError, match=kind.__name__):
         decode(kind, arguments)
-
-
-class Numbers(BaseModel):
-    numbers: list[int] = []
-
-
-def test_a_tool_is_asked_what_else_is_wrong() -> None:
-    with pytest.raises(ToolValidationError) as caught:
-        decode(Numbers, {"numbers": 1}, lambda arguments: [Problem(f"saw {sorted(arguments)}", "more")])
-    assert list(map(str, caught.value.problems)) == [
-        "numbers: expected an array, got a number",
-        "more: saw ['numbers']",
-    ]
-
-
-def test_a_mapping_that_is_no_json_is_refused() -> None:
-    told = ["arguments must hold JSON values only: text, numbers, booleans, null, arrays, objects"]
-    endless: dict[str, Any] = {}
-    endless["numbers"] = endless
-    assert problems(Numbers, {1: 2}) == told
-    assert problems(Numbers, endless) == ["numbers: expected an array, got an object"]

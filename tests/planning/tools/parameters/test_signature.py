@@ -6,11 +6,10 @@ import asyncio
 import functools
 from dataclasses import dataclass
 from typing import Annotated, Any, NewType, Optional
-from unittest.mock import AsyncMock, MagicMock, create_autospec
+from unittest.mock import AsyncMock, MagicMock
 
 import pydantic
 import pytest
-from five_ways import decode, problems
 from typing_extensions import TypeAliasType
 
 from planning.tools import Tool, ToolContext, ToolSpec, tool
@@ -25,18 +24,6 @@ def fields(function: Any) -> dict[str, Any]:
 def called(function: Any, **arguments: Any) -> Any:
     envelope = Tool("t", "d", function).execute(**arguments)
     return envelope["result"] if envelope["success"] else envelope["error"]
-
-
-def many(first: int, *rest: int, **named: int) -> Any:
-    return first, rest, named
-
-
-def by_keyword(*, size: int, items: list[int] = []) -> Any:  # noqa: B006 - as users write it
-    return size, items
-
-
-def untyped(first, second={}, third=set()):  # type: ignore[no-untyped-def]  # noqa: B006 - as users write it
-    return first, second, third
 
 
 class Service:
@@ -100,49 +87,6 @@ def test_callables_of_all_kinds_tell_what_they_take(function: Any, result: objec
     assert called(function, size="x") == "size: expected an integer, got a string"
     assert called(function, size=3, self=1) == "self: unknown field; the fields are size"
     assert asyncio.run(Tool("t", "d", function).aexecute(size=3))["result"] == result
-
-
-def test_what_a_partial_gives_by_name_need_not_be_sent() -> None:
-    partial = functools.partial(by_keyword, size=3)
-    assert fields(partial) == {
-        "properties": {"size": {"type": "integer"}, "items": {"type": "array", "items": {"type": "integer"}}},
-        "required": [],
-    }
-    assert (called(partial), called(partial, size=4)) == ((3, []), (4, []))
-
-
-def test_any_keyword_is_taken_where_the_function_takes_any() -> None:
-    assert Tool("t", "d", many).parameters_schema() == {
-        "type": "object",
-        "properties": {"first": {"type": "integer"}},
-        "required": ["first"],
-        "additionalProperties": True,
-    }
-    assert called(many, first=1, rest=2, named=3) == (1, (), {"rest": 2, "named": 3})
-    assert called(many, first="x", rest=2) == "first: expected an integer, got a string"
-
-
-def test_an_open_model_lets_its_own_unknown_fields_through_and_no_others() -> None:
-    def f(needed: int, maybe: Size | None = None, **more: Any) -> None: ...
-
-    model = tool(name="open")(f).model
-    assert (model.name, decode(model, {"needed": 1.0, "more": 2})) == ("open", {"needed": 1, "more": 2})
-    wrong = {"needed": 1, "maybe": {"size": 1, "more": 2}}
-    assert problems(model, wrong) == ["maybe.more: unknown field; the fields are size"]
-
-
-def test_a_parameter_without_a_hint_takes_anything() -> None:
-    assert fields(untyped) == {"properties": {"first": {}, "second": {}, "third": {}}, "required": ["first"]}
-    assert called(untyped, first=[1]) == ([1], {}, set())
-
-
-def test_a_mock_takes_anything() -> None:
-    mock, async_mock = MagicMock(return_value=1), AsyncMock(return_value=2)
-    assert (called(mock, size=3), called(async_mock, size=3)) == (1, 2)
-    mock.assert_called_once_with(size=3)
-    async_mock.assert_awaited_once_with(size=3)
-    assert called(create_autospec(by_keyword, return_value=4), size=3) == 4
-    assert called(create_autospec(by_keyword, return_value=4)) == "size: missing; send a value"
 
 
 def by_position(size: int, /, other: int = 1) -> None: ...
@@ -255,13 +199,6 @@ def test_the_context_is_given_and_is_no_argument(function: Any) -> None:
     assert called(function, size=3, ctx=1) == "ctx: unknown field; the fields are size"
 
 
-def test_two_contexts_are_both_given() -> None:
-    def twice(one: ToolContext, other: ToolContext) -> Any:
-        return one is other
-
-    assert called(twice) is True
-
-
 def test_a_context_by_position_is_given_or_refused_where_the_tool_is_made() -> None:
     def positional(ctx: ToolContext, /, size: int) -> Any:
         return size, type(ctx).__name__
@@ -275,28 +212,6 @@ def test_a_context_by_position_is_given_or_refused_where_the_tool_is_made() -> N
         )
     else:
         assert made.execute(size=3)["result"] == (3, "ToolContext")
-
-
-def test_a_hint_that_names_nothing_is_told_with_what_to_do() -> None:
-    def lost(size: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821 - what the test is about
-
-    with pytest.raises(TypeError) as caught:
-        _ = tool(lost).model
-    assert str(caught.value) == (
-        "lost has a type hint that cannot be read: name 'Nowhere' is not defined; import the name at the top "
-        "of its module"
-    )
-
-
-def test_a_hint_of_what_is_returned_or_may_be_left_out_need_not_be_readable() -> None:
-    def lost(size: int) -> Nowhere:  # type: ignore[name-defined]  # noqa: F821 - what the test is about
-        return size
-
-    def run(params: Size, other: Nowhere = None) -> object:  # type: ignore[name-defined]  # noqa: F821 - what the test is about
-        return other
-
-    assert called(lost, size=3) == 3
-    assert Tool("t", "d", run, parameters=Size).execute(size=1)["result"] is None
 
 
 def test_what_annotated_says_of_a_parameter_comes_before_the_docstring() -> None:
@@ -320,21 +235,6 @@ def test_what_annotated_says_of_a_parameter_comes_before_the_docstring() -> None
         "meta": {"type": "integer", "description": "as annotated"},
         "plain": {"type": "integer", "description": "as documented"},
     }
-
-
-def test_a_default_of_none_may_be_sent_as_null() -> None:
-    def implicit(size: int = None) -> Any:  # type: ignore[assignment]  # noqa: RUF013 - as users write it
-        return size
-
-    told = "size: expected an integer, got a string"
-    assert [called(implicit, size=None), called(implicit), called(implicit, size="x")] == [None, None, told]
-
-
-def test_names_that_mean_something_elsewhere_are_names() -> None:
-    def odd(data: int, kind: int, __y: int = 2, _x: int = 3, class_: int = 4) -> Any:
-        return data, kind, __y, _x, class_
-
-    assert called(odd, data=1, kind=2, __y=5) == (1, 2, 5, 3, 4)
 
 
 def two(params: Any, context: ToolContext) -> Any:
@@ -373,21 +273,6 @@ async def awaited(params: Size, context: ToolContext) -> Any:
 )
 def test_a_function_of_parameters_is_called_with_as_much_as_it_takes(function: Any, result: object) -> None:
     envelope = Tool("t", "d", function, parameters=Size).execute(size=1)
-    assert (envelope["error"], envelope["result"]) == (None, result)
-
-
-@pytest.mark.parametrize(
-    ("function", "result"),
-    [
-        (lambda query_type, params: (query_type, params), ("q", Size(1))),
-        (lambda query_type, params, context: (query_type, type(context).__name__), ("q", "ToolContext")),
-        (lambda query_type, params, limit=3: (query_type, params, limit), ("q", Size(1), 3)),
-        (any_number, 3),
-    ],
-)
-def test_a_function_of_queries_is_called_with_as_much_as_it_takes(function: Any, result: object) -> None:
-    spec = ToolSpec("t", {"q": Size}, "k", function=function)
-    envelope = spec.as_tool.execute(query_type="q", parameters={"size": 1})
     assert (envelope["error"], envelope["result"]) == (None, result)
 
 

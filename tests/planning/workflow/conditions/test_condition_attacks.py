@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from condition_canaries import canary, hostile_memory, shape
+from condition_canaries import hostile_memory, shape
 from syrupy.assertion import SnapshotAssertion
 
 from planning.workflow.conditions import ConditionInvalid, is_done
@@ -78,17 +78,6 @@ def test_each_attack_is_refused_or_not_done_and_nothing_else_happens(
         lines.append(f"{shown}\n    {found}\n")
     assert (shape(memory), capfd.readouterr()) == (before, ("", ""))
     assert "".join(lines) == snapshot
-
-
-def test_there_are_attacks_of_many_kinds_and_none_twice() -> None:
-    assert len(ALL) == len(set(ALL)) >= 80
-
-
-def test_a_canary_tells_when_it_is_asked_anything() -> None:
-    calls: list[str] = []
-    bird = canary(calls)
-    _ = (len(bird), bird == 1, bird(), bird.name, isinstance(bird, dict))
-    assert calls == ["__len__", "__eq__", "__call__", "__getattribute__", "__getattribute__"]
 
 
 def work(attack: str, memory: dict[str, object]) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections import ChainMap, OrderedDict, UserDict, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 from types import MappingProxyType, SimpleNamespace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import attrs
 import pytest
@@ -34,16 +34,6 @@ class Fact:
         raise AssertionError("nothing is compared")
 
     __hash__ = object.__hash__
-
-
-@dataclasses.dataclass(slots=True, frozen=True)
-class Slotted:
-    name: str
-    tags: list[str]
-
-
-class Derived(Slotted):
-    """Says no fields of its own."""
 
 
 @attrs.frozen
@@ -96,11 +86,6 @@ class Reading(float):
     __hash__ = float.__hash__
 
 
-class Pair(NamedTuple):
-    a: int
-    b: int
-
-
 class Counting(Mapping[str, int]):
     def __getitem__(self, key: str) -> int:
         return {"a": 1}[key]
@@ -128,54 +113,34 @@ MANY = list(range(1_000_000))
         ([Fact("a")], "'secret' in x[0] or 'unit' in x[0] or '__class__' in x[0] or 1 in x[0]", False),
         ([Fact("a")], "x[0]['secret'] is None", False),
         ([Fact("a")] * 2, "x[0] == x[1]", True),
-        (Slotted("a", ["t"]), "x['name'] == 'a' and x['tags'] == ['t']", True),
-        (Derived("a", ["t"]), "x['name'] == 'a' and len(x) == 2", True),
         (Shadowed("a"), "x['name'] is not None", False),
-        ([Slotted("a", []), Part("a"), Slotted("a", [])], "x[0] == x[2] and x[0] != x[1]", True),
         (Part("a", ("b",)), "x['name'] == 'a' and x['parts'] == ['b'] and len(x) == 2", True),
-        (Open("a"), "x['name'] == 'a'", True),
         (Open, "x is not None and x != 1", True),
         (Pretender(), "x['name'] == 'x'", False),
         (Colour.RED, "x == 'red' and x.upper() == 'RED' and len(x) == 3", True),
         (Number.ONE, "x == 1 and x + 1 == 2", True),
         (Reading(1.5), "x == 1.5 and x < 2", True),
-        (Pair(1, 2), "x[0] == 1 and x == [1, 2] and len(x) == 2", True),
-        (OrderedDict(a=1), "x['a'] == 1 and 'b' not in x", True),
-        (UserDict(a=1), "x['a'] == 1 and x.get('b') is None and len(x) == 1", True),
-        (ChainMap({"a": 1}), "x['a'] == 1", True),
         (MappingProxyType({"a": 1}), "x['a'] == 1 and len(x) == 1", True),
         ([MappingProxyType({"a": 1}), Counting(), {"a": 1}], "x[0] == x[1] and x[1] == x[2]", True),
-        ([{"a": 1}, {"b": 1}], "x[0] == x[1]", False),
-        ([{date(2024, 1, 1): 1}, {date(2024, 1, 1): 1}], "x[0] == x[1]", True),
-        ({date(2024, 1, 1): 1}, "x['2024-01-01'] == 1 and '2024-01-01' in x", True),
         ({1: "a", "b": 2}, "x[1] == 'a' and x['1'] == 'a' and x.get('b') == 2 and 'c' not in x", True),
         (date(2024, 1, 1), "x == '2024-01-01' and x < '2024-01-02' and len(x) == 10", True),
-        (date(2024, 1, 1), "x is None or x == 1", False),
         (Decimal("1.50"), "x == '1.50' and x != 1.5", True),
-        (Decimal("1.50"), "x > 1", False),
         ({1, 2}, "1 in x and len(x) == 2 and sum(x) == 3 and [1, 2] == x", True),
-        (frozenset("a"), "x == ['a'] and x[0] == 'a'", True),
         (Plain.ROWS, "x == [1] and x[0] == 1", True),
         (SimpleNamespace(name="a"), "x['name'] == 'a'", False),
         (10**101, "x is not None and x != 1", True),
         (10**101, "x > 1", False),
-        (-(10**100), "x < 1 and x == -1 * x * -1", True),
         (10**100, "x + 1 > 1", False),
         (float("nan"), "x == 'nan' and x in [x] and [x] == [x]", True),
-        (float("inf"), "x == 'inf'", True),
         (float("inf"), "x > 1", False),
         ("a" * 100_000, "x.isalpha() and len(x) == 100000", True),
         ("a" * 100_001, "x.isalpha()", False),
         (Colourful("a" * 100_000), "x.isalpha()", True),
-        (Colourful("a" * 100_001), "x is not None and x != 'a'", True),
         (Colourful("a" * 100_001), "x.isalpha()", False),
         (LONG, "x.startswith('aa') and x.endswith('a') and len(x) == 10000000 and x[5] == 'a'", True),
         (LONG, "x != 'b' and x[-3:] == 'aaa' and x > 'b' or x < 'b'", True),
-        (list(range(10_000)), "9999 in x and max(x) == 9999", True),
         (list(range(10_001)), "9999 in x", False),
         (MANY, "len(x) == 1000000 and x[-1] == 999999 and x[:2] == [0, 1] and x != [1]", True),
-        ([[[[]]]], "x == [[[[]]]]", True),
-        ([nested(40), nested(40)], "x[0] == x[1]", True),
         ([nested(60), nested(60)], "x[0] == x[1]", True),
         ([[nested(2)] * 60, [nested(2)] * 60], "x[0] == x[1]", True),
         ([Colourful("a" * 50_000)] * 7, "'b' not in x", True),

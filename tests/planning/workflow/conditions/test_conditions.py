@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import threading
-import weakref
 from typing import Any
 
 import pytest
@@ -29,107 +26,44 @@ MEMORY: dict[str, Any] = {
     "keys": {1: "one", None: "none", 2.5: "two"},
 }
 DONE = """
-True
-memory['yes']
 memory['yes'] is True
-memory['no'] is not True
-memory.get('count') is not None
 memory.get('absent') is None
 memory.get('absent', 7) == 7
 memory.get('absent', [])  == []
 memory['none'] is None
-memory['none'] == None
-None == memory['none']
-'count' in memory
 'absent' not in memory
-'none' in memory
-not memory['empty']
 not not memory['list']
-memory['count'] == 3 and memory['name'] != 'x'
-memory['count'] == 4 or memory['count'] == 3
 memory['count'] == 3.0
 1 < memory['count'] <= 3
-memory['count'] + 1 == 4
-memory['count'] - 1 * 2 == 1
-memory['count'] / 2 == 1.5
-memory['count'] // 2 == 1
 memory['count'] % 2 == 1
--memory['count'] == +(-3)
 True + 1 == 2
-1e3 == 1000.0
-.5 == memory['ratio']
-count == 3
 count is not None
 len(memory) == 15
-len(memory['name']) == 9
-len(memory['list']) > 2
-len(memory['map']) == 4
-len([]) == 0
-min(memory['list']) == 1
-max(memory['list']) == 3
 min(3, 1.5) == 1.5
 max(memory['texts']) == 'b'
-min('b', 'a') == 'a'
-sum(memory['list']) == 6
 sum(memory['flags']) == 2
 sum([1, 2], 3) == 6
-sum((1, 2)) == 3
 abs(-3) == 3
 all_of(memory['yes'], count == 3)
 all_of(memory['list'])
-all_of(memory['yes'])
-all_of([memory['yes'], True])
 all_of()
-all_of(memory['rows'])
 any_of(memory['no'], count == 3)
-any_of(memory['flags'])
 not any_of()
-not any_of(memory['empty'])
-memory['list'][0] == 3
-memory['list'][-1] == 2
-memory['list'][1:] == [1, 2]
 memory['list'][::-1] == [2, 1, 3]
-memory['rows'][1]['id'] == 2
-memory['rows'][0]['tags'] == ['x']
 memory['rows'][0]['tags'][0] == 'x'
-memory['map']['b']['c'] == [1, 2]
 memory['map']['b'].get('c') == (1, 2)
 memory['map'] == memory['same']
 memory['map'] != memory['other']
-memory['map'] != memory['list']
 memory['map'] != memory['keys']
-memory['rows'] == [memory['rows'][0], memory['rows'][1]]
-memory['list'] != [3, 1]
-memory['list'] != [3, 1, 2.5]
 memory['list'] != 'list'
-memory['name'] != ['Acme Corp']
 memory['keys'][1] == 'one'
-memory['keys'][None] == 'none'
 memory['keys'][2.5] == 'two'
-1 in memory['list']
-5 not in memory['list']
 [1, 2] in [[1, 2], 3]
-memory['count'] in (1, 2, 3)
-memory['name'] in ['x', 'Acme Corp']
 'Corp' in memory['name']
-'corp' not in memory['name']
-'a' in memory['map']
-memory['name'].lower() == 'acme corp'
-memory['name'].startswith('Acme')
-memory['name'].endswith('Corp')
 memory['name'].startswith('Corp', 5)
-memory['name'].lower().upper().casefold().strip() == 'acme corp'
 'xxaxx'.strip('x') == 'a'
-' a'.lstrip() == 'a'
-'a '.rstrip() == 'a'
-memory['name'].count('c') == 1
-memory['name'].find('Corp') == 5
 memory['name'].rfind('absent') == -1
-'12'.isdigit() and not 'a1'.isalpha()
-memory['name'][0] == 'A'
-memory['name'][:4] == 'Acme'
 'a' < 'b' <= 'b'
-'b' > 'a' >= 'a'
 memory['name'] == 'Acme Corp' if memory['yes'] else False
 'a # b = c' == 'a # b = c'
 "1or it's" != '1or'
@@ -138,59 +72,38 @@ memory['name'] == 'Acme Corp' if memory['yes'] else False
 """
 NOT_DONE = """
 False
-memory['no']
-memory['yes'] is not True
 memory['absent']
 memory['absent'] is None
-memory['map']['absent'] is None
 memory['list'][3] == 1
 memory['list']['a'] == 1
-memory['name'][20] == 'a'
-memory['name']['a'] == 'a'
-memory['count'][0] == 1
 memory['count'] < 'a'
 memory['list'] < [4]
 memory['none'] > 1
 len(memory['count']) == 1
-len(memory['none']) == 0
 min(memory['empty']) == 1
-min(1, 'a') == 1
 max(memory['rows']) == 1
 sum(memory['texts']) == 1
 sum(memory['name']) == 1
 sum(1, 2) == 3
-sum([1], 'a') == 1
-abs('a') == 1
 all_of(memory['flags'])
 all_of(memory['map'])
-any_of(memory['keys'])
 all_of(memory['yes'], memory['absent'])
 1 / 0 == 1
-1 % 0 == 1
 1 == '1'
-True == 'True'
 None == False
 memory['name'] + '' == 'Acme Corp'
-memory['name'] % 1 == 'Acme Corp'
 -memory['name'] == 1
 memory['count'] in 5
-5 in memory['name']
 [1] in memory['map']
 memory[[1]] is None
 memory['map'].lower() == 'x'
 memory['name'].get('x') is None
-memory['count'].get('x') is None
 memory['name'].strip(1) == ''
-memory['name'].lower(1) == ''
-memory['name'].find() == 1
 memory['name'].startswith() == 1
 memory['name'].startswith(('Acme', 'x'))
-memory['list'].count(1) == 1
-memory['map'].get() is None
 memory['map'].get('a', 1, 2) == 1
 unknown is None
 list == [3, 1, 2]
-len is not None
 """
 
 
@@ -307,39 +220,3 @@ def test_a_condition_that_is_no_text_is_refused() -> None:
         str(refused.value)
         == "a condition must be a string; write one, such as \"memory.get('key') is not None\""
     )
-
-
-def test_a_condition_of_several_lines_is_read_as_one() -> None:
-    assert is_done("\n  memory['x'] == 1\n\tand memory['y'] == 2\r\n", {"x": 1, "y": 2})
-
-
-def test_an_evaluation_keeps_nothing_of_the_memory() -> None:
-    class Kept(dict[str, int]):
-        """A mapping that can be watched."""
-
-    memory = Kept(a=1)
-    watched = weakref.ref(memory)
-    gc.disable()
-    try:
-        assert is_done("memory['a'] == 1 and [memory] != []", memory)
-        assert not is_done("memory['b'] == 1", memory)
-        del memory
-        assert watched() is None
-    finally:
-        gc.enable()
-
-
-def test_many_threads_ask_at_once() -> None:
-    wrong: list[int] = []
-
-    def ask(number: int) -> None:
-        for _ in range(200):
-            if not is_done(f"memory['x'] == {number} and x + 1 == {number + 1}", {"x": number}, "x"):
-                wrong.append(number)
-
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []

@@ -350,21 +350,8 @@ class Talking(Exception):
         raise SystemExit
 
 
-def nap() -> str:
-    """Sleep a little."""
-    time.sleep(0.2)
-    return "slept"
-
-
 @tool
 def slow(path: str) -> str:
-    note(path)
-    time.sleep(0.5)
-    return "slow"
-
-
-@tool(idempotent=False)
-def slow_once(path: str) -> str:
     note(path)
     time.sleep(0.5)
     return "slow"

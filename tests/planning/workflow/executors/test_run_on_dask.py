@@ -20,7 +20,7 @@ from distributed import Client, LocalCluster
 from executor_tools import capable, failure, flow, step
 
 from planning.tools import tool
-from planning.workflow import Workflow, WorkflowResult, arun_workflow, run_workflow
+from planning.workflow import Workflow, WorkflowResult, run_workflow
 from planning.workflow.executors import dask
 from planning.workflow.executors.dask_cluster import DaskClaim, DaskExecutor
 from session import Session, Snapshot
@@ -116,33 +116,6 @@ def test_steps_run_on_the_workers_of_the_cluster_and_two_equal_calls_are_two(
     assert (os.getpid() in pids, tools.count(calls)) == (False, 3)
 
 
-def test_failures_are_told_as_without_a_cluster(executor: DaskExecutor) -> None:
-    steps = flow(
-        step("1", "refuse"),
-        step("2", "refuse_sealed"),
-        step("3", "give_lock"),
-        step("4", "hang", timeout=0.05),
-        step("5", "leave"),
-        step("6", "give_much"),
-    )
-    result = run_workflow(
-        steps,
-        capable(tools.refuse, tools.refuse_sealed, tools.give_lock, tools.hang, tools.leave, tools.give_much),
-        executor=executor,
-    )
-    assert {step_id: error.message for step_id, error in result.errors.items()} == {
-        "1": "the archive is closed",
-        "2": "refuse_sealed failed. Call it again, or go on without it.",
-        "3": "give_lock returned nothing that can be used. Go on without it. Reason: the function returned "
-        "executor_tools.Unwritable, which has no JSON form; return text, numbers, booleans, None, lists, "
-        "dicts or records of these.",
-        "4": "hang took longer than 0.05 s and was given up; call it again, or go on without it",
-        "5": "leave ended with SystemExit",
-        "6": "give_much returned more than 32 MB, which is too much to keep; let it store its data and "
-        "return where it is",
-    }
-
-
 def test_a_workflow_survives_a_worker_that_is_killed(mortal: DaskExecutor, tmp_path: Path) -> None:
     told, calls, after = tmp_path / "pid", tmp_path / "calls", tmp_path / "after"
     steps = flow(
@@ -191,26 +164,6 @@ def test_a_worker_that_dies_each_time_fails_its_own_step_alone(mortal: DaskExecu
     assert result.errors == {"1": failure("the worker that ran die died while it ran", "worker_lost")}
 
 
-def test_a_loop_goes_on_while_the_cluster_works(executor: DaskExecutor, tmp_path: Path) -> None:
-    ticks = 0
-
-    async def tick() -> None:
-        nonlocal ticks
-        while True:
-            ticks += 1
-            await asyncio.sleep(0.005)
-
-    async def both() -> WorkflowResult:
-        ticking = asyncio.create_task(tick())
-        steps = flow(step("1", "nap"), step("2", "once", inputs={"path": str(tmp_path / "calls")}))
-        result = await arun_workflow(steps, capable(tools.nap, tools.once), executor=executor)
-        ticking.cancel()
-        return result
-
-    assert asyncio.run(both()).outputs == {"1": "slept", "2": "done"}
-    assert ticks >= 5
-
-
 # Clusters that are closed
 
 
@@ -250,15 +203,6 @@ def test_a_run_whose_cluster_is_closed_goes_on_elsewhere(what: str, tmp_path: Pa
     assert tools.count(calls) == 1
 
 
-def test_a_non_idempotent_step_of_a_closed_cluster_may_have_taken_effect(tmp_path: Path) -> None:
-    begun = tmp_path / "begun"
-    steps = flow(step("1", "slow_once", inputs={"path": str(begun)}))
-    broken = closing_in_the_middle("cluster", steps, capable(tools.slow_once), begun)
-    told = LOST.format("slow_once") + BROKEN
-    assert broken.errors == {"1": failure(told, "worker_lost")}
-    assert tools.count(begun) == 1
-
-
 def test_a_client_that_was_closed_takes_nothing(client: Client) -> None:
     with client_of(client) as other:
         executor = dask(other)
@@ -279,12 +223,6 @@ def test_a_claim_is_given_once(client: Client) -> None:
     claim.drop(client)
     assert client.submit(DaskClaim.take, claim, pure=False).result() is True
     assert DaskClaim() != claim
-
-
-def test_a_claim_is_taken_in_this_process_too(client: Client) -> None:
-    with client.as_current():
-        claim = DaskClaim()
-        assert (claim.take(), claim.take()) == (True, False)
 
 
 def test_only_a_client_is_taken() -> None:

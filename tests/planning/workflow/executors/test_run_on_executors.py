@@ -150,17 +150,6 @@ def test_nothing_of_a_private_tools_error_is_told(executor: Executor) -> None:
     assert "secret" not in session.snapshot().to_json()
 
 
-@pytest.mark.parametrize("success", [False, None, 0, "false", ""], ids=repr)
-def test_a_tool_that_says_that_it_did_not_succeed_fails_its_step(
-    executor: Executor | None, success: Any
-) -> None:
-    steps = flow(step("1", "report", inputs={"success": success}), step("2", "add", "1"))
-    result = run_workflow(steps, capable(tools.report, tools.add), executor=executor)
-    said = "the archive is closed"
-    assert dict(result.errors) == {"1": failure(said, "tool", None, tools.SORRY)}
-    assert (result.status, dict(result.outputs)) == ("failed", {})
-
-
 def test_a_step_is_tried_again_whatever_its_error_looks_like_elsewhere(executor: Executor | None) -> None:
     import stamina
 
@@ -170,14 +159,6 @@ def test_a_step_is_tried_again_whatever_its_error_looks_like_elsewhere(executor:
     assert result.errors["1"].code == "storage"
     record = result.session.snapshot().to_json()
     assert '"attempt":3' in record.replace(" ", "")
-
-
-@ELSEWHERE
-def test_a_non_idempotent_tool_runs_once_and_only_once(executor: Executor, tmp_path: Path) -> None:
-    calls = tmp_path / "calls"
-    steps = flow(step("1", "once", inputs={"path": str(calls)}, retries=3))
-    result = run_workflow(steps, capable(tools.once), executor=executor)
-    assert (result.outputs, tools.count(calls)) == ({"1": "done"}, 1)
 
 
 # Workers that die
@@ -285,27 +266,6 @@ def test_what_is_no_executor_is_refused(wrong: Any) -> None:
         f"executor must be a concurrent.futures.Executor, got {type(wrong).__name__}; write "
         "planning.workflow.executors.dask(client) for a Dask client"
     )
-
-
-def test_a_loop_goes_on_while_workers_work() -> None:
-    ticks = 0
-
-    async def tick() -> None:
-        nonlocal ticks
-        while True:
-            ticks += 1
-            await asyncio.sleep(0.005)
-
-    async def both() -> Any:
-        ticking = asyncio.create_task(tick())
-        with processes(1) as workers:
-            steps = flow(step("1", "nap"))
-            result = await arun_workflow(steps, capable(Tool("nap", "", tools.nap)), executor=workers)
-        ticking.cancel()
-        return result
-
-    assert asyncio.run(both()).outputs == {"1": "slept"}
-    assert ticks >= 5
 
 
 @pytest.mark.parametrize("idempotent", [True, False])

@@ -7,13 +7,12 @@ import json
 from typing import Any
 
 import pytest
-from run_cases import called, capable, flow, plain_tool, thought, told
+from run_cases import called, capable, flow, thought
 from syrupy.assertion import SnapshotAssertion
 
 from planning.tools import ToolContext, ToolError
 from planning.workflow import (
     Capabilities,
-    StepError,
     Workflow,
     WorkflowError,
     WorkflowResult,
@@ -89,12 +88,6 @@ def test_a_workflow_that_refers_to_the_prompt_is_not_run_without_one(
     assert (session.snapshot(), calls) == (before, [])
 
 
-def test_an_empty_prompt_is_a_prompt() -> None:
-    step = thought("a", type="handler", name="say", inputs={"text": "<${user_prompt}>"})
-    capabilities = Capabilities(handlers={"say": lambda text: text})
-    assert dict(run_workflow(flow(step), capabilities, user_prompt="").outputs) == {"a": "<>"}
-
-
 def test_what_only_looks_like_the_prompt_needs_none_and_tools_see_that_there_is_none() -> None:
     def say(text: str, context: ToolContext) -> Any:
         return text, context.values["user_prompt"]
@@ -152,14 +145,6 @@ def mixed(**options: Any) -> WorkflowResult:
     return run_workflow(workflow, capable(work=lambda: {"n": (1, 2)}, broken=broken), **options)
 
 
-def test_outputs_and_errors_stand_in_the_order_of_the_document() -> None:
-    result = mixed(inputs={"given": 1})
-    assert list(result.outputs.items()) == [("c", {"n": (1, 2)}), ("b", "Do b"), ("s", "Do s")]
-    assert dict(result.errors) == {"x": told("It broke", "tool", "It broke")}
-    assert dict(result.memory) == {"given": 1, "idea": "Do b"}
-    assert [step.step_id for step in result.workflow.steps] == ["c", "b", "x", "s"]
-
-
 def test_a_result_cannot_be_changed_and_its_text_is_short() -> None:
     result: Any = mixed()
     with pytest.raises(AttributeError):
@@ -179,23 +164,3 @@ def test_a_result_as_json(snapshot: SnapshotAssertion) -> None:
             if part.get(name) is not None:
                 part[name] = "2024-01-02T03:04:05+00:00"
     assert json.dumps(told_of, indent=2) + "\n" == snapshot
-
-
-@pytest.mark.parametrize("output", [float("nan"), [float("inf")], b"", {1: 2}, {("a",)}])
-def test_a_result_is_always_json_that_other_languages_read(output: Any) -> None:
-    from planning.tools import ToolResult
-
-    tool = plain_tool("work", lambda: ToolResult(True, "Done.", output))
-    result = run_workflow(flow(called("a", expected_key="key")), capable(tool))
-    assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["status"] == "completed"
-
-
-def test_an_error_is_its_message_as_text() -> None:
-    assert str(StepError("It broke")) == "It broke"
-
-
-def test_a_run_makes_a_session_of_its_own_where_none_is_given() -> None:
-    one, two = mixed(), mixed()
-    assert one.session is not two.session
-    session = Session()
-    assert mixed(session=session).session is session

@@ -13,9 +13,9 @@ import pytest
 import stamina
 from run_cases import called, capable, changes, flow, heard, plain_tool, plan_of, thought, told
 
-from planning.tools import StorageUnavailable, Tool, ToolError, ToolResult
+from planning.tools import StorageUnavailable, ToolError, ToolResult
 from planning.tools.errors import RateLimitExceeded
-from planning.tools.guard import CircuitBreaker, Retry
+from planning.tools.guard import CircuitBreaker
 from planning.workflow import Capabilities, run_workflow
 from planning.workflow.run.records import StepRecord
 from session import Session
@@ -123,22 +123,11 @@ def test_a_step_whose_tool_is_not_idempotent_is_never_tried_again(failure: Any) 
     ]
 
 
-def test_a_tool_with_retries_of_its_own_is_tried_that_often_in_each_attempt() -> None:
-    flaky = Flaky(*(ConnectionError() for _ in range(5)))
-    assert run(flaky, 2, retry=Retry(attempts=2))[0] == 6
-
-
 def test_a_breaker_that_opens_is_not_got_round_by_trying_again() -> None:
     flaky = Flaky(ConnectionError(), ConnectionError(), ConnectionError())
     breaker = CircuitBreaker(failures=2)
     output, _ = run(flaky, 3, breaker=breaker)
     assert (flaky.calls, output.code) == (2, "circuit_open")
-
-
-def test_a_tool_that_must_not_run_twice_takes_no_retry() -> None:
-    with pytest.raises(ValueError) as refused:
-        Tool("pay", "", lambda: None, retry=Retry(), idempotent=False)
-    assert str(refused.value) == "a tool that is not idempotent is never called twice: remove its retry"
 
 
 # Timeouts

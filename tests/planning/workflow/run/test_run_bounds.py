@@ -98,9 +98,9 @@ def test_a_large_value_is_copied_beside_the_event_loop() -> None:
     threads: list[threading.Thread] = []
 
     class Watched(dict[str, Any]):
-        def __copy__(self) -> Watched:
+        def __sizeof__(self) -> int:
             threads.append(threading.current_thread())
-            return Watched(self)
+            return super().__sizeof__()
 
     async def produce(text: str) -> Any:
         return ToolResult(True, "Done.", Watched(rows=[text]))

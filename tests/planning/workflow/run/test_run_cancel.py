@@ -27,9 +27,8 @@ from run_cases import (
 from planning.tools import ToolError
 from planning.tools.guard import Retry
 from planning.workflow import Capabilities, Workflow, arun_workflow, run_workflow
-from planning.workflow.run.memory import MemoryItem
-from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun
-from session import Session, Snapshot
+from planning.workflow.run.records import StepChanged, StepRecord, WorkflowRun
+from session import Session
 
 
 def stop(
@@ -147,67 +146,6 @@ def test_a_run_that_is_stopped_between_two_attempts_makes_no_other(
     assert (calls, states(session.select_latest(Workflow))) == ([1], {"a": "pending"})
 
 
-def test_a_call_that_ends_at_the_moment_of_the_stop_is_done() -> None:
-    async def scene(session: Session) -> None:
-        runs: list[asyncio.Task[Any]] = []
-
-        async def work() -> int:
-            await asyncio.sleep(0)
-            runs[0].cancel()
-            return 1
-
-        tool = plain_tool("work", work, idempotent=False)
-        workflow = flow(called("a"), thought("b", "a"))
-        runs.append(asyncio.create_task(arun_workflow(workflow, capable(tool), session=session)))
-        await cancelled(runs[0])
-
-    session = Session()
-    asyncio.run(scene(session))
-    assert states(session.select_latest(Workflow)) == {"a": "completed", "b": "pending"}
-
-
-def test_a_timeout_around_a_run_stops_it_like_a_cancelling() -> None:
-    async def scene(session: Session) -> None:
-        slow = Slow()
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.02):
-                await arun_workflow(flow(called("a")), capable(work=slow.later), session=session)
-        assert slow.told == ["cancelled"]
-        assert asyncio.all_tasks() == {asyncio.current_task()}
-
-    session = Session()
-    asyncio.run(scene(session))
-    assert states(session.select_latest(Workflow)) == {"a": "pending"}
-
-
-def test_a_run_that_is_cancelled_before_it_begins_leaves_the_session_untouched() -> None:
-    async def scene(session: Session) -> None:
-        run = asyncio.create_task(arun_workflow(flow(called("a")), capable(), session=session))
-        run.cancel()
-        await cancelled(run)
-
-    session = Session()
-    before = session.snapshot()
-    asyncio.run(scene(session))
-    assert session.snapshot() == before
-
-
-def test_a_run_that_was_stopped_before_its_first_step_goes_on_and_keeps_its_inputs_once() -> None:
-    session, texts = Session(), list[str]()
-
-    def keep(_event: RunChanged) -> None:
-        texts.append(session.snapshot().to_json())
-
-    session.bus.subscribe(RunChanged, keep)
-    run_workflow(flow(thought("a")), capable(), session=session, inputs={"key": 1})
-    restored = Session()
-    restored.rollback(Snapshot.from_json(texts[0]))
-    result = run_workflow(flow(thought("a")), capable(), session=restored, inputs={"key": 1})
-    assert (result.status, dict(result.memory)) == ("completed", {"key": 1})
-    assert len(restored.select_all(WorkflowRun)) == 1
-    assert [item.key for item in restored.select_all(MemoryItem)] == ["key"]
-
-
 def test_a_run_whose_caller_heard_that_it_was_cancelled_is_not_completed_and_goes_on() -> None:
     calls: list[int] = []
 
@@ -248,15 +186,3 @@ def test_what_breaks_in_a_session_of_others_stops_the_run_and_leaves_nothing_run
         run_workflow(flow(called("a"), thought("b")), capable(work=slow.later), session=session)
     assert slow.told in ([], ["cancelled"])
     assert states(session.select_latest(Workflow)) == {"a": "pending", "b": "pending"}
-
-
-def test_subscribers_that_fail_disturb_nothing() -> None:
-    session = Session()
-
-    def fail(event: object) -> None:
-        raise ValueError(event)
-
-    for kind in (StepChanged, RunChanged):
-        session.bus.subscribe(kind, fail)
-    result = run_workflow(flow(thought("a"), called("b", "a")), capable(work=lambda: 1), session=session)
-    assert (result.status, dict(result.outputs)) == ("completed", {"a": "Do a", "b": 1})

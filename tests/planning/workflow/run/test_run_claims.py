@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from run_cases import called, capable, flow, plain_tool, states, thought
+from run_cases import called, capable, flow, plain_tool, thought
 
 from planning.tools import ToolError
 from planning.workflow import Workflow, WorkflowError, WorkflowResult, arun_workflow, run_workflow
@@ -124,14 +124,3 @@ def test_workflows_that_only_number_their_steps_alike_run_at_the_same_time() -> 
         return [result.status for result in await asyncio.gather(*runs)]
 
     assert asyncio.run(scene()) == ["completed", "completed"]
-
-
-def test_a_run_in_a_clone_is_another_run() -> None:
-    session = Session()
-    office = Office()
-    office.run(session)
-    office.is_broken = False
-    outcomes = [office.run(each) for each in (session, session.clone())]
-    assert [states(each.workflow) for each in outcomes if isinstance(each, WorkflowResult)] == [
-        {"a": "completed", "m": "completed"}
-    ] * 2

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from run_cases import called, capable, flow, plain_tool, plan_notes, plan_of, states, thought
+from run_cases import called, capable, flow, plain_tool, plan_notes, states, thought
 
 from planning.tools import ToolError
 from planning.workflow import Workflow, WorkflowError, WorkflowResult, WorkflowStep, run_workflow
-from planning.workflow.edits import add_step, remove_step, replace_step
+from planning.workflow.edits import replace_step
 from planning.workflow.run.records import WorkflowRun
 from session import Session
 
@@ -73,21 +73,6 @@ def test_a_failed_step_with_other_inputs_is_run_and_what_is_done_is_not(shop: Sh
     )
     assert [run.workflow for run in session.select_all(WorkflowRun)] == [mended]
     assert [status for status, _ in plan_notes(session)] == ["done", "done", "done"]
-
-
-def test_steps_may_be_added_and_removed_and_put_in_another_order(shop: Shop, session: Session) -> None:
-    workflow = add_step(replace_step(remove_step(FIRST, "c"), MENDED), thought("d", "b"))
-    workflow = replace(workflow, steps=workflow.steps[::-1])
-    result = shop.run(workflow, session)
-    assert (result.status, shop.calls) == ("completed", [2])
-    assert states(result.workflow) == {"d": "completed", "b": "completed", "a": "completed"}
-    plan = plan_of(session)
-    assert [(step.title, step.status, step.notes) for step in plan.steps] == [
-        ("Do d", "done", ("Thought through",)),
-        ("Do b", "done", ("2",)),
-        ("Do a", "done", ("Done before",)),
-    ]
-    assert (plan.status, result.warnings) == ("completed", ())
 
 
 SKIPPED = called("s", "a", done_check="True")

@@ -86,24 +86,6 @@ def test_what_needs_the_output_of_a_failure_that_is_passed_over_fails_for_itself
     assert (result.status, dict(result.outputs)) == ("failed", {"c": "worked"})
 
 
-@pytest.mark.parametrize("first", ["fail", "skip_dependents"])
-def test_what_depends_on_two_failures_is_kept_by_the_first(first: Any) -> None:
-    second = "skip_dependents" if first == "fail" else "fail"
-    result = run(
-        called("a", tool="broken", on_failure=first),
-        called("b", tool="broken", on_failure=second),
-        thought("c", "a", "b"),
-        thought("d", "c"),
-        max_parallel=1,
-    )
-    kept = [each for each in result.session.select_all(StepRecord) if each.step_id in "cd"]
-    assert [(each.step_id, each.after, each.skipped) for each in kept] == [
-        ("c", "a", first == "skip_dependents"),
-        ("d", "a", first == "skip_dependents"),
-    ]
-    assert (result.status, list(result.errors)) == ("failed", ["a", "b"])
-
-
 def test_a_failure_and_what_it_keeps_from_running_are_seen_as_one() -> None:
     from planning.workflow.run.records import StepChanged
     from session import Session

@@ -64,7 +64,7 @@ VALUES: dict[str, Any] = {
     "None": None,
     "text": "a",
     "class of text": Markup("a" * 200_000),
-    "keys": {1: "one", 2.5: "two", None: "three", "four": 4, date(2024, 1, 2): "five", Word.YES: "six"},
+    "keys": {1: "one", 2.5: "two", None: "three", "four": 4, Word.YES: "six"},
     "inside": {
         "day": [date(2024, 1, 2)],
         "ids": {uuid.UUID(int=5)},
@@ -74,7 +74,7 @@ VALUES: dict[str, Any] = {
     "long number": 10**400,
 }
 CONDITIONS: list[str] = json.loads(Path(__file__).with_name("conditions.json").read_text())
-PATHS = ["[0]", "[1]", ".0", ".1", ".name", ".title", ".first", ".day[0]", ".ids[0]", ".four", ".2024-01-02"]
+PATHS = ["[0]", "[1]", ".0", ".1", ".name", ".title", ".first", ".day[0]", ".ids[0]", ".four"]
 
 
 def outcomes(value: Any, *, is_resumed: bool) -> dict[str, Any]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import make_dataclass
 from typing import Any
 
 import pytest
 from run_cases import called, capable, changes, flow, heard, plan_notes, states, thought, told
 
-from planning.tools import ToolSpec
-from planning.workflow import Capabilities, WorkflowResult, run_workflow
+from planning.workflow import WorkflowResult, run_workflow
 from planning.workflow.conditions import ConditionInvalid, is_done
 from planning.workflow.run.memory import MemoryItem
 from session import Session, Snapshot
@@ -62,23 +60,6 @@ def test_a_path_that_leads_nowhere_is_an_error_and_nothing_is_stored(key: str | 
     assert (dict(result.errors), calls) == ({"a": told(message)}, ["fetch"])
     assert (dict(result.memory), dict(result.outputs), items(result)) == ({}, {}, [])
     assert states(result.workflow) == {"a": "failed", "b": "pending"}
-
-
-def test_the_newest_value_under_a_key_counts() -> None:
-    steps = [called("a", tool="fetch", expected_key="key"), thought("b", "a", expected_key="key")]
-    result, _ = run(*steps, inputs={"key": 0, "other": None})
-    assert dict(result.memory) == {"key": "Do b", "other": None}
-    assert [item[:3] for item in items(result)] == [
-        ("input", "key", 0),
-        ("input", "other", None),
-        ("step_result", "key", DATA),
-        ("step_result", "key", "Do b"),
-    ]
-
-
-def test_a_failed_step_leaves_the_value_under_its_key_as_it_was() -> None:
-    steps = [called("a", tool="nobody", expected_key="key")]
-    assert dict(run(*steps, inputs={"key": 1})[0].memory) == {"key": 1}
 
 
 # Skipping
@@ -143,19 +124,6 @@ def test_an_invalid_condition_runs_the_step_and_is_a_warning(check: str) -> None
     assert result.warnings == (f"step a: done_check ignored: {invalid.value}",)
 
 
-def test_a_condition_looks_at_the_key_of_its_tool_where_the_step_says_none() -> None:
-    one = make_dataclass("One", ["x"])
-    spec = ToolSpec("facts", {"one": one}, "facts", function=lambda _kind, one: one.x)
-    step = called("a", tool="facts", inputs={"query_type": "one"}, done_check="facts == 3")
-    result = run_workflow(flow(step), Capabilities(tools=[spec]), inputs={"facts": 3})
-    assert (states(result.workflow), dict(result.outputs)) == ({"a": "completed, skipped"}, {"a": 3})
-
-
-def test_a_step_of_an_unknown_tool_is_skipped_like_any_other() -> None:
-    result, _ = run(called("a", tool="nobody", done_check="True"), thought("b", done_check="True"))
-    assert states(result.workflow) == {"a": "completed, skipped", "b": "completed, skipped"}
-
-
 @pytest.mark.parametrize(
     ("path", "reference"),
     [
@@ -214,25 +182,6 @@ def test_a_resumed_run_knows_of_a_skipped_step_what_was_there_when_it_was_skippe
     mended = [*steps[:2], thought("fail", "other"), steps[3]]
     result, calls = run(*mended, inputs={"hit": "third"}, session=first.session)
     assert (result.status, calls) == ("completed", ["third"])
-
-
-def test_a_skipped_step_without_a_stored_value_has_no_output() -> None:
-    result, calls = run(
-        called("a", tool="fetch", done_check="True"),
-        called("b", "a", tool="note", inputs={"value": "${a.output}"}),
-        thought("c", "a"),
-    )
-    message = "'${a.output}' has no value: the output of step a is not known; store it under an expected_key"
-    assert (calls, dict(result.outputs), dict(result.errors)) == ([], {"c": "Do c"}, {"b": told(message)})
-
-
-def test_a_stored_none_is_the_output_of_a_skipped_step() -> None:
-    result, calls = run(
-        called("a", tool="fetch", expected_key="key", done_check="memory.get('key') is None"),
-        called("b", "a", tool="note", inputs={"value": "${a.output}"}),
-        inputs={"key": None},
-    )
-    assert (calls, dict(result.outputs)) == ([None], {"a": None, "b": None})
 
 
 def test_a_memory_that_is_rolled_back_meanwhile_is_read_again() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,7 +12,6 @@ from run_cases import called, capable, flow, thought
 
 from planning.tools import ToolContext
 from planning.workflow import WorkflowError, WorkflowResult, arun_workflow, run_workflow
-from planning.workflow.run.records import StepRecord
 from session import Session
 
 
@@ -80,46 +78,6 @@ def test_never_more_steps_run_at_once_than_allowed_and_as_many_as_that_do(limit:
 
     most = min(limit, 10)
     assert asyncio.run(scene()) == (most, most, "completed")
-
-
-def test_a_step_starts_as_soon_as_its_own_dependencies_are_done() -> None:
-    async def scene() -> list[list[str]]:
-        gates = Gates()
-        run = begin(
-            gates, called("a"), called("b"), called("c", "a"), called("d", "b", "c"), called("e", "a", "b")
-        )
-        seen = []
-        for step_id in "acbde":
-            await settle()
-            seen.append(list(gates.begun))
-            gates.let(step_id)
-        await run
-        return seen
-
-    assert asyncio.run(scene()) == [
-        ["a", "b"],
-        ["a", "b", "c"],
-        ["a", "b", "c"],
-        ["a", "b", "c", "d", "e"],
-        ["a", "b", "c", "d", "e"],
-    ]
-
-
-def test_with_one_at_a_time_steps_run_in_the_order_of_the_document_as_far_as_they_may() -> None:
-    calls: list[str] = []
-    workflow = flow(called("d", "c"), called("b"), called("c", "a"), called("a"))
-
-    def work(context: ToolContext) -> None:
-        calls.append(str(context.values["step_id"]))
-
-    assert run_workflow(workflow, capable(work=work), max_parallel=1).status == "completed"
-    assert calls == ["b", "a", "c", "d"]
-
-
-def test_plain_tools_run_at_the_same_time_in_threads_of_their_own() -> None:
-    both = threading.Barrier(3, timeout=10)
-    result = run_workflow(flow(*(called(each) for each in "abc")), capable(work=lambda: both.wait() >= 0))
-    assert dict(result.outputs) == {"a": True, "b": True, "c": True}
 
 
 @pytest.mark.parametrize(
@@ -198,15 +156,3 @@ def test_what_has_no_order_or_is_impossible_is_refused_and_nothing_is_begun(step
         with pytest.raises(WorkflowError) as refused:
             run_workflow(flow(*steps), capable(), session=session)
         assert (str(refused.value), session.snapshot()) == (message, before)
-
-
-def test_all_steps_behind_a_failure_are_blocked_once_and_the_nearest_first() -> None:
-    steps = [
-        called("a", tool="nobody"),
-        thought("d", "b", "c"),
-        thought("b", "a"),
-        thought("c", "a"),
-        thought("e", "d", "a"),
-    ]
-    records = run_workflow(flow(*steps), capable()).session.select_all(StepRecord)
-    assert [each.step_id for each in records if each.status == "pending"] == ["b", "c", "e", "d"]

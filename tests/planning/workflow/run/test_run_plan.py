@@ -6,13 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from run_cases import called, cancelled, capable, flow, plain_tool, plan_notes, plan_of, states, thought
+from run_cases import called, cancelled, capable, flow, plan_notes, plan_of, thought
 from syrupy.assertion import SnapshotAssertion
 
-from planning import Plan, PlanningToolsSection, Toolbox, plan_text
-from planning.text import DETAILS, NOTE, OBJECTIVE, OUTCOME, TITLE, TextRule, fitted
+from planning import PlanningToolsSection, Toolbox, plan_text
 from planning.tools import ToolError
 from planning.workflow import Capabilities, WorkflowResult, arun_workflow, run_workflow
 from planning.workflow.run.records import StepChanged
@@ -24,9 +21,6 @@ REPLACED = "other code replaced the plan while the workflow ran; it no longer sh
 def text(session: Session) -> str:
     plan = plan_of(session)
     return plan_text(plan) + "\n"
-
-
-DONE = "(completed, 1 of 1 done)\nS001 done: Do a\n  step a\n  - Thought through\n"
 
 
 def broken() -> None:
@@ -97,44 +91,6 @@ def test_the_plan_of_a_run_that_was_stopped_and_of_one_that_went_on(snapshot: Sn
     assert f"{stopped}\n{text(session)}" == snapshot
 
 
-@pytest.mark.parametrize(
-    ("goal", "prompt", "objective"),
-    [
-        ("Find it", "Please", "Find it"),
-        ("", "Please", "Please"),
-        (" \n", "  ", "Run a workflow"),
-        ("Pr\u00fcfe \u201eSumme\u201c \u2192 5\u20ac", "", 'Prufe "Summe" -> 5EUR'),
-        ("two\nlines\tand\x00 more", "", "two lines and more"),
-        ("x" * 500, "", "x" * 237 + "..."),
-        ("\u200b\ufeff", "", "Run a workflow"),
-        ("\U0001f600", "", "Run a workflow"),
-        ("Pr\u00fcfe \u65e5\u672c", "Check it", "Check it"),
-    ],
-)
-def test_the_objective_is_the_goal_as_a_plan_may_hold_it(goal: str, prompt: str, objective: str) -> None:
-    result = run_workflow(flow(thought("a"), goal=goal), capable(), user_prompt=prompt)
-    plan = plan_of(result.session)
-    assert plan.objective == objective
-
-
-@pytest.mark.parametrize(
-    ("step_id", "description", "title", "details"),
-    [
-        ("a", "", "a", "step a"),
-        ("\n", "", "S001", "step S001"),
-        ("\u00e4" * 1000, "\u65e5", "a" * 157 + "...", "step " + "a" * 504 + "..."),
-        ("\u65e5", "\u65e5", "S001", "step S001"),
-        ("a", "  Do" + " " * 500 + "it and more" * 30, "Do " + ("it and more" * 30)[:154] + "...", "step a"),
-        ("a", "y" * 161, "y" * 157 + "...", "step a"),
-        ("a", "  Do\r\n  it ", "Do it", "step a"),
-    ],
-)
-def test_titles_and_details_are_fitted_too(step_id: str, description: str, title: str, details: str) -> None:
-    result = run_workflow(flow(thought(step_id, description=description)), capable())
-    plan = plan_of(result.session)
-    assert [(step.title, step.details) for step in plan.steps] == [(title, details)]
-
-
 def test_what_ascii_cannot_spell_is_not_shown_and_said() -> None:
     steps = [
         called("a", description="\u691c\u7d22"),
@@ -161,33 +117,6 @@ def test_what_ascii_cannot_spell_is_not_shown_and_said() -> None:
         "the plan takes only ASCII text, so it does not show the goal, the description of step 'a', "
         "the outcome of step 'a', the outcome of step '\\u65e5'; it shows step ids instead",
     )
-
-
-def test_of_many_texts_that_ascii_cannot_spell_only_some_are_named() -> None:
-    steps = [thought(f"s{number}", description="\u65e5") for number in range(20)]
-    (warning,) = run_workflow(flow(*steps), capable()).warnings
-    listed = ", ".join(f"the description of step 's{number}'" for number in range(8))
-    assert warning == (
-        f"the plan takes only ASCII text, so it does not show {listed} and 12 more; it shows step ids instead"
-    )
-
-
-@given(
-    st.text()
-    | st.text("\n\t \u00e9\u65e5\x00\u200b", max_size=900)
-    | st.integers(0, 2000).map("x\u00e9 ".__mul__),
-    st.sampled_from([OBJECTIVE, TITLE, DETAILS, NOTE, OUTCOME]),
-)
-def test_a_fitted_text_is_empty_or_what_a_plan_takes(given_text: str, rule: TextRule) -> None:
-    found = fitted(given_text, rule)
-    assert not found or (rule.problems(found) == [] and rule.clean(found) == found)
-    assert fitted(found, rule) == found
-
-
-def test_a_long_or_odd_outcome_is_cut_to_a_note_on_one_line() -> None:
-    odd = plain_tool("work", lambda: "\u00e9" * 100 + "\n" + "x" * 1000)
-    result = run_workflow(flow(called("a"), called("b", tool="blank")), capable(odd, blank=lambda: " \n "))
-    assert plan_notes(result.session) == [("done", ("e" * 100 + " " + "x" * 96 + "...",)), ("done", ())]
 
 
 # Others at the same plan
@@ -259,25 +188,6 @@ def test_an_active_plan_that_was_there_before_is_left_alone_and_said(steps: Any)
     assert (result.status, result.warnings, text(session)) == ("completed", (FOREIGN,), MINE)
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [("planning_clear_plan", {}), ("planning_mark_step", {"step_id": "S001", "status": "done"})],
-)
-def test_a_plan_that_is_over_is_replaced(tool: str, arguments: dict[str, Any]) -> None:
-    session, toolbox = with_plan_of_an_agent()
-    toolbox.call(tool, arguments)
-    result = run_workflow(flow(thought("a")), capable(), session=session)
-    assert (result.warnings, text(session)) == ((), f"Find it out {DONE}")
-
-
-def test_the_plan_of_an_earlier_run_is_replaced_by_that_of_the_next() -> None:
-    session = Session()
-    run_workflow(everything(), CAPABILITIES, session=session)
-    for _ in range(2):
-        result = run_workflow(flow(thought("a"), goal="Another"), capable(), session=session)
-        assert (result.warnings, text(session)) == ((), f"Another {DONE}")
-
-
 def test_a_workflow_without_steps_is_completed_and_so_is_its_plan() -> None:
     result = run_workflow(flow(), capable())
     assert (result.status, result.workflow.status, dict(result.outputs)) == ("completed", "completed", {})
@@ -305,18 +215,3 @@ def test_a_step_that_somebody_adds_keeps_a_plan_open_whose_other_steps_are_over(
     result = run_with(session, act, called("d", tool="nobody", on_failure="continue"))
     plan = plan_of(session)
     assert (result.status, plan.status) == ("completed", "active")
-
-
-def test_where_the_reducers_of_the_plan_are_anothers_the_run_goes_on_without_it() -> None:
-    from planning.commands import MarkStep, MarkSteps
-
-    session = Session()
-
-    def take_back(plans: tuple[Any, ...], _command: MarkStep | MarkSteps) -> tuple[Any, ...]:
-        return plans[:-1]
-
-    for command in (MarkStep, MarkSteps):
-        session.register_reducer(command, take_back, Plan)
-    result = run_workflow(flow(thought("a"), thought("b", "a")), capable(), session=session)
-    assert (result.status, states(result.workflow)) == ("completed", {"a": "completed", "b": "completed"})
-    assert result.warnings == (REPLACED,)

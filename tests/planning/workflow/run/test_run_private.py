@@ -105,21 +105,6 @@ def test_a_skipped_private_step_tells_nothing_of_the_stored_value(caplog: pytest
     assert [(each.output, each.is_withheld) for each in records] == [(None, True)]
 
 
-def test_a_private_tool_is_tried_again_like_any_other(caplog: pytest.LogCaptureFixture) -> None:
-    import stamina
-
-    failures = [ConnectionError(SECRET), ConnectionError(SECRET)]
-
-    def flaky() -> str:
-        if failures:
-            raise failures.pop()
-        return "back again"
-
-    with stamina.set_testing(True, attempts=10, cap=True):
-        result = run_workflow(flow(called("a", tool="vault", retries=2)), private(flaky))
-    assert (dict(result.outputs), dict(result.errors)) == ({"a": "back again"}, {})
-
-
 UNKEPT = "has no value: the output of step a is not known; store it under an expected_key"
 
 

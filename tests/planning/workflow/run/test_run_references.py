@@ -12,12 +12,10 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-import attrs
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from record_values import Row
-from run_cases import called, capable, flow, json_values, plain_tool, thought, told
+from run_cases import called, flow, json_values, plain_tool, thought, told
 
 from planning.tools import ToolResult
 from planning.workflow import Capabilities, run_workflow
@@ -60,17 +58,6 @@ def test_a_reference_as_a_whole_is_the_value_and_keeps_its_type(value: Any) -> N
     found = one("${a.output}", a=value)
     assert (found, type(found)) == (value, type(value))
     assert one("${a.output.in[1]}", a={"in": [0, value]}) == value
-
-
-@pytest.mark.parametrize("value", ["text", 10**30, 2.5, True, None, b"\x00"])
-def test_a_value_without_parts_of_its_own_is_the_very_same(value: Any) -> None:
-    assert one("${a.output}", a=value) is value
-
-
-@given(st.text(), st.text())
-def test_the_prompt_is_put_in_as_it_is_and_not_looked_at_again(prompt: str, output: str) -> None:
-    assert one("${user_prompt}", prompt) == prompt
-    assert one("<${user_prompt}|${a.output}>", prompt, a=output) == f"<{prompt}|{output}>"
 
 
 @pytest.mark.parametrize(
@@ -135,19 +122,6 @@ def test_the_text_of_a_value_is_json_and_reads_back_equal(value: Any) -> None:
     assert (text if isinstance(value, str) else json.loads(text)) == value
 
 
-@attrs.frozen
-class Company:
-    name: str
-    facts: Mapping[str, float]
-
-
-def test_a_record_becomes_an_object_inside_a_text_and_its_fields_can_be_reached() -> None:
-    company = Company("Acme", {"revenue": 2.5})
-    assert one("${a.output}", a=company) == company
-    assert one("${a.output.facts.revenue}", a=company) == 2.5
-    assert one("it: ${a.output}", a=company) == 'it: {"name": "Acme", "facts": {"revenue": 2.5}}'
-
-
 def test_inputs_are_resolved_at_every_depth_and_the_names_of_fields_never_and_stay_as_they_were() -> None:
     listed = ["${a.output}", {"in": "n=${a.output}"}, ("${a.output}",)]
     inputs = {"${a.output}": {"list": listed, "z": MappingProxyType({"w": "${a.output}"})}, "n": 1}
@@ -156,56 +130,12 @@ def test_inputs_are_resolved_at_every_depth_and_the_names_of_fields_never_and_st
     assert repr(inputs) == before
 
 
-def endless() -> list[Any]:
-    """A list that holds itself."""
-    value: list[Any] = [1]
-    value.append(value)
-    return value
-
-
-def nested() -> list[Any]:
-    """A list of 100,000 levels."""
-    value: list[Any] = []
-    for _ in range(100_000):
-        value = [value]
-    return value
-
-
-@pytest.mark.parametrize("value", [endless(), nested()], ids=["endless", "deep"])
-def test_an_output_that_no_snapshot_could_hold_whole_is_an_error_of_its_step(value: list[Any]) -> None:
-    produce = plain_tool("produce", lambda: ToolResult(True, "Done.", value))
-    result = run_workflow(flow(called("a", tool="produce"), thought("b")), capable(produce))
-    message = (
-        "produce returned a value that holds itself or is nested more than 100 levels deep; use text, "
-        "numbers, lists and objects"
-    )
-    assert (dict(result.errors), dict(result.outputs)) == ({"a": told(message, "bad_result")}, {"b": "Do b"})
-
-
-@pytest.mark.parametrize("output", [[[1]], {"x": [1]}, ([1],), {"x": ([1],)}, [{"x": [1]}]])
-def test_whoever_changes_what_it_was_given_changes_nobodys_output(output: Any) -> None:
-    before = repr(output)
-
-    def change(value: Any, other: Any) -> str:
-        while not isinstance(value, list) or not isinstance(value[0], int):
-            value = value["x"] if isinstance(value, dict) else value[0]
-        value.append("changed")
-        return repr(other)
-
-    produce = plain_tool("produce", lambda: ToolResult(True, "Done.", output))
-    both = {"value": "${a.output}", "other": "${a.output}"}
-    steps = [called(step_id, "a", tool="change", inputs=both) for step_id in "bc"]
-    result = run_workflow(flow(called("a", tool="produce"), *steps), capable(produce, change=change))
-    found = repr(result.outputs["a"]), result.outputs["b"], result.outputs["c"]
-    assert found == (before, repr(one("${a.output}", a=output)), repr(one("${a.output}", a=output)))
-
-
 NO_REFERENCE = "is not a reference; write ${STEP.output} or ${user_prompt}"
 NOWHERE: list[tuple[str, Any, str]] = [
     ("${a.output.x.y}", {"x": {"z": 1}}, "a.output.x.y is missing: a.output.x has z"),
     ("${a.output[2]}", [1, 2], "a.output[2] is missing: a.output has 2 items"),
     ("see ${a.output.x[0]}", {"x": []}, "a.output.x[0] is missing: a.output.x has 0 items"),
-    ("${nobody.output}", 1, "'${nobody.output}' names no step of the workflow"),
+    ("${nobody.output}", 1, "'${nobody.output}' has no value: no step of the workflow is called nobody"),
     ("${later.output.x}", 1, "'${later.output.x}' has no value: step later gave no output; let this step "
      "depend on it, or remove the reference"),
     ("${a.outputs}", 1, f"'${{a.outputs}}' {NO_REFERENCE}"),
@@ -224,10 +154,3 @@ def test_a_malformed_reference_or_one_without_a_value_is_an_error_of_its_step(
 def test_of_several_ids_that_a_reference_can_mean_the_longest_is_meant() -> None:
     outputs: dict[str, Any] = {"a": {"output": "short"}, "a.output": "long"}
     assert one("${a.output.output}", **outputs) == "long"
-
-
-@pytest.mark.parametrize("output", [10**5000, {"n": 10**5000}], ids=["alone", "in an object"])
-def test_a_number_too_long_to_be_written_is_an_error_of_the_step_that_writes_it(output: Any) -> None:
-    message = "a number of more than 3,000 digits cannot be part of a longer string; pass it whole"
-    assert run({"x": "n=${a.output}"}, a=output) == ([], told(message))
-    assert one("${a.output}", a=output) == output

@@ -8,41 +8,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from run_cases import called, capable, changes, flow, heard, plan_notes, plan_of, thought
+from run_cases import called, capable, changes, flow, plan_notes, plan_of, thought
 
 from planning import Plan
 from planning.workflow import Workflow, arun_workflow, run_workflow
-from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, WorkflowRun
-from session import InProcessEventBus, Session, select_all, select_latest
-from session.events import SessionEvent, ToolInvoked
+from session import Session, select_all, select_latest
 
 MARKS = {"pending": "pending", "in_progress": "in_progress", "completed": "done", "failed": "blocked"}
-
-
-def test_events_tell_of_the_run_and_of_each_step_in_order() -> None:
-    session = Session()
-    told: list[Any] = []
-
-    def hear(event: SessionEvent) -> None:
-        if isinstance(event, RunChanged):
-            told.append(event.run.status)
-        elif isinstance(event, StepChanged):
-            told.append((event.record.step_id, event.record.status))
-        else:
-            assert isinstance(event, ToolInvoked)
-            told.append(event.name)
-
-    session.bus.subscribe(SessionEvent, hear)
-    run_workflow(
-        flow(thought("a"), called("b", "a"), called("c", "b", tool="x")),
-        capable(work=lambda: 1),
-        session=session,
-    )
-    assert told == [
-        "in_progress", ("a", "completed"), ("b", "in_progress"), "work", ("b", "completed"), ("c", "failed"),
-        "failed",
-    ]  # fmt: skip
 
 
 def test_records_and_runs_are_slices_that_say_when_everything_happened() -> None:
@@ -66,13 +39,6 @@ def test_records_and_runs_are_slices_that_say_when_everything_happened() -> None
     workflow = result.workflow
     assert (workflow.created_at, workflow.completed_at) == (run.started_at, run.completed_at)
     assert [step.completed_at for step in workflow.steps] == [records[0].at, records[2].at]
-
-
-def test_a_failed_run_has_no_time_of_completion_and_a_workflow_keeps_that_of_its_making() -> None:
-    workflow = flow(called("a"), thought("b"), created_at="2024-01-01T00:00:00+00:00")
-    result = run_workflow(workflow, capable())
-    assert (result.workflow.created_at, result.workflow.completed_at) == ("2024-01-01T00:00:00+00:00", None)
-    assert [step.completed_at is None for step in result.workflow.steps] == [True, False]
 
 
 def test_the_workflow_is_a_slice_that_is_in_no_snapshot_and_follows_from_the_others() -> None:
@@ -154,44 +120,6 @@ def test_what_several_steps_change_in_one_turn_of_the_loop_is_one_change_of_the_
     assert sorted(set(sizes)) == [3, 9, 12]
 
 
-def test_a_thought_is_in_the_session_before_a_tool_that_depends_on_it_is_called() -> None:
-    session, seen = Session(), list[list[tuple[str, str]]]()
-
-    def work() -> None:
-        seen.append(changes(session.select_all(StepRecord)))
-
-    steps = thought("a"), thought("b", "a"), called("c", "b")
-    run_workflow(flow(*steps), capable(work=work), session=session)
-    assert seen == [[("a", "completed"), ("b", "completed"), ("c", "in_progress")]]
-
-
-def test_two_runs_in_two_sessions_on_one_bus_know_nothing_of_each_other() -> None:
-    bus = InProcessEventBus()
-    one, two = Session(bus=bus), Session(bus=bus)
-
-    async def scene() -> Any:
-        async def work(name: str) -> str:
-            await asyncio.sleep(0)
-            return name
-
-        runs = []
-        for session, name in ((one, "one"), (two, "two")):
-            steps = [
-                called(step_id, inputs={"name": f"{name} {step_id}"}, expected_key="key") for step_id in "abc"
-            ]
-            runs.append(arun_workflow(flow(*steps, goal=name), capable(work=work), session=session))
-        return await asyncio.gather(*runs)
-
-    for session, name, result in zip((one, two), ("one", "two"), asyncio.run(scene()), strict=True):
-        assert dict(result.outputs) == {step_id: f"{name} {step_id}" for step_id in "abc"}
-        assert {record.run_id for record in session.select_all(StepRecord)} == {
-            session.select_all(WorkflowRun)[0].run_id
-        }
-        assert len(session.select_all(MemoryItem)) == 3
-        plan = plan_of(session)
-        assert (plan.objective, plan.status) == (name, "completed")
-
-
 @pytest.mark.parametrize("goals", [("one", "two"), ("one", "one")], ids=["unlike", "alike"])
 def test_two_runs_in_one_session_both_complete_and_the_plan_shows_the_one_that_was_first(goals: Any) -> None:
     session = Session()
@@ -240,12 +168,3 @@ def test_a_run_in_a_run_in_one_session_disturbs_neither() -> None:
         ("Find it out", "completed"),
     ]
     assert session.select_latest(Workflow) == result.workflow
-
-
-@pytest.mark.parametrize("history", [None, 1])
-def test_what_a_session_forgets_of_its_events_is_not_missed(history: int | None) -> None:
-    session = Session(history=history)
-    records = heard(session)
-    result = run_workflow(flow(thought("a"), thought("b", "a")), capable(), session=session)
-    assert (result.status, changes(records)) == ("completed", [("a", "completed"), ("b", "completed")])
-    assert len(session.select_all(StepRecord)) == 2

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from record_values import Row
 from run_cases import called, capable, flow, plain_tool, states, thought, told
 
 from planning.tools import ToolResult
@@ -29,21 +28,8 @@ class Holder:
     inside: Any
 
 
-class Stubborn:
-    """A record that cannot be copied."""
-
-    __dataclass_fields__ = Row.__dataclass_fields__
-    name, tags = "a", (1,)
-
-    def __copy__(self) -> Any:
-        return self
-
-
-@dataclass
-class Greedy:
-    name: str
-
-    def __copy__(self) -> Any:
+class Greedy(dict[str, int]):
+    def __sizeof__(self) -> int:
         raise MemoryError
 
 
@@ -59,14 +45,17 @@ UNKEPT: list[tuple[Any, str, str]] = [
      "objects", "bad_result"),
     ({1: 2, "1": 3}, "produce returned an object with two keys that are the same text in JSON; use text, "
      "numbers, lists and objects", "bad_result"),
-    ([Stubborn()], "produce returned an object of type list, which cannot be copied; use text, numbers, "
-     "lists and objects", "bad_result"),
-    (Greedy("a"), "produce returned more than 32 MB, which is too much to keep; let it store its data "
+    *(
+        (each, "produce returned a number of more than 3,000 digits; use text, numbers, lists and objects",
+         "bad_result")
+        for each in (10**5000, {"n": [1, 10**5000]})
+    ),
+    (Greedy(a=1), "produce returned more than 32 MB, which is too much to keep; let it store its data "
      "and return where it is", "too_large"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "message", "code"), UNKEPT)
+@pytest.mark.parametrize(("value", "message", "code"), UNKEPT, ids=range(len(UNKEPT)))
 def test_an_output_that_json_cannot_hold_is_an_error_of_its_step(value: Any, message: str, code: str) -> None:
     produce = plain_tool("produce", lambda: ToolResult(True, "Done.", value))
     result = run_workflow(

@@ -183,19 +183,6 @@ def test_the_same_process_goes_on_with_what_was_stored_under_a_key(file: File) -
     assert [item.value for item in session.select_all(MemoryItem)] == [None] * 2
 
 
-def test_a_private_value_of_now_never_gives_way_to_an_older_one_under_its_key(file: File) -> None:
-    workflow = flow(
-        called("old", tool="same", inputs={"value": "old"}, expected_key="card"),
-        called("a", "old", tool="vault", expected_key="card"),
-        called("c", "a", tool="flaky"),
-        called("d", "c", tool="same", inputs={"value": "ran"}, done_check="card == 'old'"),
-    )
-    broken, mended = broken_then_mended()
-    file.run(workflow, broken)
-    again = file.run(workflow, mended)
-    assert (again.outputs["d"], dict(again.memory)) == ("ran", {})
-
-
 def test_other_private_inputs_of_a_completed_step_are_noticed(file: File) -> None:
     broken, mended = broken_then_mended()
     file.run(STEPS, broken)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
 from run_cases import called, capable, flow, plain_tool, thought
 from stored_cases import STEPS, Bench, Opened, nightly
 
-from planning.workflow import arun_workflow, run_workflow
+from planning.workflow import arun_workflow
 from planning.workflow.run.records import StepChanged, WorkflowRun
 from session.errors import StoreError
 from session.stores import SqliteStore
@@ -59,43 +58,6 @@ def test_a_tool_that_must_be_once_is_not_called_when_the_store_refuses_the_recor
     other.execute("ROLLBACK")
     session.bus.unsubscribe(StepChanged, lock)
     assert (bench.run(session).status, bench.calls[3:]) == ("completed", ["mail"])
-
-
-def test_a_run_whose_store_is_full_ends_with_its_error_and_goes_on_later(
-    store_file: Path, opened: Opened
-) -> None:
-    store = opened()
-    session = nightly(store)
-    long = "x" * 50_000
-
-    def fill() -> None:
-        link = store._writer.connection
-        assert link is not None
-        (pages,) = link.execute("PRAGMA page_count").fetchone()
-        link.execute(f"PRAGMA max_page_count = {pages}")
-
-    calls: list[str] = []
-
-    def measure(value: str) -> int:
-        return len(value)
-
-    def work() -> str:
-        calls.append("work")
-        fill()
-        return long
-
-    workflow = flow(called("a"), called("b", "a", tool="echo", inputs={"value": "${a.output}"}))
-    with pytest.raises(StoreError) as refused:
-        run_workflow(workflow, capable(work=work, echo=measure), session=session)
-    assert str(refused.value) == (
-        f"the store {store_file} cannot be used: there is no room left for it: make room and try again"
-    )
-    assert calls == ["work"]
-    store.close()
-    again = opened()
-    result = run_workflow(workflow, capable(work=lambda: long, echo=measure), session=nightly(again))
-    assert (result.status, result.outputs["b"]) == ("completed", 50_000)
-    assert again.verify("nightly") == nightly(again).version
 
 
 def test_a_store_that_refuses_before_the_first_step_leaves_nothing_and_the_session_free(

@@ -1,0 +1,214 @@
+"""Threads that read a database: each has its own connection and runs one statement at a time.
+
+SQLite cannot be interrupted within a single call of a function: a thread in one is left behind.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from threading import BoundedSemaphore, Lock, Thread
+from time import monotonic
+from typing import Any, Final, Protocol, TypeVar
+
+from planning.agent.sql.failures import Failure
+from planning.tools.background import is_given_up
+
+__all__ = ["DatabaseFile", "Readers"]
+
+T = TypeVar("T")
+
+_MOST: Final = 8
+_IDLE: Final = 0.25  # seconds after which a thread releases what other programs may wait for
+_TICK: Final = 0.05
+_GRACE: Final = 10  # ticks between the end of the time and leaving the thread behind
+
+
+class DatabaseFile(Protocol):
+    """A database file and the connection to it, used by one thread.
+
+    Attributes:
+        deadline: When the current statement has to end, on the monotonic clock.
+    """
+
+    deadline: float
+
+    def run(self, sql: str, most_rows: int) -> tuple[list[str], list[list[Any]], bool]:
+        """Run one statement: the names of its columns, its rows, and whether there are more.
+
+        Raises:
+            Failure: There is no answer.
+        """
+
+    def probe(self, sql: str) -> str:
+        """The error of a statement that is only prepared; empty if there is none."""
+
+    def tables(self, samples: int, until: float) -> list[dict[str, Any]]:
+        """Read the tables.
+
+        Args:
+            samples: How many values of a column to read; below 0, no values are read and no rows counted.
+            until: When to stop reading values and counting rows.
+
+        Returns:
+            For each table its ``name``, ``schema``, ``kind``, ``columns``, ``unique``, ``foreign_keys`` and
+            ``rows``.
+
+        Raises:
+            Failure: They cannot be read.
+        """
+
+    def interrupt(self) -> None:
+        """Stop the current statement; called from another thread."""
+
+    def rest(self) -> None:
+        """Release what other programs may wait for."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class _Question:
+    """A piece of work for a thread, and its outcome."""
+
+    def __init__(self, work: Callable[[DatabaseFile], Any]) -> None:
+        self.work = work
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self.waiting = Lock()
+        self.waiting.acquire()
+
+    def answer(self) -> Any:
+        if self.error is None:
+            return self.value
+        try:
+            raise self.error
+        finally:
+            self.error = None  # its traceback holds this question
+
+
+class _Reader:
+    """A thread and the file that it alone reads. The thread ends with this object, or with the program."""
+
+    def __init__(self, file: DatabaseFile) -> None:
+        self.file = file
+        self.current: _Question | None = None
+        self.lock = Lock()
+        self.jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        Thread(target=_serve, args=(self.jobs, file.rest), name="planning sql", daemon=True).start()
+
+    def stop(self, question: _Question) -> None:
+        """Stop a question, unless the thread is at another one by now."""
+        with self.lock:
+            if self.current is question:
+                self.file.deadline = 0.0
+                self.file.interrupt()
+
+    def close(self) -> None:
+        self.file.close()
+        self.jobs.put(None)
+
+    __del__ = close
+
+
+class Readers:
+    """The threads of one database; any thread may ask them. A forked process starts its own."""
+
+    def __init__(self) -> None:
+        self._process = 0
+        self._idle: list[_Reader] = []
+        self._free = BoundedSemaphore(_MOST)
+
+    def ask(
+        self, open_file: Callable[[], DatabaseFile], work: Callable[[DatabaseFile], T], seconds: float
+    ) -> T:
+        """Run work on the file in a thread, and wait for it.
+
+        Work that takes too long is stopped, and so is work whose caller stopped waiting.
+
+        Args:
+            open_file: Makes a ``DatabaseFile``, if another thread is needed.
+            work: What to do with the file.
+            seconds: How long that may take, the wait for a free thread included.
+
+        Raises:
+            Failure: There is no answer.
+        """
+        if self._process != os.getpid():
+            self._process, self._idle, self._free = os.getpid(), [], BoundedSemaphore(_MOST)
+        until, idle, free = monotonic() + seconds, self._idle, self._free
+        if seconds <= 0:
+            raise Failure("timeout")
+        if not free.acquire(timeout=seconds):
+            raise Failure("busy")
+        question = _Question(work)
+        try:
+            reader = idle.pop() if idle else _Reader(open_file())
+        except BaseException as error:
+            free.release()
+            if isinstance(error, RuntimeError):
+                raise Failure("unavailable", str(error)) from None
+            raise
+
+        def run() -> None:
+            try:
+                question.value = work(reader.file)
+            except BaseException as error:  # noqa: BLE001 - it is raised again where the question was asked
+                question.error = error
+            with reader.lock:
+                reader.current = None
+            if idle is self._idle:
+                idle.append(reader)
+            else:
+                reader.close()  # the database was closed meanwhile
+            free.release()
+            question.waiting.release()
+
+        reader.current, reader.file.deadline = question, until
+        reader.jobs.put(run)
+        try:
+            is_over = _wait(question, until)
+        except BaseException:
+            _stop(reader, question)
+            raise
+        if not is_over and not _stop(reader, question):
+            raise Failure("timeout")
+        answer: T = question.answer()
+        return answer
+
+    def close(self) -> None:
+        """End the threads: those at work as soon as they are done. A later question starts new ones."""
+        idle, self._idle = self._idle, []
+        for reader in idle:
+            reader.close()
+
+
+def _serve(jobs: SimpleQueue[Callable[[], None] | None], rest: Callable[[], None]) -> None:
+    while True:
+        try:
+            job = jobs.get(timeout=_IDLE)
+        except Empty:
+            rest()
+            job = jobs.get()
+        if job is None:
+            return
+        job()
+        del job  # it holds the reader, which could not be collected
+
+
+def _wait(question: _Question, until: float) -> bool:
+    """Wait for a question to end; False if its time is over, or the caller stopped waiting."""
+    while not question.waiting.acquire(timeout=max(0.0, min(_TICK, until - monotonic()))):
+        if monotonic() >= until or is_given_up():
+            return False
+    return True
+
+
+def _stop(reader: _Reader, question: _Question) -> bool:
+    """Stop a question; False if it does not end, within a call that cannot be interrupted."""
+    for _ in range(_GRACE):
+        reader.stop(question)
+        if question.waiting.acquire(timeout=_TICK):
+            return True
+    return False

@@ -1,0 +1,78 @@
+"""Rows as they are fetched, bounded, and a few values of each column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from marshal import dumps
+from typing import Any, Final
+
+from planning.agent.sql.failures import Failure
+
+__all__ = ["SAMPLED", "add_samples", "fetched"]
+
+MOST_BYTES: Final = 16_000_000
+SAMPLED: Final = 100
+"""The rows that values of columns are taken from."""
+
+_BATCH: Final = 16
+_LONGEST: Final = 200  # the schema shows fewer characters
+
+
+def _size(rows: Sequence[Any]) -> int:
+    return len(dumps(tuple(rows), 2))  # the quickest measure of plain values
+
+
+def fetched(
+    rows: Iterable[Sequence[Any]], most_rows: int, size: Callable[[Sequence[Any]], int] = _size
+) -> tuple[list[list[Any]], bool]:
+    """Fetch rows until there are no more, or enough.
+
+    Args:
+        rows: The rows.
+        most_rows: How many are enough.
+        size: The bytes of a row, or of several.
+
+    Returns:
+        The rows, and whether there are more.
+
+    Raises:
+        Failure: The first row alone is too large.
+    """
+    kept: list[list[Any]] = []
+    room, left = MOST_BYTES, iter(rows)
+    while batch := tuple(islice(left, _BATCH)):
+        if len(kept) + len(batch) <= most_rows and (weight := size(batch)) <= room:
+            room -= weight
+            kept += map(list, batch)
+            continue
+        for row in batch:
+            room -= size(row)
+            if room < 0 and not kept:
+                raise Failure("large")
+            if room < 0 or len(kept) == most_rows:
+                return kept, True
+            kept.append(list(row))
+    return kept, False
+
+
+def add_samples(table: dict[str, Any], rows: Iterable[Sequence[Any]], most: int) -> None:
+    """Give each column of a table a few of its values.
+
+    Args:
+        table: The table.
+        rows: Its first rows.
+        most: How many values of a column are enough.
+    """
+    open_columns = list(enumerate(table["columns"]))
+    for row in rows:
+        for place, column in open_columns:
+            value, samples = row[place], column["samples"]
+            if value is None or isinstance(value, bytes):
+                continue
+            value = value[:_LONGEST] if isinstance(value, str) else value
+            if value not in samples and len(samples) < most:
+                samples.append(value)
+        open_columns = [each for each in open_columns if len(each[1]["samples"]) < most]
+        if not open_columns:
+            return

@@ -1,0 +1,225 @@
+"""Statements in the SQL of another database, written for the one that is asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar, Final
+
+from sqlglot import ErrorLevel, exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.dialects.mysql import MySQL
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.dialects.sqlite import SQLite
+from sqlglot.dialects.tsql import TSQL
+
+from planning.agent.sql.guard import Refused, check
+from planning.agent.sql.tree import attempt, parsed
+from planning.errors import printable
+
+__all__ = ["transpiled"]
+
+_LONGEST: Final = 3_000
+_LONGEST_HINT: Final = 2_000
+_DEEPEST: Final = 4
+_NOW: Final = {"NOW": exp.CurrentTimestamp, "GETDATE": exp.CurrentTimestamp, "CURDATE": exp.CurrentDate}
+_COMPARING: Final = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)
+_SHIFTS: Final = (exp.DateAdd, exp.DateSub)
+_TRUNCATED: Final = (exp.DateTrunc, exp.TimestampTrunc)
+_CODES: Final = {
+    "YEAR": "%Y", "MONTH": "%m", "DAY": "%d", "HOUR": "%H", "MINUTE": "%M", "SECOND": "%S",
+    "DAYOFMONTH": "%d", "DAYOFYEAR": "%j", "DOY": "%j", "DOW": "%w", "EPOCH": "%s",
+}  # fmt: skip
+_STARTS: Final = {
+    "YEAR": "DATE({0}, 'start of year')", "MONTH": "DATE({0}, 'start of month')", "DAY": "DATE({0})",
+    "WEEK": "DATE({0}, '-6 days', 'weekday 1')",
+    "QUARTER": "DATE({0}, 'start of month', -((STRFTIME('%m', {0}) + 2) % 3) || ' months')",
+    "HOUR": "STRFTIME('%Y-%m-%d %H:00:00', {0})", "MINUTE": "STRFTIME('%Y-%m-%d %H:%M:00', {0})",
+}  # fmt: skip
+_DAYS: Final = {"DAY": 1, "WEEK": 7}
+_MONTHS: Final = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+_TIMES: Final = {"HOUR": "hours", "MINUTE": "minutes", "SECOND": "seconds"}
+_FORMAT: Final = re.compile(r"(?:%[dfHjmMsSwWY%]|[^%A-Za-z])*")
+_LAST: Final = ("start of month", "+1 month", "-1 day")
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def transpiled(sql: str, dialect: str, probe: Callable[[str], str]) -> str | None:
+    """A statement of another database in the SQL of this one; None if this one would not take it.
+
+    Args:
+        sql: The statement.
+        dialect: The database that is asked.
+        probe: The error of the database for EXPLAIN of a statement; empty if it takes that.
+    """
+    target = _TARGETS.get(dialect)
+    for reader in _READERS if target is not None and len(sql) <= _LONGEST else ():
+        written = attempt(partial(_written, sql, reader, target)) or sql
+        is_short = written != sql and printable(written) == written and len(written) <= _LONGEST_HINT
+        if is_short and _only_reads(written, dialect) and not probe(written):
+            return written
+    return None
+
+
+def _only_reads(sql: str, dialect: str) -> bool:
+    try:
+        check(sql, dialect)
+    except Refused:
+        return False
+    return True
+
+
+def _written(sql: str, reader: Any, target: Any) -> str:
+    tree = parsed(sql, reader)
+    for node in reversed([*tree.walk()]):  # the inner ones first
+        _settle(node, rounds="::" in sql)
+        if target is _SQLite:
+            _settle_dates(node)
+    depth: dict[int, int] = {}
+    for node in tree.walk():  # what may be written several times would grow without bounds where it is nested
+        is_repeating = isinstance(node, (*_SHIFTS, *_TRUNCATED, exp.DateDiff))
+        depth[id(node)] = depth.get(id(node.parent), 0) + is_repeating
+    if max(depth.values()) > _DEEPEST:
+        return ""
+    return str(tree.sql(dialect=target, unsupported_level=ErrorLevel.RAISE, comments=False))
+
+
+def _settle(node: Any, *, rounds: bool) -> None:
+    """Write what a node means where it comes from, and would not mean here."""
+    if isinstance(node, exp.Anonymous) and not node.expressions and node.name.upper() in _NOW:
+        node.replace(_NOW[node.name.upper()]())
+    elif isinstance(node, exp.Add) and any(map(_is_text, (node.this, node.expression))):
+        node.replace(exp.DPipe(this=node.this, expression=node.expression))
+    elif isinstance(node, exp.Cast) and rounds and node.to.is_type(*exp.DataType.INTEGER_TYPES):
+        node.set("this", exp.Round(this=node.this))
+    elif isinstance(node, exp.Cast) and node.to.is_type(*exp.DataType.TEXT_TYPES) and node.to.expressions:
+        length = node.to.expressions[0].this
+        node.replace(exp.Substring(this=node.this, start=exp.Literal.number(1), length=length))
+
+
+def _settle_dates(node: Any) -> None:
+    """Move dates by functions, and compare them as times: in SQLite they are strings, with a time or not."""
+    count = node.args.get("expression")
+    if isinstance(node, (exp.Add, exp.Sub, *_SHIFTS)) and isinstance(count, exp.Interval):
+        kind = exp.DateAdd if isinstance(node, (exp.Add, exp.DateAdd)) else exp.DateSub
+        node.replace(kind(this=node.this, expression=count.this, unit=count.unit))
+    elif isinstance(node, _COMPARING):
+        sides = [name for name in ("this", "expression", "low", "high") if node.args.get(name) is not None]
+        kinds = {_kind(node.args[name]) for name in sides}
+        if not kinds.isdisjoint({"date", "time"}) and not kinds <= {"date", "day"}:
+            for name in sides:
+                node.set(name, exp.Anonymous(this="DATETIME", expressions=[node.args[name]]))
+
+
+def _is_text(node: Any) -> bool:
+    is_written = isinstance(node, exp.Literal) and node.is_string and not re.fullmatch(r"[-\d.]+", node.name)
+    return is_written or isinstance(node, exp.DPipe)
+
+
+def _kind(node: Any) -> str | None:
+    """``date`` or ``time`` for what gives one, ``day`` for a string that is one."""
+    if isinstance(node, _SHIFTS):
+        return "time" if _unit(node) in _TIMES or _kind(node.this) not in {"date", "day"} else "date"
+    if isinstance(node, _TRUNCATED):
+        return "time" if _unit(node) in _TIMES else "date"
+    is_date = isinstance(node, exp.Cast) and node.is_type("date")
+    if is_date or isinstance(node, (exp.CurrentDate, exp.TsOrDsToDate, exp.LastDay)):
+        return "date"
+    is_time = isinstance(node, exp.Cast) and node.is_type("datetime", "timestamp", "timestamptz")
+    if is_time or isinstance(node, exp.CurrentTimestamp):
+        return "time"
+    return "day" if isinstance(node, exp.Literal) and _DATE.fullmatch(node.name) else None
+
+
+def _unit(node: Any) -> str:
+    unit = node.args.get("unit")
+    return "DAY" if unit is None else unit.name.upper().removesuffix("S")
+
+
+class _Generator(SQLite.Generator):  # type: ignore[valid-type, misc]  # its module is another in each version
+    """SQLite, with the expressions that its generator lacks and models write most."""
+
+    TRANSFORMS: ClassVar[dict[Any, Any]] = {
+        **SQLite.Generator.TRANSFORMS,
+        **dict.fromkeys(
+            (exp.Year, exp.Quarter, exp.Month, exp.Day, exp.DayOfMonth, exp.DayOfYear, exp.Hour, exp.Minute),
+            lambda self, node: self.part(type(node).__name__, node.this),
+        ),
+        **dict.fromkeys(_TRUNCATED, lambda self, node: _STARTS[_unit(node)].format(self.sql(node.this))),
+        **dict.fromkeys(_SHIFTS, lambda self, node: self.shifted(node)),
+        exp.Extract: lambda self, node: self.part(node.this.name, node.expression),
+        exp.DateDiff: lambda self, node: self.between(node),
+        exp.LastDay: lambda self, node: self.func("DATE", node.this, *map(exp.Literal.string, _LAST)),
+        exp.Left: lambda self, node: self.func("SUBSTR", node.this, exp.Literal.number(1), node.expression),
+        exp.Right: lambda self, node: f"SUBSTR({self.sql(node.this)}, -({self.sql(node.expression)}))",
+        exp.TimeToStr: lambda self, node: self.formatted(node),
+        exp.ToChar: lambda self, node: self.formatted(node),
+    }
+
+    def part(self, unit: str, value: Any) -> str:
+        """A part of a date as a number."""
+        written = self.sql(value.this if isinstance(value, exp.TsOrDsToDate) else value)
+        if unit.upper() == "QUARTER":
+            return f"((CAST(STRFTIME('%m', {written}) AS INTEGER) + 2) / 3)"
+        return f"CAST(STRFTIME('{_CODES[unit.upper()]}', {written}) AS INTEGER)"
+
+    def formatted(self, node: Any) -> str:
+        """A date as a string, without names of months and days."""
+        template = node.args["format"]
+        if isinstance(node, exp.ToChar) or not _FORMAT.fullmatch(template.name):
+            self.unsupported("STRFTIME has no such format")
+        return str(self.func("STRFTIME", template, node.this))
+
+    def shifted(self, node: Any) -> str:
+        """A date some time later or earlier, with a time if it has one, and at most the last of a month."""
+        unit, value = _unit(node), self.sql(node.this)
+        number = int(node.expression.to_py()) * (1 if isinstance(node, exp.DateAdd) else -1)
+        function = "DATE" if _kind(node) == "date" else "DATETIME"
+        if unit in _MONTHS:
+            number *= _MONTHS[unit]
+            last = f"DATE({value}, 'start of month', '{number + 1:+d} months', '-1 day')"
+            last += "" if function == "DATE" else f" || ' ' || TIME({value})"
+            moved = f"MIN({function}({value}, '{number:+d} months'), {last})"
+        else:
+            modifier = f"{number} {_TIMES[unit]}" if unit in _TIMES else f"{number * _DAYS[unit]:+d} days"
+            moved = f"{function}({value}, '{modifier}')"
+        return moved if _kind(node.this) or unit in _TIMES else f"SUBSTR({moved}, 1, LENGTH({value}))"
+
+    def between(self, node: Any) -> str:
+        """The days, or the borders of months or years, between two dates."""
+        later, earlier = node.this, node.expression
+        if _unit(node) == "DAY":
+            return (
+                f"CAST(JULIANDAY(DATE({self.sql(later)})) - JULIANDAY(DATE({self.sql(earlier)})) AS INTEGER)"
+            )
+        years = f"({self.part('YEAR', later)} - {self.part('YEAR', earlier)})"
+        months = f"({years} * 12 + {self.part('MONTH', later)} - {self.part('MONTH', earlier)})"
+        return {"YEAR": years, "MONTH": months}[_unit(node)]
+
+
+class _SQLite(SQLite):
+    Generator = _Generator
+
+
+class _DuckDB(DuckDB):
+    NULL_ORDERING = "nulls_are_small"
+
+
+class _Postgres(Postgres):
+    NULL_ORDERING = "nulls_are_small"
+
+
+class _MySQL(MySQL):
+    """MySQL with strings and names as all others write them."""
+
+    DPIPE_IS_STRING_CONCAT = True
+
+    class Tokenizer(MySQL.Tokenizer):
+        QUOTES: ClassVar = ["'"]
+        IDENTIFIERS: ClassVar = ["`", '"']
+        STRING_ESCAPES: ClassVar = ["'"]
+
+
+_TARGETS: Final = {"sqlite": _SQLite, "duckdb": _DuckDB}
+_READERS: Final = (_Postgres, TSQL, _MySQL, SQLite)

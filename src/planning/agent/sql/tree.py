@@ -1,0 +1,183 @@
+"""What a statement reads: sqlglot's tree of it, with the tables of the database beside it.
+
+It is loaded where a statement is analysed: sqlglot takes a while to import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import attrs
+from sqlglot import Dialect, exp
+from sqlglot.optimizer.scope import traverse_scope
+
+__all__ = ["LONGEST", "Select", "Source", "Tree", "attempt", "parsed", "read"]
+
+LONGEST: Final = 10_000
+"""The most characters of a statement that is analysed, which takes about 0.3 s. A longer one is only run."""
+
+_STEPS: Final = 40
+"""The most steps of the parser for a token; a statement that is fair takes three or so."""
+
+T = TypeVar("T")
+Node = Any
+"""A node of sqlglot's tree, whose base class has another name in each major version."""
+
+
+def attempt(look: Callable[[], T]) -> T | None:
+    """What a function returns; None if it fails: sqlglot may fail in any way, as in a recursion too deep."""
+    try:
+        return look()
+    except Exception:  # noqa: BLE001 - then there is no hint, and the database has the last word
+        return None
+
+
+def parsed(sql: str, dialect: Any) -> Node:
+    """The tree of a statement.
+
+    sqlglot's parser goes back where an attempt fails, which takes exponential time where attempts are
+    nested, as in ``a JOIN b JOIN c`` without ON: its steps are counted.
+
+    Raises:
+        ValueError: sqlglot cannot read it, or takes too many steps.
+    """
+    reader = Dialect.get_or_raise(dialect)
+    tokens = reader.tokenize(sql)
+    parser: Any = reader.parser()
+    left, advance = _STEPS * (len(tokens) + 10), parser._advance
+
+    def counted(times: int = 1) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise ValueError("the statement takes too many steps to read")
+        advance(times)
+
+    parser._advance = counted
+    (root,) = parser.parse(tokens, sql)
+    return root
+
+
+@attrs.frozen(eq=False)
+class Source:
+    """A table or a query in FROM.
+
+    Attributes:
+        alias: Its name in the statement.
+        table: The table, with its columns and keys; None for a query.
+        query: The node of the query; None for a table.
+        columns: Their names; None where they are unknown.
+    """
+
+    alias: str
+    table: Mapping[str, Any] | None
+    query: Node | None
+    columns: tuple[str, ...] | None
+
+    def column(self, name: str) -> str | None:
+        """The column with that name, in any case."""
+        return next((each for each in self.columns or () if each.lower() == name.lower()), None)
+
+
+@attrs.frozen(eq=False)
+class Select:
+    """A SELECT, what it reads by its name there in lower case, and the SELECT around it."""
+
+    node: exp.Select
+    sources: Mapping[str, Source]
+    outer: Select | None
+
+    def owners(self, column: exp.Column) -> list[Source]:
+        """The sources that a column may be of."""
+        named = [self.sources.get(column.table.lower())] if column.table else self.sources.values()
+        return [source for source in named if source is not None and source.column(column.name)]
+
+
+@attrs.frozen(eq=False)
+class Tree:
+    """A statement.
+
+    Attributes:
+        root: Its tree.
+        selects: The SELECTs in it by their nodes' ids, the inner ones first.
+        inside: The SELECT that each node is in, by the node's id.
+    """
+
+    root: Node
+    selects: Mapping[int, Select]
+    inside: Mapping[int, Select | None]
+
+    def all_of(self, *kinds: type[Node]) -> Iterator[tuple[Any, Select]]:
+        """The nodes of these kinds, each with the SELECT that it is in."""
+        for node in self.root.find_all(*kinds, bfs=False):
+            select = self.inside[id(node)]
+            if select is not None:
+                yield node, select
+
+
+def read(sql: str, dialect: str, tables: Sequence[Mapping[str, Any]]) -> Tree | None:
+    """The tree of a statement; None if it is too long, or sqlglot cannot read it.
+
+    Args:
+        sql: The statement.
+        dialect: The name of its dialect.
+        tables: The tables of the database.
+    """
+    return None if len(sql) > LONGEST else attempt(lambda: _read(sql, dialect, tables))
+
+
+def _read(sql: str, dialect: str, tables: Sequence[Mapping[str, Any]]) -> Tree:
+    root = parsed(sql, dialect)
+    known = {table["name"].lower(): table for table in tables}
+    around: dict[int, exp.Select | None] = {}
+    for node in root.walk():  # a node comes after the one that it is in
+        parent = node.parent
+        around[id(node)] = parent if isinstance(parent, exp.Select) else around.get(id(parent))
+    sources: dict[int, dict[str, Source]] = {}
+    for scope in traverse_scope(root):  # the inner ones come first
+        if isinstance(scope.expression, exp.Select):
+            sources[id(scope.expression)] = {
+                alias.lower(): _source(alias, source, known, sources)
+                for alias, (_, source) in scope.selected_sources.items()
+            }
+    selects: dict[int, Select] = {}
+    for node in root.find_all(exp.Select):  # the outer ones come first
+        if id(node) in sources:
+            selects[id(node)] = Select(node, sources[id(node)], selects.get(id(around[id(node)])))
+    inside = {node: selects.get(id(select)) for node, select in around.items()}
+    return Tree(root, {key: selects[key] for key in sources if key in selects}, inside)
+
+
+def _source(
+    alias: str,
+    source: Any,
+    known: Mapping[str, Mapping[str, Any]],
+    inner: Mapping[int, Mapping[str, Source]],
+) -> Source:
+    if isinstance(source, exp.Table):
+        table = known.get(source.name.lower())
+        columns = None if table is None else tuple(column["name"] for column in table["columns"])
+        return Source(alias, table, None, columns or None)
+    names = tuple(source.outer_columns) or _outputs(source.expression, inner)
+    return Source(alias, None, source.expression, names)
+
+
+def _outputs(query: Node, inner: Mapping[int, Mapping[str, Source]]) -> tuple[str, ...] | None:
+    """The columns of a query; None where they are unknown."""
+    while isinstance(query, (exp.SetOperation, exp.Subquery)):
+        query = query.this
+    sources = inner.get(id(query))
+    if sources is None:
+        return None
+    names = dict[str, None]()
+    for each in query.expressions:
+        if not each.is_star:
+            names[each.output_name] = None
+            continue
+        named = each.args.get("table")
+        for source in sources.values() if named is None else [sources.get(named.name.lower())]:
+            if source is None or source.columns is None:
+                return None
+            names |= dict.fromkeys(source.columns)
+    return tuple(names)

@@ -1,0 +1,112 @@
+"""What ``show``, ``view`` and ``export`` read besides a store: a snapshot, a transcript or a workflow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from planning.cli.kinds import SQLITE, kind_of, refuse_other
+from planning.cli.replay import MOST_BYTES, PREFIX, calls_in
+from planning.cli.source import name_of, read_bytes
+from planning.cli.usage import Refused
+from planning.model import Plan
+from planning.prompt import PlanningToolsSection
+from planning.tools import Toolbox
+from planning.view.document import Document
+from planning.view.states import RunStates
+from planning.view.text import line_of
+from planning.view.timeline import Recent
+from planning.workflow.run.memory import MemoryItem
+from planning.workflow.run.records import StepRecord, WorkflowRun
+from planning.workflow.validate import validate_workflow
+from session import Session, Snapshot, SnapshotError, ToolInvoked
+from session.codec import type_name
+
+if TYPE_CHECKING:
+    from planning.cli.transcript import Call
+
+__all__ = ["is_store", "loaded", "session_of"]
+
+_TYPES: Final = (WorkflowRun, StepRecord, MemoryItem, Plan)
+_KEPT: Final = 64  # changes of a replayed session: the document has what each of them did
+
+
+def is_store(source: str) -> bool:
+    """Whether a source is a store, or a URL as of one."""
+    if "://" in source or source == "-":
+        return source != "-"
+    try:
+        if not Path(source).is_file():  # what is read from a pipe is gone
+            return False
+        with Path(source).open("rb") as file:
+            return file.read(len(SQLITE)) == SQLITE
+    except (OSError, ValueError):  # reading it says why
+        return False
+
+
+def loaded(source: str | None) -> tuple[Session, Document]:
+    """A session with the plan and the run in a file, and what the page shows of it.
+
+    Raises:
+        Refused: It cannot be read, or holds nothing that can be shown.
+    """
+    data = read_bytes(source, "SOURCE", most=MOST_BYTES)
+    title = "standard input" if source in (None, "-") else Path(str(source)).name
+    kind = kind_of(data)
+    if kind == "snapshot":
+        session = session_of(data, source)
+        plan, run = session.select_latest(Plan), RunStates.of(session)
+        return session, Document(title=title, kind="snapshot", source=title, plan=plan, run=run)
+    if kind == "workflow":
+        report = validate_workflow(data)
+        if not report.ok:
+            raise Refused(f"{name_of(source)} is a workflow with errors; 'planning validate' lists them")
+        states = RunStates("", report.workflow)
+        return Session(), Document(title=title, kind="workflow", source=title, run=states)
+    if kind == "store":
+        refuse_other(data, source, "a snapshot, a workflow or a transcript")
+    try:
+        calls = calls_in(data, source)
+    except Refused:
+        if kind == "transcript":
+            raise
+        what = "it is empty" if not data.strip() else "it holds something else"
+        raise Refused(
+            f"{name_of(source)} is not a store, a snapshot, a workflow or a transcript: {what}"
+        ) from None
+    return _replayed(calls, title)
+
+
+def session_of(data: bytes, source: str | None) -> Session:
+    """A session with the plan and the run in a snapshot; a program's own slices cannot be read here.
+
+    Raises:
+        Refused: It cannot be read.
+    """
+    document, known = json.loads(data), {type_name(each) for each in _TYPES}
+    slices: Any = document["slices"]
+    kept = {**document, "slices": {name: rows for name, rows in slices.items() if name in known}}
+    session = Session()
+    try:
+        session.rollback(Snapshot.from_json(json.dumps(kept), types=_TYPES))
+    except SnapshotError as error:
+        raise Refused(f"{name_of(source)} is not a snapshot of a session: {line_of(error)}") from None
+    return session
+
+
+def _replayed(calls: Iterable[Call], title: str) -> tuple[Session, Document]:
+    """What the calls of a transcript do; those of other tools are shown, and not made."""
+    section = PlanningToolsSection(session=Session(history=_KEPT))
+    session, toolbox = section.session, Toolbox(section.tools())
+    document = Document(title=title, kind="transcript", source=title, is_timed=False)
+    moments = Recent(session)
+    for call in calls:
+        if call.name.startswith(PREFIX):
+            toolbox.call(call.name, call.arguments)
+        else:
+            session.dispatch(ToolInvoked(call.name, call.arguments, None))
+        extra = {"call_id": call.call_id, "usage": dict(call.usage)}
+        document.read(moments, {name: value for name, value in extra.items() if value})
+    return session, document

@@ -1,0 +1,270 @@
+"""A DuckDB file can only be read, and reaches nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from threading import Timer
+from time import monotonic
+from typing import Any
+
+import duckdb
+import pytest
+from readonly_files import descriptors, state, until
+from syrupy.assertion import SnapshotAssertion
+
+from planning.agent import SqlDatabase
+from planning.agent.databases import duckdb_file
+from planning.agent.databases.duckdb_file import DuckdbFile
+from planning.agent.databases.duckdb_values import plain, size_of
+from planning.agent.sql.failures import Failure
+from planning.tools import StorageUnavailable
+
+pytestmark = pytest.mark.slow
+
+SHOP = """
+    CREATE TABLE cities (id INTEGER PRIMARY KEY, name VARCHAR NOT NULL UNIQUE);
+    CREATE TABLE customers (id INTEGER PRIMARY KEY, name VARCHAR, city_id INTEGER REFERENCES cities(id),
+        credit DECIMAL(10, 2), since TIMESTAMP, seen TIMESTAMPTZ, tags VARCHAR[], photo BLOB);
+    CREATE TABLE visits (customer_id INTEGER, day DATE, number INTEGER,
+        PRIMARY KEY (day, customer_id), UNIQUE (number, day));
+    CREATE SCHEMA other; CREATE TABLE other.things (x INTEGER CHECK (x > 0));
+    CREATE VIEW big_spenders AS SELECT name FROM customers;
+    CREATE SEQUENCE numbers;
+    INSERT INTO cities VALUES (1, 'Oslo'), (2, 'Bern');
+    INSERT INTO customers VALUES
+        (1, 'Ada', 1, 12.5, '2024-01-02 03:04:05', '2024-01-02 03:04:05+00', ['a', 'b'], 'x'::BLOB),
+        (2, 'Grace', 2, NULL, NULL, NULL, NULL, NULL);
+"""
+# What is refused, and why, when no guard stands before it.
+REFUSED = {
+    "DELETE FROM cities": ("refused", "DELETE"),
+    "WITH x AS (DELETE FROM cities RETURNING *) SELECT * FROM x": ("refused", "writing"),
+    "CREATE TABLE t (a INTEGER)": ("refused", "CREATE"),
+    "DROP TABLE cities": ("refused", "DROP"),
+    "COPY cities TO 'out.csv'": ("refused", "COPY"),
+    "EXPORT DATABASE 'out'": ("refused", "EXPORT"),
+    "ATTACH 'other.db'": ("refused", "ATTACH"),
+    "INSTALL httpfs": ("refused", "LOAD"),
+    "SET threads = 1": ("refused", "SET"),
+    "PRAGMA table_info('cities')": ("refused", "PRAGMA"),
+    "PREPARE p AS SELECT 1": ("refused", "PREPARE"),
+    "EXECUTE p": ("refused", "EXECUTE"),
+    "CALL pragma_version()": ("refused", "CALL"),
+    "CHECKPOINT": ("refused", "CALL"),
+    "VACUUM": ("refused", "VACUUM"),
+    "EXPLAIN ANALYZE SELECT 1": ("refused", "EXPLAIN"),
+    "BEGIN": ("refused", "TRANSACTION"),
+    "SELECT 1; SELECT 2": ("refused", "more than one statement"),
+    "": ("refused", "an empty statement"),
+    "PIVOT cities ON name": ("refused", "PIVOT without its values (IN ...)"),
+    "SELECT nextval('numbers')": ("refused", "writing"),
+    "SELECT * FROM enable_logging('QueryLog', storage = 'file')": ("refused", "changing settings"),
+    "SELECT * FROM 'data.csv'": ("refused", "reaching other files"),
+    "SELECT * FROM read_csv('data.csv')": ("refused", "reaching other files"),
+    "SELECT * FROM glob('*')": ("refused", "reaching other files"),
+    "SELECT * FROM query('DELETE FROM cities')": ("sql", ...),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with duckdb.connect(str(tmp_path / "shop.duckdb")) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute(SHOP)
+    with duckdb.connect(str(tmp_path / "second.duckdb")) as connection:
+        connection.execute("CREATE TABLE secret (a INTEGER)")
+    (tmp_path / "data.csv").write_text("a,b\n1,2\n")
+    return tmp_path
+
+
+@pytest.fixture
+def file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DuckdbFile]:
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("TZ", "UTC")
+    file = DuckdbFile(str(folder / "shop.duckdb"))
+    yield file
+    file.close()
+
+
+def rows(file: DuckdbFile, sql: str, seconds: float = 5.0) -> list[list[Any]]:
+    file.deadline = monotonic() + seconds
+    timer = Timer(seconds, file.interrupt)
+    timer.start()
+    try:
+        return file.run(sql, 1000)[1]
+    finally:
+        timer.cancel()
+
+
+def failure(file: DuckdbFile, sql: str, seconds: float = 5.0) -> tuple[str, str]:
+    with pytest.raises(Failure) as caught:
+        rows(file, sql, seconds)
+    return caught.value.kind, caught.value.text
+
+
+@pytest.mark.parametrize("sql", REFUSED)
+def test_a_file_alone_refuses_what_is_more_than_reading(file: DuckdbFile, folder: Path, sql: str) -> None:
+    before = state(folder)
+    kind, text = failure(file, sql)
+    assert (kind, text if REFUSED[sql][1] is not ... else ...) == REFUSED[sql]
+    file.close()
+    assert state(folder) == before
+    assert not (Path.home() / ".duckdb").exists()
+
+
+@pytest.mark.parametrize(
+    "sql", [sql for sql in REFUSED if sql.startswith(("COPY", "EXPORT", "ATTACH", "INST", "SET", "DEL"))]
+)
+def test_the_connection_alone_lets_nothing_be_written(
+    file: DuckdbFile, folder: Path, sql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = state(folder)
+    monkeypatch.setattr(duckdb_file, "_refused", lambda _kinds: "")
+    rows(file, "SELECT 1")
+    assert file._connection is not None
+    with pytest.raises(duckdb.Error):
+        file._connection.execute(sql)
+    file.close()
+    assert state(folder) == before
+
+
+def test_times_in_a_time_zone_are_read_in_this_process_too(file: DuckdbFile) -> None:
+    assert rows(file, "SELECT seen, id FROM customers ORDER BY id") == [
+        ["2024-01-02 03:04:05+00", 1],
+        [None, 2],
+    ]
+
+
+def test_the_schema_of_a_shop(folder: Path, snapshot: SnapshotAssertion) -> None:
+    with SqlDatabase(folder / "shop.duckdb") as database:
+        told = database.get_schema()
+    assert told == snapshot
+
+
+def test_a_query_is_stopped_at_its_limit(file: DuckdbFile, folder: Path) -> None:
+    endless = "SELECT count(*) FROM range(10000000) a, range(10000000) b"
+    assert failure(file, endless, 0.2)[0] == "timeout"
+    assert rows(file, "SELECT 1") == [[1]]
+    with SqlDatabase(folder / "shop.duckdb", timeout=0.2) as database:
+        assert database.execute(endless)["code"] == "timeout"
+        hard = "SELECT max(levenshtein(repeat('ab', 30000), repeat('ba', 30000)))"
+        assert database.execute(hard)["code"] == "timeout"
+        database.timeout = 30.0  # on a busy machine, loading DuckDB alone may take more than the limit
+        assert database.execute("SELECT 1")["data"] == [[1]]
+
+
+def test_too_much_memory_is_refused(file: DuckdbFile) -> None:
+    assert failure(file, "SELECT list_sum(range(10000000000))")[0] in {"memory", "sql"}
+    assert failure(file, "SELECT x FROM range(30000000) t(x) ORDER BY hash(x)")[0] == "memory"
+    assert rows(file, "SELECT 1") == [[1]]
+
+
+def test_files_that_are_no_database_are_told(tmp_path: Path) -> None:
+    assert failure(DuckdbFile(str(tmp_path / "none.duckdb")), "SELECT 1") == ("missing", "")
+    assert failure(DuckdbFile(str(tmp_path)), "SELECT 1") == ("folder", "")
+    (tmp_path / "text.duckdb").write_text("hello " * 5000)
+    assert failure(DuckdbFile(str(tmp_path / "text.duckdb")), "SELECT 1")[0] == "corrupt"
+    with (
+        SqlDatabase(tmp_path / "text.duckdb") as database,
+        pytest.raises(StorageUnavailable, match="is damaged, or not"),
+    ):
+        database.get_schema()
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (MemoryError(), "memory"),
+        (duckdb.FatalException("broken"), "corrupt"),
+        (duckdb.InternalException("broken"), "broken"),
+        (UnicodeEncodeError("utf-8", "x", 0, 1, "no"), "sql"),
+    ],
+)
+def test_what_goes_wrong_at_work_is_told(
+    file: DuckdbFile, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: str
+) -> None:
+    def failing(*_: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(duckdb_file, "fetched", failing)
+        assert failure(file, "SELECT 1")[0] == kind
+    assert rows(file, "SELECT 1") == [[1]]
+
+
+HOLD = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('ready', flush=True); sys.stdin.read()"
+CHANGE = "import duckdb, sys; duckdb.connect(sys.argv[1]).execute('INSERT INTO other.things VALUES (1)')"
+
+
+def test_a_file_is_free_for_writers_soon_after_it_was_read(folder: Path) -> None:
+    path = str(folder / "shop.duckdb")
+
+    def can_be_written() -> bool:
+        done = subprocess.run([sys.executable, "-c", CHANGE, path], stderr=subprocess.DEVNULL, check=False)
+        return done.returncode == 0
+
+    with SqlDatabase(path) as database:
+        assert database.execute("SELECT count(*) FROM cities")["data"] == [[2]]
+        until(can_be_written)
+        assert database.execute("SELECT count(*) FROM other.things")["data"] == [[1]]
+
+
+def test_a_file_that_another_program_writes_to_is_told(folder: Path) -> None:
+    path = str(folder / "shop.duckdb")
+    command = [sys.executable, "-c", HOLD, path]
+    with SqlDatabase(path) as database:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == b"ready\n"
+            given = database.execute("SELECT 1")
+            writer.communicate(b"")
+        told = f"{path} is locked by another program; try again later"
+        assert (given["code"], given["error"]) == ("storage", told)
+        assert database.execute("SELECT 1")["success"] is True
+
+
+def test_without_duckdb_the_error_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with SqlDatabase(folder / "shop.duckdb") as database:
+        given = database.execute("SELECT 1")
+    assert (given["code"], given["error"]) == (
+        "storage",
+        f"reading {folder}/shop.duckdb needs duckdb: pip install 'session-planning[duckdb]'",
+    )
+
+
+def test_a_file_that_this_program_has_open_with_other_settings_is_told(folder: Path) -> None:
+    path = folder / "shop.duckdb"
+    with duckdb.connect(str(path)), SqlDatabase(path) as database:
+        given = database.execute("SELECT 1")
+    told = f"{path} is open in this program with other settings; close it there first"
+    assert (given["code"], given["error"]) == ("storage", told)
+
+
+def test_values_become_plain_ones() -> None:
+    values = [Decimal("3"), Decimal("3.0"), Decimal("0.1"), Decimal("12345678901234567.89"), Decimal("NaN")]
+    assert [plain(value) for value in values[:-1]] == [3, 3.0, 0.1, "12345678901234567.89"]
+    assert plain(values[-1]) == "NaN"
+    assert plain({1: (date(2024, 1, 2), bytearray(b"x"), None, True)}) == {
+        "1": ["2024-01-02", b"x", None, True]
+    }
+
+
+def test_lists_and_dicts_within_rows_are_counted_as_what_they_take_in_memory() -> None:
+    assert size_of([[{} for _ in range(10_000)]]) > 10_000 * 64
+    assert size_of(["x" * 1_000, 1]) < 1_200
+
+
+def test_no_descriptor_is_left_open(folder: Path) -> None:
+    before = descriptors()
+    for _ in range(3):
+        file = DuckdbFile(str(folder / "shop.duckdb"))
+        rows(file, "SELECT 1")
+        failure(file, "SELECT nothing")
+        file.close()
+    assert descriptors() == before

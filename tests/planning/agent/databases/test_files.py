@@ -1,0 +1,170 @@
+"""A database that can only be read."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import shutil
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+from readonly_files import COUNTING, make, settle
+
+from planning.agent import SqlDatabase
+from planning.agent.databases.sqlite_file import SqliteFile
+from planning.agent.sql.failures import Failure
+from planning.tools import StorageUnavailable
+from planning.tools.errors import ToolTimeout
+
+TOOK_LONGER = "the query took longer than {} s and was stopped; ask for less, with WHERE or LIMIT"
+
+
+def answer(database: SqlDatabase, sql: str) -> dict[str, Any]:
+    given = database.execute(sql)
+    assert isinstance(given.pop("elapsed"), float)
+    return given
+
+
+def failure(error: str, code: str) -> dict[str, Any]:
+    return {
+        "success": False,
+        "data": [],
+        "columns": [],
+        "row_count": 0,
+        "truncated": False,
+        "error": error,
+        "code": code,
+    }
+
+
+def test_a_query_is_answered_with_rows_as_lists(shop: SqlDatabase) -> None:
+    assert answer(shop, "SELECT id, name, photo FROM customers WHERE id < 3 ORDER BY id") == {
+        "success": True,
+        "data": [[1, "Ada", b"\x00\xff"], [2, "Grace", None]],
+        "columns": ["id", "name", "photo"],
+        "row_count": 2,
+        "truncated": False,
+        "error": None,
+    }
+
+
+def test_rows_past_the_most_are_left_out_and_said_to_be(shop_path: Path) -> None:
+    with SqlDatabase(shop_path, max_rows=3) as database:
+        for sql in ("SELECT id FROM customers ORDER BY id", COUNTING.replace("count(*)", "x")):
+            given = answer(database, sql)
+            assert (given["data"], given["row_count"], given["truncated"]) == ([[1], [2], [3]], 3, True)
+        given = answer(database, "SELECT id FROM cities ORDER BY id")
+        assert (given["data"], given["row_count"], given["truncated"]) == ([[1], [2], [7]], 3, False)
+
+
+def test_an_answer_of_too_many_bytes_is_cut_and_said_to_be(shop: SqlDatabase) -> None:
+    given = answer(shop, COUNTING.replace("count(*)", "zeroblob(100000)"))
+    assert (given["success"], given["truncated"]) == (True, True)
+    assert 100 <= given["row_count"] == len(given["data"]) <= 160
+
+
+def test_a_value_that_is_too_large_for_an_answer_is_a_failure(shop: SqlDatabase) -> None:
+    told = "a value in it is too large for an answer; ask for its length, or a part of it with substr"
+    assert answer(shop, "SELECT zeroblob(7000000), zeroblob(7000000), zeroblob(7000000)") == failure(
+        told, "parameter"
+    )
+    assert answer(shop, "SELECT zeroblob(2000000000)") == failure(told, "parameter")
+    assert answer(shop, "SELECT length(zeroblob(7000000))")["data"] == [[7000000]]
+
+
+def test_a_query_that_takes_too_long_is_stopped_and_the_next_is_answered(shop_path: Path) -> None:
+    with SqlDatabase(shop_path, timeout=0.2) as database:
+        assert answer(database, COUNTING) == failure(TOOK_LONGER.format("0.2"), "timeout")
+        assert answer(database, "SELECT 1")["data"] == [[1]]
+
+
+def test_a_call_that_cannot_be_interrupted_is_left_behind_after_a_second(
+    shop_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sleeping = threading.Event()
+    monkeypatch.setattr(SqliteFile, "run", lambda *_: sleeping.wait(30))
+    with SqlDatabase(shop_path, timeout=0.2) as database:
+        started = monotonic()
+        assert answer(database, "SELECT 1") == failure(TOOK_LONGER.format("0.2"), "timeout")
+        assert monotonic() - started < 1.2
+        sleeping.set()
+
+
+def test_the_path_holds_whatever_folder_the_program_goes_to(
+    shop_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shop_path.parent)
+    with SqlDatabase("shop.db") as database:
+        monkeypatch.chdir(tmp_path)
+        assert answer(database, "SELECT count(*) FROM cities")["data"] == [[3]]
+
+
+def test_it_can_be_pickled_and_copied(
+    shop_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shop_path.parent)
+    with SqlDatabase("shop.db", timeout=0.3, max_rows=7, samples=1) as database:
+        database.get_schema()
+        monkeypatch.chdir(tmp_path)
+        pickled = pickle.loads(pickle.dumps(database))  # noqa: S301 - this test made it
+        with pickled as again, copy.deepcopy(again) as copied:
+            assert (again.timeout, again.max_rows, again.samples) == (0.3, 7, 1)
+            assert repr(again) == repr(copied) == "SqlDatabase('shop.db')"
+            assert answer(copied, "SELECT count(*) FROM cities")["data"] == [[3]]
+            assert answer(again, COUNTING)["error"] == TOOK_LONGER.format("0.3")
+
+
+def test_the_schema_is_read_once_and_again_after_a_change(shop_path: Path, shop: SqlDatabase) -> None:
+    settle(shop_path)
+    first = shop.get_schema("anything")
+    assert "4 tables" in first
+    assert shop.get_schema() is first
+    make(shop_path, "CREATE TABLE more (id)")
+    fresh = shop.get_schema()
+    assert shop.get_schema() is not fresh, "a change in the same tick of the clock would not be seen"
+    assert "more, 0 rows" in shop.get_schema()
+    with closing(sqlite3.connect(shop_path)) as writer:
+        writer.execute("INSERT INTO more VALUES (1)")
+        writer.commit()
+    assert "more, 1 row\n" in shop.get_schema()
+    shutil.rmtree(shop_path.parent)
+    with pytest.raises(StorageUnavailable, match="there is no database at"):
+        shop.get_schema()
+
+
+def test_a_schema_that_takes_too_long_is_a_timeout(
+    shop: SqlDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(*_: object) -> None:
+        raise Failure("timeout")
+
+    monkeypatch.setattr(SqliteFile, "tables", late)
+    with pytest.raises(ToolTimeout) as caught:
+        shop.get_schema()
+    assert str(caught.value) == (
+        "reading the schema took longer than 5 s and was stopped; try again, or allow more seconds"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"timeout": 0}, "timeout must be seconds from 0.001 to 3,600, got 0"),
+        ({"timeout": True}, "timeout must be seconds from 0.001 to 3,600, got True"),
+        ({"timeout": float("nan")}, "timeout must be seconds from 0.001 to 3,600, got nan"),
+        ({"timeout": "5"}, "timeout must be seconds from 0.001 to 3,600, got '5'"),
+        ({"max_rows": 0}, "max_rows must be a whole number from 1 to 1,000,000, got 0"),
+        ({"max_rows": 1.5}, "max_rows must be a whole number from 1 to 1,000,000, got 1.5"),
+        ({"samples": -1}, "samples must be a whole number from 0 to 100, got -1"),
+        ({"samples": False}, "samples must be a whole number from 0 to 100, got False"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match="must be") as caught:
+        SqlDatabase("a.db", **options)
+    assert str(caught.value) == told

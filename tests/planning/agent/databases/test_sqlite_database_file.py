@@ -1,0 +1,265 @@
+"""What a file of SQLite's lets through by itself, with no guard before it: it can only be read."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+from readonly_files import COUNTING, descriptors, make, state
+
+from planning.agent import SqlDatabase
+from planning.agent.databases import sqlite_boundary, sqlite_file, sqlite_tables
+from planning.agent.databases.rows import fetched
+from planning.agent.databases.sqlite_file import SqliteFile
+from planning.agent.sql.failures import Failure
+
+REFUSED = {
+    "DELETE FROM customers": "DELETE",
+    "UPDATE customers SET name = 'x'": "UPDATE",
+    "WITH x AS (SELECT 1) INSERT INTO cities SELECT 8, 'x' FROM x": "INSERT",
+    "EXPLAIN DELETE FROM customers": "DELETE",
+    "CREATE TEMP TABLE t (a)": "INSERT",
+    "DROP TABLE customers": "DELETE",
+    "ALTER TABLE customers RENAME TO c": "ALTER TABLE",
+    "ATTACH ':memory:' AS o": "ATTACH",
+    "DETACH main": "DETACH",
+    "VACUUM": "ATTACH",
+    "PRAGMA query_only = 0": "PRAGMA",
+    "SELECT * FROM pragma_journal_mode": "PRAGMA",
+    "BEGIN": "a transaction",
+    "SAVEPOINT s": "SAVEPOINT",
+    "REINDEX": "REINDEX",
+    "SELECT LOAD_Extension('x', 'y')": "load_extension",
+    "SELECT fts3_tokenizer('simple')": "fts3_tokenizer",
+}
+WRITES = [
+    "DELETE FROM customers",
+    "INSERT INTO cities VALUES (9, 'x')",
+    "WITH x AS (SELECT 1) INSERT INTO cities SELECT 8, 'x' FROM x",
+    "UPDATE customers SET name = 'x'",
+    "CREATE TABLE t (a)",
+    "CREATE VIRTUAL TABLE t USING fts5(a)",
+    "DROP TABLE customers",
+    "ALTER TABLE customers RENAME TO c",
+    "ATTACH 'other.db' AS o",
+    "VACUUM",
+    "VACUUM INTO 'copy.db'",
+    "REINDEX",
+]
+SEARCH = """
+    CREATE VIRTUAL TABLE papers USING fts5(title, body);
+    INSERT INTO papers VALUES ('One', 'hello world'), ('Two', 'bye');
+    CREATE VIRTUAL TABLE old USING fts4(body); INSERT INTO old VALUES ('hello again');
+    CREATE VIRTUAL TABLE boxes USING rtree(id, x1, x2); INSERT INTO boxes VALUES (1, 2, 3);
+    CREATE VIEW found AS SELECT title FROM papers WHERE papers MATCH 'hello';
+"""
+
+
+class Asked:
+    """One file, asked in this thread."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = SqliteFile(str(path), 0.4)
+
+    def rows(self, sql: str, most_rows: int = 100, seconds: float = 5.0) -> list[list[Any]]:
+        self.file.deadline = monotonic() + seconds
+        return self.file.run(sql, most_rows)[1]
+
+    def failure(self, sql: str, seconds: float = 5.0) -> tuple[str, str]:
+        with pytest.raises(Failure) as caught:
+            self.rows(sql, seconds=seconds)
+        return caught.value.kind, caught.value.text
+
+    def tables(self, samples: int = 3, budget: float = 1.0, seconds: float = 5.0) -> list[dict[str, Any]]:
+        self.file.deadline = monotonic() + seconds
+        return self.file.tables(samples, monotonic() + budget)
+
+
+@pytest.fixture
+def asked(shop_path: Path) -> Iterator[Asked]:
+    asked = Asked(shop_path)
+    yield asked
+    asked.file.close()
+
+
+@pytest.mark.parametrize("sql", REFUSED)
+def test_what_is_more_than_reading_is_refused_and_leaves_no_trace(
+    asked: Asked, shop_path: Path, sql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shop_path.parent)
+    before = state(shop_path.parent)
+    assert asked.failure(sql) == ("refused", REFUSED[sql])
+    assert state(shop_path.parent) == before
+
+
+@pytest.mark.parametrize("lock", ["mode=ro", "query_only = 1"])
+@pytest.mark.parametrize("sql", WRITES)
+def test_each_lock_alone_lets_nothing_be_written(
+    asked: Asked, shop_path: Path, sql: str, lock: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shop_path.parent)
+    before = state(shop_path.parent)
+    connect = sqlite3.connect
+    if lock == "mode=ro":
+        monkeypatch.setattr(sqlite_boundary, "_PRAGMAS", ())
+    else:
+        monkeypatch.setattr(
+            sqlite3, "connect", lambda path, **more: connect(path.replace("=ro", "=rw"), **more)
+        )
+    monkeypatch.setattr(sqlite_boundary.Boundary, "_authorize", lambda *_: sqlite3.SQLITE_OK)
+    assert asked.failure(sql)[0] in {"refused", "sql"}
+    asked.file.close()
+    assert state(shop_path.parent) == before
+
+
+def test_full_text_and_spatial_tables_are_read_and_not_written(tmp_path: Path) -> None:
+    path = make(tmp_path / "search.db", SEARCH)
+    before = state(tmp_path)
+    asked = Asked(path)
+    assert asked.rows("SELECT title FROM papers WHERE papers MATCH 'hello'") == [["One"]]
+    assert asked.rows("SELECT highlight(papers, 1, '<', '>') FROM papers('bye') ORDER BY rank") == [["<bye>"]]
+    assert asked.rows("SELECT snippet(old) FROM old WHERE old MATCH 'again'") == [["hello <b>again</b>"]]
+    assert asked.rows("SELECT x1, x2 FROM boxes WHERE x1 > 1") == [[2.0, 3.0]]
+    assert asked.rows("SELECT * FROM found") == [["One"]]
+    assert asked.failure("SELECT optimize(old) FROM old") == ("refused", "SAVEPOINT")
+    assert asked.failure("INSERT INTO papers(papers) VALUES ('optimize')") == ("refused", "INSERT")
+    assert [table["name"] for table in asked.tables()] == [
+        "papers",
+        "old",
+        "boxes",
+        "found",
+    ]
+    assert state(tmp_path) == before
+    asked.file.close()
+
+
+def test_a_change_during_a_statement_on_an_unchanging_file_has_it_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make(
+        tmp_path / "wal.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES (1);"
+    )
+    asked = Asked(path)
+    changes = iter([2, 3])
+
+    def changing(*given: Any) -> Any:
+        more = fetched(*given)
+        for number in changes:
+            make(path, f"INSERT INTO t VALUES ({number})")  # noqa: S608 - a number
+            break
+        return more
+
+    monkeypatch.setattr(sqlite_file, "fetched", changing)
+    assert asked.rows("SELECT a FROM t") == [[1], [2], [3]]
+    changes = iter(range(100))
+    assert asked.failure("SELECT a FROM t") == ("locked", "")
+    asked.file.close()
+
+
+def test_a_connection_keeps_its_locks_while_the_file_is_watched(shop_path: Path) -> None:
+    asked = Asked(shop_path)
+    assert asked.rows("SELECT 1", seconds=0.2) == [[1]]
+    with closing(sqlite3.connect(shop_path, isolation_level=None)) as writer:
+        writer.execute("BEGIN EXCLUSIVE")
+        assert asked.failure("SELECT * FROM cities", seconds=0.2)[0] == "locked"
+        assert asked.failure("SELECT * FROM cities", seconds=0.2)[0] == "locked"
+        writer.execute("ROLLBACK")
+    assert len(asked.rows("SELECT * FROM cities")) == 3
+    asked.file.close()
+    asked.file.close()
+
+
+def test_a_disk_that_fails_closes_the_connection(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object) -> None:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_READ
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite_file, "fetched", failing)
+        assert asked.failure("SELECT 1") == ("unreadable", "disk I/O error")
+    assert asked.rows("SELECT 1") == [[1]]
+
+
+def test_text_that_is_none_is_told_or_read_as_far_as_it_is(asked: Asked) -> None:
+    assert asked.failure("SELECT '\ud800'") == ("sql", "the SQL holds half a character (a lone surrogate)")
+    assert asked.rows("SELECT 'a' UNION ALL SELECT CAST(x'61ff62' AS TEXT)") == [["a"], ["a\ufffdb"]]
+
+
+def test_no_descriptor_is_left_open(shop_path: Path) -> None:
+    before = descriptors()
+    for _ in range(5):
+        asked = Asked(shop_path)
+        asked.rows("SELECT 1")
+        asked.failure("SELECT nothing")
+        asked.file.close()
+    assert descriptors() == before
+
+
+def test_an_index_over_an_expression_or_a_part_makes_no_column_unique(tmp_path: Path) -> None:
+    asked = Asked(
+        make(
+            tmp_path / "odd.db",
+            "CREATE TABLE children (parent TEXT UNIQUE, a INT, b INT, UNIQUE (a, b));"
+            "CREATE UNIQUE INDEX by_expression ON children (lower(parent));"
+            "CREATE UNIQUE INDEX some ON children (b) WHERE b > 5;",
+        )
+    )
+    assert [table["unique"] for table in asked.tables(-1)] == [[["parent"], ["a", "b"]]]
+    asked.file.close()
+
+
+@pytest.mark.parametrize(("samples", "budget"), [(-1, 1.0), (3, -1.0)])
+def test_values_and_counts_are_read_where_they_are_wanted_and_there_is_time(
+    asked: Asked, samples: int, budget: float
+) -> None:
+    tables = asked.tables(samples, budget)
+    assert [table["name"] for table in tables] == ["cities", "customers", "visits", "notes", "big_spenders"]
+    assert [table["rows"] for table in tables] == [None] * 5
+    assert asked.tables()[0]["rows"] == 3
+
+
+def test_counting_a_long_table_stops_in_time(tmp_path: Path) -> None:
+    many = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 400000) SELECT x FROM c"
+    asked = Asked(make(tmp_path / "long.db", f"CREATE TABLE long (x); INSERT INTO long {many};"))
+    assert asked.tables(0, 0.001)[0]["rows"] is None
+    assert asked.tables(0, 5.0)[0]["rows"] == 400_000
+    asked.file.close()
+
+
+def test_reading_the_tables_themselves_stops_in_time(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_tables, "_COLUMNS", COUNTING + " WHERE x")
+    with pytest.raises(Failure) as caught:
+        asked.tables(seconds=0.1)
+    assert caught.value.kind == "timeout"
+
+
+def test_a_table_that_is_locked_while_it_is_counted_is_told(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked(*_: object) -> None:
+        error = sqlite3.OperationalError("database is locked")
+        error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+        raise error
+
+    monkeypatch.setattr(sqlite_tables, "_count", locked)
+    with pytest.raises(Failure) as caught:
+        asked.tables(0)
+    assert caught.value.kind == "locked"
+
+
+def test_the_locks_of_this_program_on_the_file_are_kept(shop_path: Path) -> None:
+    code = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
+    with closing(sqlite3.connect(shop_path, isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        with SqlDatabase(shop_path) as database:
+            assert database.execute("SELECT count(*) FROM cities")["data"] == [[3]]
+        other = subprocess.run([sys.executable, "-c", code, shop_path], capture_output=True, check=False)
+    assert b"database is locked" in other.stderr

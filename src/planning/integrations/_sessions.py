@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Lock
@@ -12,19 +12,64 @@ from typing import Any
 from weakref import WeakSet
 
 from planning.integrations._rewind import Position, restored, settle
-from planning.prompt import PlanningToolsSection
+from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.suite import register_plan
 from planning.tools import Toolbox
+from planning.tools.declare import Declaration
 from planning.tools.errors import ContextInvalid
-from session import PastState, Session
+from session import PastState, Session, StoreError, TransactionError
 
-__all__ = ["SessionSource", "SessionsOfStates", "source_of"]
+__all__ = ["AWAY", "AgentTools", "SessionSource", "SessionsOfStates", "unread"]
 
 SessionSource = Session | Callable[..., Session | None]
+AWAY = (StoreError, TransactionError)
+"""Why a session may be out of reach for a while: not a reason to end a run."""
 _MOST = 1_000
 
 
-def source_of(
+def unread(error: Exception) -> str:
+    """What a model reads in place of its plan when that is out of reach."""
+    return f"The plan cannot be read now: {error}"
+
+
+class AgentTools:
+    """What an agent of a framework is given: sessions, the section and toolboxes.
+
+    Attributes:
+        sessions: Where the sessions come from.
+        section: The section.
+        boxes: The toolbox of each tool, by the tool's name.
+    """
+
+    def __init__(
+        self,
+        session: SessionSource | None,
+        tools: Iterable[Declaration] | Toolbox,
+        section: PlanningToolsSection | None,
+        strategy: PlanningStrategy,
+    ) -> None:
+        """Make the section unless one is given, and a toolbox of its tools and of the others.
+
+        Raises:
+            TypeError: An argument is of another type, or a session and a section were given.
+            ValueError: Two tools have the same name.
+        """
+        self.sessions = SessionsOfStates(_source_of(session, section, tools))
+        current = self.sessions.current
+        self.section = section or PlanningToolsSection(session=current, strategy=strategy)
+        given = tools if isinstance(tools, Toolbox) else Toolbox(tools, session=current)
+        own = [tool for tool in self.section.tools() if tool.name not in given.tools]
+        self.boxes = {tool.name: Toolbox(own, session=current) for tool in own}
+        self.boxes |= dict.fromkeys(given.tools, given)
+
+    @property
+    def copy(self) -> str | None:
+        """The section as it is in the system prompt, which never changes; None when it is disabled."""
+        section = self.section
+        return f"## {section.title}\n\n{section.body()}" if section.is_enabled() else None
+
+
+def _source_of(
     session: SessionSource | None, section: PlanningToolsSection | None, tools: object
 ) -> SessionSource | None:
     """Where the sessions come from: the one that was given, or that of the section or of the toolbox.
@@ -66,7 +111,7 @@ class SessionsOfStates:
         """
         if source is not None and not isinstance(source, Session) and not callable(source):
             raise TypeError(f"session must be a Session or a function, got {type(source).__name__}")
-        self._takes_context = callable(source) and bool(inspect.signature(source).parameters)
+        self._takes_context = callable(source) and _needs_argument(source)
         self._source = source
         self._of_steps: OrderedDict[str, Session] = OrderedDict()
         self._prepared = WeakSet[Session]()
@@ -163,3 +208,14 @@ class SessionsOfStates:
             register_plan(session)
             self._prepared.add(session)
         return session
+
+
+def _needs_argument(function: Callable[..., object]) -> bool:
+    """Whether a function cannot be called without an argument."""
+    try:
+        inspect.signature(function).bind()
+    except TypeError:
+        return True
+    except ValueError:  # a builtin that does not say, such as the get of a context variable
+        pass
+    return False

@@ -14,13 +14,13 @@ from planning.errors import ToolValidationError
 from planning.integrations._common import Call, acarry_out, carry_out
 from planning.integrations._order import TurnOrder
 from planning.integrations._rewind import Position, checked, is_current, is_of, merge, news, position_of
-from planning.integrations._sessions import SessionsOfStates, SessionSource, source_of
+from planning.integrations._sessions import AWAY, AgentTools, SessionSource, unread
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.tools import Tool, Toolbox, ToolResult
 from planning.tools.declare import Declaration
 from planning.tools.decode import read_arguments
 from planning.tools.outcome import failed
-from session import PastState, Session, StoreError, TransactionError
+from session import PastState, Session
 
 try:
     from langchain.agents.middleware import (
@@ -47,8 +47,6 @@ __all__ = ["PlanningMiddleware", "PlanningState", "tools_from"]
 
 _TEXT, _CUT = "__text__", "__cut__"  # the arguments of a call that LangChain could not read
 _CUT_OFF = ("length", "max_tokens")
-_AWAY = (StoreError, TransactionError)
-"""Why a session may be out of reach for a while: no reason to end a run."""
 
 
 class PlanningState(AgentState[Any]):
@@ -101,13 +99,8 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             ValueError: Two tools have the same name.
         """
         super().__init__()
-        self._sessions = SessionsOfStates(source_of(session, section, tools))
-        current = self._sessions.current
-        self._section = section or PlanningToolsSection(session=current, strategy=strategy)
-        given = tools if isinstance(tools, Toolbox) else Toolbox(tools, session=current)
-        own = [tool for tool in self._section.tools() if tool.name not in given.tools]
-        self._boxes = {tool.name: Toolbox(own, session=current) for tool in own}
-        self._boxes |= dict.fromkeys(given.tools, given)
+        self._given = given = AgentTools(session, tools, section, strategy)
+        self._sessions, self._section, self._boxes = given.sessions, given.section, given.boxes
         self._actor = actor
         self._order = TurnOrder()
         self.tools = [_BoundTool.of(self, box.tools[name]) for name, box in self._boxes.items()]
@@ -140,8 +133,8 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         try:
             session = self._session(here, position)
             tail, kept = self._shown(session, position)
-        except _AWAY as error:
-            tail, kept = _unread(error), None
+        except AWAY as error:
+            tail, kept = unread(error), None
         return _extended(self._readable(handler(self._prepared(request, tail))), kept)
 
     async def awrap_model_call(
@@ -155,8 +148,8 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
             session = await self._asession(here, position)
             shown = partial(self._shown, session, position)
             tail, kept = shown() if session is None else await session.off_loop(shown)
-        except _AWAY as error:
-            tail, kept = _unread(error), None
+        except AWAY as error:
+            tail, kept = unread(error), None
         return _extended(self._readable(await handler(self._prepared(request, tail))), kept)
 
     def _session(self, here: Here, position: Position | None) -> Session | None:
@@ -187,9 +180,9 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         return "\n\n".join(filter(None, [reminder, told])), kept
 
     def _prepared(self, request: ModelRequest[Any], reminder: str) -> ModelRequest[Any]:
-        if not self._section.is_enabled():
+        text = self._given.copy
+        if text is None:
             return request
-        text = f"## {self._section.title}\n\n{self._section.body()}"
         system = request.system_message or SystemMessage("")
         content: Any
         if isinstance(system.content, str):
@@ -232,7 +225,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         with self._order.turn_of(here.step, *self._ordered(request)):
             try:
                 session = self._session(here, position)
-            except _AWAY as error:
+            except AWAY as error:
                 return _away(request, error)
             with self._calling(request, session, here):
                 return _answered(handler(request), session, position, here.step)
@@ -249,7 +242,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         async with self._order.aturn_of(here.step, *self._ordered(request)):
             try:
                 session = await self._asession(here, position)
-            except _AWAY as error:
+            except AWAY as error:
                 return _away(request, error)
             with self._calling(request, session, here):
                 return _answered(await handler(request), session, position, here.step)
@@ -260,7 +253,7 @@ class PlanningMiddleware(AgentMiddleware[PlanningState, Any, Any]):
         """The answer of another tool, with the position of a session that its agents have changed."""
         try:
             session = self._sessions.given() if self._sessions.are_given else None
-        except _AWAY:
+        except AWAY:
             return answer
         before = _position(request.state)
         if session is None or before is None or not is_of(before, session) or is_current(session, before):
@@ -358,10 +351,6 @@ def _away(request: ToolCallRequest, error: Exception) -> ToolMessage | Command[A
     call, name = request.tool_call, request.tool_call["name"]
     result = failed(name, error, perf_counter())
     return ToolMessage(result.message, name=name, tool_call_id=call["id"], status="error")
-
-
-def _unread(error: Exception) -> str:
-    return f"The plan cannot be read now: {error}"
 
 
 def _arguments(text: str, *, is_cut: bool) -> dict[str, Any]:

@@ -24,14 +24,14 @@ from planning.integrations._rewind import (
     position_of,
     settle,
 )
-from planning.integrations._sessions import SessionsOfStates, SessionSource, source_of
+from planning.integrations._sessions import AWAY, AgentTools, SessionSource, unread
 from planning.model import Plan
 from planning.prompt import PlanningStrategy, PlanningToolsSection
 from planning.tools import Tool, Toolbox
 from planning.tools.declare import Declaration
 from planning.tools.decode import read_arguments
 from planning.tools.outcome import failed
-from session import PastState, Session, StoreError, TransactionError
+from session import PastState, Session
 
 try:
     from pydantic_ai import RunContext
@@ -103,12 +103,8 @@ class Planning(AbstractCapability[Any]):
             ValueError: Two tools have the same name.
         """
         self.id = id
-        self._sessions = SessionsOfStates(source_of(session, section, tools))
-        self._section = section or PlanningToolsSection(session=self._sessions.current, strategy=strategy)
-        given = tools if isinstance(tools, Toolbox) else Toolbox(tools, session=self._sessions.current)
-        own = [tool for tool in self._section.tools() if tool.name not in given.tools]
-        self._boxes = {tool.name: Toolbox(own, session=self._sessions.current) for tool in own}
-        self._boxes |= dict.fromkeys(given.tools, given)
+        self._given = given = AgentTools(session, tools, section, strategy)
+        self._sessions, self._section, self._boxes = given.sessions, given.section, given.boxes
         self._definitions = [_definition(box.tools[name]) for name, box in self._boxes.items()]
         self._actor = actor
         self._follows = follow_history
@@ -191,7 +187,7 @@ class Planning(AbstractCapability[Any]):
             session = self._session(ctx)
             if session is not None:
                 await session.off_loop(partial(run._begin, session, ctx, position))
-        except _AWAY:
+        except AWAY:
             pass  # each request and each call says so
         return run
 
@@ -205,8 +201,7 @@ class Planning(AbstractCapability[Any]):
 
     def get_instructions(self) -> str | None:
         """The section, which never changes."""
-        section = self._section
-        return f"## {section.title}\n\n{section.body()}" if section.is_enabled() else None
+        return self._given.copy
 
     def get_toolset(self) -> AbstractToolset[Any]:
         """The planning tools, and those given."""
@@ -239,8 +234,8 @@ class Planning(AbstractCapability[Any]):
             if self._position is not None and not is_current(session, self._position):
                 self._position = position_of(session, self._position)
             return "\n\n".join(filter(None, [self._section.reminder(session=session), told]))
-        except _AWAY as error:
-            return f"The plan cannot be read now: {error}"
+        except AWAY as error:
+            return unread(error)
 
     async def after_model_request(
         self,
@@ -266,7 +261,7 @@ class Planning(AbstractCapability[Any]):
         sent = arguments[_TEXT] if arguments.keys() == {_TEXT} else arguments
         try:
             session = self._session(ctx)
-        except _AWAY as error:
+        except AWAY as error:
             session, result = None, failed(name, error, perf_counter())
         else:
             named = None if ctx.run_id is None else f"{ctx.run_id}:{ctx.run_step}"
@@ -284,10 +279,6 @@ class Planning(AbstractCapability[Any]):
     def _session(self, ctx: RunContext[Any]) -> Session | None:
         """The session of a call: the host's, or that of the run."""
         return self._sessions.given(ctx) if self._sessions.are_given else self._own
-
-
-_AWAY = (StoreError, TransactionError)
-"""Why a session may be out of reach for a while: no reason to end a run."""
 
 
 def _definition(tool: Tool) -> ToolDefinition:

@@ -21,8 +21,8 @@ from langgraph.types import Command
 
 from planning import Plan, PlanningStrategy, PlanningToolsSection, Toolbox, plan_text
 from planning.integrations.langchain import PlanningMiddleware, PlanningState
-from planning.tools import ToolContext, tool
-from session import Session, ToolFailed, ToolInvoked, select_all, select_latest
+from planning.tools import tool
+from session import Session, ToolInvoked, select_all, select_latest
 
 SHOP = setup("Open the shop", "Rent a room", "Buy shelves")
 ASKED = {"messages": [HumanMessage("Go")]}
@@ -123,58 +123,6 @@ def test_a_strategy_and_a_section_of_ones_own_are_taken() -> None:
         assert model.requests[0][0].content == f"## Planning\n\n{section.body()}"
 
 
-def test_calls_of_one_turn_are_all_answered_in_order(run: Ways) -> None:
-    session = Session()
-    steps = [f"Step {number}" for number in range(1, 13)]
-    calls = [setup("Many", *steps), *(mark(f"S{number:03}") for number in range(1, 12))]
-    agent, _ = agent_of([turn(*calls), said()], session, name="clerk")
-
-    result = run(agent, ASKED, thread("A"))
-
-    made = [(each.call_id, each.actor, each.name) for each in select_all(session, ToolInvoked)]
-    assert made == [(f"c{number}", "clerk", name) for number, (name, _) in enumerate(calls, 1)]
-    assert [call_id for call_id, _, _ in answers(result["messages"])] == [each[0] for each in made]
-    assert {status for _, status, _ in answers(result["messages"])} == {"success"}
-    plan = select_latest(session, Plan)
-    assert plan is not None and plan.progress == (11, 12)
-
-
-def test_a_refusal_is_our_text_and_the_model_repairs_it(run: Ways) -> None:
-    session = Session()
-    script = [turn(SHOP, prefix="a"), turn(mark("S07"), prefix="b"), turn(mark("S001"), prefix="c"), said()]
-    agent, _ = agent_of(script, session)
-
-    result = run(agent, ASKED, thread("A"))
-
-    assert answers(result["messages"]) == [
-        ("a1", "success", "Plan set: S001 to S002. Next: S001 Rent a room"),
-        (
-            "b1",
-            "error",
-            "Refused, nothing changed. step_id: the plan has no step S07; its steps are S001 to S002",
-        ),
-        ("c1", "success", "S001 done. Next: S002 Buy shelves"),
-    ]
-    assert [each.call_id for each in select_all(session, ToolFailed)] == ["b1"]
-
-
-def test_an_unknown_tool_and_wrong_arguments_do_not_end_the_run(run: Ways) -> None:
-    session = Session()
-    calls: Any = (("planning_setup", {}), ("planning_setup_plan", {"goal": 1}), SHOP)
-    agent, _ = agent_of([turn(*calls), said()], session)
-
-    result = run(agent, ASKED, thread("A"))
-
-    unknown, wrong, right = answers(result["messages"])
-    assert unknown[:2] == ("c1", "error")
-    assert wrong == (
-        "c2",
-        "error",
-        Toolbox(PlanningToolsSection(session=Session()).tools()).call(*calls[1]).message,
-    )
-    assert right == ("c3", "success", "Plan set: S001 to S002. Next: S001 Rent a room")
-
-
 @pytest.mark.parametrize(
     ("text", "reason", "status", "message"),
     [
@@ -265,33 +213,18 @@ def test_two_users_at_once_keep_two_plans() -> None:
     ]
 
 
-def test_without_a_session_for_the_call_the_model_reads_so(run: Ways) -> None:
-    agent, model = agent_of([turn(SHOP), said()], lambda: None)
-    result = run(agent, ASKED, thread("A"))
-    assert answers(result["messages"]) == [
-        ("c1", "error", "planning_setup_plan was not called: no session for this call")
-    ]
-    assert model.requests[1][-1].content == "planning_setup_plan was not called: no session for this call"
-
-
-def test_custom_tools_come_through_the_same_entry(run: Ways) -> None:
-    seen: list[tuple[Any, Any]] = []
-
+def test_a_toolbox_of_the_host_keeps_its_own_tools(run: Ways) -> None:
     @tool
-    def count(word: str, context: ToolContext) -> int:
+    def count(word: str) -> int:
         """Count the letters of a word."""
-        seen.append((context.session, context.call_id))
         return len(word)
 
-    first, second = Session(), Session()
-    given: list[tuple[Session, Any]] = [(first, [count]), (second, Toolbox([count], session=second))]
-    for session, tools in given:
-        agent, _ = agent_of(
-            [turn(("count", {"word": "shop"}), SHOP), said()], session, planning={"tools": tools}
-        )
-        result = run(agent, ASKED, thread("A"))
-        assert answers(result["messages"])[0] == ("c1", "success", "4")
-    assert seen == [(first, "c1"), (second, "c1")]
+    session = Session()
+    box = Toolbox([count], session=session)
+    agent, _ = agent_of([turn(("count", {"word": "shop"}), SHOP), said()], session, planning={"tools": box})
+    result = run(agent, ASKED, thread("A"))
+    assert answers(result["messages"])[0] == ("c1", "success", "4")
+    assert {each.name for each in select_all(session, ToolInvoked)} == {"count", "planning_setup_plan"}
 
 
 def test_an_agent_in_a_graph_of_its_own_keeps_its_plan(run: Ways) -> None:

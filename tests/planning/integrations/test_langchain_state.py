@@ -17,7 +17,6 @@ from langchain_models import mark, said, setup, turn
 from langgraph.checkpoint.memory import InMemorySaver
 from test_langchain import ASKED, Ways, agent_of, answers, run_async, run_stream, run_sync, text_of, thread
 
-from planning import PlanningToolsSection, Toolbox
 from planning.integrations.langchain import PlanningMiddleware
 from session import Session, SnapshotError, StoreError
 from session.stores import SqliteStore
@@ -150,19 +149,6 @@ class TestInput:
 class TestStore:
     """A store that is busy or gone ends no run."""
 
-    def test_a_busy_store_is_a_failed_call(self, run: Ways, stored: Session, path: Path) -> None:
-        agent, model = agent_of([turn(SHOP, prefix="a"), said()], stored)
-        run(agent, ASKED, thread("A"))
-        model.script = [turn(mark("S001"), prefix="b"), said()]
-        with written_by_another(path):
-            result = run(agent, ASKED, thread("A"))
-            with written_session(path) as (box, _):
-                expected = box.call("planning_mark_step", {"step_id": "S001", "status": "done"}).message
-        assert answers(result["messages"])[-1] == ("b1", "error", expected)
-        model.script = [turn(mark("S001"), prefix="c"), said()]
-        assert answers(run(agent, ASKED, thread("A"))["messages"])[-1][1] == "success"
-        assert text_of(stored) == HALF
-
     def test_a_store_that_is_gone_is_a_failed_call(self, run: Ways, stored: Session, path: Path) -> None:
         agent, model = agent_of([turn(SHOP, prefix="a"), said()], stored)
         run(agent, ASKED, thread("A"))
@@ -213,21 +199,3 @@ class TestStore:
         assert text_of(stored) == (
             "Open the shop (active, 1 of 2 done)\nS001 pending: Rent a room\nS002 done: Buy shelves"
         )
-
-
-@contextmanager
-def written_session(path: Path) -> Iterator[tuple[Toolbox, Session]]:
-    """Another process's toolbox of the session."""
-    with closing(SqliteStore(path, timeout=0.05)) as store:
-        session = Session(session_id="shop", store=store)
-        section = PlanningToolsSection(session=session)
-        yield Toolbox(section.tools(), session=session), session
-
-
-def test_a_session_that_is_given_is_readable_at_once(stored: Session, path: Path) -> None:
-    agent, _ = agent_of([turn(SHOP), said()], stored)
-    agent.invoke(ASKED, thread("A"))
-    with closing(SqliteStore(path)) as store:
-        session = Session(session_id="shop", store=store)
-        PlanningMiddleware(session)
-        assert text_of(session) == OPEN

@@ -1,4 +1,4 @@
-"""Servers that number their calls from one again in each conversation, and calls that are made again."""
+"""Calls that are made again: only what names its turn and its call is a repeat."""
 
 from __future__ import annotations
 
@@ -8,21 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from frameworks import blocks, chat, items
 
 from planning import Plan, PlanningToolsSection, Toolbox
-from planning.commands import MarkStep, NewPlanStep, SetupPlan
+from planning.commands import SetupPlan
 from planning.integrations import anthropic, openai
 from planning.tools import Tool
 from session import Session, ToolInvoked
 from session.stores import SqliteStore
 
-READ, RUN, DONE = "planning_read_plan", "run_tests", "planning_mark_step"
-CALLS: list[tuple[str, dict[str, Any]]] = [
-    (READ, {}),
-    (RUN, {}),
-    (DONE, {"step_id": "S001", "status": "done"}),
-]
-PENDING = "Fix the login (active, 0 of 2 done)\nS001 {}: Reproduce it\nS002 pending: Fix it"
+RUN = "run_tests"
 ADDED: tuple[str, dict[str, Any]] = ("planning_add_step", {"steps": [{"title": "Write a test"}]})
 
 
@@ -49,188 +44,38 @@ class Runs:
         return Toolbox([*PlanningToolsSection(session=session).tools(), self.tool], session=session)
 
 
-def completions(runs: Runs) -> list[str]:
-    box, said = runs.toolbox(), []
-    for number, (name, arguments) in enumerate(CALLS, 1):
-        call = {
-            "id": f"call_{number}",
-            "function": {"name": name, "arguments": str(arguments).replace("'", '"')},
-        }
-        message = {"role": "assistant", "content": None, "tool_calls": [{"type": "function", **call}]}
-        reply = {"id": f"chatcmpl-{number}", "choices": [{"finish_reason": "tool_calls", "message": message}]}
-        said += [each["content"] for each in openai.run_calls(reply, box)]
-    return said
+def called(form: Callable[..., Any]) -> Callable[..., Any]:
+    """The form of a response whose calls all add the same step."""
+    return lambda turn_id, *ids: form(turn_id, *((each, ADDED) for each in ids))
 
 
-def responses(runs: Runs) -> list[str]:
-    box, said = runs.toolbox(), []
-    for number, (name, arguments) in enumerate(CALLS, 1):
-        text = str(arguments).replace("'", '"')
-        item = {"type": "function_call", "call_id": f"call_{number}", "name": name, "arguments": text}
-        said += [each["output"] for each in openai.run_calls({"id": f"resp_{number}", "output": [item]}, box)]
-    return said
-
-
-def of_messages(runs: Runs) -> list[str]:
-    box, said = runs.toolbox(), []
-    for number, (name, arguments) in enumerate(CALLS, 1):
-        block = {"type": "tool_use", "id": f"call_{number}", "name": name, "input": arguments}
-        reply = {"id": f"msg_{number}", "role": "assistant", "content": [block], "stop_reason": "tool_use"}
-        (message,) = anthropic.run_calls(reply, box)
-        said += [each["content"] for each in message["content"]]
-    return said
-
-
-def without_id(runs: Runs) -> list[str]:
-    box, said = runs.toolbox(), []
-    for number, (name, arguments) in enumerate(CALLS, 1):
-        call = {
-            "id": f"call_{number}",
-            "function": {"name": name, "arguments": str(arguments).replace("'", '"')},
-        }
-        message = {"role": "assistant", "content": None, "tool_calls": [{"type": "function", **call}]}
-        said += [each["content"] for each in openai.run_calls(message, box)]
-    return said
-
-
-def langchain(runs: Runs) -> list[str]:
-    pytest.importorskip("langchain", reason="needs LangChain: pip install '.[langchain]'")
-    from langchain.agents import create_agent
-    from langchain_core.messages import AIMessage, ToolMessage
-    from langchain_models import ScriptedModel, said, turn
-    from langgraph.checkpoint.memory import InMemorySaver
-
-    from planning.integrations.langchain import PlanningMiddleware
-
-    script: list[AIMessage] = [turn(call, prefix=f"call_{number}_") for number, call in enumerate(CALLS)]
-    for number, message in enumerate([*script, said()]):
-        message.id = f"run-{number}"  # as a server counts that names the messages of a stream
-    agent: Any = create_agent(
-        ScriptedModel(script=[*script, said()]),
-        middleware=[PlanningMiddleware(runs.open(), tools=[runs.tool])],
-        checkpointer=InMemorySaver(),
-    )
-    state = agent.invoke({"messages": ["Go"]}, {"configurable": {"thread_id": "1"}})
-    return [each.text for each in state["messages"] if isinstance(each, ToolMessage)]
-
-
-def pydantic_ai(runs: Runs) -> list[str]:
-    pytest.importorskip("pydantic_ai", reason="needs Pydantic AI: pip install '.[pydantic-ai]'")
-    from pydantic_ai import Agent
-    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
-    from pydantic_ai.models.function import FunctionModel
-
-    from planning.integrations.pydantic_ai import Planning
-
-    def play(messages: list[Any], _info: object) -> ModelResponse:
-        turns = sum(isinstance(each, ModelResponse) for each in messages)
-        if turns == len(CALLS):
-            return ModelResponse([TextPart("Done.")])
-        return ModelResponse([ToolCallPart(*CALLS[turns], "call_0")])  # one number for all
-
-    agent = Agent(FunctionModel(play), capabilities=[Planning(runs.open(), tools=[runs.tool])])
-    result = asyncio.run(agent.run("Go"))
-    parts = [part for message in result.all_messages() for part in message.parts]
-    return [str(part.content) for part in parts if isinstance(part, ToolReturnPart)]
-
-
-def over_mcp(runs: Runs) -> list[str]:
-    pytest.importorskip("mcp", reason="needs the MCP SDK: pip install '.[mcp]'")
-    from mcp import Client
-
-    from planning.integrations.mcp import build_server
-
-    async def main() -> list[str]:
-        async with Client(build_server(runs.toolbox())) as client:
-            said = []
-            for number, (name, arguments) in enumerate(CALLS, 1):
-                meta: Any = {"planning/call_id": f"call_{number}"}
-                result = await client.call_tool(name, arguments, meta=meta)
-                said.append("".join(getattr(each, "text", "") for each in result.content))
-            return said
-
-    return asyncio.run(main())
-
-
-@pytest.mark.parametrize(
-    "converse", [completions, responses, of_messages, without_id, langchain, pydantic_ai, over_mcp]
-)
-def test_a_second_conversation_whose_server_numbers_its_calls_alike_gets_its_own_answers(
-    converse: Callable[[Runs], list[str]], tmp_path: Path
-) -> None:
-    runs = Runs(tmp_path)
-    host = runs.open()
-    host.dispatch(SetupPlan("Fix the login", (NewPlanStep("Reproduce it"), NewPlanStep("Fix it"))))
-    first = converse(runs)
-    host.refresh()
-    host.dispatch(MarkStep("S001", "in_progress"))
-    second = converse(runs)
-    done = "S001 done. Next: S002 Fix it"
-    assert [first, second] == [
-        [PENDING.format("pending"), "Run 1", done],
-        [PENDING.format("in_progress"), "Run 2", done],
-    ]
-    host.refresh()
-    plan = host.select_latest(Plan)
-    assert plan is not None
-    assert plan.progress == (1, 2)
-
-
-# Calls that are made again
-
-
-def chat(turn_id: Any, *ids: str) -> dict[str, Any]:
-    given = str(ADDED[1]).replace("'", '"')
-    calls = [
-        {"id": each, "type": "function", "function": {"name": ADDED[0], "arguments": given}} for each in ids
-    ]
-    message = {"role": "assistant", "content": None, "tool_calls": calls}
-    return {"id": turn_id, "choices": [{"finish_reason": "tool_calls", "message": message}]}
-
-
-def chunked(turn_id: Any, *ids: str) -> list[dict[str, Any]]:
-    whole = chat(turn_id, *ids)
-    (choice,) = whole["choices"]
-    calls = [{"index": place, **call} for place, call in enumerate(choice["message"]["tool_calls"])]
-    delta = {"index": 0, "delta": {"tool_calls": calls}, "finish_reason": "tool_calls"}
+def chunked(turn_id: Any, *calls: Any) -> list[dict[str, Any]]:
+    (choice,) = chat(turn_id, *calls)["choices"]
+    made = [{"index": place, **call} for place, call in enumerate(choice["message"]["tool_calls"])]
+    delta = {"index": 0, "delta": {"tool_calls": made}, "finish_reason": "tool_calls"}
     return [{"id": turn_id, "choices": [delta]}]
 
 
-def items(turn_id: Any, *ids: str) -> dict[str, Any]:
-    given = str(ADDED[1]).replace("'", '"')
-    calls = [{"type": "function_call", "call_id": each, "name": ADDED[0], "arguments": given} for each in ids]
-    return {"id": turn_id, "output": calls}
-
-
-def itemised(turn_id: Any, *ids: str) -> list[dict[str, Any]]:
-    whole = items(turn_id, *ids)
+def itemised(turn_id: Any, *calls: Any) -> list[dict[str, Any]]:
     begun = {"type": "response.created", "response": {"id": turn_id, "output": []}}
-    done = [{"type": "response.output_item.done", "item": each} for each in whole["output"]]
-    return [begun, *done]  # the stream broke off
+    made = items(turn_id, *calls)["output"]
+    return [begun, *({"type": "response.output_item.done", "item": each} for each in made)]  # it broke off
 
 
-def blocks(turn_id: Any, *ids: str) -> dict[str, Any]:
-    used = [{"type": "tool_use", "id": each, "name": ADDED[0], "input": ADDED[1]} for each in ids]
-    return {"id": turn_id, "role": "assistant", "content": used, "stop_reason": "tool_use"}
-
-
-def block_events(turn_id: Any, *ids: str) -> list[dict[str, Any]]:
+def block_events(turn_id: Any, *calls: Any) -> list[dict[str, Any]]:
     starts = [
         {"type": "content_block_start", "index": place, "content_block": block}
-        for place, block in enumerate(blocks(turn_id, *ids)["content"])
+        for place, block in enumerate(blocks(turn_id, *calls)["content"])
     ]
     end = {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}
     return [{"type": "message_start", "message": {"id": turn_id, "content": []}}, *starts, end]
 
 
-FORMS = [
-    (openai, chat),
-    (openai, chunked),
-    (openai, items),
-    (openai, itemised),
-    (anthropic, blocks),
-    (anthropic, block_events),
+FORMS: list[Any] = [  # not chunks: what has one id in a stream is one call
+    *((openai, called(form)) for form in (chat, items, itemised)),
+    *((anthropic, called(form)) for form in (blocks, block_events)),
 ]
+EVERY = [*FORMS, (openai, called(chunked))]
 NAMED = "chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT"
 
 
@@ -240,7 +85,7 @@ def steps_of(session: Session) -> int:
     return len(plan.steps)
 
 
-@pytest.mark.parametrize(("module", "form"), FORMS)
+@pytest.mark.parametrize(("module", "form"), EVERY)
 def test_a_response_that_is_carried_out_again_changes_nothing(
     module: Any, form: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -256,7 +101,7 @@ def test_a_response_that_is_carried_out_again_changes_nothing(
     assert len({*keys}) == 3
 
 
-@pytest.mark.parametrize(("module", "form"), FORMS)
+@pytest.mark.parametrize(("module", "form"), EVERY)
 @pytest.mark.parametrize("turn_id", [None, "", "chatcmpl-637", "chatcmpl-A1", 7])
 def test_where_nothing_names_the_response_its_calls_are_made_each_time(
     module: Any, form: Callable[..., Any], turn_id: Any
@@ -274,8 +119,6 @@ def test_where_nothing_names_the_response_its_calls_are_made_each_time(
 def test_calls_of_one_response_that_have_no_ids_of_their_own_are_all_made(
     module: Any, form: Callable[..., Any], ids: tuple[Any, Any]
 ) -> None:
-    if form is chunked:
-        pytest.skip("what has one id in a stream is one call")
     session = Session()
     box = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
     box.invoke("planning_setup_plan", SetupPlan("Fix the login"))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
+import attrs
 import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.server.subscriptions import ListenHandler
@@ -43,14 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["PLAN_TOOLS", "SessionOf", "build_server"]
 
 SessionOf = Callable[[], Session | None]
-PLAN_TOOLS: Final = (
-    "planning_setup_plan",
-    "planning_add_step",
-    "planning_update_step",
-    "planning_mark_step",
-    "planning_clear_plan",
-    "planning_read_plan",
-)
+PLAN_TOOLS: Final = tuple(tool.name for tool in planning_tools(lambda: None))
 _PROMPTS: Final = {
     "react": (PlanningStrategy.REACT, "Keep a plan: reason, act, observe, repeat."),
     "plan-act-reflect": (PlanningStrategy.PLAN_ACT_REFLECT, "Keep a plan: outline, act, reflect."),
@@ -140,23 +134,12 @@ def build_server(
     return server
 
 
-class _StreamSession:
-    """The session of a client that has a stream to itself, such as standard input and output."""
+@attrs.frozen
+class _Stream:
+    """What lasts as long as a client that has a stream to itself, as an ``mcp`` connection has it."""
 
-    def __init__(self, new_session: Callable[[], Session]) -> None:
-        self._new_session = new_session
-        self._session: Session | None = None
-
-    def get(self) -> Session:
-        """The session; it is opened when it is first needed."""
-        if self._session is None:
-            self._session = self._new_session()
-        return self._session
-
-    def close(self) -> None:
-        """Close it."""
-        if self._session is not None:
-            self._session.close()
+    exit_stack: AsyncExitStack
+    state: dict[str, Any] = attrs.field(factory=dict)
 
 
 class _Service:
@@ -198,13 +181,10 @@ class _Service:
         return self._copy(self._strategy) if self._copies() else None
 
     @asynccontextmanager
-    async def lifespan(self, _server: Server[Any]) -> AsyncIterator[_StreamSession]:
-        """The session of a stream, for as long as the stream is open."""
-        stream = _StreamSession(self._new_session)
-        try:
-            yield stream
-        finally:
-            stream.close()
+    async def lifespan(self, _server: Server[Any]) -> AsyncIterator[_Stream]:
+        """What the session of a stream is kept in, for as long as the stream is open."""
+        async with AsyncExitStack() as stack:
+            yield _Stream(stack)
 
     def has_no_connection(self, ctx: ServerRequestContext[Any]) -> bool:
         """Whether a session for each connection is asked for, and the request belongs to none."""
@@ -217,8 +197,6 @@ class _Service:
             session = _session_of(self._toolbox)
         elif self._given is not None:
             session = self._given() if callable(self._given) else self._given
-        elif ctx.request is None:
-            session = ctx.lifespan_context.get()
         elif self.has_no_connection(ctx):
             session = None
         else:
@@ -229,7 +207,8 @@ class _Service:
         return session
 
     def _of_connection(self, ctx: ServerRequestContext[Any]) -> Session:
-        connection = ctx.session._connection  # what lives as long as a connection has no public way to it
+        # What lives as long as a connection has no public way to it.
+        connection = ctx.lifespan_context if ctx.request is None else ctx.session._connection
         session: Session | None = connection.state.get("planning")
         if session is None:
             named = None if ctx.request is None else ctx.request.headers.get(_RESUMED)

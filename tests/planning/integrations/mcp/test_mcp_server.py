@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import closing
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import mcp_types as types
@@ -22,7 +20,6 @@ from planning.prompt.strategies import PlanningStrategy, section_body
 from planning.suite import planning_tools
 from planning.tools import Tool, ToolContext
 from session import Session, StoreError
-from session.stores import SqliteStore
 
 READ = "planning_read_plan"
 
@@ -151,42 +148,6 @@ def test_with_a_session_all_clients_share_its_plan(way: str, mode: str) -> None:
     plan = session.select_latest(Plan)
     assert plan is not None
     assert plan.objective == "Ours"
-
-
-def test_a_callable_gives_the_session_of_each_call() -> None:
-    sessions = {"a": Session(session_id="a"), "b": Session(session_id="b")}
-    current = ["a"]
-    server = build_server(session=lambda: sessions.get(current[0]))
-
-    async def main() -> list[str]:
-        async with Client(server) as client:
-            for name in ("a", "b"):
-                current[0] = name
-                await client.call_tool("planning_setup_plan", setup(f"Of {name}"))
-            current[0] = "nobody"
-            refused = await client.call_tool(READ)
-            current[0] = "a"
-            return [said(refused), said(await client.call_tool(READ))]
-
-    assert within(main()) == ["error: no session for this call", "Of a (active, 0 of 0 done)"]
-
-
-@in_both_eras
-def test_the_history_names_the_client_and_the_id_that_it_gives_a_call(mode: str) -> None:
-    session = Session()
-
-    async def main() -> None:
-        info = types.Implementation(name="my-agent", version="1")
-        async with Client(build_server(session=session), mode=mode, client_info=info) as client:
-            await client.call_tool("planning_setup_plan", setup("Named"))
-            meta: Any = {"planning/call_id": "call_7"}
-            await client.call_tool("planning_clear_plan", {}, meta=meta)
-
-    within(main())
-    assert [(change.actor, change.call_id) for change in session.history()] == [
-        ("my-agent", None),
-        ("my-agent", "call_7"),
-    ]
 
 
 @in_both_eras
@@ -395,19 +356,6 @@ def test_what_is_no_collection_of_tools_is_refused(wrong: Any) -> None:
         build_server(wrong)
     kind = type(wrong).__name__
     assert str(caught.value) == f"expected a Toolbox, a Section or an iterable of tools, got {kind}"
-
-
-def test_a_session_that_is_given_is_readable_at_once(tmp_path: Path) -> None:
-    with closing(SqliteStore(tmp_path / "plans.db")) as store:
-        session = Session(session_id="shop", store=store)
-        toolbox = Toolbox(PlanningToolsSection(session=session).tools(), session=session)
-        toolbox.call("planning_setup_plan", setup("Open the shop"))
-    with closing(SqliteStore(tmp_path / "plans.db")) as store:
-        session = Session(session_id="shop", store=store)
-        build_server(session=session)
-        plan = session.select_latest(Plan)
-    assert plan is not None
-    assert plan.objective == "Open the shop"
 
 
 @in_both_eras

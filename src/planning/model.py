@@ -129,7 +129,7 @@ def index_of(steps: Sequence[PlanStep], step_id: str) -> int | None:
     """
     try:
         guess = int(step_id[1:]) - 1
-    except (ValueError, TypeError):  # a program may dispatch anything
+    except ValueError:
         guess = -1
     if 0 <= guess < len(steps) and steps[guess].step_id == step_id:
         return guess

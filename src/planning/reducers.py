@@ -25,7 +25,7 @@ from planning.commands import (
 from planning.lifecycle import allows
 from planning.model import STEP_STATUSES, Plan, PlanStep, index_of, require_text
 from planning.step_ids import format_id, highest_number
-from planning.text import DETAILS, NOTE, OBJECTIVE, TITLE
+from planning.text import DETAILS, NOTE, OBJECTIVE, STEP_ID, TITLE
 
 __all__ = [
     "REDUCERS",
@@ -127,12 +127,15 @@ def check_command(command: Any) -> None:
         ValueError: It would.
     """
     match command:
-        case MarkStep(note=None):
+        case MarkStep(step_id=str(), note=None):
             pass
-        case MarkStep(note=note):
-            require_text(note, NOTE, "note")
+        case MarkStep(step_id=step_id, note=note):
+            _check_id(step_id)
+            if note is not None:
+                require_text(note, NOTE, "note")
         case MarkSteps(marks=marks):
             for index, mark in enumerate(marks):
+                _check_id(mark.step_id)
                 if mark.note is not None:
                     require_text(mark.note, NOTE, "marks[{}].note", index)
         case SetupPlan(objective=objective, initial_steps=steps):
@@ -140,11 +143,17 @@ def check_command(command: Any) -> None:
             _check_steps(steps, "initial_steps")
         case AddStep(steps=steps) if steps:
             _check_steps(steps, "steps")
-        case UpdateStep(title=title, details=details):
+        case UpdateStep(step_id=step_id, title=title, details=details):
+            _check_id(step_id)
             if title is not None:
                 require_text(title, TITLE, "title")
             if details is not None and details != "":
                 require_text(details, DETAILS, "details")
+
+
+def _check_id(step_id: object) -> None:
+    if not isinstance(step_id, str):
+        require_text(step_id, STEP_ID, "step_id")
 
 
 def _check_steps(steps: object, place: str) -> None:

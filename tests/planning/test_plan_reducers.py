@@ -21,11 +21,13 @@ from planning import (
     SetupPlan,
     UpdateStep,
 )
-from planning.commands import Command
+from planning.commands import Command, MarkSteps
 from planning.lifecycle import TRANSITIONS, allows
 from planning.model import STEP_STATUSES
 from planning.reducers import REDUCERS
 from planning.step_ids import number_of
+from planning.suite import register_plan
+from session import ReducerError, Session
 from strategies import commands, new_steps, plans
 
 FIRST = PlanStep("S001", "Look", "Twice", "done", ("seen",))
@@ -191,8 +193,14 @@ def test_ids_are_unique_and_count_up(plan: Plan, batches: list[tuple[NewPlanStep
     assert texts == [(new.title, new.details, "pending", ()) for batch in batches for new in batch]
 
 
-@pytest.mark.parametrize("step_id", [5, None, ["S001"], b"S001"])
-def test_an_id_that_is_not_text_is_of_no_step(step_id: Any) -> None:
-    slice_ = (PLAN,)
-    assert REDUCERS[MarkStep](slice_, MarkStep(step_id, "done")) is slice_
-    assert REDUCERS[UpdateStep](slice_, UpdateStep(step_id, "Look")) is slice_
+@pytest.mark.parametrize(("step_id", "kind"), [(5, "int"), (None, "NoneType"), (["S001"], "list")])
+@pytest.mark.parametrize("of", [MarkStep, UpdateStep, lambda *mark: MarkSteps((MarkStep(*mark),))])
+def test_a_command_whose_step_id_is_not_text_is_refused_when_it_is_dispatched(
+    of: Any, step_id: Any, kind: str, session: Session
+) -> None:
+    register_plan(session)
+    session.dispatch(PLAN)
+    with pytest.raises(ReducerError) as refused:
+        session.dispatch(of(step_id, "done"))
+    assert str(refused.value).partition(" is refused: ")[2] == f"step_id: expected a string, got {kind}"
+    assert session.select_all(Plan) == (PLAN,)

@@ -38,7 +38,7 @@ class DatabaseFile(Protocol):
         """Run one statement: the names of its columns, its rows, and whether there are more.
 
         Raises:
-            Failure: There is no answer.
+            Failure: The database could not answer.
         """
 
     def probe(self, sql: str) -> str:
@@ -133,7 +133,7 @@ class Readers:
             seconds: How long that may take, the wait for a free thread included.
 
         Raises:
-            Failure: There is no answer.
+            Failure: The database could not answer.
         """
         if self._process != os.getpid():
             self._process, self._idle, self._free = os.getpid(), [], BoundedSemaphore(_MOST)

@@ -1,0 +1,18 @@
+"""Statements of other databases: what is offered as a hint."""
+
+from __future__ import annotations
+
+import pytest
+
+from planning.agent.sql.transpiled import transpiled
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
+def test_a_statement_that_would_write_is_no_hint_even_if_the_database_would_take_it(dialect: str) -> None:
+    assert transpiled("SELECT * INTO evil FROM customers", dialect, lambda _sql: "") is None
+
+
+def test_a_statement_that_only_reads_is_a_hint_if_the_database_takes_it() -> None:
+    statement = "SELECT TOP 1 name FROM customers"
+    assert transpiled(statement, "sqlite", lambda _sql: "") == "SELECT name FROM customers LIMIT 1"
+    assert transpiled(statement, "sqlite", lambda _sql: "no such table: customers") is None

@@ -127,32 +127,19 @@ class ReferenceChecks:
         """The references to steps that are not among the dependencies, of all checked steps."""
         if not self._undeclared:
             return  # the graph is made when it is first asked
-        reaches = self._overview.graph.reaches
-        indirect = reaches([(each.at, each.target) for each in self._undeclared])
-        missing = [
-            each for each, is_indirect in zip(self._undeclared, indirect, strict=True) if not is_indirect
-        ]
-        turned = reaches([(each.target, each.at) for each in missing])
-        for each, is_indirect in zip(self._undeclared, indirect, strict=True):
-            if is_indirect:
-                yield self._indirect(each)
-        for each, is_turned in zip(missing, turned, strict=True):
-            yield self._missing(each, is_turned=is_turned)
-
-    def _indirect(self, each: _Undeclared) -> Found:
-        step_id, field = str(self._overview.drafts[each.target].step_id), each.draft.depends_field
-        message = f"a reference to step {show(step_id)}, which this step depends on only through others"
-        hint = f"add {named(step_id)} to {field}"
-        return found_at(each.draft, "indirect_reference", message, hint, each.path, within=each.within)
-
-    def _missing(self, each: _Undeclared, *, is_turned: bool) -> Found:
-        step_id, field = str(self._overview.drafts[each.target].step_id), each.draft.depends_field
-        message = f"a reference to step {show(step_id)}, which is not in {field}"
-        hint = f"add {named(step_id)} to {field}"
-        if is_turned:
-            message = f"a reference to step {show(step_id)}, which itself depends on this step"
-            hint = "refer to a step that runs before this one, or reverse the dependency"
-        return found_at(each.draft, "undeclared_dependency", message, hint, each.path, within=each.within)
+        pairs = [(each.at, each.target) for each in self._undeclared]
+        reaches = self._overview.graph.reaches(pairs + [(target, at) for at, target in pairs])
+        for each in self._undeclared:
+            step_id, field = str(self._overview.drafts[each.target].step_id), each.draft.depends_field
+            code, why = "undeclared_dependency", f"which is not in {field}"
+            if reaches[each.at, each.target]:
+                code, why = "indirect_reference", "which this step depends on only through others"
+            hint = f"add {named(step_id)} to {field}"
+            if reaches[each.target, each.at]:
+                why = "which itself depends on this step"
+                hint = "refer to a step that runs before this one, or reverse the dependency"
+            message = f"a reference to step {show(step_id)}, {why}"
+            yield found_at(each.draft, code, message, hint, each.path, within=each.within)
 
 
 def named_steps(draft: Draft, overview: Overview) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
@@ -63,7 +63,7 @@ def renamed_fields(fields: Mapping[str, Any], known: tuple[str, ...]) -> set[str
     return meant | {"type", "name"} if calls else meant
 
 
-def _meant_by(name: str, value: object, known: Collection[str]) -> str | None:
+def _meant_by(name: str, value: object, known: tuple[str, ...]) -> str | None:
     meant = _known_as(name[:_LONGEST], known)
     if meant is not None or "steps" not in known:
         return meant
@@ -72,7 +72,7 @@ def _meant_by(name: str, value: object, known: Collection[str]) -> str | None:
 
 
 @lru_cache(maxsize=1_000)  # the same name is mostly in every step
-def _known_as(name: str, known: Collection[str]) -> str | None:
+def _known_as(name: str, known: tuple[str, ...]) -> str | None:
     others = _MEANT.get(_folded(name), ())
     return next((field for field in others if field in known), None) or nearest(name, known)
 

@@ -189,21 +189,6 @@ def test_what_must_pass_passes() -> None:
         findings(calling("raising", a="stop"), TOOLS)
 
 
-def test_a_container_whose_type_is_open_may_be_wrong_because_of_its_references() -> None:
-    class Pair(pydantic.BaseModel):
-        both: list[str] | dict[str, str] = pydantic.Field(min_length=1)
-
-        @pydantic.field_validator("both")
-        @classmethod
-        def _differ(cls, both: Any) -> Any:
-            raise ValueError("they are the same")
-
-    capabilities = Capabilities(tools={"pair": tool("pair", Pair)})
-    assert findings(calling("pair", both=[OUT, "a"]), capabilities) == []
-    (wrong,) = findings(calling("pair", both=["b", "a"]), capabilities)
-    assert wrong.message == "input both of pair: they are the same"
-
-
 def test_many_places_with_references_are_checked_like_few() -> None:
     def keep(by_name: dict[str, int]) -> None: ...
 

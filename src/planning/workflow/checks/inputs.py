@@ -124,8 +124,8 @@ def _is_unknown(problem: Problem) -> bool:
 
 def _is_union(node: Mapping[str, Any]) -> bool:
     """Whether a reference may decide which part of a schema is meant."""
-    options = [each for key in ("anyOf", "oneOf") for each in node.get(key, ())]
-    return sum(each.get("type") != "null" for each in options) > 1
+    types = [each.get("type") for key in ("anyOf", "oneOf") for each in node.get(key, ())]
+    return len(types) - types.count("null") > 1
 
 
 def _problems(model: ParameterModel, inputs: dict[str, Any]) -> list[Problem]:

@@ -46,13 +46,13 @@ def main() -> int:
         print(text, flush=True)
         if options.write:
             sections[part] = section
-            RESULTS.write_text(_replaced(RESULTS.read_text(encoding="utf-8"), text), encoding="utf-8")
+            RESULTS.write_text(replaced(RESULTS.read_text(encoding="utf-8"), text), encoding="utf-8")
     if sections.keys() >= set(PROOF):
         _write_proof({part: sections[part].data for part in PROOF if sections[part].data is not None})
     return 0
 
 
-def _replaced(page: str, section: str) -> str:
+def replaced(page: str, section: str) -> str:
     """The page with a section in the place of the one with its heading, or behind the last."""
     _, *old = page.split("\n## ")
     new = section.removeprefix("## ").rstrip()

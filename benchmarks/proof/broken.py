@@ -14,7 +14,7 @@ from importlib.resources import files
 from random import Random
 from typing import Any
 
-__all__ = ["FAULTS", "Broken", "Call", "Fault", "break_calls", "loosen_calls", "read_calls"]
+__all__ = ["TOOL", "Broken", "Call", "Fault", "break_calls", "loosen_calls", "read_calls"]
 
 DATASETS = ("simple_python", "multiple", "live_simple", "live_multiple")
 TYPES = {"dict": "object", "float": "number", "tuple": "array"}
@@ -254,22 +254,18 @@ def _random(call: Call) -> Random:
 
 def loosen_calls(calls: list[Call]) -> dict[str, list[Broken]]:
     """What models send that has one meaning: arrays and numbers as text, null for what may be omitted."""
-    found: dict[str, list[Broken]] = {
-        "an array as JSON text": [],
-        "a number as text": [],
-        "null for omitted": [],
-    }
+    arrays, numbers, nulls = list[Broken](), list[Broken](), list[Broken]()
     for call in calls:
         declared = call.schema["properties"]
-        kinds = {name: declared[name]["type"] for name in call.arguments}
-        for what, taken in (
-            ("an array as JSON text", ("array",)),
-            ("a number as text", ("integer", "number")),
-        ):
-            texts = {name: json.dumps(call.arguments[name]) for name, kind in kinds.items() if kind in taken}
-            if texts:
-                found[what].append(Broken(call, call.tool, {**call.arguments, **texts}, ()))
-        nulls = dict.fromkeys(name for name in declared if name not in call.arguments)
-        if nulls and not call.required & nulls.keys():
-            found["null for omitted"].append(Broken(call, call.tool, {**call.arguments, **nulls}, ()))
-    return found
+        for found, kinds in ((arrays, ("array",)), (numbers, ("integer", "number"))):
+            loose = {
+                name: json.dumps(value)
+                for name, value in call.arguments.items()
+                if declared[name]["type"] in kinds
+            }
+            if loose:
+                found.append(Broken(call, call.tool, {**call.arguments, **loose}, ()))
+        omitted = dict.fromkeys(name for name in declared if name not in call.arguments)
+        if omitted and not call.required & omitted.keys():
+            nulls.append(Broken(call, call.tool, {**call.arguments, **omitted}, ()))
+    return {"an array as JSON text": arrays, "a number as text": numbers, "null for omitted": nulls}

@@ -179,9 +179,28 @@ def test_a_value_with_a_reference_may_be_anything(name: str, given: str) -> None
 
 
 def test_a_validator_that_changes_what_it_is_given_does_not_change_the_plan() -> None:
-    source = calling("meddler", old=1, deep={})
-    assert validate_workflow(source, TOOLS).errors == ()
-    assert source["steps"][1]["inputs"] == {"old": 1, "deep": {}}
+    report = validate_workflow(calling("meddler", old=1, deep={}), TOOLS)
+    assert report.errors == ()
+    assert report.parsed_plan[1]["inputs"] == {"old": 1, "deep": {}}
+
+
+class Pair(pydantic.BaseModel):
+    first: str
+    second: str
+
+    @pydantic.field_validator("second")
+    @classmethod
+    def _same(cls, second: str, info: pydantic.ValidationInfo) -> str:
+        if second != info.data.get("first"):
+            raise ValueError("it differs from first")
+        return second
+
+
+def test_of_what_a_validator_compares_with_a_reference_nothing_is_said() -> None:
+    known = Capabilities(tools=[tool("pair", Pair)])
+    assert findings(calling("pair", first=OUT, second="b"), known) == []
+    (wrong,) = findings(calling("pair", first="a", second="b"), known)
+    assert wrong.message == "input second of pair: it differs from first"
 
 
 def test_what_must_pass_passes() -> None:
@@ -206,12 +225,14 @@ class Square(pydantic.BaseModel):
 class Disc(pydantic.BaseModel):
     kind: Literal["disc"]
     side: str
+    radius: int = 1
 
 
 def test_of_a_union_nothing_is_said_that_a_reference_may_decide() -> None:
     def draw(shape: Square | Disc) -> None: ...
 
     known = Capabilities(tools=[draw])
-    assert findings(calling("draw", shape={"kind": OUT, "side": "s"}), known) == []
+    for shape in ({"side": "s"}, {"side": 1}, {"side": "s", "radius": 1}):
+        assert findings(calling("draw", shape={"kind": OUT, **shape}), known) == []
     (unknown,) = findings(calling("draw", shape={"kind": OUT, "side": 1, "size": 1}), known)
     assert unknown.message == "input shape.size of draw: unknown field"

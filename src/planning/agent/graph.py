@@ -18,14 +18,14 @@ except ModuleNotFoundError as missing:
         " pip install 'session-planning[agent]'"
     ) from None
 
-from planning.agent.answer import complete
+from planning.agent.answer import complete, is_doubtful
 from planning.agent.databases.base import Database, is_database
 from planning.agent.databases.files import SqlDatabase
 from planning.agent.generate import Generator
 from planning.agent.nodes import AgentTools, Clarify, Node, generating, plan, tool_running
 from planning.agent.planner_nodes import CallRunning, planning, responding, searching
 from planning.agent.progress import show_progress
-from planning.agent.reflect import is_doubtful, reviewing
+from planning.agent.reflect import reviewing
 from planning.agent.state import MOST_ITERATIONS, AgentState, PlannerState
 from planning.tools.declare import Declaration
 from planning.tools.planner import should_execute_tools
@@ -93,7 +93,7 @@ def build_text_to_sql_graph(
     max_iterations: int = MOST_ITERATIONS,
     clarify: Clarify | Literal[False] | None = None,
     reflect: bool = True,
-    timeout: float | None = 60.0,
+    timeout: float | None = None,
     checkpointer: Checkpointer = None,
 ) -> Compiled:
     """Build the graph that answers questions with SQL: plan, act, plan again, until there is an answer.
@@ -114,7 +114,7 @@ def build_text_to_sql_graph(
         clarify: A function of question and schema that returns a question to the user, or None. Without one
             the graph asks the user back only if the question is empty, or the generator asks.
         reflect: Whether to ask, once, for another statement if the results are empty or refused.
-        timeout: The seconds for a call of the generator; None for no limit.
+        timeout: The seconds for a call of the generator, if limited.
         checkpointer: Where LangGraph keeps the states of threads.
 
     Raises:
@@ -166,7 +166,7 @@ def build_planner_graph(
     *,
     execute_queries: Callable[..., Any] | None = None,
     session: Session | None = None,
-    timeout: float | None = 60.0,
+    timeout: float | None = None,
     checkpointer: Checkpointer = None,
 ) -> Compiled:
     """Build the graph that asks a planner what a request needs, does that, and answers the user.
@@ -188,7 +188,7 @@ def build_planner_graph(
             ``state``. It returns the ``query_results``.
         session: Where calls are published. A session in ``config["configurable"]["session"]`` takes
             precedence for a single run.
-        timeout: The seconds for a call of each callable; None for no limit. Tools have their own.
+        timeout: The seconds for a call of each callable, if limited. Tools have their own.
         checkpointer: Where LangGraph keeps the states of threads.
 
     Raises:

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from planning.agent import build_planner_graph
-from planning.tools import Tool, ToolError, ToolRegistry
+from planning.tools import Tool, ToolError
 from planning.tools.errors import SORRY, UserInputNeeded
 from planning.tools.ledger import tool_calls
-from planning.tools.rate_limit import RateLimiter
 from session import Session
 
 REQUEST = "Please resend my badge"
@@ -197,13 +196,6 @@ def test_a_tool_without_its_identifier_asks_the_user() -> None:
     assert sent["response"] == NOTHING | {"tool_results": {"resend": done("sent to ada@example.org")}}
 
 
-def test_a_rate_limit_is_that_of_the_registry() -> None:
-    limited = Tool("lookup", "Look up.", lookup, rate_limit_key="reads")
-    registry = ToolRegistry([limited], limiter=RateLimiter({"reads": "1/minute"}))
-    results = answered({"tool_calls": [FIND_ADA, FIND_ADA]}, registry=registry)["tool_results"]
-    assert [each.get("code") for each in results.values()] == [None, "rate_limit"]
-
-
 # Queries, and the response
 
 
@@ -269,7 +261,6 @@ def test_within_an_event_loop_sync_functions_work_and_async_ones_say_what_to_do(
     ("options", "message"),
     [
         ({"planner": "plan"}, "planner must be callable, got str"),
-        ({"respond": None}, "respond must be callable, got NoneType"),
         (
             {"execute_queries": lambda a, b, c, d: a},
             "execute_queries cannot be called with a, b, c, d; name its parameters out of"

@@ -100,11 +100,6 @@ def test_a_long_run_is_not_cut_short_by_langgraphs_own_bound() -> None:
     assert (final["iteration"], len(written)) == (201, 100)
 
 
-def test_an_interrupt_passes() -> None:
-    with pytest.raises(KeyboardInterrupt):
-        graph_of(ShopTools(executed=KeyboardInterrupt())).invoke({"resolved_query": QUESTION})
-
-
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
     [
@@ -112,11 +107,6 @@ def test_an_interrupt_passes() -> None:
             {"max_iterations": 0},
             ValueError,
             "max_iterations must be a whole number of at least 1, got 0",
-        ),
-        (
-            {"max_iterations": True},
-            ValueError,
-            "max_iterations must be a whole number of at least 1, got True",
         ),
         (
             {"timeout": 0},

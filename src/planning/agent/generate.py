@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 
 from planning.agent.calling import named, named_tool
-from planning.agent.sql.dialects import DIALECTS, title_of
+from planning.agent.sql.dialects import TITLES, title_of
 from planning.errors import LONGEST_MESSAGE, ToolError, show
 from planning.reading import Unreadable, answers_in, read_json
 from planning.tools.result import safe_text
@@ -46,7 +46,7 @@ _ALIASES: Final = {
 }
 ASKS: Final = "Could you say more exactly what you would like to know?"
 
-_SQL_WORDS: Final = frozenset({"sql", *DIALECTS})
+_SQL_WORDS: Final = frozenset({"sql", *TITLES})
 _SQL_KEYS: Final = ("sql", "sql_query", "query")
 
 _SYSTEM: Final = """\
@@ -136,7 +136,7 @@ def prompt_messages(
 def _title_in(schema: str) -> str | None:
     """The database that a schema of ``SqlDatabase`` begins with; None for any other text."""
     first = schema.partition(",")[0]
-    return first if first in {each.title for each in DIALECTS.values()} else None
+    return first if first in TITLES.values() else None
 
 
 def _cut(text: object, most: int) -> str:

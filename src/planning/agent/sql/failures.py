@@ -15,8 +15,8 @@ _STORAGE: Final = {
     "denied": "{path} may not be read; ask for permission to read it",
     "locked": "{path} is locked by another program; try again later",
     "corrupt": (
-        "{path} is damaged, or of another kind; check the file, use a backup of it, or give a DuckDB file as"
-        " duckdb:///PATH"
+        "{path} is damaged, or not an SQLite or DuckDB database; check the file, use a backup of it, or"
+        " write duckdb:///PATH for a DuckDB file"
     ),
     "unfinished": (
         "{path} was left in the middle of a change; open it once with a program that may write to it"

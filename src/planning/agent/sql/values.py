@@ -17,6 +17,7 @@ from planning.agent.sql.tree import Tree
 __all__ = ["missing_values"]
 
 _MOST: Final = 1_000
+_FEW: Final = 8
 _MOST_STRINGS: Final = 5
 
 
@@ -39,9 +40,10 @@ def missing_values(tree: Tree, rows_of: Callable[[str], Sequence[Sequence[Any]]]
         values = [row[0] for row in rows_of(held.limit(_MOST).sql()) if isinstance(row[0], str)]
         by_fold = {value.strip().casefold(): value for value in values}
         near = [by_fold[fold] for fold in get_close_matches(text.strip().casefold(), by_fold)]
+        few = near or (values if len(values) <= _FEW else [])
+        has = f"; it has {'' if near else 'only '}{', '.join(map(literal, few))}" if few else ""
         if values:
-            line = f"{identifier(table)}.{identifier(column)} has no {literal(text)}"
-            lines.append(f"{line}; it has {', '.join(map(literal, near))}" if near else line)
+            lines.append(f"{identifier(table)}.{identifier(column)} has no {literal(text)}{has}")
     return lines
 
 

@@ -165,7 +165,7 @@ def test_files_that_are_no_database_are_told(tmp_path: Path) -> None:
     assert failure(DuckdbFile(str(tmp_path / "text.duckdb")), "SELECT 1")[0] == "corrupt"
     with (
         SqlDatabase(tmp_path / "text.duckdb") as database,
-        pytest.raises(StorageUnavailable, match="is damaged, or of another"),
+        pytest.raises(StorageUnavailable, match="is damaged, or not an SQLite"),
     ):
         database.get_schema()
 

@@ -32,7 +32,10 @@ CREATE VIEW endless AS
                 "cities.name has no 'bergen'; it has 'Bergen'",
             ],
         ),
-        ("SELECT * FROM people WHERE status IN ('gone', 'lost')", ["people.status has no 'lost'"]),
+        (
+            "SELECT * FROM people WHERE status IN ('gone', 'lost')",
+            ["people.status has no 'lost'; it has only 'active', 'gone'"],
+        ),
         (
             "SELECT * FROM cities WHERE name = 'o''higgins' AND \"postal code\" = '5004'",
             [

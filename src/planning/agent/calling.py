@@ -126,7 +126,7 @@ def in_own_loop(start: Callable[[], Awaitable[T]], name: str) -> T:
     """
     if not is_in_loop():
         return run_coroutine(start, name)
-    return run_in_thread(lambda _stop: run_coroutine(start, name), name, _FOREVER)
+    return run_in_thread(lambda: run_coroutine(start, name), name, _FOREVER)
 
 
 def named_tool(name: str, description: str, function: Named, timeout: float | None) -> Tool:

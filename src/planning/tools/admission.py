@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from threading import Lock
@@ -137,7 +137,7 @@ def count(
     if seconds is None or counting.is_local:
         hit()
     else:
-        background().run_in_thread(lambda _stop: hit(), tool.name, seconds, perf_counter() - started)
+        background().run_in_thread(hit, tool.name, seconds, perf_counter() - started)
 
 
 async def acount(
@@ -151,7 +151,7 @@ async def acount(
     if counting.is_local:
         hit()
     else:
-        await background().run_off_loop(lambda _stop: hit(), tool.name, seconds, perf_counter() - started)
+        await background().run_off_loop(hit, tool.name, seconds, perf_counter() - started)
 
 
 def with_identifier(tool: ToolContract, arguments: object) -> dict[str, Any]:
@@ -187,21 +187,8 @@ def check_identifiers(tool: ToolContract, arguments: Mapping[str, Any]) -> None:
 
 
 def _names_someone(value: object) -> bool:
-    """Whether a value can be an identifier: some visible text, a number, or an object of the caller's.
-
-    None, a boolean, blank text, and a container of nothing else are none; 0 is a number as any other.
-    """
-    todo, seen = [value], set[int]()
-    while todo:
-        each = todo.pop()
-        if isinstance(each, (str, bytes, bytearray)):
-            text = each if isinstance(each, str) else each.decode(errors="replace")
-            if any(character.isprintable() and not character.isspace() for character in text):
-                return True
-        elif isinstance(each, Collection):
-            if id(each) not in seen:
-                seen.add(id(each))
-                todo += each.values() if isinstance(each, Mapping) else each
-        elif each is not None and not isinstance(each, bool):
-            return True
-    return False
+    """Whether a value can be an identifier: None, a boolean, blank text and what is empty are none."""
+    if isinstance(value, str):
+        return any(character.isprintable() and not character.isspace() for character in value)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number or (not isinstance(value, bool) and bool(value))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
@@ -17,10 +16,10 @@ from planning.tools.parameters.words import type_word, withheld
 __all__ = ["MOST_CHARACTERS", "decode", "read_arguments"]
 
 MOST_CHARACTERS = 1_000_000
-_TOO_DEEP = "arguments are nested too deep; send a flat JSON object"
 _OUT_OF_RANGE = "arguments hold a number that is out of range; send a smaller one"
-_NOT_JSON = "arguments are not JSON: NaN, Infinity and broken Unicode are not allowed; send one JSON object"
-_SURROGATE = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
+_NOT_JSON = (
+    "arguments are nested too deep, or hold NaN, Infinity or broken Unicode; send one flat JSON object"
+)
 
 
 def decode(
@@ -119,20 +118,15 @@ def _repaired(text: str | bytes | bytearray) -> Any:
 def _refuse_text(text: str | bytes | bytearray) -> NoReturn:
     """Where text stops being JSON, as the standard library reports it."""
     try:
-        text = text if isinstance(text, str) else text.decode()
-        json.loads(text, parse_constant=lambda _: _refuse(_NOT_JSON))
+        json.loads(text)
     except json.JSONDecodeError as error:
         at = f"line {error.lineno}, column {error.colno}"
         _refuse(f"arguments are not JSON at {at}: {error.msg}; send one JSON object")
-    except RecursionError:
-        _refuse(_TOO_DEEP)
-    except UnicodeDecodeError:
+    except (RecursionError, UnicodeDecodeError):
         _refuse(_NOT_JSON)
-    except ToolValidationError:
-        raise
     except ValueError:
         _refuse(_OUT_OF_RANGE)  # Python reads no integer of so many digits
-    _refuse(_NOT_JSON if _SURROGATE.search(text) else _TOO_DEEP)
+    _refuse(_NOT_JSON)
 
 
 def _names(data: Any) -> int:

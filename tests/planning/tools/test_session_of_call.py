@@ -183,28 +183,8 @@ def test_a_toolbox_of_two_sessions_is_refused() -> None:
             Toolbox([*of_first[:3], *others[3:]])
 
 
-async def _awaited() -> Session:
-    return Session()
-
-
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ("run-7", "session must be a Session or return one, got str"),
-        (
-            Session,
-            "session must be a Session or return one, got the class Session, which would make another object "
-            "for each call",
-        ),
-        (
-            _awaited,
-            "session must be a Session or return one, got a coroutine function, which would never be awaited",
-        ),
-    ],
-)
-def test_what_cannot_return_the_session_of_a_call_is_refused_where_it_is_given(
-    source: Any, message: str
-) -> None:
+@pytest.mark.parametrize("source", ["run-7", Session])
+def test_what_cannot_return_the_session_of_a_call_is_refused_where_it_is_given(source: Any) -> None:
     for taking in (
         lambda: PlanningToolsSection(session=source),
         lambda: planning_tools(source),
@@ -212,7 +192,7 @@ def test_what_cannot_return_the_session_of_a_call_is_refused_where_it_is_given(
     ):
         with pytest.raises(TypeError) as caught:
             taking()
-        assert str(caught.value) == message
+        assert str(caught.value) == f"session must be a Session or return one, got {source!r}"
 
 
 def test_a_bound_tool_records_its_refusals_however_it_is_called(session: Session) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 import threading
 from collections.abc import Iterator
@@ -134,23 +133,6 @@ def test_the_planning_tools_run_in_the_callers_thread_whatever_the_toolboxs_time
     setup = PlanningToolsSection(session=session).tools()[0]
     assert through(entry, setup, {"objective": "x"}, session, timeout=timeout).success
     assert set(threads) == {threading.get_ident()}
-
-
-def test_what_a_coroutine_gives_is_in_no_log_of_asyncio(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    make = asyncio.new_event_loop
-
-    def talkative() -> asyncio.AbstractEventLoop:
-        loop = make()
-        loop.set_debug(True)
-        loop.slow_callback_duration = 0
-        return loop
-
-    monkeypatch.setattr("asyncio.events.new_event_loop", talkative)
-    with caplog.at_level(logging.DEBUG):
-        assert through("call", tool(in_async(lambda: "zq4711"))).value == "zq4711"
-    assert "zq4711" not in caplog.text
 
 
 @pytest.fixture

@@ -70,7 +70,6 @@ def test_a_tool_can_be_called_as_its_function() -> None:
         made(1, 0)
 
 
-KEY = "a tool's rate_limit_key must be the name of a group, or None, got"
 PRIVATE = "a tool with private data cannot publish its value: its result is in no event"
 
 
@@ -83,10 +82,6 @@ PRIVATE = "a tool with private data cannot publish its value: its result is in n
         (" ", {}, "a tool needs a name, by which a model calls it"),
         ("t", {"description": None}, "a tool's description must be text, got NoneType"),
         ("t", {"function": 5}, "a tool's function must be callable, got int"),
-        ("t", {"rate_limit_key": ""}, f"{KEY} ''"),
-        ("t", {"rate_limit_key": " "}, f"{KEY} ' '"),
-        ("t", {"rate_limit_key": 5}, f"{KEY} 5"),
-        ("t", {"publishes": True}, "a tool's publishes must be one of call, value, own, got True"),
         *(("t", {"returns_private_data": True, "publishes": event}, PRIVATE) for event in ("value", "own")),
         (
             "t",

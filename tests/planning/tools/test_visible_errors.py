@@ -139,9 +139,7 @@ def test_a_tool_with_private_data_cannot_have_visible_errors() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "given", ["ValueError", (KeyboardInterrupt,), [ValueError("x")], None, BaseException]
-)
+@pytest.mark.parametrize("given", ["ValueError", (KeyboardInterrupt,), [ValueError("x")], BaseException])
 def test_what_is_not_types_of_exceptions_is_refused_where_the_tool_is_declared(given: Any) -> None:
     for declare in (
         lambda: Tool("t", "T.", read, visible_errors=given),

@@ -9,7 +9,7 @@ from functools import cache
 from math import isinf
 from typing import Any, NoReturn
 
-from planning.errors import Problem, ToolValidationError, show
+from planning.errors import ToolValidationError, show
 from planning.tools.parameters.model import Diagnose, ParameterModel
 from planning.tools.parameters.words import type_word, withheld
 
@@ -74,8 +74,8 @@ def read_arguments(arguments: object) -> dict[str, Any]:
     return dict(data)
 
 
-def _refuse(message: str, *, quotes: bool = False) -> NoReturn:
-    raise ToolValidationError(Problem(message, quotes=quotes))
+def _refuse(message: str) -> NoReturn:
+    raise ToolValidationError(message)
 
 
 def _parse_text(text: str | bytes | bytearray) -> Any:
@@ -152,6 +152,6 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            _refuse(f"arguments give {show(name)} twice in one object; send each field once", quotes=True)
+            _refuse(f"arguments give {show(name)} twice in one object; send each field once")
         found[name] = value
     return found

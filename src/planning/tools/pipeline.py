@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from planning.errors import Problem, ToolValidationError
+from planning.errors import ToolValidationError
 from planning.tools.admission import (
     BLAMELESS,
     DEFAULT_LIMITS,
@@ -162,7 +162,7 @@ class CallPipeline(Attempts):
             return arguments
         if type(arguments) is not dict and arguments is not None and not isinstance(arguments, Mapping):
             message = f"{tool.name} takes {tool.model.name}, got {type(arguments).__name__}"
-            raise ToolValidationError(Problem(message, quotes=False))
+            raise ToolValidationError(message)
         return self._decode(tool, arguments)
 
     def _decode(self, tool: ToolContract, arguments: object) -> Any:

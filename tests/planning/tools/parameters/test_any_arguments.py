@@ -12,7 +12,7 @@ import attrs
 import jsonschema
 import pydantic
 import pytest
-from five_ways import WAYS, decode
+from decoding import decode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -67,7 +67,6 @@ class PydanticTree(pydantic.BaseModel):
 
 
 MODELS: dict[str, ParameterModel] = {
-    **WAYS,
     "tree": model_of(Tree),
     "attrs tree": model_of(AttrsTree),
     "TypedDict tree": model_of(TypedTree),

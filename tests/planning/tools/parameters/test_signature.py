@@ -276,19 +276,22 @@ def test_a_function_of_parameters_is_called_with_as_much_as_it_takes(function: A
     assert (envelope["error"], envelope["result"]) == (None, result)
 
 
-FIRST = "the function of t must take its parameters as its first argument"
-
-
 def test_what_cannot_be_called_with_parameters_is_refused() -> None:
-    for wrong in (lambda: None, lambda *, params: None):
+    for wrong in (
+        lambda: None,
+        lambda *, params: None,
+        lambda params, context, more: None,
+        lambda params, *, context: None,
+    ):
         with pytest.raises(TypeError) as caught:
             _ = Tool("t", "d", wrong, parameters=Size).model
-        assert str(caught.value) == FIRST
-    for more in (lambda params, context, more: None, lambda params, *, context: None):
-        with pytest.raises(TypeError):
-            _ = Tool("t", "d", more, parameters=Size).model
+        assert str(caught.value) == (
+            "the function of t must take its parameters by position, and then at most a context"
+        )
     with pytest.raises(TypeError) as caught:
         _ = ToolSpec("t", {"q": Size}, "k", function=lambda params: params).as_tool.model
-    assert str(caught.value) == "the function of t must take a query type and its parameters"
+    assert str(caught.value) == (
+        "the function of t must take a query type and its parameters by position, and then at most a context"
+    )
     with pytest.raises(TypeError, match=r"^a tool's function must be callable, got int$"):
         read_signature(3)  # type: ignore[arg-type]  # what the test is about

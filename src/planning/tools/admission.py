@@ -130,10 +130,8 @@ def count(
         StorageUnavailable: The server cannot be reached.
         ToolTimeout: The time is over.
     """
-    if tool.rate_limit_key is None:
-        return
     counting = limiter()
-    hit = partial(counting.hit, tool.rate_limit_key)
+    hit = partial(counting.hit, tool.rate_limit_key or "")
     if seconds is None or counting.is_local:
         hit()
     else:
@@ -144,10 +142,8 @@ async def acount(
     tool: ToolContract, limiter: Callable[[], RateLimiter], seconds: float | None, started: float
 ) -> None:
     """The same from async code, without blocking the event loop."""
-    if tool.rate_limit_key is None:
-        return
     counting = limiter()
-    hit = partial(counting.hit, tool.rate_limit_key)
+    hit = partial(counting.hit, tool.rate_limit_key or "")
     if counting.is_local:
         hit()
     else:

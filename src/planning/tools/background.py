@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
@@ -145,7 +145,7 @@ async def finished(future: Future[Any]) -> None:
     await asyncio.shield(asyncio.wrap_future(future))
 
 
-def run_coroutine(start: Callable[[], Coroutine[Any, Any, T]], name: str) -> T:
+def run_coroutine(start: Callable[[], Awaitable[T]], name: str) -> T:
     """Run a coroutine to its end from plain code.
 
     Raises:
@@ -156,7 +156,11 @@ def run_coroutine(start: Callable[[], Coroutine[Any, Any, T]], name: str) -> T:
         raise ToolError(
             f"{name} is async: await acall, aexecute or ainvoke from code that runs in an event loop"
         )
-    return asyncio.run(start())
+
+    async def run() -> T:
+        return await start()
+
+    return asyncio.run(run())
 
 
 def _too_long(name: str, seconds: float) -> ToolTimeout:

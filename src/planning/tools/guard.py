@@ -45,7 +45,7 @@ class _Tries:
     def __init__(self, on: tuple[type[Exception], ...], name: str, may_pass: Callable[[Any], bool]) -> None:
         self.outcome: Any = None
         self._error: Exception | None = None
-        self._transient = (*_TRANSIENT, *on)
+        self._transient: tuple[type[Exception], ...] = (*_TRANSIENT, *on)
         self._name = name
         self._may_pass = may_pass
 
@@ -113,10 +113,9 @@ class Retry:
             value = getattr(self, name)
             if not _is_seconds(value):
                 raise ValueError(f"{name} must be seconds of 0 or more, such as 0.5, got {value!r}")
-        if not (isinstance(self.on, tuple) and all(isinstance(kind, type) for kind in self.on)):
-            raise ValueError(
-                f"on must be a tuple of types of exceptions, such as (OSError,), got {self.on!r}"
-            )
+        on: Any = self.on
+        if not (isinstance(on, tuple) and all(isinstance(kind, type) for kind in on)):
+            raise ValueError(f"on must be a tuple of types of exceptions, such as (OSError,), got {on!r}")
         if find_spec("stamina") is None:
             raise ImportError("retrying needs stamina: pip install 'session-planning[retry]'")
 

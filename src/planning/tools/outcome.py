@@ -173,9 +173,10 @@ def withholding(tool: ToolContract, but: tuple[type[ToolError], ...] = ()) -> It
     Raises:
         PrivateFailure: In its place; it carries no trace of the other.
     """
+    passing: tuple[type[BaseException], ...] = (*PASSING, *but)
     try:
         yield
-    except (*PASSING, *but):
+    except passing:
         raise
     except BaseException as error:
         if not tool.returns_private_data or is_cancelling(error):

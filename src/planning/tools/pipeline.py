@@ -251,13 +251,15 @@ class CallPipeline(Attempts):
 
     def _admit(self, tool: ToolContract, started: float) -> None:
         """The last checks: from here on the tool may have taken effect."""
-        count(tool, self._limiter, self._seconds(tool), started)
+        if tool.rate_limit_key is not None:
+            count(tool, self._limiter, self._seconds(tool), started)
         begun = self._claim(tool)
         if begun is not None:
             begun()
 
     async def _aadmit(self, tool: ToolContract, started: float) -> None:
-        await acount(tool, self._limiter, self._seconds(tool), started)
+        if tool.rate_limit_key is not None:
+            await acount(tool, self._limiter, self._seconds(tool), started)
         begun, session = self._claim(tool), self.context.session
         if begun is not None and session is not None:
             await session.off_loop(begun)

@@ -6,7 +6,6 @@ import copy
 import dataclasses
 import re
 import reprlib
-import sys
 from collections.abc import Callable, Mapping
 from enum import Enum
 from math import isfinite
@@ -24,14 +23,11 @@ _MOST_REPEATS = 1_000_000
 _PLAIN = (bool, int, float, str)
 _FIXED = frozenset({type(None), bool, int, float, complex, str, bytes})
 _MOST_BITS = 10_000  # of more than some 4,300 digits Python itself writes no number
-_TEXTS = {
-    "datetime": ("date", "time", "timedelta", "tzinfo"),
-    "uuid": ("UUID",),
-    "os": ("PathLike",),
-    "decimal": ("Decimal",),
-    "fractions": ("Fraction",),
-    "ipaddress": ("IPv4Address", "IPv6Address"),
-}
+_TEXTS = frozenset({
+    "datetime.date", "datetime.time", "datetime.timedelta", "datetime.tzinfo", "uuid.UUID", "decimal.Decimal",
+    "fractions.Fraction", "ipaddress.IPv4Address", "ipaddress.IPv6Address",
+})  # fmt: skip
+"""Types that JSON lacks and that are always written as text."""
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -307,8 +303,5 @@ def _number(value: int | float) -> int | float | str:
 
 def _has_text(value: object) -> bool:
     """Whether JSON lacks a value's type, and it is always written as text: a date, a path, a UUID ..."""
-    for module, names in _TEXTS.items():  # a value of such a type can only exist once its module is loaded
-        loaded = sys.modules.get(module)
-        if loaded is not None and isinstance(value, tuple(getattr(loaded, name) for name in names)):
-            return True
-    return False
+    kinds = type(value).__mro__
+    return hasattr(kinds[0], "__fspath__") or any(f"{k.__module__}.{k.__qualname__}" in _TEXTS for k in kinds)

@@ -62,7 +62,7 @@ def error_types(given: type[Exception] | Iterable[type[Exception]]) -> tuple[typ
     Raises:
         TypeError: They are something else.
     """
-    types = (given,) if isinstance(given, type) else tuple(given)
+    types: tuple[Any, ...] = (given,) if isinstance(given, type) else tuple(given)
     if all(isinstance(each, type) and issubclass(each, Exception) for each in types):
         return types
     wanted = "types of exceptions, such as (FileNotFoundError,)"

@@ -158,27 +158,25 @@ def fields_of(kind: Any) -> Iterator[Field]:
             f"{kind.__name__} has a type hint that cannot be read: {error}; import the name at the top of "
             "its module"
         ) from None
+    name = kind.__name__
     if dataclasses.is_dataclass(kind):
         if any(isinstance(hint, dataclasses.InitVar) for hint in hints.values()):
-            raise TypeError(
-                f"{kind.__name__} cannot be described as JSON: dataclasses with `InitVar` fields are not "
-                "supported"
-            )
+            raise TypeError(f"{name} cannot be described as JSON: it has `InitVar` fields")
         for field in dataclasses.fields(kind):
             if field.init:
                 default = (field.default, field.default_factory)
                 required = default == (dataclasses.MISSING, dataclasses.MISSING)
-                refuse_field_default(kind.__name__, field.name, field.default)
+                refuse_field_default(name, field.name, field.default)
                 yield Field(field.name, hints[field.name], required, field.metadata)
     elif attrs.has(kind):
         for attribute in attrs.fields(kind):
             if attribute.init:
                 hint = hints.get(attribute.name, Any)
-                refuse_field_default(kind.__name__, attribute.name, attribute.default)
+                refuse_field_default(name, attribute.name, attribute.default)
                 yield Field(attribute.name, hint, attribute.default is attrs.NOTHING, attribute.metadata)
     else:
-        for name, hint in hints.items():
-            yield _of_typed_dict(name, hint, is_required=name in kind.__required_keys__)
+        for each, hint in hints.items():
+            yield _of_typed_dict(each, hint, is_required=each in kind.__required_keys__)
 
 
 def _tag_of(options: tuple[Any, ...]) -> str | None:

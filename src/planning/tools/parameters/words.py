@@ -109,15 +109,11 @@ def wrong_type(schema: Mapping[str, Any], path: Path, value: object) -> Problem:
 
 
 def wrong_option(schema: Mapping[str, Any], path: Path, value: object) -> Problem:
-    """A value is not one of the options; if these could be misread, the message gives their types."""
+    """A value is not one of the options."""
     options = [name for option in _options(node_at(schema, path)) for name in option.get("enum", ())]
     options += [option["const"] for option in _options(node_at(schema, path)) if "const" in option]
     options = [option for option in options if option is not None] or options
-    named, types = dict.fromkeys(map(_option, options)), dict.fromkeys(map(type_word, options))
-    if type_word(value) in types or list(named) == options:
-        return Problem(unknown_option(value, named), spell(path))
-    message = f"expected {' or '.join(types)}, got {type_word(value)}; send one of {listed(named)}"
-    return Problem(message, spell(path))
+    return Problem(unknown_option(value, dict.fromkeys(map(_option, options))), spell(path))
 
 
 def out_of_bounds(path: Path, keyword: str, limit: object, value: object) -> Problem | None:

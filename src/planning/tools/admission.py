@@ -79,7 +79,7 @@ DEFAULT_LIMITS = Limits()
 
 
 class Admission:
-    """A call that a breaker let through, and that reports back to it however it ends.
+    """A call that a breaker let through, where there is one, and that reports back to it however it ends.
 
     Attributes:
         is_running: Whether the tool itself has been called.
@@ -88,19 +88,22 @@ class Admission:
 
     __slots__ = ("_breaker", "_name", "_number", "is_running", "result")
 
-    def __init__(self, breaker: CircuitBreaker, name: str) -> None:
+    def __init__(self, breaker: CircuitBreaker | None, name: str) -> None:
         self._breaker = breaker
         self._name = name
         self.is_running = False
         self.result: ToolResult | None = None
 
     def __enter__(self) -> Admission:
-        self._number = self._breaker.admit(self._name)
+        if self._breaker is not None:
+            self._number = self._breaker.admit(self._name)
         return self
 
     def __exit__(
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
+        if self._breaker is None:
+            return
         if self.result is not None and self.result.success:
             self._breaker.succeeded(self._number)
         elif self._is_blameless(error):

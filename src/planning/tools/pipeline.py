@@ -215,9 +215,6 @@ class CallPipeline(Attempts):
             if tool.publishes == "own" and type(outcome) is ToolResult and outcome.success is True:
                 return outcome
             result = settled(tool, outcome, started)
-        elif tool.breaker is None:
-            self._admit(tool, started)
-            result = self._run(tool, params, started)
         else:
             with Admission(tool.breaker, tool.name) as admission:
                 self._admit(tool, started)
@@ -234,9 +231,6 @@ class CallPipeline(Attempts):
                 coroutine if seconds is None else background().await_within(coroutine, tool.name, seconds)
             )
             result = settled(tool, outcome, started)
-        elif tool.breaker is None:
-            await self._aadmit(tool, started)
-            result = await self._arun(tool, params, started)
         else:
             with Admission(tool.breaker, tool.name) as admission:
                 await self._aadmit(tool, started)

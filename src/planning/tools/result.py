@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import re
-import reprlib
 from collections.abc import Callable, Mapping
 from enum import Enum
 from math import isfinite
@@ -13,12 +12,13 @@ from typing import Any
 
 import attrs
 
-from planning.errors import LONGEST_MESSAGE, writable
+from planning.errors import LONGEST_MESSAGE, cut, writable
 from planning.tools.errors import PASSING, ErrorKind, type_name
 
 __all__ = ["NoJsonForm", "ToolResult", "copied", "field_names", "plain", "read_safely", "safe_text"]
 
 _DEEPEST = 100
+_SHOWN = 1_000
 _MOST_REPEATS = 1_000_000
 _PLAIN = (bool, int, float, str)
 _FIXED = frozenset({type(None), bool, int, float, complex, str, bytes})
@@ -89,11 +89,9 @@ class ToolResult:
                 object.__setattr__(self, name, _sendable(text))
 
     def __repr__(self) -> str:
-        code = None if self.code is None else safe_text(self.code)
-        head = f"success={_shown(self.success)}, code={_shown(code)}, elapsed={_shown(self.elapsed)}"
-        if self.is_private:
-            return f"ToolResult({head}, private)"
-        return f"ToolResult({head}, message={_shown(self.message)}, value={_shown(self.value)})"
+        code = None if self.code is None else str(self.code)
+        said = "private" if self.is_private else f"message={cut(self.message, _SHOWN)!r}"
+        return f"ToolResult(success={self.success!r}, code={code!r}, {said})"
 
     @property
     def needs_user_input(self) -> bool:
@@ -196,14 +194,6 @@ def _sendable(given: object) -> str:
         return text
     kept = LONGEST_MESSAGE - 60  # leaves room for the rest
     return f"{text[:kept]}... ({len(text) - kept} more characters; ask for less)"
-
-
-def _shown(value: object) -> str:
-    """A short ``repr``, for any object and of any size."""
-    shortening = reprlib.Repr()
-    shortening.maxstring = shortening.maxother = shortening.maxlong = 1_000
-    shortening.maxdict = shortening.maxlist = shortening.maxtuple = shortening.maxset = 20
-    return read_safely(shortening.repr, value)
 
 
 def _deep_copy(value: Any, known: dict[int, Any] | None = None) -> Any:

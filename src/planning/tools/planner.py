@@ -6,7 +6,7 @@ with problems that say what to write instead. They repeat no value of the text, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NoReturn, TypeVar
 
 import attrs
@@ -59,6 +59,10 @@ def _unexpected(expected: str, value: object) -> NoReturn:
     _refuse(f"expected {expected}, got {type_word(value)}")
 
 
+def _as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(values)
+
+
 @attrs.frozen(unsafe_hash=False)
 class PlannerOutput(Mapping[str, Any]):
     """What a planner asks for next.
@@ -76,12 +80,12 @@ class PlannerOutput(Mapping[str, Any]):
         problems: What was not understood, each with its place; empty when all of it was.
     """
 
-    tool_calls: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=tuple)
+    tool_calls: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=_as_tuple)
     needs_user_input: bool = False
     input_request: str | None = None
-    queries: tuple[Any, ...] = attrs.field(default=(), converter=tuple)
+    queries: tuple[Any, ...] = attrs.field(default=(), converter=_as_tuple)
     intent: str | None = None
-    problems: tuple[Problem, ...] = attrs.field(default=(), converter=tuple)
+    problems: tuple[Problem, ...] = attrs.field(default=(), converter=_as_tuple)
 
     @property
     def ok(self) -> bool:

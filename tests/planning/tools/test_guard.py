@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -65,22 +64,6 @@ def retried() -> Iterator[list[RetryDetails]]:
     set_on_retry_hooks([hook])
     yield seen
     set_on_retry_hooks(None)
-
-
-@pytest.fixture
-def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The waits, none of which takes any time."""
-    waits: list[float] = []
-    nap = asyncio.sleep
-
-    async def asleep(seconds: float) -> None:
-        if seconds:
-            waits.append(seconds)
-        await nap(0)
-
-    monkeypatch.setattr(time, "sleep", waits.append)
-    monkeypatch.setattr(asyncio, "sleep", asleep)
-    return waits
 
 
 TRANSIENT = [StorageUnavailable("down"), ConnectionError(), ConnectionResetError(), TimeoutError()]
@@ -143,22 +126,6 @@ def test_a_retry_takes_keywords_only_and_needs_stamina_where_it_is_declared(
     with pytest.raises(ImportError) as caught:
         Retry()
     assert str(caught.value) == "retrying needs stamina: pip install 'session-planning[retry]'"
-
-
-@both
-@pytest.mark.parametrize(
-    ("options", "waits"),
-    [
-        ({"attempts": 6, "wait_initial": 0.5, "wait_max": 3, "wait_jitter": 0}, [0.5, 1.0, 2.0, 3, 3]),
-        ({"attempts": 4, "wait_initial": 1, "wait_max": 4, "wait_jitter": 1}, [1.5, 2.5, 4]),
-    ],
-)
-def test_the_waits_double_have_a_random_part_and_are_capped(
-    run: Any, options: Any, waits: list[float], slept: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("random.uniform", lambda _low, high: high / 2)
-    function = Flaky(*[ConnectionError()] * len(waits))
-    assert (run(Retry(**options), function), slept) == ("done", waits)
 
 
 def test_a_cancelled_task_does_not_wait_on() -> None:

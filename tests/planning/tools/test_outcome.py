@@ -54,7 +54,6 @@ def test_an_outcome_that_says_success_is_its_data(
         ({"success": False, "error": "no luck", "user_message": "Sorry."}, "no luck", "Sorry."),
         ({"success": False, "data": 1}, "t reported a failure", None),
         ({"success": False, "error": " "}, "t reported a failure", None),
-        ({"success": False, "error": ValueError("x"), "user_message": 5}, "t reported a failure", None),
         ({"success": False, "error": "x", "needs_user_input": True}, "x", None),
         ({"success": False, "error": "x", "input_request": "Who?"}, "x", None),
     ],
@@ -198,10 +197,8 @@ def test_a_returned_failure_is_tried_again_where_its_exception_would_be(
 @pytest.mark.parametrize(
     ("outcome", "state"),
     [
-        ({"success": False, "code": "tool"}, "open"),
         ({"success": False, "code": "storage"}, "open"),
         ({"success": False, "code": "data_not_found"}, "closed"),
-        ({"success": False, "code": "parameter"}, "closed"),
         (ToolResult(False, "no"), "open"),
         (ValueError, "open"),
         ((each for each in [1]), "open"),

@@ -62,12 +62,6 @@ def test_tool_calls_go_before_a_question_and_a_question_before_queries(
         ("tool_calls", [], []),
         ("tool_calls", json.dumps([LOOKUP]), [LOOKUP]),
         ("tool_calls", [{"tool": "a"}], [{"tool": "a", "args": {}, "reason": None}]),
-        ("tool_calls", [{"tool": "a", "args": None, "id": 7}], [{"tool": "a", "args": {}, "reason": None}]),
-        (
-            "tool_calls",
-            [{"tool": "a", "args": " ", "reason": " "}],
-            [{"tool": "a", "args": {}, "reason": None}],
-        ),
         (
             "tool_calls",
             [{"tool": "a", "args": ' {"x": [1.5]}', "reason": "r"}],
@@ -80,13 +74,10 @@ def test_tool_calls_go_before_a_question_and_a_question_before_queries(
         ),
         ("needs_user_input", None, False),
         ("needs_user_input", True, True),
-        ("input_request", None, None),
         ("input_request", " \n", None),
         ("input_request", " Who? ", " Who? "),
         ("queries", None, []),
         ("queries", ["q", {"text": "q", "top": 3}], ["q", {"text": "q", "top": 3}]),
-        ("queries", '["q"]', ["q"]),
-        ("intent", "", None),
         ("intent", "search", "search"),
     ],
 )

@@ -15,7 +15,6 @@ from planner_samples import (
     PARSED,
     PLAN,
     TEXT,
-    fragments,
     json_values,
     plans,
     problems,
@@ -94,10 +93,7 @@ def test_any_plan_within_any_prose_is_read_as_it_was_written(
         '{"intent": "a" "meta": {"queries": ["no"]}}',
         '{"intent": "say "hi"", "meta": {"queries": ["no"]}}',
         '{"intent": NaN, "meta": {"queries": ["no"]}}',
-        '{"a": 1, "a": 2, "meta": {"queries": ["no"]}}',
         '```json\n{"intent": "a",, "meta": {"queries": ["no"]}}\n```\n```json\n{"intent": "b"}\n```',
-        '{"intent": "a", ``` {"queries": ["no"]}',
-        '"intent": "a", "meta": {"queries": ["no"]}}',
         '{"tool_calls": [{"tool": "a", "args": {"queries": ["no"]}]}]}',
         '<think>{"queries": ["no"]}',
         '<think>{"queries": ["no"]}</think>',
@@ -112,13 +108,6 @@ def test_a_text_without_its_last_bracket_was_cut_unless_the_model_ended_it() -> 
     text = '{"intent": "a"'
     assert refusal(text) == "the text breaks off here at line 1, column 15; send the whole plan"
     assert parse_planner_output(text, finished=True) == INTENT
-
-
-def test_no_message_repeats_a_value_that_may_be_private() -> None:
-    assert problems('{"intent": secret, "queries": [12.34.56]}') == [
-        "text without quotes at line 1, column 12; write strings in double quotes",
-        "a number that cannot be read at line 1, column 32; write a plain number, or text in quotes",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -184,13 +173,6 @@ def test_a_text_that_is_too_long_is_refused() -> None:
 
 CYCLE: list[Any] = []
 CYCLE.append(CYCLE)
-
-
-@given(st.lists(fragments | st.text(max_size=5)).map("".join))
-def test_any_text_is_read_without_raising(text: str) -> None:
-    output = parse_planner_output(text)
-    assert all(str(problem).isascii() for problem in output.problems)
-    assert json.loads(json.dumps(dict(output))) == dict(output)
 
 
 @given(st.binary() | json_values | st.dictionaries(st.sampled_from([*EMPTY, "tool"]), json_values))

@@ -9,8 +9,6 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tool_entries import in_threads
 
 from planning.tools.errors import RateLimitExceeded, StorageUnavailable
@@ -110,32 +108,6 @@ def test_of_fifty_threads_ten_pass() -> None:
 
     in_threads([call] * 50)
     assert len(passed) == 10
-
-
-LIMITS = [(4, 10)]
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 8), st.sampled_from("ab")), max_size=60))
-def test_a_limiter_passes_what_a_naive_count_passes(calls: list[tuple[int, str]]) -> None:
-    clock = Clock()
-    limit = RateLimiter(default="; ".join(f"{amount} per {span} second" for amount, span in LIMITS))
-    passed: list[tuple[float, str]] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(time, "time", clock.time)
-        for seconds, key in calls:
-            clock.now += seconds + 0.01  # the library is of two minds about a call just as old as the window
-            times = [when for when, place in passed if place == key]
-            waits = [
-                sorted(times)[-amount] + span - clock.now
-                for amount, span in LIMITS
-                if sum(when >= clock.now - span for when in times) >= amount
-            ]
-            if waits:
-                assert refused(limit, key)[1] == pytest.approx(max(waits))
-            else:
-                limit.hit(key)
-                passed.append((clock.now, key))
 
 
 @pytest.mark.parametrize(

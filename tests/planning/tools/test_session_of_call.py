@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
@@ -43,32 +42,7 @@ def toolbox(section: PlanningToolsSection) -> Toolbox:
     return Toolbox([*section.tools(), slow], session=current.get)
 
 
-def serve(toolbox: Toolbox, session: Session, name: str) -> None:
-    current.set(session)
-    assert toolbox.call("planning_setup_plan", {**SETUP, "objective": name}).success
-    for _ in range(20):
-        assert toolbox.call("planning_add_step", {"steps": [{"title": f"For {name}"}]}).success
-        assert toolbox.call("slow", {}).success
-
-
-def test_one_toolbox_keeps_the_plans_of_users_in_threads(toolbox: Toolbox) -> None:
-    sessions = [Session() for _ in range(4)]
-    threads = [
-        threading.Thread(target=serve, args=(toolbox, session, f"User {number}"))
-        for number, session in enumerate(sessions)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    for number, session in enumerate(sessions):
-        plan = session.select_latest(Plan)
-        assert plan is not None
-        assert {step.title for step in plan.steps[1:]} == {f"For User {number}"}
-        assert (len(plan.steps), len(tool_calls(session))) == (21, 41)
-
-
-def test_and_of_users_in_tasks(toolbox: Toolbox) -> None:
+def test_one_toolbox_keeps_the_plans_of_users_in_tasks(toolbox: Toolbox) -> None:
     async def user(session: Session, name: str) -> None:
         current.set(session)
         await toolbox.acall("planning_setup_plan", {**SETUP, "objective": name})

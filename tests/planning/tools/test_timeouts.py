@@ -14,7 +14,7 @@ from tool_entries import CALLS, NOW, in_async, raising, through
 from tool_entries import made as tool
 
 from planning import PlanningToolsSection
-from planning.tools import StorageUnavailable, Toolbox
+from planning.tools import StorageUnavailable
 from planning.tools.errors import ErrorKind, ToolTimeout
 from planning.tools.guard import CircuitBreaker, Retry
 from planning.tools.rate_limit import RateLimiter
@@ -82,23 +82,6 @@ def test_a_given_up_tool_is_not_tried_again(entry: str) -> None:
     assert through(entry, tool(hanging, timeout=0.01, retry=NOW)).code == ErrorKind.TIMEOUT
     hanging.end()
     assert len(hanging.threads) == 1
-
-
-def test_a_cancelled_tool_is_not_tried_again() -> None:
-    hanging = Hanging(StorageUnavailable("later"))
-
-    async def run() -> None:
-        task = asyncio.create_task(Toolbox([tool(hanging, retry=NOW)]).acall("t"))
-        while not hanging.threads:
-            await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    calls = hanging.threads
-    asyncio.run(run())
-    hanging.end()
-    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("is_async", [False, True])

@@ -24,10 +24,6 @@ CircuitState = Literal["closed", "open", "half_open"]
 _TRANSIENT = (StorageUnavailable, ConnectionError, TimeoutError)
 
 
-def _never(_outcome: object) -> bool:
-    return False
-
-
 class _Failure(Exception):
     """A failed attempt as stamina's hooks see it: the tool's name and the error's type, without its text."""
 
@@ -42,7 +38,9 @@ class _Tries:
         outcome: What the last one returned.
     """
 
-    def __init__(self, on: tuple[type[Exception], ...], name: str, may_pass: Callable[[Any], bool]) -> None:
+    def __init__(
+        self, on: tuple[type[Exception], ...], name: str, may_pass: Callable[[Any], bool] | None
+    ) -> None:
         self.outcome: Any = None
         self._error: Exception | None = None
         self._transient: tuple[type[Exception], ...] = (*_TRANSIENT, *on)
@@ -62,7 +60,7 @@ class _Tries:
             self._error, reason = error, type_name(error)
         else:
             self._error, reason = None, "reported"
-            if not self._may_pass(self.outcome):
+            if self._may_pass is None or not self._may_pass(self.outcome):
                 return
         raise _Failure(f"{self._name}: {reason}")
 
@@ -119,7 +117,7 @@ class Retry:
         if find_spec("stamina") is None:
             raise ImportError("retrying needs stamina: pip install 'session-planning[retry]'")
 
-    def run(self, function: Callable[[], T], name: str, may_pass: Callable[[T], bool] = _never) -> T:
+    def run(self, function: Callable[[], T], name: str, may_pass: Callable[[T], bool] | None = None) -> T:
         """Call a function, again where it fails with a transient error; the waits block the thread.
 
         Args:
@@ -139,7 +137,7 @@ class Retry:
         return ended
 
     async def arun(
-        self, function: Callable[[], Awaitable[T]], name: str, may_pass: Callable[[T], bool] = _never
+        self, function: Callable[[], Awaitable[T]], name: str, may_pass: Callable[[T], bool] | None = None
     ) -> T:
         """The same for async code: the waits let other tasks run, and a cancelled task stops trying."""
         tries = _Tries(self.on, name, may_pass)

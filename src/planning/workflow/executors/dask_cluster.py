@@ -40,7 +40,7 @@ def dask(client: Client) -> DaskExecutor:
     return DaskExecutor(client)
 
 
-def connect(address: str) -> Client:
+def connect(address: str) -> Any:
     """A client of the cluster at ``HOST:PORT``.
 
     Raises:

@@ -6,16 +6,13 @@ import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import Any
 
 from planning.errors import show
 from planning.workflow.executors.base import AnyExecutor, ExecutorUnavailable
 from planning.workflow.executors.dask_cluster import connect, dask
 from planning.workflow.executors.jobs import reason
 from planning.workflow.executors.loky_workers import processes
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 __all__ = ["open_executor"]
 
@@ -61,6 +58,6 @@ def _opened(name: str, max_parallel: int) -> Iterator[AnyExecutor]:
         yield pool
 
 
-def _close(client: Client) -> None:
+def _close(client: Any) -> None:
     with suppress(Exception):  # the cluster may be gone by now
         client.close(timeout=_PATIENCE)

@@ -29,7 +29,6 @@ from planning.workflow.executors.jobs import Job
 from planning.workflow.failures import StepError, StepFailed, WorkerLost
 from planning.workflow.model import WorkflowStep
 from planning.workflow.run.known import Known
-from planning.workflow.run.resolve import copy_or_share
 from planning.workflow.run.writer import Writer
 from planning.workflow.values import Copies, Meter
 from session import Session
@@ -37,15 +36,12 @@ from session import Session
 if TYPE_CHECKING:
     from planning.tools.rate_limit import RateLimiter
 
-__all__ = ["Call", "Caller", "Ended", "Interrupted"]
+__all__ = ["Call", "Caller", "Ended"]
 
 _MAY_PASS = frozenset({ErrorKind.STORAGE, ErrorKind.TIMEOUT, ErrorKind.RATE_LIMIT, ErrorKind.CIRCUIT_OPEN})
 
 
-class Interrupted(Exception):
-    """A call was cut short because the run stops."""
-
-
+@attrs.frozen
 class Ended(Exception):
     """The run must end: a tool ends the program, or the session refuses a change.
 
@@ -53,25 +49,14 @@ class Ended(Exception):
         error: What was raised. KeyboardInterrupt itself would end one task after the other.
     """
 
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(type(error).__name__)
-        self.error = error
+    error: BaseException
 
 
-class _Reported(Exception):
-    """A tool returned a failure instead of raising one.
+@attrs.frozen
+class _Passing(Exception):
+    """A tool returned a failure that may pass by itself, instead of raising one."""
 
-    Attributes:
-        error: The step's error.
-    """
-
-    def __init__(self, error: StepError) -> None:
-        super().__init__(error.code)
-        self.error = error
-
-
-class _ReportedPassing(_Reported):
-    """The tool returned a failure that may pass by itself."""
+    error: StepError
 
 
 @attrs.define
@@ -114,24 +99,29 @@ class Caller:
     _writer: Writer
     _begin: Callable[[Call], None]
 
-    async def call(self, call: Call) -> ToolResult | StepError:
+    async def call(self, call: Call) -> ToolResult | StepError | None:
         """Make a call, again where its failure may pass by itself and the step has retries.
 
+        Returns:
+            The tool's result, or the step's error; None where the run stops and the call was cut short.
+
         Raises:
-            Interrupted: The run is to stop, and the call was cut short.
             Ended: The tool ends the program, or the session takes no changes.
         """
         started = perf_counter()
         try:
-            return await self._tries(call)
-        except (Interrupted, GeneratorExit):  # the last when the coroutine is closed unfinished
+            if not call.step.retries or not call.tool.idempotent:
+                return await self._try(call)
+            retry = Retry(attempts=1 + call.step.retries, on=(RateLimitExceeded, CircuitOpen, _Passing))
+            return await retry.arun(partial(self._try, call), call.tool.name)
+        except GeneratorExit:  # the coroutine is closed unfinished
             raise
-        except _Reported as report:
+        except _Passing as report:
             return report.error
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
-                raise Interrupted from None
+                return None
             return _error(failed(call.tool.name, error, started))  # the tool cancelled itself
         except BaseException as error:  # noqa: BLE001 - a tool may fail in any way
             cause = call.error or error  # a tool with private data does not show it
@@ -141,15 +131,7 @@ class Caller:
                 return cause.error
             return _error(failed(call.tool.name, error, started, tool=call.tool))
 
-    async def _tries(self, call: Call) -> ToolResult:
-        if not call.step.retries or not call.tool.idempotent:
-            return await self._try(call)
-        on = (RateLimitExceeded, CircuitOpen, _ReportedPassing)
-        return await Retry(attempts=1 + call.step.retries, on=on).arun(
-            partial(self._try, call), call.tool.name
-        )
-
-    async def _try(self, call: Call) -> ToolResult:
+    async def _try(self, call: Call) -> ToolResult | StepError:
         call.attempt += 1
         call.called = call.tool.idempotent  # for the others ``_run`` records it
         call.error = call.future = None
@@ -164,7 +146,7 @@ class Caller:
             return await self._make(call)
         return await self._make_to_its_end(call)
 
-    async def _make_to_its_end(self, call: Call) -> ToolResult:
+    async def _make_to_its_end(self, call: Call) -> ToolResult | StepError:
         """Make a call that is not cancelled when the run is to stop, but awaited.
 
         A thread or a process cannot be stopped, and the outcome of a call that must not be made twice
@@ -185,24 +167,28 @@ class Caller:
             raise
         except Exception:
             if call.step.retries and call.tool.idempotent:
-                raise Interrupted from None  # whether there would be another attempt or not
+                raise asyncio.CancelledError from None  # there is no other attempt
             raise
 
-    async def _make(self, call: Call) -> ToolResult:
+    async def _make(self, call: Call) -> ToolResult | StepError:
         inputs = call.inputs
         if call.step.retries:  # another attempt must not see what this one changes
-            inputs = {key: copy_or_share(value, Meter("", "")) for key, value in inputs.items()}
+            inputs = Meter("", "").copy(inputs)
         try:
             result = await self._pipeline(call).acall(call.tool, inputs, raises=True)
         except (KeyboardInterrupt, SystemExit) as error:
             raise Ended(error) from None
         except PrivateFailure as error:
             if error.kind in _MAY_PASS and call.error is None:
-                raise _ReportedPassing(StepError(error.message, SORRY, str(error.kind))) from None
+                raise _Passing(StepError(error.message, SORRY, str(error.kind))) from None
             raise
         if not result.success:
-            reported = _ReportedPassing if result.code in _MAY_PASS else _Reported
-            raise reported(_reported(call.tool, result))
+            reported = _error(result)
+            if result.is_private:
+                reported = StepError(f"{call.tool.name} reported a failure", SORRY, str(result.code))
+            if result.code in _MAY_PASS:
+                raise _Passing(reported)
+            return reported
         kept = await self._known.take(result.value, call.tool.name)
         return result if kept is result.value else attrs.evolve(result, value=kept)
 
@@ -259,13 +245,6 @@ class Caller:
 def _can_be_cancelled(tool: Tool) -> bool:
     """Whether a call of a tool ends when it is cancelled, and may be made again."""
     return tool.idempotent and (tool.is_async or not (tool.blocking or tool.timeout))
-
-
-def _reported(tool: Tool, result: ToolResult) -> StepError:
-    """The step's error for a failure that a tool returned."""
-    if not result.is_private:
-        return _error(result)
-    return StepError(f"{tool.name} reported a failure", SORRY, str(result.code))
 
 
 def _error(result: ToolResult) -> StepError:

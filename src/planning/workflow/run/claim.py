@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Literal
 
 import attrs
 
@@ -18,7 +17,6 @@ from planning.workflow.run.records import (
     StepChanged,
     StepRecord,
     WorkflowRun,
-    bare,
     states_of,
     written,
 )
@@ -50,22 +48,14 @@ def run_to_begin(
         WorkflowError: A completed step of the unfinished run was changed.
     """
     runs = session.select_all(WorkflowRun)
-    versions = [
-        (run, kinship)
-        for run in reversed(runs)
-        if run.status != "completed" and (kinship := _kinship(run, new)) is not None
-    ]
-    records, refusal = session.select_all(StepRecord), None
-    for run, kinship in sorted(versions, key=lambda version: version[1] != "same"):
-        change = None
-        if kinship != "same":
-            change = change_of_done(run, states_of(run.run_id, records), new.workflow)
+    for run in reversed(runs):
+        if run.status == "completed" or not _is_version(run, new):
+            continue
+        change = change_of_done(run, states_of(run.run_id, session.select_all(StepRecord)), new.workflow)
         if change is None:
             return _with(run, new)
-        refusal = refusal or change
-    if refusal is not None:
         raise WorkflowError(
-            f"the unfinished run in this session cannot be resumed: {refusal}; restore that step, or use "
+            f"the unfinished run in this session cannot be resumed: {change}; restore that step, or use "
             "another session to start over"
         )
     return _rewound(session, {run.run_id for run in runs}, new, _once_only(steps.values(), known)) or new
@@ -85,9 +75,11 @@ def _rewound(
         for event in session.select_all(StepChanged)
         if event.record.called and event.record.step_id in once and event.record.run_id not in present
     }
+    steps = _compared(new.workflow)
     for event in reversed(session.select_all(RunChanged)) if called else ():
-        if event.run.run_id in called and _kinship(event.run, new) == "same":
-            return _with(event.run, new)
+        run = event.run
+        if run.run_id in called and _is_version(run, new) and _compared(run.workflow) == steps:
+            return _with(run, new)
     return None
 
 
@@ -117,8 +109,8 @@ def _with(run: WorkflowRun, new: WorkflowRun) -> WorkflowRun:
     return attrs.evolve(new, run_id=run.run_id, started_at=run.started_at)
 
 
-def _kinship(run: WorkflowRun, new: WorkflowRun) -> Literal["same", "edited"] | None:
-    """Whether two runs are of the same workflow, or of versions of it; None for two workflows.
+def _is_version(run: WorkflowRun, new: WorkflowRun) -> bool:
+    """Whether two runs are of versions of one workflow.
 
     Versions have the same goal, prompt and inputs, and a step id in common. Workflows without a goal often
     just number their steps: those need a step in common that is the same as a whole.
@@ -127,17 +119,16 @@ def _kinship(run: WorkflowRun, new: WorkflowRun) -> Literal["same", "edited"] | 
     if (goal, run.user_prompt or "") != (new.workflow.goal, new.user_prompt or "") or (
         plain(run.inputs) != plain(new.inputs)
     ):
-        return None
+        return False
     before, after = _compared(run.workflow), _compared(new.workflow)
-    if before == after:
-        return "same"
-    is_version = any(step_id in after and (goal or after[step_id] == before[step_id]) for step_id in before)
-    return "edited" if is_version else None
+    return before == after or any(
+        step_id in after and (goal or after[step_id] == before[step_id]) for step_id in before
+    )
 
 
 def _compared(workflow: Workflow) -> dict[str, WorkflowStep]:
-    """The steps of a workflow by id, as they are compared."""
-    return {step.step_id: step for step in written(bare(workflow)).steps}
+    """The steps of a run's workflow by id, as they are compared."""
+    return {step.step_id: step for step in written(workflow).steps}
 
 
 def change_of_done(run: WorkflowRun, states: Mapping[str, StepRecord], workflow: Workflow) -> str | None:

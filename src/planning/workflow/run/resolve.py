@@ -11,7 +11,6 @@ import attrs
 
 from planning.errors import show
 from planning.tools.result import plain
-from planning.workflow.failures import StepFailed
 from planning.workflow.model import Workflow
 from planning.workflow.references import (
     LITERAL_MARK,
@@ -28,7 +27,7 @@ from planning.workflow.run.memory import MissingValue, extract_value, spell_path
 from planning.workflow.run.records import StepRecord
 from planning.workflow.values import MOST_BYTES, Meter
 
-__all__ = ["Values", "copy_or_share", "step_with_prompt", "text_of"]
+__all__ = ["Values", "step_with_prompt", "text_of"]
 
 _NO_STEPS = StepIds(())  # a reference to the prompt is the same whatever the steps are called
 _HOLD = "the inputs of this step hold"
@@ -65,7 +64,7 @@ class Values:
 
         Raises:
             MissingValue: A reference leads to no value, or is malformed.
-            StepFailed: The inputs take more bytes; they are not built then.
+            StepFailed: The inputs take more bytes, and are not built; or a part has no form in JSON.
         """
         meter = Meter(_HOLD, _TOO_LARGE, most)
         resolved = dict(inputs)
@@ -83,7 +82,7 @@ class Values:
                     target[key] = listed = list(value)
                     todo.append((value, listed))
                 else:
-                    target[key] = copy_or_share(value, meter)
+                    target[key] = meter.copy(value)
         return resolved
 
     def _text(self, text: str, meter: Meter) -> Any:
@@ -142,20 +141,6 @@ class Values:
         if state is not None and state.status == "completed":
             return f"the output of step {step} is not known; store it under an expected_key"
         return f"step {step} gave no output; let this step depend on it, or remove the reference"
-
-
-def copy_or_share(value: Any, meter: Meter) -> Any:
-    """A copy of a value; of what has no form in JSON, which a workflow made by hand may hold, itself.
-
-    Raises:
-        StepFailed: It is too large.
-    """
-    try:
-        return meter.copy(value)
-    except StepFailed as error:
-        if error.code == "too_large":
-            raise
-        return value
 
 
 def step_with_prompt(workflow: Workflow) -> str | None:

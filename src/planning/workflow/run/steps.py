@@ -23,7 +23,7 @@ from planning.workflow.failures import StepError, StepFailed
 from planning.workflow.model import Workflow, WorkflowStatus, WorkflowStep
 from planning.workflow.references import StepIds
 from planning.workflow.run.callables import key_of, task_of
-from planning.workflow.run.calls import Call, Caller, Interrupted
+from planning.workflow.run.calls import Call, Caller
 from planning.workflow.run.claim import MAYBE, check_statuses, done_and_lost
 from planning.workflow.run.known import Known
 from planning.workflow.run.memory import MemoryItem, extract_value
@@ -33,7 +33,7 @@ from planning.workflow.run.records import RunChanged, StepChanged, StepRecord, W
 from planning.workflow.run.resolve import Values
 from planning.workflow.run.result import WorkflowResult
 from planning.workflow.run.schedule import Schedule
-from planning.workflow.run.writer import Waiting, Writer
+from planning.workflow.run.writer import Writer
 from planning.workflow.values import Copies, off_loop
 from session import Session
 
@@ -208,12 +208,10 @@ class Steps:
         if self.writer.is_stored and self._values.uses_private(step.inputs):
             tool = kept_private(tool)
         call = Call(step, tool, inputs or task_of(step, tool))
-        try:
-            outcome = await self._caller.call(call)
-        except Interrupted:
+        outcome = await self._caller.call(call)
+        if outcome is None:
             self._interrupted(step, tool, called=call.called)
-            return True
-        if isinstance(outcome, ToolResult):
+        elif isinstance(outcome, ToolResult):
             self._complete(step, tool, call, outcome.value, "Done" if outcome.is_private else outcome.message)
         else:
             self._fail(step, outcome, attempt=call.attempt, called=call.called)
@@ -226,7 +224,7 @@ class Steps:
         tool = self._known.tool_of(step)
         key = key_of(step, tool)
         await self.writer.write()
-        waiting = [change.item for change in self.writer.waiting]
+        waiting = [item for _, item, _ in self.writer.waiting]
         self._known.recall(self._session.select_all(MemoryItem), waiting)
         try:
             if not is_done(step.done_check, self._known.memory, key):
@@ -326,7 +324,7 @@ class Steps:
         self._states[step_id] = record
         shown = None if mark is None else (step_id, mark, note)
         event = StepChanged(record, session_id=self._session.session_id, created_at=at)
-        self.writer.add(Waiting(event, item, shown))
+        self.writer.add((event, item, shown))
 
     def _advance(self) -> None:
         """Make the steps ready whose dependencies are done; pass over those that were done before."""

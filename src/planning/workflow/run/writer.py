@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from planning.workflow.failures import WorkflowError
 from planning.workflow.run.memory import MemoryItem
@@ -25,18 +25,8 @@ _TAKEN = (
 )
 
 
-class Waiting(NamedTuple):
-    """A change that is not written yet.
-
-    Attributes:
-        event: What is published.
-        item: What the memory gets.
-        mark: What the plan shows.
-    """
-
-    event: SessionEvent
-    item: MemoryItem | None = None
-    mark: StepMark | None = None
+Waiting = tuple[SessionEvent, MemoryItem | None, StepMark | None]
+"""A change that is not written yet: what is published, what the memory gets, and what the plan shows."""
 
 
 class Writer:
@@ -66,7 +56,7 @@ class Writer:
 
     def tell(self, event: SessionEvent) -> None:
         """Publish an event behind the changes that wait."""
-        self.add(Waiting(storable(event) if self.is_stored else event))
+        self.add((storable(event) if self.is_stored else event, None, None))
 
     def discard(self) -> None:
         """Forget what waits: the session refused it."""
@@ -116,7 +106,7 @@ class Writer:
                 transaction.publish(event)
                 if item is not None:
                     transaction.dispatch(item)
-            self._mirror.mark(transaction, [each.mark for each in changes if each.mark is not None])
+            self._mirror.mark(transaction, [mark for _, _, mark in changes if mark is not None])
 
     def require_token(self) -> None:
         """Refuse to write into a run that another caller has resumed; within an open transaction.

@@ -216,6 +216,7 @@ def test_a_client_that_was_closed_takes_nothing(client: Client) -> None:
 def test_what_is_no_client_or_one_for_async_code_is_refused(client: Client) -> None:
     async def make() -> None:
         async with client_of(client, asynchronous=True) as other:
+            wrong: Any
             for wrong in (other, "tcp://127.0.0.1:8786"):
                 with pytest.raises(TypeError, match=r"made without asynchronous=True, got (Client|str)$"):
                     dask(wrong)

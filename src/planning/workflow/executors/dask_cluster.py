@@ -54,7 +54,7 @@ def _client_type() -> Any:
     try:
         from distributed import Client
     except ImportError:
-        raise ImportError("steps on Dask need it: pip install 'session-planning[distributed]'") from None
+        raise ImportError("dask needs its library: run pip install 'session-planning[distributed]'") from None
     return Client
 
 

@@ -228,4 +228,4 @@ def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError) as caught:
         dask(None)  # type: ignore[arg-type]  # it does not come so far
-    assert str(caught.value) == "steps on Dask need it: pip install 'session-planning[distributed]'"
+    assert str(caught.value) == "dask needs its library: run pip install 'session-planning[distributed]'"

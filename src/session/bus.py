@@ -249,6 +249,7 @@ class Delivery:
         """
         self.bus = bus
         self.hears: Callable[[type], bool] = getattr(bus, "hears", lambda _type: True)
+        self._receive = receive
         self._delivering: object = None
         self._users: weakref.WeakSet[object] = weakref.WeakSet()
         both = (bus.subscribe, bus.unsubscribe)
@@ -262,7 +263,7 @@ class Delivery:
             elif event is not delivery._delivering:
                 require_receiver(event)
                 if event.session_id == session_id:
-                    receive(delivery, event)
+                    delivery._receive(delivery, event)  # not a cell of this: it would keep the session
 
         def stop(_itself: object = None) -> None:
             bus.unsubscribe(SessionEvent, hear, **options)

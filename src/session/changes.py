@@ -12,11 +12,17 @@ from uuid import uuid4
 import attrs
 
 from session.checkpoints import reading, write_items
-from session.codec import type_name
 from session.errors import RecordError, StoreError, shown
-from session.events import SessionEvent, SessionId, ToolInvoked, addressed, session_id_of
-from session.history import (
+from session.events import (
     CARRIERS,
+    SessionEvent,
+    SessionId,
+    ToolInvoked,
+    addressed,
+    session_id_of,
+    value_of,
+)
+from session.history import (
     Change,
     Entry,
     Reset,
@@ -24,9 +30,9 @@ from session.history import (
     Rewound,
     RolledBack,
     key_of,
-    value_of,
 )
 from session.records import DEEPEST, NOT_STORED, Records, Unread, written_text
+from session.slices import type_name
 
 __all__ = [
     "ReadChange",

@@ -12,7 +12,7 @@ import typing_extensions
 from session.codec import fields_of, is_record
 from session.errors import RecordError, ReducerError, StoreError, shown
 from session.records import Records
-from session.routes import check_items
+from session.slices import check_items
 
 __all__ = [
     "is_item",

@@ -11,7 +11,7 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from uuid import UUID
 
 import attrs
@@ -19,6 +19,7 @@ import typing_extensions
 
 from session.errors import RecordError, SnapshotError, shown
 from session.events import SessionEvent
+from session.slices import type_name
 
 __all__ = [
     "AS_TEXT",
@@ -32,7 +33,6 @@ __all__ = [
     "require_plain",
     "require_same",
     "spelled",
-    "type_name",
 ]
 
 AS_TEXT: dict[type, Callable[[str], Any]] = {
@@ -45,7 +45,7 @@ AS_TEXT: dict[type, Callable[[str], Any]] = {
 """Types that are written as text, and how they are read from it."""
 NO_DEFAULT = object()
 """The default of a field that is always written: no value of a field is this."""
-_AS_IT_IS = frozenset({bool, int, str, types.NoneType})
+_AS_IT_IS: frozenset[type] = frozenset({bool, int, str, types.NoneType})
 _PLAIN = {*_AS_IT_IS, float, tuple, list, dict, set, frozenset, *AS_TEXT}
 _HOOKS = ("__post_init__", "__attrs_post_init__", "__attrs_pre_init__")
 _QUALIFIERS = (
@@ -55,11 +55,6 @@ _QUALIFIERS = (
     typing_extensions.NotRequired,
     typing_extensions.ReadOnly,
 )
-
-
-def type_name(kind: type) -> str:
-    """The name under which a type is written: ``module:QualifiedName``."""
-    return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def require_plain(kind: Any) -> None:
@@ -108,7 +103,9 @@ class Field:
             is one. A record with such a field compares by what is written, or does not read back equal.
         is_stored: Whether it is written: not where the field's metadata has a ``stored`` that is False.
         plain: The types whose values are written as they are.
-        only: Where its hint names plain types alone: those. A value of another type is refused.
+        only: Where its hint names nothing but plain types and the values of a Literal: those types. A value
+            of another type is refused. Else None.
+        words: The values of a Literal in its hint.
         text: Reads it where its hint is one of the types that are written as text; and that type.
         of: The record type that its hint names, or that of a tuple's items: such a value needs no name.
         is_tuple: Whether its hint is a tuple.
@@ -122,7 +119,8 @@ class Field:
     written: Callable[[Any], Any] | None
     is_stored: bool
     plain: frozenset[type]
-    only: frozenset[type]
+    only: frozenset[type] | None
+    words: tuple[Any, ...]
     text: tuple[type, Callable[[str], Any]] | None
     of: type | None
     is_tuple: bool
@@ -144,7 +142,9 @@ def _field_of(kind: type, field: Any, hint: Any) -> Field:
     tuples = [member for member in members if get_origin(member) is tuple]
     parts = [part for each in tuples for part in get_args(each) if part is not ...] or members
     records = [part for part in parts if isinstance(part, type) and is_record(part)]
-    only = frozenset(members) if _PLAIN.issuperset(members) else frozenset()
+    words = tuple(word for each in members if get_origin(each) is Literal for word in get_args(each))
+    only = frozenset(each for each in members if get_origin(each) is not Literal)
+    is_closed = only <= _PLAIN
     return Field(
         name=field.name,
         argument=getattr(field, "alias", None) or field.name,
@@ -152,8 +152,9 @@ def _field_of(kind: type, field: Any, hint: Any) -> Field:
         default=next((each for each in (None, False, True) if each is field.default), NO_DEFAULT),
         written=field.metadata.get("snapshot"),
         is_stored=field.metadata.get("stored", True),
-        plain=(_AS_IT_IS & only if only else _AS_IT_IS) - ({str} if text else set()),
-        only=only | {int} if float in only else only,
+        plain=(_AS_IT_IS & only if is_closed else _AS_IT_IS).difference({str} if text else ()),
+        only=(only | {int} if float in only else only) if is_closed else None,
+        words=words,
         text=text,
         of=records[0]
         if len(records) == 1 and len(records) == len(parts) - parts.count(types.NoneType)

@@ -28,10 +28,10 @@ from session.codec import (
     require_plain,
     require_same,
     spelled,
-    type_name,
 )
 from session.errors import RecordError, SnapshotError, StoreError, each_item, each_value, shown
 from session.events import PromptExecuted, PromptRendered, SessionEvent, ToolFailed, ToolInvoked
+from session.slices import type_name
 
 __all__ = ["DEEPEST", "NOT_STORED", "Records", "Unread", "Upcasters", "fields_alone", "written_text"]
 
@@ -196,9 +196,14 @@ class Records:
         kind = type(item)
         if field.text is not None and kind is field.text[0]:
             return _as_text(item)
-        if (field.only and kind not in field.only) or (kind is str and field.text is not None):
-            raise _unexpected(field, item)
-        if field.is_tuple and kind is list:
+        if field.words and item in field.words:
+            return item
+        is_text = kind is str and field.text is not None
+        if (
+            is_text
+            or (field.only is not None and kind not in field.only)
+            or (field.is_tuple and kind is list)
+        ):
             raise _unexpected(field, item)
         write = partial(self.write_as, kind=field.of, is_open=is_open or field.is_open)
         return each_item(item, write) if field.is_tuple and kind is tuple else write(item)
@@ -328,6 +333,8 @@ class Records:
             raise RecordError(f"a {type_name(kind)} is refused by its type: {error}") from error
 
     def _read_field(self, item: Any, field: Field, unknown: Unknown | None) -> Any:
+        if field.words and item in field.words:
+            return item
         if type(item) is str and field.text is not None:
             try:
                 return field.text[1](item)
@@ -335,7 +342,7 @@ class Records:
                 raise _unexpected(field, item) from error
         read = partial(self.read_as, kind=field.of, unknown=fields_alone if field.is_open else unknown)
         value = tuple(each_item(item, read)) if field.is_tuple and type(item) is list else read(item)
-        if field.only and type(value) not in field.only:
+        if field.only is not None and type(value) not in field.only:
             raise _unexpected(field, item)
         return value
 

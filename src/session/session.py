@@ -26,8 +26,7 @@ from session.history import (
 )
 from session.kept import Kept
 from session.reducers import Reducer, check_limit
-from session.routes import Check, Route, require_made
-from session.slices import items_of
+from session.slices import Check, Route, items_of, require_made
 from session.snapshot import Snapshot
 from session.state import State
 from session.transaction import OTHER_KEY, Transaction

@@ -12,7 +12,7 @@ import attrs
 
 from session.errors import SnapshotError, StoreError, shown
 from session.events import SessionEvent, SessionId, session_id_of
-from session.slices import Slice, items_of, latest_of
+from session.slices import Slice, items_of, latest_of, type_name
 
 __all__ = ["SNAPSHOT_VERSION", "Snapshot"]
 
@@ -71,7 +71,7 @@ class Snapshot:
             SnapshotError: A value has no JSON form that reads back equal; the text names its place.
         """
         from session.checkpoints import write_items  # noqa: PLC0415 - most are never written
-        from session.codec import require_plain, type_name  # noqa: PLC0415 - likewise
+        from session.codec import require_plain  # noqa: PLC0415 - likewise
         from session.records import Records, written_text  # noqa: PLC0415 - likewise
 
         what = "the snapshot cannot be written"
@@ -136,7 +136,7 @@ class Snapshot:
     @classmethod
     def _from_document(cls, document: dict[str, Any], types: tuple[type, ...]) -> Snapshot:
         from session.checkpoints import read_items  # noqa: PLC0415 - for JSON alone
-        from session.codec import loaded_type, type_name  # noqa: PLC0415 - for JSON alone
+        from session.codec import loaded_type  # noqa: PLC0415 - for JSON alone
         from session.records import Records  # noqa: PLC0415 - for JSON alone
 
         for kind in types:

@@ -27,8 +27,7 @@ from session.history import (
 )
 from session.kept import Kept, require_version
 from session.locks import ProcessLock
-from session.routes import Route, Routes, routes_of
-from session.slices import Slice, items_of, latest_of
+from session.slices import Route, Routes, Slice, items_of, latest_of, routes_of
 
 if TYPE_CHECKING:
     from session.stored import Stored

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from session.bus import Delivery, PublishResult
 from session.errors import SessionBusyError, TransactionError
-from session.events import SessionEvent, ToolInvoked, addressed
-from session.history import Entry, Restored, Slices, called, value_of
+from session.events import SessionEvent, ToolInvoked, addressed, value_of
+from session.history import Entry, Restored, Slices, called
 from session.slices import added, latest_of
 from session.state import BUSY, State
 

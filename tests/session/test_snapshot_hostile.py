@@ -10,7 +10,7 @@ from dataclasses import dataclass, make_dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import pytest
@@ -63,6 +63,8 @@ def refusal(text: Any, **given: Any) -> str:
         (None, str, ": expected str, got None"),
         ([1], str, ": expected str, got a list"),
         (0, type(None), ": expected NoneType, got 0"),
+        ("up", Literal["on", "off"], ": expected Literal['on', 'off'], got 'up'"),
+        (5, Literal["on"] | None, ": expected Optional[Literal['on']], got 5"),
         (1.5, int | str, ": expected int | str, got 1.5"),
         (5, UserId, ": expected codec_records.UserId, got 5"),
         ("x", Annotated[int, "a note"], ": expected Annotated[int, 'a note'], got 'x'"),

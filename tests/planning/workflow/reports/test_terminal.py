@@ -31,6 +31,10 @@ def test_colour_adds_escape_sequences_and_nothing_else(snapshot: SnapshotAsserti
     assert coloured.replace("\x1b", "<ESC>") == snapshot
 
 
+def test_no_terminal_is_narrower_than_forty_columns() -> None:
+    assert report(TOOL).render(width=1) == report(TOOL).render(width=40)
+
+
 def test_a_plan_that_came_parsed_has_no_source_lines() -> None:
     bare = attrs.evolve(TOOL, line=None, column=None)
     assert report(bare, text=None).render() == (
@@ -138,6 +142,7 @@ EXCERPTS = {
     "the end of a long line": (LONG, 100, 2, 20, ("...67890123456789", 16, 1)),
     "a long place in a long line": (LONG, 50, 10**9, 20, ("...23456789012345...", 10, 7)),
     "signs that act on a terminal": ("a\x1b\tb", 2, 2, 40, ("a\\x1b\\tb", 1, 6)),
+    "a long line of wide characters": ("\u65e5" * 50, 20, 1, 20, ("..." + "\u65e5" * 4 + "...", 7, 2)),
     "wide characters and marks": ("\u65e5e\u0301!", 4, 1, 40, ("\u65e5e\u0301!", 3, 1)),
 }
 

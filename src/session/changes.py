@@ -37,7 +37,6 @@ from session.slices import type_name
 __all__ = [
     "ReadChange",
     "change_of",
-    "found_by",
     "read_change",
     "write_change",
 ]
@@ -99,8 +98,6 @@ class ReadChange:
     _said: Mapping[str, Any]
     _owner: SessionId
     _records: Records
-    _read: dict[int, Any] = attrs.field(factory=dict)
-    _values: dict[int, Any] = attrs.field(factory=dict)
 
     @property
     def restores(self) -> bool:
@@ -125,10 +122,8 @@ class ReadChange:
 
     def _value(self, index: int) -> Any:
         """The value that an event carries, without the event."""
-        if index not in self._values:
-            with reading(f"version {self.version}", self.version):
-                self._values[index] = self._records.read(self.parts[index]["value"])
-        return self._values[index]
+        with reading(f"version {self.version}", self.version):
+            return self._records.read(self.parts[index]["value"])
 
     def part(self, index: int, *, is_lenient: bool = False) -> Any:
         """A value or an event.
@@ -136,13 +131,8 @@ class ReadChange:
         Raises:
             StoreError: It cannot be read; the text names the version.
         """
-        if index in self._read:
-            return self._read[index]
         with reading(f"version {self.version}", self.version):
-            read = self._read_part(self.parts[index], is_lenient=is_lenient)
-        if not is_lenient:
-            self._read[index] = read
-        return read
+            return self._read_part(self.parts[index], is_lenient=is_lenient)
 
     def _read_part(self, part: dict[str, Any], *, is_lenient: bool) -> Any:
         kind = part.get("!")
@@ -235,21 +225,6 @@ def _named(part: Any) -> dict[str, Any]:
 def change_of(text: str, version: int, owner: SessionId, records: Records) -> Change:
     """The change of a text; values of types that are not registered are ``Unread``."""
     return read_change(text, version, owner, records).change(is_lenient=True)
-
-
-def found_by(text: str, version: int) -> tuple[str | None, int | None]:
-    """The idempotency key by which a change is found, and the version that it restored, if it did.
-
-    Raises:
-        StoreError: It cannot be read.
-    """
-    key, restored = None, None
-    for part in read_change(text, version, "", Records()).parts:
-        if part.get("!") == _CALLED:
-            key = part.get("idempotency_key", key)
-        elif part.get("!") == _REWOUND:
-            key, restored = None, part.get("version")
-    return key, restored
 
 
 def _write_part(part: Any, owner: SessionId, records: Records) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
@@ -16,7 +16,6 @@ from session.history import (
     Announcement,
     Change,
     Entry,
-    Readable,
     Rewound,
     Slices,
     View,
@@ -306,7 +305,7 @@ class State(ProcessLock):
             if change.slices or change.restores:
                 entry.actor, entry.call_id = change.said()
                 known = [each for each in self.announcements if each.slice_type in after]
-                self.taken += announced(known, before, after, entry, "store", self)
+                self.taken += announced(known, before, after, entry, "store", self.session_id, self.hears)
 
     def commit(self, slices: Slices, entry: Entry) -> Iterable[object]:
         """Make slices visible, and the change that made them, as one. The caller holds the lock.
@@ -332,7 +331,9 @@ class State(ProcessLock):
         if entry.changed:
             for announcement in self.announcements:
                 if self.hears(announcement.event_type):
-                    return announced(self.announcements, before, slices, entry, "session", self)
+                    return announced(
+                        self.announcements, before, slices, entry, "session", self.session_id, self.hears
+                    )
         return ()
 
     # History
@@ -358,14 +359,22 @@ class State(ProcessLock):
         made: T = found
         return made
 
-    def slices_at(self, version: int) -> Readable:
-        """The slices of a version; see ``Session.at``."""
+    def slices_at(self, version: int) -> Callable[[type], Slice | None]:
+        """What reads the slices of a version; see ``Session.at``."""
         past, stay = self.past, self._without_past()
-        if not isinstance(past, Kept):
-            require_version(version, last_version(self.slices))
-            return past.slices_at(version, self.registered, frozenset(self.views), stay)
-        with self.lock:  # reducing again grows logs
-            return {**past.slices_at(version, self.slices), **stay}
+        if isinstance(past, Kept):
+            with self.lock:  # reducing again grows logs
+                return {**past.slices_at(version, self.slices), **stay}.get
+        require_version(version, last_version(self.slices))
+        registered, views = self.registered, frozenset(self.views)
+
+        @cache
+        def read(kind: type) -> Slice | None:
+            if kind in views:
+                return None
+            return stay[kind] if kind in stay else past.slice_at(kind, version, registered)
+
+        return read
 
     def _without_past(self) -> Slices:
         return {kind: slice_ for kind, slice_ in self.slices.items() if kind in self.private}
@@ -381,9 +390,9 @@ class State(ProcessLock):
             VersionError: There is no such version, or it is not kept any more.
             StoreError: A slice cannot be read.
         """
-        slices = self.slices_at(version)
-        kinds = slices.keys() if isinstance(slices, dict) else self._kinds()
-        return {kind: items_of(slices.get(kind, ())) for kind in kinds if not self.stays(kind)}
+        past, read = self.past, self.slices_at(version)
+        kinds = past.slices_at(version, self.slices).keys() if isinstance(past, Kept) else self._kinds()
+        return {kind: items_of(read(kind) or ()) for kind in kinds if not self.stays(kind)}
 
     def kept(self) -> Slices:
         """All slices that a snapshot has.

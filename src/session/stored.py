@@ -296,9 +296,6 @@ class Stored(Replay):
         text = written_text({"slices": slices})
         return Checkpoint(change.version, text, chained(change.hash, text))
 
-    def _items(self, kind: type, slices: Slices) -> list[Any]:
-        return write_items(kind, items_of(slices[kind]), self.records)
-
 
 @attrs.define
 class _Tail:

@@ -224,13 +224,6 @@ class Positive:
 
 
 @dataclass(frozen=True)
-class Either:
-    """Two members of a union that look alike on paper."""
-
-    item: Point | Twin
-
-
-@dataclass(frozen=True)
 class Twin:
     x: int
     y: int = 0
@@ -273,11 +266,6 @@ class Handmade(Point):
 
     def __init__(self, x: int, y: int = 0) -> None:
         raise AssertionError(f"built from {x} and {y}")
-
-
-@dataclass(frozen=True)
-class Nested:
-    items: dict[str, list[int]]
 
 
 @dataclass(frozen=True)

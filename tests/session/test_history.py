@@ -19,9 +19,6 @@ from session import (
     VersionError,
     append,
     replace_latest,
-    select_all,
-    select_latest,
-    select_where,
 )
 
 
@@ -86,22 +83,6 @@ def test_a_change_knows_its_time_its_actor_and_its_call() -> None:
     ]
     assert all(before <= change.at <= datetime.now(UTC) + timedelta(seconds=1) for change in changes)
     assert changes[0] == Change(1, changes[0].at, (Note("a"),), "host", "call-1")
-
-
-def test_the_selectors_read_a_session_as_it_was() -> None:
-    session = note_session()
-    session.register_view(Count, lambda select: (Count(len(select(Note))),))
-    for text in "abc":
-        session.dispatch(Note(text))
-    past = session.at(2)
-    session.dispatch(Note("d"))
-    assert select_all(past, Note) == (Note("a"), Note("b"))
-    assert select_latest(past, Note) == Note("b")
-    assert select_where(past, Note, lambda note: note.text > "a") == (Note("b"),)
-    assert select_latest(past, Count) == Count(2)
-    assert (select_latest(session.at(0), Note), select_all(session.at(0), Ping)) == (None, ())
-    assert (past.version, past.session_id) == (2, session.session_id)
-    assert repr(past) == f"PastState('{session.session_id}', version=2)"
 
 
 def test_a_version_is_reduced_by_the_reducers_of_its_time() -> None:
@@ -216,26 +197,6 @@ def test_a_session_that_keeps_few_changes_says_which() -> None:
         assert str(caught.value) == (
             "version 96 is not kept any more: the session keeps its last 3 changes; ask for 97 or later"
         )
-
-
-def test_subscribers_see_the_version_that_they_are_called_for() -> None:
-    session = note_session()
-    seen: list[int] = []
-    session.bus.subscribe(Ping, lambda _event: seen.append(session.version))
-    session.publish(ping(session))
-    session.publish(ping(session))
-    assert seen == [1, 2]
-
-
-def test_what_another_thread_commits_has_versions_without_a_gap() -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    session = note_session()
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda number: session.dispatch(Note(str(number))), range(400)))
-    assert [change.version for change in session.history()] == list(range(1, 401))
-    for version in (0, 1, 31, 32, 33, 200, 399, 400):
-        assert len(session.at(version).select_all(Note)) == version
 
 
 @pytest.mark.parametrize("version", [0, 1, 40, 42])

@@ -38,10 +38,6 @@ def test_a_slice_keeps_the_part_of_each_event() -> None:
     assert session.select_all(Part) == (Part("a"), Part("b"))
 
 
-def test_as_a_plain_function_it_does_the_same() -> None:
-    assert append_part(attrgetter("part"))((Part("a"),), Whole(Part("b"))) == (Part("a"), Part("b"))
-
-
 def test_a_field_is_written_as_its_metadata_says_and_compares_so() -> None:
     session = Session()
     session.register_reducer(Whole, append_part(Told), Told)

@@ -25,17 +25,6 @@ from session import (
 )
 
 
-def test_code_inside_reads_its_own_changes() -> None:
-    session = note_session()
-    with session.transaction() as transaction:
-        assert transaction.latest(Note) is None
-        transaction.dispatch(Note("a"))
-        assert transaction.latest(Note) == Note("a")
-        assert texts(session) == ["a"]
-        assert session.select_latest(Note) == Note("a")
-        assert session.snapshot().select_all(Note) == (Note("a"),)
-
-
 def test_code_inside_reads_the_events_of_all_the_blocks_that_it_is_in() -> None:
     session = note_session()
     session.publish(ping(session, 1))
@@ -50,17 +39,6 @@ def test_code_inside_reads_the_events_of_all_the_blocks_that_it_is_in() -> None:
             assert elsewhere(lambda: session.select_latest(Ping)) == list(session.select_all(Ping)[:1])
         assert numbers(session.select_all(Ping)) == [1, 2, 3, 4]
     assert numbers(session.select_all(Ping)) == [1, 2, 3, 4]
-
-
-def test_other_threads_see_only_what_is_committed() -> None:
-    session = note_session()
-    session.dispatch(Note("before"))
-    with session.transaction() as transaction:
-        transaction.dispatch(Note("inside"))
-        assert elsewhere(lambda: texts(session)) == [["before"]]
-        assert elsewhere(lambda: session.select_latest(Note)) == [Note("before")]
-        assert elsewhere(lambda: session.snapshot().select_all(Note)) == [(Note("before"),)]
-    assert elsewhere(lambda: texts(session)) == [["before", "inside"]]
 
 
 def test_another_thread_that_writes_waits_for_the_end() -> None:

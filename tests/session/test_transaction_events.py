@@ -37,16 +37,6 @@ def test_another_task_cannot_dispatch_through_a_transaction_that_is_open() -> No
     assert texts(session) == []
 
 
-def test_a_value_that_was_rolled_back_is_reduced_again() -> None:
-    session = note_session()
-    empty, note = session.snapshot(), Note("a")
-    with session.transaction() as transaction:
-        transaction.dispatch(note)
-        session.rollback(empty)
-        transaction.publish(ToolInvoked("tool", None, None, note, session_id=session.session_id))
-    assert texts(session) == ["a"]
-
-
 def test_publishing_tells_of_its_own_event_also_when_a_subscriber_publishes_in_its_turn(
     session: Session,
 ) -> None:

@@ -24,7 +24,6 @@ from session_records import (
 from session import (
     Session,
     Snapshot,
-    ToolInvoked,
     Transaction,
     TransactionError,
     append,
@@ -166,22 +165,6 @@ def test_a_reducer_cannot_use_the_transaction_that_it_runs_in() -> None:
     assert (texts(session), session.select_all(Count), session.select_all(Ping)) == ([], (Count(1),), ())
 
 
-def test_a_reducer_may_read_its_session_and_change_another() -> None:
-    session, other = note_session(), note_session()
-    seen: list[list[str]] = []
-
-    def reduce(slice_: tuple[Any, ...], event: Any) -> tuple[Any, ...]:
-        seen.append(texts(session))
-        other.dispatch(Note("told"))
-        return (*slice_, event)
-
-    session.register_reducer(Count, reduce)
-    with session.transaction() as transaction:
-        transaction.dispatch(Note("a"))
-        transaction.dispatch(Count(1))
-    assert (seen, texts(other)) == ([["a"]], ["told"])
-
-
 def test_an_event_of_another_session_is_refused() -> None:
     session, other = note_session(), note_session()
     heard: list[Ping] = []
@@ -197,17 +180,6 @@ def test_an_event_of_another_session_is_refused() -> None:
         assert str(caught.value) == message
     assert texts(session) == ["a"]
     assert (session.select_all(Ping), other.select_all(Ping), heard) == ((), (), [])
-
-
-def test_publishing_a_tool_call_reduces_its_value_too() -> None:
-    session = note_session()
-    event = called(session, Note("value"))
-    with session.transaction() as transaction:
-        transaction.publish(event)
-        assert texts(session) == ["value"]
-        assert session.select_all(ToolInvoked) == (event,)
-    assert texts(session) == ["value"]
-    assert session.select_all(ToolInvoked) == (event,)
 
 
 @pytest.mark.parametrize(
@@ -231,16 +203,6 @@ def test_only_the_object_that_was_dispatched_last_counts_as_reduced(
             transaction.dispatch(value if other is None else other)
         transaction.publish(called(session, value))
     assert texts(session) == after
-
-
-def test_a_value_that_travels_with_two_events_is_reduced_twice() -> None:
-    session = note_session()
-    value = Note("value")
-    with session.transaction() as transaction:
-        transaction.dispatch(value)
-        for _ in range(2):
-            transaction.publish(called(session, value))
-    assert texts(session) == ["value", "value"]
 
 
 def test_a_value_that_an_earlier_use_of_the_transaction_dispatched_is_reduced_again() -> None:

@@ -52,6 +52,18 @@ RAW = [
     '{"at":"2026-01-01","parts":[{"!":"session.events:ToolInvoked","name":"x","params":null,"result":null,'
     '"created_at":5}]}',
 ]
+PARTS = [
+    '{"!":"subprocess:Popen","args":"touch ran"}',
+    '{"!":"planning.model:Plan","more":1}',
+    '{"!":"planning.model:Plan@99999999999999999999"}',
+    '{"!":"dict","items":[1]}',
+    '{"!":"rewound","version":99}',
+    '{"!":"rewound","version":-1}',
+    '{"!":"rewound","version":1.5}',
+    '{"!":"rolled back","session_id":"x","created_at":"2026-01-01T00:00:00+00:00","slices":[]}',
+    '{"!":"rolled back","session_id":"../x","created_at":"2026-01-01T00:00:00+00:00","slices":{}}',
+]
+RAW += ['{"at":"2026-01-01","slices":["planning.model:Plan"],"parts":[' + part + "]}" for part in PARTS]
 ODD: list[Any] = [
     None,
     True,

@@ -31,7 +31,7 @@ from session.history import (
     RolledBack,
     key_of,
 )
-from session.records import DEEPEST, NOT_STORED, Records, Unread, written_text
+from session.records import Records, Unread
 from session.slices import type_name
 
 __all__ = [
@@ -39,9 +39,13 @@ __all__ = [
     "change_of",
     "read_change",
     "write_change",
+    "written_text",
 ]
 
 FORMAT = 1
+DEEPEST: Final = 128
+"""How many levels a text may have: it is read back wherever the reader is called from."""
+NOT_STORED: Final = "the change cannot be stored"
 _REWOUND, _ROLLED_BACK, _RESET, _PLAIN = "rewound", "rolled back", "reset", "plain"
 _RESTORED: Final[Mapping[str, type]] = {_REWOUND: Rewound, _ROLLED_BACK: RolledBack, _RESET: Reset}
 _CALLED: Final = type_name(ToolInvoked)
@@ -256,3 +260,38 @@ def _write_restored(part: Restored, records: Records) -> dict[str, Any]:
             "slices": {type_name(kind): write_items(kind, items, records) for kind, items in part.items()},
         }
     return {"!": _RESET}
+
+
+def written_text(
+    written: Any,
+    what: str = NOT_STORED,
+    *,
+    separators: tuple[str, str] | None = (",", ":"),
+    indent: int | None = None,
+) -> str:
+    """What was written as JSON text, which is read back wherever this is called from.
+
+    Args:
+        written: What was written.
+        what: What is wrong where that is refused.
+        separators: See ``json.dumps``.
+        indent: Likewise.
+
+    Raises:
+        StoreError: It is nested too deep, or a number is too long.
+    """
+    too_deep = f"{what}: it is nested more than {DEEPEST} levels deep"
+    try:
+        text = json.dumps(written, separators=separators, allow_nan=False, indent=indent)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(too_deep if isinstance(error, RecursionError) else f"{what}: {error}") from error
+    # Each level has a bracket of its own: few texts have enough of them to be nested too deep.
+    if text.count("[") + text.count("{") > DEEPEST:
+        level, depth = [written], 0
+        while level:
+            depth += 1
+            if depth > DEEPEST:
+                raise StoreError(too_deep)
+            inner = [each.values() if type(each) is dict else each for each in level]
+            level = [each for items in inner for each in items if type(each) in (dict, list)]
+    return text

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from functools import cache, partial
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from session.bus import Delivery, EventBus
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BUSY", "State"]
 
-T = TypeVar("T")
 Receive = Callable[["State", Delivery, SessionEvent], None]
 """Reduces an event that other code published on a bus."""
 
@@ -49,9 +48,9 @@ class State(ProcessLock):
     """
 
     __slots__ = (
-        "_companions",
         "_resolved_for",
         "announcements",
+        "companions",
         "deliveries",
         "delivering",
         "hears",
@@ -85,7 +84,7 @@ class State(ProcessLock):
         self.private: frozenset[type] = frozenset()  # slices without a past
         self.registered: Routes = {}
         self.routes: dict[type, tuple[Route, ...]] = {}
-        self._companions: dict[type, Any] = {}
+        self.companions: dict[type, Any] = {}
         self._resolved_for: Routes | None = None
         if self.stored is not None and self.stored.head.version:
             self.slices = {Entry: (taken_over(self.stored.head.version),)}
@@ -328,12 +327,9 @@ class State(ProcessLock):
             entry.parts = []  # they are in the store
         slices[Entry] = (entry,)
         before, self.slices = self.slices, slices
-        if entry.changed:
-            for announcement in self.announcements:
-                if self.hears(announcement.event_type):
-                    return announced(
-                        self.announcements, before, slices, entry, "session", self.session_id, self.hears
-                    )
+        if entry.changed and self.announcements:
+            by = (entry, "session", self.session_id, self.hears)
+            return announced(self.announcements, before, slices, *by)
         return ()
 
     # History
@@ -349,15 +345,6 @@ class State(ProcessLock):
             if self.open is not None:
                 raise TransactionError("claim outside of transactions: a claim stays when one is taken back")
             return self.past.claim(name, last_version(self.slices))
-
-    def companion(self, kind: type[T]) -> T:
-        """The object of a class that goes with the session; see ``Session.companion``."""
-        found = self._companions.get(kind)
-        if found is None:
-            with self.lock:
-                found = self._companions.setdefault(kind, kind())
-        made: T = found
-        return made
 
     def slices_at(self, version: int) -> Callable[[type], Slice | None]:
         """What reads the slices of a version; see ``Session.at``."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from functools import partial
 from typing import Any
 
@@ -133,25 +132,6 @@ def test_who_subscribes_or_leaves_during_a_delivery_takes_part_from_the_next_eve
     bus.publish(Note("a"))
     bus.publish(Note("b"))
     assert heard == [("leaver", "a"), ("newcomer", "b")]
-
-
-def test_subscribing_from_many_threads_loses_nobody(bus: InProcessEventBus) -> None:
-    barrier = threading.Barrier(8)
-    heard: list[int] = []
-
-    def work(number: int) -> None:
-        barrier.wait()
-        for _ in range(25):
-            bus.subscribe(Note, lambda _event: heard.append(number))
-            bus.publish(Ping)
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(bus.publish(Note("a")).handlers) == 200
-    assert sorted(heard) == [number for number in range(8) for _ in range(25)]
 
 
 def test_the_bus_in_memory_is_a_bus_and_a_session_makes_one_of_its_own() -> None:

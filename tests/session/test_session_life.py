@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from session_records import Count, Note, Ping, called, elsewhere, numbers, ping
+from session_records import Count, Note, Ping, called, elsewhere, ping
 
 from session import (
     InProcessEventBus,
@@ -45,18 +45,6 @@ class TestRollback:
             session.rollback(wrong)
         assert str(caught.value) == "rollback takes a Snapshot, got dict"
 
-    def test_event_slices_that_a_reducer_keeps_are_in_no_snapshot_and_go_on(self, session: Session) -> None:
-        session.register_reducer(Ping, keep_last(2))
-        session.register_reducer(Note, append)
-        for number in range(3):
-            session.publish(ping(session, number))
-        snapshot = session.snapshot()
-        assert dict(snapshot.slices) == {}
-        session.publish(ping(session, 3))
-        session.dispatch(Note("a"))
-        session.rollback(snapshot)
-        assert (numbers(session.select_all(Ping)), session.select_all(Note)) == ([2, 3], ())
-
 
 class TestReset:
     def test_reset_empties_the_slices_and_keeps_reducers_views_and_event_logs(self, session: Session) -> None:
@@ -85,37 +73,14 @@ class TestClone:
         assert clone.session_id != session.session_id
         assert (clone.parent, session.children) == (None, ())
 
-    def test_a_clone_takes_what_it_is_given(self, bus: InProcessEventBus) -> None:
-        session = Session(tags={"run": "7"})
-        clone = session.clone(bus=bus, parent=session, session_id=IDENTITY, tags={})
-        assert clone.bus is bus
-        assert (clone.parent, session.children) == (session, (clone,))
-        assert (clone.session_id, dict(clone.tags)) == (IDENTITY, {})
-
     def test_a_clone_cannot_have_the_identity_of_its_original(self) -> None:
         session = Session(session_id=IDENTITY)
         with pytest.raises(SessionError) as caught:
             session.clone(session_id=IDENTITY)
         assert str(caught.value) == "a copy cannot have this session's id: omit session_id"
 
-    def test_a_clone_hears_its_own_events_and_keeps_the_bound_of_its_history(self) -> None:
-        session = Session(history=2)
-        clone = session.clone()
-        for number in range(4):
-            clone.publish(ping(clone, number))
-        assert numbers(clone.select_all(Ping)) == [2, 3]
-        assert session.select_all(Ping) == ()
-
 
 class TestLife:
-    def test_a_closed_session_can_be_changed_and_tells_the_bus(self, bus: InProcessEventBus) -> None:
-        session = Session(bus=bus)
-        heard: list[Ping] = []
-        bus.subscribe(Ping, heard.append)
-        session.close()
-        assert session.publish(ping(session, 1)).ok
-        assert numbers(session.select_all(Ping)) == numbers(tuple(heard)) == [1]
-
     def test_a_bus_holds_no_session_and_drops_one_that_is_gone(self, bus: InProcessEventBus) -> None:
         session = Session(bus=bus)
         event = ping(session)
@@ -125,16 +90,6 @@ class TestLife:
         gc.collect()
         assert gone() is None
         assert bus.publish(event).handlers == ()
-
-    def test_a_family_that_nobody_holds_is_collected(self, bus: InProcessEventBus) -> None:
-        parent = Session(bus=bus)
-        child = Session(bus=bus, parent=parent)
-        events = [ping(parent), ping(child)]
-        gone = [weakref.ref(parent), weakref.ref(child)]
-        del parent, child
-        gc.collect()
-        assert [ref() for ref in gone] == [None, None]
-        assert [bus.publish(event).handlers for event in events] == [(), ()]
 
     def test_a_session_that_is_collected_while_the_bus_is_at_work_harms_nothing(
         self, bus: InProcessEventBus

@@ -12,7 +12,6 @@ from session_records import (
     OnPurposeError,
     Ping,
     elsewhere,
-    give_up,
     note_session,
     numbers,
     ping,
@@ -57,26 +56,6 @@ def test_another_thread_that_writes_waits_for_the_end() -> None:
         transaction.dispatch(Note("b"))
     thread.join()
     assert texts(session) == ["a", "b", "other"]
-
-
-def test_a_nested_transaction_that_raises_takes_back_only_its_own_part() -> None:
-    session = note_session()
-    heard: list[Ping] = []
-    session.bus.subscribe(Ping, heard.append)
-    with session.transaction() as outer:
-        outer.dispatch(Note("a"))
-        outer.publish(ping(session, 1))
-
-        def body(inner: Any) -> None:
-            inner.dispatch(Note("b"))
-            inner.publish(ping(session, 2))
-
-        give_up(session, body)
-        assert texts(session) == ["a"]
-        outer.dispatch(Note("c"))
-        outer.publish(ping(session, 3))
-    assert texts(session) == ["a", "c"]
-    assert numbers(tuple(heard)) == numbers(session.select_all(Ping)) == [1, 3]
 
 
 def test_a_reducer_that_raises_leaves_the_transaction_as_it_was_before_that_dispatch() -> None:

@@ -96,28 +96,6 @@ def test_a_task_that_was_started_inside_does_not_join_the_transaction() -> None:
     assert session.select_all(Note) == ()
 
 
-def test_a_callback_of_the_loop_does_not_join_the_transaction_of_a_task() -> None:
-    session = note_session()
-    errors: list[str] = []
-
-    def callback(done: asyncio.Event) -> None:
-        with pytest.raises(TransactionError) as caught:
-            session.dispatch(Note("callback"))
-        errors.append(str(caught.value))
-        done.set()
-
-    async def main() -> None:
-        done = asyncio.Event()
-        with session.transaction() as transaction:
-            asyncio.get_running_loop().call_soon(callback, done)
-            await done.wait()
-            transaction.dispatch(Note("task"))
-
-    asyncio.run(main())
-    assert errors == [OPEN_ELSEWHERE]
-    assert session.select_all(Note) == (Note("task"),)
-
-
 def test_a_transaction_that_was_opened_outside_any_task_is_bound_to_its_thread_only() -> None:
     session = note_session()
 

@@ -36,23 +36,6 @@ def test_a_subscriber_may_write_back_into_the_session() -> None:
     assert texts(session) == ["heard 1", "heard 2", "heard 3"]
 
 
-def test_a_subscriber_that_fails_undoes_nothing_and_stops_nobody() -> None:
-    session = note_session()
-    heard: list[Ping] = []
-
-    def fail(event: Ping) -> None:
-        raise OnPurposeError
-
-    session.bus.subscribe(Ping, fail)
-    session.bus.subscribe(Ping, heard.append)
-    with session.transaction() as transaction:
-        transaction.dispatch(Note("a"))
-        transaction.publish(ping(session, 1))
-        transaction.publish(ping(session, 2))
-    assert texts(session) == ["a"]
-    assert numbers(tuple(heard)) == numbers(session.select_all(Ping)) == [1, 2]
-
-
 class BrokenBus(InProcessEventBus):
     """A bus that cannot publish."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextvars
-import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -101,25 +100,6 @@ def test_a_transaction_cannot_be_entered_while_it_is_open() -> None:
     assert texts(session) == ["a", "lock is free"]
 
 
-def test_another_thread_that_enters_the_same_transaction_waits_for_its_end() -> None:
-    session = note_session()
-    transaction = session.transaction()
-    started = threading.Event()
-
-    def write() -> None:
-        started.set()
-        with transaction:
-            transaction.dispatch(Note("other"))
-
-    thread = threading.Thread(target=write)
-    with transaction:
-        thread.start()
-        started.wait()
-        transaction.dispatch(Note("a"))
-    thread.join()
-    assert texts(session) == ["a", "other"]
-
-
 @pytest.mark.parametrize(
     "act",
     [
@@ -147,22 +127,6 @@ def test_a_reducer_cannot_change_its_session(act: Callable[[Session], object]) -
     assert session.snapshot() == Session().snapshot()
     assert session.select_all(Ping) == ()
     assert elsewhere(lambda: session.dispatch(Note("lock is free"))) == [None]
-
-
-def test_a_reducer_cannot_use_the_transaction_that_it_runs_in() -> None:
-    session = note_session()
-    transaction = session.transaction()
-
-    def reduce(slice_: tuple[Any, ...], event: Any) -> tuple[Any, ...]:
-        assert_refused(lambda: transaction.dispatch(Note("inner")))
-        assert_refused(lambda: transaction.publish(ping(session)))
-        assert_refused(lambda: transaction.restore(Reset({})))
-        return (*slice_, event)
-
-    session.register_reducer(Count, reduce)
-    with transaction:
-        transaction.dispatch(Count(1))
-    assert (texts(session), session.select_all(Count), session.select_all(Ping)) == ([], (Count(1),), ())
 
 
 def test_an_event_of_another_session_is_refused() -> None:
@@ -203,18 +167,6 @@ def test_only_the_object_that_was_dispatched_last_counts_as_reduced(
             transaction.dispatch(value if other is None else other)
         transaction.publish(called(session, value))
     assert texts(session) == after
-
-
-def test_a_value_that_an_earlier_use_of_the_transaction_dispatched_is_reduced_again() -> None:
-    session = note_session()
-    value = Note("value")
-    transaction = session.transaction()
-    with transaction:
-        transaction.dispatch(value)
-    with transaction:
-        transaction.publish(called(session, value))
-        transaction.dispatch(Note("and on"))
-    assert texts(session) == ["value", "value", "and on"]
 
 
 def test_a_reducer_cannot_be_registered_inside(session: Session) -> None:

@@ -145,21 +145,6 @@ def test_a_transaction_takes_over_what_is_new_before_its_body_runs(
     assert texts(there) == ["theirs", "mine"]
 
 
-def test_a_transaction_that_is_given_up_has_still_taken_over_what_is_new(
-    place_type: type[Place], tmp_path: Path
-) -> None:
-    place, bus = place_type(tmp_path), InProcessEventBus()
-    here, there = open_session(place.open(), bus=bus), open_session(place.open())
-    heard = listening(bus)
-    call(there, *PLAN)
-    with pytest.raises(LookupError), here.transaction() as transaction:
-        transaction.dispatch(Note("mine"))
-        raise LookupError
-    assert (here.version, texts(here)) == (1, [])
-    assert here.select_latest(Plan) == there.select_latest(Plan)
-    assert [(each.version, each.origin) for each in heard] == [(1, "store")]
-
-
 def test_what_cannot_be_reduced_here_is_no_plan_that_is_gone(place_type: type[Place], tmp_path: Path) -> None:
     place, bus = place_type(tmp_path), InProcessEventBus()
     here, there = open_session(place.open(), bus=bus), open_session(place.open())
@@ -251,25 +236,6 @@ def test_a_subscriber_may_write_to_another_session_of_the_store(
     for number in range(3):
         assert first.publish(Ping(number)).ok
     assert texts(second) == ["0", "1", "2"]
-
-
-def test_reads_in_a_transaction_see_its_own_changes(place_type: type[Place], tmp_path: Path) -> None:
-    place = place_type(tmp_path)
-    open_session(place.open()).dispatch(Note("old"))
-    session = open_session(place.open())
-    with session.transaction() as transaction:
-        transaction.dispatch(Note("new"))
-        assert texts(session) == ["old", "new"]
-        session.rewind(0)
-        assert texts(session) == []
-        transaction.dispatch(Note("last"))
-        session.reset()
-        transaction.dispatch(Note("kept"))
-        assert texts(session) == ["kept"]
-    there = open_session(place.open())
-    assert texts(session) == texts(there) == ["kept"]
-    assert [len(change.events) for change in there.history()] == [1, 5]
-    assert texts(there.at(1)) == ["old"]
 
 
 def test_the_store_lists_its_sessions_with_tags_and_times(place_type: type[Place], tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from store_places import (
     refused,
 )
 
-from session import Session, SessionEvent, append, stored
+from session import Session, SessionEvent, append
 from session.stores import StoreError
 
 
@@ -113,19 +113,6 @@ VALUES = st.recursive(
     ),
     max_leaves=12,
 )
-TYPED = st.builds(
-    Typed,
-    tags=st.frozensets(st.text()),
-    parts=st.lists(st.builds(Inner, st.text()), max_size=3).map(tuple),
-    pairs=st.lists(st.tuples(st.text(), st.integers()), max_size=3).map(tuple),
-    by_name=st.dictionaries(st.text() | st.just("!"), st.builds(Inner, st.text()), max_size=3),
-    colour=st.sampled_from(Colour),
-    level=st.none() | st.just(Level.LOW),
-    day=st.none() | st.dates(),
-    clock=st.none() | st.times(),
-    either=st.none() | st.integers() | st.text(),
-    nested=st.none() | st.builds(Typed, tags=st.frozensets(st.text(), max_size=2)),
-)
 
 
 @attrs.frozen
@@ -183,25 +170,6 @@ def test_what_has_a_json_form_reads_back_as_it_was(
         *((Thing(value),) for value in kept),
         there.select_all(Said),
     ]
-
-
-@pytest.mark.parametrize("place_type", [ListPlace])
-@given(values=st.lists(TYPED, min_size=1, max_size=5))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-def test_records_whose_hints_say_what_they_hold_read_back_as_they_were(
-    place_type: type[Place], values: list[Typed], tmp_path: Path
-) -> None:
-    place = place_type(tmp_path)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stored, "CHECKPOINT", 2)
-        session = of_values(place)
-        for value in values:
-            session.dispatch(value)
-        there = of_values(place)
-        assert there.select_all(Typed) == tuple(values)
-        session.rewind(len(values))
-        session.dispatch(values[0])
-        assert of_values(place).select_all(Typed) == (*values, values[0])
 
 
 @every_store

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from types import MappingProxyType
@@ -31,6 +32,7 @@ __all__ = [
     "is_terminal",
     "lines_of",
     "painted",
+    "say",
     "seconds_text",
     "wants_color",
     "wrapped",
@@ -89,6 +91,11 @@ def columns(stream: TextIO | None) -> int | None:
 def is_ascii(stream: TextIO | None) -> bool:
     """Whether a stream may be unable to show more than ASCII."""
     return not (getattr(stream, "encoding", None) or "ascii").lower().startswith("utf")
+
+
+def say(text: str) -> None:
+    """Say something to the user on standard error."""
+    sys.stderr.write(f"planning: {text}\n")
 
 
 def console_of(stream: TextIO) -> Console:

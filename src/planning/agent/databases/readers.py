@@ -5,10 +5,11 @@ SQLite cannot be interrupted within a single call of a function: a thread in one
 
 from __future__ import annotations
 
+import _thread
 import os
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from threading import BoundedSemaphore, Lock, Thread
+from threading import Lock
 from time import monotonic
 from typing import Any, Final, Protocol, TypeVar
 
@@ -96,7 +97,8 @@ class _Reader:
         self.current: _Question | None = None
         self.lock = Lock()
         self.jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        Thread(target=_serve, args=(self.jobs, file.rest), name="planning sql", daemon=True).start()
+        # Ctrl-C in the start of a threading.Thread may leave its locks locked for ever.
+        _thread.start_new_thread(_serve, (self.jobs, file.rest))
 
     def stop(self, question: _Question) -> None:
         """Stop a question, unless the thread is at another one by now."""
@@ -109,7 +111,9 @@ class _Reader:
         self.file.close()
         self.jobs.put(None)
 
-    __del__ = close
+    def __del__(self) -> None:
+        if hasattr(self, "jobs"):  # Ctrl-C may come before they are made
+            self.close()
 
 
 class Readers:
@@ -118,7 +122,7 @@ class Readers:
     def __init__(self) -> None:
         self._process = 0
         self._idle: list[_Reader] = []
-        self._free = BoundedSemaphore(_MOST)
+        self._free = _places()
 
     def ask(
         self, open_file: Callable[[], DatabaseFile], work: Callable[[DatabaseFile], T], seconds: float
@@ -136,17 +140,19 @@ class Readers:
             Failure: The database could not answer.
         """
         if self._process != os.getpid():
-            self._process, self._idle, self._free = os.getpid(), [], BoundedSemaphore(_MOST)
+            self._process, self._idle, self._free = os.getpid(), [], _places()
         until, idle, free = monotonic() + seconds, self._idle, self._free
         if seconds <= 0:
             raise Failure("timeout")
-        if not free.acquire(timeout=seconds):
-            raise Failure("busy")
+        try:
+            free.get(timeout=seconds)
+        except Empty:
+            raise Failure("busy") from None
         question = _Question(work)
         try:
             reader = idle.pop() if idle else _Reader(open_file())
         except BaseException as error:
-            free.release()
+            free.put(None)
             if isinstance(error, RuntimeError):
                 raise Failure("unavailable", str(error)) from None
             raise
@@ -162,7 +168,7 @@ class Readers:
                 idle.append(reader)
             else:
                 reader.close()  # the database was closed meanwhile
-            free.release()
+            free.put(None)
             question.waiting.release()
 
         reader.current, reader.file.deadline = question, until
@@ -182,6 +188,14 @@ class Readers:
         idle, self._idle = self._idle, []
         for reader in idle:
             reader.close()
+
+
+def _places() -> SimpleQueue[None]:
+    """A place for each thread. A semaphore would be locked for ever by Ctrl-C at the wrong moment."""
+    places = SimpleQueue[None]()
+    for _ in range(_MOST):
+        places.put(None)
+    return places
 
 
 def _serve(jobs: SimpleQueue[Callable[[], None] | None], rest: Callable[[], None]) -> None:

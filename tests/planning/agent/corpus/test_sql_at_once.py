@@ -10,11 +10,12 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from time import monotonic, sleep
+from traceback import walk_stack
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -44,8 +45,10 @@ def database(shop: Shop) -> Iterator[SqlDatabase]:
     shop.assert_untouched()
 
 
-def readers() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "planning sql"]
+def readers() -> list[FrameType]:
+    """What the threads do that read a database."""
+    stacks = (list(walk_stack(frame)) for frame in sys._current_frames().values())
+    return [stack[-1][0] for stack in stacks if stack[-1][0].f_code.co_name == "_serve"]
 
 
 def assert_gone() -> None:
@@ -206,14 +209,44 @@ def test_ctrl_c_passes_and_the_next_answer_is_the_right_one(shop: Shop) -> None:
     assert_gone()
 
 
-# Where no exception can pass, as in the callback of a weak reference, Python drops Ctrl-C and warns.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_ctrl_c_at_any_moment_leaves_nothing_at_work_and_no_answer_to_another_question(shop: Shop) -> None:
-    counting = "SELECT count(*) FROM customers AS a, customers AS b, customers AS c"
-    with SqlDatabase(shop.path, timeout=20) as database:
-        for step in range(30):
-            with suppress(KeyboardInterrupt), interrupted(0.0005 + step * 0.001):
-                for _ in range(20):
-                    database.execute(counting)
-            assert database.execute(f"SELECT {step} AS a")["data"] == [[step]]
+class CtrlC:
+    """Raises KeyboardInterrupt at one of the moments at which Python may deliver Ctrl-C to this thread."""
+
+    def __init__(self, moment: int) -> None:
+        self._left = moment
+
+    def __call__(self, frame: FrameType, event: str, function: Any) -> None:
+        named = getattr(function, "__name__", "")
+        is_with = named in {"__enter__", "__exit__"} and frame.f_code.co_name != named
+        if event == "c_call" or is_with or frame.f_code.co_filename == __file__:
+            return
+        self._left -= 1
+        if not self._left:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("is_first", [False, True], ids=["later", "first"])
+def test_ctrl_c_at_any_moment_leaves_nothing_at_work_and_no_answer_to_another_question(
+    shop: Shop, is_first: bool
+) -> None:
+    database, is_interrupted, moment = SqlDatabase(shop.path, timeout=5), True, 0
+    assert database.execute("SELECT 1 AS a")["data"] == [[1]]
+    while is_interrupted:
+        moment += 1
+        if is_first:
+            database.close()
+        sys.setprofile(CtrlC(moment))
+        try:
+            database.execute("SELECT 'another' AS a")
+        except KeyboardInterrupt:
+            pass
+        else:
+            is_interrupted = False
+        finally:
+            sys.setprofile(None)
+        with in_time(1):
+            assert database.execute(f"SELECT {moment} AS a")["data"] == [[moment]]
+    assert moment > 100
+    database.close()
     assert_gone()

@@ -7,7 +7,7 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -35,7 +35,6 @@ __all__ = [
     "say",
     "seconds_text",
     "wants_color",
-    "wrapped",
 ]
 
 Line = tuple[str, str]
@@ -113,24 +112,6 @@ def painted(text: str, style: str, *, color: bool) -> str:
     from rich.style import Style
 
     return Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
-
-
-def wrapped(text: str, room: int | None) -> Iterator[str]:
-    """A text in pieces of at most so many columns, broken at blanks where it can be; None for one piece."""
-    from rich.cells import cell_len, chop_cells
-
-    row = ""
-    if room is None or cell_len(text) <= room:
-        yield text
-        return
-    for word in text.split(" "):
-        for part in chop_cells(word, room) or [""]:
-            joined = f"{row} {part}" if row else part
-            if cell_len(joined) > room:
-                yield row
-                joined = part
-            row = joined
-    yield row
 
 
 def count(number: int, thing: str) -> str:

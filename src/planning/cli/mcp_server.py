@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import signal
 import sys
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import urlsplit
 from uuid import UUID
 
 import typer
 
-from planning.cli.drive import EXIT_CODES, until_signalled
 from planning.cli.terminal import say
-from planning.cli.usage import EXIT_CODES as CODES_HELP
-from planning.cli.usage import Refused, bad_option
+from planning.cli.usage import EXIT_CODES, Refused, bad_option
 from planning.errors import printable, show
 from session import Session
 from session.errors import IdentityError
@@ -59,7 +57,7 @@ Running workflows:
   steps call the tools of the object. The module is imported, which
   runs its code; name only modules that you trust.
 
-{CODES_HELP}"""
+{EXIT_CODES}"""
 
 
 def mcp(
@@ -128,21 +126,39 @@ def mcp(
     server = build_server(**_sessions(store, session), plan_tools=names, workflows=_workflows(run))
     _log_plainly()
     if address is None:
-        for each in EXIT_CODES:  # a thread that waits for standard input cannot be stopped
-            signal.signal(each, lambda number, _: os._exit(EXIT_CODES[signal.Signals(number)]))
-        asyncio.run(serve_stdio(server))
-        return
-    host, port = address
-    try:
-        received = until_signalled(
-            serve_http(server, host, port, token=token, allowed_hosts=allow_host or (), started=_say_where)
-        )
-    except OSError as error:
-        number = error.errno or 0  # negative where the name of a host is not known
-        reason = os.strerror(number) if number > 0 else error.strerror
-        raise Refused(f"cannot listen on {printable(str(http))}: {reason}") from None
+        _serve_here(serve_stdio(server))
+    else:
+        host, port = address
+        try:
+            _serve(
+                serve_http(
+                    server, host, port, token=token, allowed_hosts=allow_host or (), started=_say_where
+                )
+            )
+        except OSError as error:
+            number = error.errno or 0  # negative where the name of a host is not known
+            reason = os.strerror(number) if number > 0 else error.strerror
+            raise Refused(f"cannot listen on {printable(str(http))}: {reason}") from None
+
+
+def _serve_here(serving: Coroutine[Any, Any, None]) -> None:
+    """Serve until the client leaves; a signal ends the process, whose standard input may never end."""
+    import asyncio
+
+    from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
+
+    for each in SIGNAL_CODES:
+        signal.signal(each, lambda number, _: os._exit(SIGNAL_CODES[signal.Signals(number)]))
+    asyncio.run(serving)
+
+
+def _serve(serving: Coroutine[Any, Any, None]) -> None:
+    from planning.cli.drive import EXIT_CODES as SIGNAL_CODES
+    from planning.cli.drive import until_signalled
+
+    received = until_signalled(serving)
     if received is not None:
-        raise typer.Exit(EXIT_CODES[received])
+        raise typer.Exit(SIGNAL_CODES[received])
 
 
 def _say_where(url: str) -> None:

@@ -65,7 +65,7 @@ async def cancelled(start: Awaitable[Any]) -> None:
     assert task.cancelled()
 
 
-@pytest.mark.parametrize("options", [{}, {"timeout": 20.0}, {"returns_private_data": True}])
+@pytest.mark.parametrize("options", [{"timeout": 20.0}, {"returns_private_data": True}])
 @pytest.mark.parametrize("waiting", WAITING)
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_cancelling_passes_through_every_entry_and_is_recorded(
@@ -88,18 +88,6 @@ def test_a_cancelled_probe_is_given_back() -> None:
 
 def test_a_tool_that_does_not_block_runs_on_the_loop() -> None:
     assert through("acall", tool(threading.get_ident, blocking=False)).value == threading.get_ident()
-
-
-def test_the_loop_goes_on_while_a_plain_tool_blocks() -> None:
-    go = threading.Event()
-
-    async def run() -> bool:
-        call = asyncio.create_task(Toolbox([tool(lambda: go.wait(20))]).acall("t"))
-        await asyncio.sleep(0)
-        go.set()
-        return bool((await call).value)
-
-    assert asyncio.run(run()) is True
 
 
 def test_an_async_tool_can_be_called_from_plain_code_but_not_from_a_running_loop() -> None:

@@ -181,20 +181,6 @@ def test_a_query_type_that_is_not_supported_is_told_with_those_that_are(
     assert caught.value.supported_types == ["financial_facts", "company", "news"]
 
 
-@pytest.mark.parametrize("query_type", [None, ""])
-def test_a_tool_without_query_types_is_checked_without_one(
-    registry: ToolRegistry, query_type: str | None
-) -> None:
-    registry.validate_call("plain", query_type, {"size": 1})
-    with pytest.raises(ParameterError) as caught:
-        registry.validate_call("plain", query_type, {})
-    assert str(caught.value) == "size: missing; send a value"
-    assert caught.value.details == {
-        "field": "size",
-        "errors": [{"path": "size", "message": "missing; send a value"}],
-    }
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [

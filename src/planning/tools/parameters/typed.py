@@ -130,16 +130,17 @@ class TypedModel(ParameterModel):
         with suppress(Exception):  # a validator may stumble over what is not repaired yet
             return self._validate(data)
         repaired = self._repaired(data)
-        value, problems = _validated(self._validate, repaired, self.shape)
+        if not self._rules:
+            with suppress(*REFUSING, CheckBroken):
+                return self._validate(repaired)
+        value, problems = _validated(self._explaining, repaired, self.shape)
         if not problems:
             return value
-        if not self._rules:
-            _, problems = _validated(self._explaining, repaired, self.shape)
         raise words.refusal(problems, self.shape, () if diagnose is None else diagnose(repaired))
 
     @cached_property
     def _explaining(self) -> Validate:
-        return TypedModel(self.kind)._validate
+        return self._validate if self._rules else TypedModel(self.kind)._validate
 
     @cached_property
     def _repairs(self) -> Mapping[str, Any]:

@@ -46,7 +46,7 @@ def decode(
     except ToolValidationError as error:
         if not is_private:
             raise
-        kept = dict.fromkeys(withheld(problem, model.shape) for problem in error.problems)
+        kept = dict.fromkeys(withheld(problem, model.published) for problem in error.problems)
         refusal = ToolValidationError(kept)
     raise refusal  # outside of the handler: it carries no trace of the other
 

@@ -19,7 +19,7 @@ from planning.tools.parameters.construct import REFUSING, CheckBroken, words_of
 from planning.tools.parameters.errors import problems_of
 from planning.tools.parameters.hints import Hints, fields_of, is_record
 from planning.tools.parameters.model import NO_JSON, Diagnose, ParameterModel
-from planning.tools.parameters.schema import published_schema, resolved_schema
+from planning.tools.parameters.schema import published_schema
 from planning.tools.parameters.validators import Validate, strict_validator
 
 __all__ = ["TypedModel"]
@@ -113,11 +113,6 @@ class TypedModel(ParameterModel):
         """See ``ParameterModel``."""
         return self._published
 
-    @cached_property
-    def shape(self) -> Mapping[str, Any]:
-        """See ``ParameterModel``."""
-        return resolved_schema(self.published)
-
     def convert(self, data: dict[str, Any], diagnose: Diagnose | None = None) -> Any:
         """See ``ParameterModel``."""
         if self._is_open:
@@ -133,10 +128,10 @@ class TypedModel(ParameterModel):
         if not self._rules:
             with suppress(*REFUSING, CheckBroken):
                 return self._validate(repaired)
-        value, problems = _validated(self._explaining, repaired, self.shape)
+        value, problems = _validated(self._explaining, repaired, self.published)
         if not problems:
             return value
-        raise words.refusal(problems, self.shape, () if diagnose is None else diagnose(repaired))
+        raise words.refusal(problems, self.published, () if diagnose is None else diagnose(repaired))
 
     @cached_property
     def _explaining(self) -> Validate:
@@ -153,7 +148,7 @@ class TypedModel(ParameterModel):
         """The arguments taken for what they mean."""
         given = data | {name: repair(data[name]) for name, repair in self._repairs.items() if name in data}
         try:
-            repaired: dict[str, Any] = coerced(given, self.shape)
+            repaired: dict[str, Any] = coerced(given, self.published)
         except RecursionError:
             pass
         else:

@@ -34,7 +34,7 @@ def coerced(data: Any, schema: Mapping[str, Any]) -> Any:
 def _coerced(data: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     if not schema:
         return data
-    options = list(words.options(root, schema))
+    options = words.options(root, schema)
     if isinstance(data, str):
         if any(option.get("type") == "string" for option in options):
             return data

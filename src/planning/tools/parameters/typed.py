@@ -122,12 +122,19 @@ class TypedModel(ParameterModel):
         return self._converted(data, diagnose)
 
     def _converted(self, data: dict[str, Any], diagnose: Diagnose | None) -> Any:
-        with suppress(Exception):  # a validator may stumble over what is not repaired yet
+        first: pydantic.ValidationError | None = None
+        try:
             return self._validate(data)
+        except pydantic.ValidationError as error:
+            first = error
+        except Exception:  # noqa: BLE001, S110 - a validator may stumble over what is not repaired yet
+            pass
         repaired = self._repaired(data)
         if not self._rules:
             with suppress(*REFUSING, CheckBroken):
                 return self._validate(repaired)
+        elif first is not None and all(repaired.get(name, self) is data[name] for name in data):
+            raise words.refusal(problems_of(first, data, self.published), self.published)
         value, problems = _validated(self._explaining, repaired, self.published)
         if not problems:
             return value

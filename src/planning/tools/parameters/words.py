@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -74,6 +74,7 @@ _BOUNDS = {
     "maxProperties": "at most {} fields",
 }
 _NULL: Mapping[str, Any] = {"type": "null"}
+_COMPOSED = frozenset({"$ref", "anyOf", "oneOf"})
 _LONG = 10**15
 _MAY_BE_JSON = re.compile(r"\s*[-0-9\"\[{tfnIN]")
 MOST_PROBLEMS = 50
@@ -171,9 +172,11 @@ def limits(node: Mapping[str, Any], keywords: Container[str]) -> str:
     return ", ".join(phrases)
 
 
-def options(root: Mapping[str, Any], node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def options(root: Mapping[str, Any], node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """What a part of a schema allows: each option of a union and each type by itself, references followed."""
-    todo, seen = [node], set[int]()
+    if _COMPOSED.isdisjoint(node) and type(node.get("type")) is str:
+        return [node]  # nearly every part
+    found, todo, seen = list[Mapping[str, Any]](), [node], set[int]()
     while todo:
         each = todo.pop()
         if "$ref" in each:
@@ -183,10 +186,11 @@ def options(root: Mapping[str, Any], node: Mapping[str, Any]) -> Iterator[Mappin
                 todo.append({**target, **{key: value for key, value in each.items() if key != "$ref"}})
         elif "anyOf" in each or "oneOf" in each:
             todo += [*each.get("oneOf", ())[::-1], *each.get("anyOf", ())[::-1]]
-        elif isinstance(each.get("type"), (list, tuple)):
+        elif isinstance(each.get("type"), list):
             todo += [_NULL if kind == "null" else {**each, "type": kind} for kind in each["type"][::-1]]
         else:
-            yield each
+            found.append(each)
+    return found
 
 
 def node_at(root: Mapping[str, Any], path: Iterable[str | int]) -> Mapping[str, Any]:
@@ -201,10 +205,12 @@ def has_place(root: Mapping[str, Any], path: Iterable[str | int]) -> bool:
 
 
 def _nodes_at(root: Mapping[str, Any], path: Iterable[str | int]) -> list[Mapping[str, Any]]:
-    nodes = list(options(root, root))
+    nodes = options(root, root)
     for part in path:
-        children = {id(child): child for node in nodes if isinstance(child := _child(node, part), dict)}
-        nodes = [option for child in children.values() for option in options(root, child)]
+        found = [child for node in nodes if isinstance(child := _child(node, part), dict)]
+        if len(found) > 1:  # a union whose options have the same part is one part further down
+            found = list({id(child): child for child in found}.values())
+        nodes = [option for child in found for option in options(root, child)]
     return nodes
 
 
@@ -234,6 +240,8 @@ def _in_order(problems: Iterable[Problem], schema: Mapping[str, Any]) -> list[Pr
     numbers = {name: number for number, name in enumerate(_names(node_at(schema, ())))}
 
     def place(problem: Problem) -> int:
+        if problem.path in numbers:
+            return numbers[problem.path]
         name = _FIRST.match(problem.path)
         return len(numbers) + 1 if name is None else numbers.get(name[0], len(numbers))
 

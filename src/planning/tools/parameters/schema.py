@@ -21,10 +21,6 @@ def published_schema(schema: Mapping[str, Any], *, is_open: bool = False) -> dic
 
     Definitions are written out, but for those that refer to themselves. Every object that names its
     properties is closed. The docstrings of classes go: they speak to programmers.
-
-    Args:
-        schema: The schema of an object.
-        is_open: Whether it takes properties that it does not name.
     """
     definitions = schema.get("$defs", {})
     recursive: dict[str, None] = {}

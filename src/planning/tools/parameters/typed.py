@@ -64,12 +64,6 @@ class TypedModel(ParameterModel):
     ) -> TypedModel:
         """The model of a function's parameters; arguments stay a dict.
 
-        Args:
-            name: What messages call it.
-            fields: Of each parameter its name, its type hint, and whether it is required.
-            descriptions: What is said of parameters whose type hints say nothing.
-            is_open: Whether other names are let through.
-
         Raises:
             TypeError: Arguments in JSON cannot become what a type hint names.
         """

@@ -88,14 +88,7 @@ def missing(schema: Mapping[str, Any], path: Path) -> Problem:
 
 
 def unknown_field(schema: Mapping[str, Any], path: Path, name: str, given: object) -> Problem:
-    """The object at a path has an unknown field; the message gives the nearest name, of those not sent first.
-
-    Args:
-        schema: The schema of the arguments as a whole.
-        path: The path of the object.
-        name: The field.
-        given: The object.
-    """
+    """The object at a path has an unknown field; the message names the nearest, of those not sent first."""
     known = _names(node_at(schema, path))
     names = given if isinstance(given, Mapping) else ()
     near = nearest(name, [each for each in known if each not in names]) or nearest(name, known)

@@ -47,7 +47,7 @@ from planning.tools.outcome import (
 )
 from planning.tools.repeats import RunningCalls, claim, find_repeat, fingerprint_of
 from planning.tools.result import ToolResult, copied
-from session import Session, StoreError, ToolFailed, ToolInvoked
+from session import Session, SessionBusyError, StoreError, ToolFailed, ToolInvoked
 
 if TYPE_CHECKING:
     from logging import Logger
@@ -284,7 +284,7 @@ class CallPipeline(Attempts):
             )
             try:
                 self._tell_of(event, session)
-            except StoreError as error:
+            except (StoreError, SessionBusyError) as error:
                 raise ResultNotStored(
                     f"{tool.name} was carried out, but the session could not store its result. Check what it "
                     "did before you call it again."
@@ -296,11 +296,8 @@ class CallPipeline(Attempts):
     def _tell_of(self, event: ToolInvoked, session: Session) -> None:
         if self._tell is not None:
             self._tell(event)
-        elif event.value is None:
-            session.publish_when_free(event)
         else:
-            with session.transaction() as transaction:
-                transaction.publish(event)
+            session.publish(event)
 
     # Failures
 
@@ -337,7 +334,7 @@ class CallPipeline(Attempts):
         if context.session is not None:
             try:
                 event = ToolFailed(name, result, **context.of_events)
-                context.session.publish_when_free(event, PATIENCE)
+                context.session.publish(event, timeout=PATIENCE)
             except Exception as refusal:  # noqa: BLE001 - a bus or a foreign transaction may refuse in any way
                 fields = {"tool": name, "error": type(refusal).__name__}
                 logger().error("call_not_recorded", extra=fields)

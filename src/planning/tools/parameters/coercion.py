@@ -45,7 +45,11 @@ def _coerced(data: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> A
         return int(data)
     if isinstance(data, dict):
         tagged = [option for option in options if _has_tag(data, option)]
-        wanted = _only(options, "object") or _only(tagged, "object")
+        wanted = (
+            _only(options, "object")
+            or _only(tagged, "object")
+            or _only([option for option in tagged if _has_fields(data, option)], "object")
+        )
         return data if wanted is None else _coerced_object(data, wanted, root)
     if isinstance(data, (list, tuple)):
         wanted = _only(options, "array")
@@ -65,6 +69,13 @@ def _has_tag(data: Mapping[str, Any], option: Mapping[str, Any]) -> bool:
         data[name] not in each.get("enum", [each["const"]] if "const" in each else [data[name]])
         for name, each in option.get("properties", {}).items()
         if name in data
+    )
+
+
+def _has_fields(data: Mapping[str, Any], option: Mapping[str, Any]) -> bool:
+    """Whether an option of a union has all the fields of the data, and the data all that it requires."""
+    return data.keys() <= option.get("properties", {}).keys() and data.keys() >= set(
+        option.get("required", ())
     )
 
 

@@ -203,7 +203,7 @@ def test_what_cannot_be_done_is_refused_before_anything_runs(arguments: list[str
 def test_an_executor_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert refused("fine.json", *WITH, "--prompt", "larks", "--executor", "dask://127.0.0.1:8786") == (
-        "planning: --executor dask:// needs Dask; run pip install 'session-planning[distributed]'"
+        "planning: --executor dask needs its library: run pip install 'session-planning[distributed]'"
     )
 
 

@@ -177,5 +177,6 @@ def _given(fields: Any) -> Any:
 
 
 def _spelled(value: object) -> str:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return str(value) if is_number and abs(value) < _LARGE else show(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) >= _LARGE:
+        return show(value)
+    return str(value)

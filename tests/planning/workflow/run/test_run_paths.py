@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict, namedtuple
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
@@ -102,23 +101,9 @@ def test_a_missing_name_of_a_mapping_that_makes_its_values_is_missing_and_is_not
     assert value == {"a": [1]}
 
 
-class Broken(Mapping[str, Any]):
-    """A mapping that fails in a way of its own."""
-
-    def __getitem__(self, key: str) -> Any:
-        raise RuntimeError(key)
-
-    def __iter__(self) -> Iterator[str]:
-        raise RuntimeError
-
-    def __len__(self) -> int:
-        return 1
-
-
 @pytest.mark.parametrize(
     ("output", "path"),
     [
-        pytest.param(Broken(), ("x",), id="a mapping that raises"),
         pytest.param([1], ("9" * 5000,), id="a number too long"),
         pytest.param(Unfinished(), ("total",), id="a field without a value"),
     ],

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
-from run_cases import called, cancelled, capable, flow, plan_notes, plan_of, thought
+from run_cases import called, capable, flow, plan_notes, plan_of, thought
 from syrupy.assertion import SnapshotAssertion
 
 from planning import PlanningToolsSection, Toolbox, plan_text
 from planning.tools import ToolError
-from planning.workflow import Capabilities, WorkflowResult, arun_workflow, run_workflow
+from planning.workflow import Capabilities, WorkflowResult, run_workflow
 from planning.workflow.run.records import StepChanged
 from session import Session
 
@@ -62,33 +61,6 @@ def test_the_plan_at_every_moment_of_a_run(snapshot: SnapshotAssertion) -> None:
     result = run_workflow(everything(), CAPABILITIES, session=session, inputs={"key": 1}, max_parallel=1)
     assert (result.status, result.warnings) == ("failed", ())
     assert "\n".join(texts) == snapshot
-
-
-def test_the_plan_of_a_run_that_was_stopped_and_of_one_that_went_on(snapshot: SnapshotAssertion) -> None:
-    workflow = flow(
-        thought("a"), called("b", "a", tool="slow"), thought("c", "b"), called("d", "a", tool="mail")
-    )
-    begun = [asyncio.Event()]
-
-    async def slow() -> str:
-        if begun:
-            begun.pop().set()
-            await asyncio.sleep(5)
-        return "at last"
-
-    capabilities = capable(slow=slow, mail=lambda: "sent")
-
-    async def scene(event: asyncio.Event) -> None:
-        run = asyncio.create_task(arun_workflow(workflow, capabilities, session=session, max_parallel=1))
-        await event.wait()
-        run.cancel()
-        await cancelled(run)
-
-    session = Session()
-    asyncio.run(scene(begun[0]))
-    stopped = text(session)
-    assert run_workflow(workflow, capabilities, session=session, max_parallel=1).status == "completed"
-    assert f"{stopped}\n{text(session)}" == snapshot
 
 
 def test_what_ascii_cannot_spell_is_not_shown_and_said() -> None:

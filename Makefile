@@ -54,7 +54,7 @@ bench: $(VENV)/installed ## measure beside the peers and rewrite benchmarks/RESU
 pictures: $(VENV)/installed ## draw the pictures of the README again
 	$(BIN)/python scripts/draw_replay.py > examples/triage.svg.new
 	mv examples/triage.svg.new examples/triage.svg
-	$(BIN)/python -m benchmarks.proof_picture
+	$(BIN)/python -m benchmarks.picture
 
 mutants: ## change the code in MUTANTS (200) places of each area, and report what no test notices; AREAS="core tools"
 	@scripts/mutants "$(PYTHON)" $(AREAS)

@@ -1,13 +1,16 @@
-"""Arguments that no model wrote, sent to tools; see ``harness`` for how to call it."""
+"""Random arguments, sent to tools."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
-from harness import demand, demand_readable, fuzz
+from promises import demand, demand_readable
 
-NAMES = ("count", "ratio", "names", "choice", "nested", "flags")
+from planning import NewPlanStep, Plan, PlanningToolsSection, Toolbox
+from planning.tools import ErrorKind, Tool, ToolResult, tool
+from session import Session, select_latest
+
 STATUSES = ("pending", "in_progress", "blocked", "done")
 CORPUS = (
     '{"objective": "Fix the login", "initial_steps": ["Reproduce", {"title": "Fix", "details": "x"}]}',
@@ -35,14 +38,9 @@ def check(text: str) -> None:
     Raises:
         BrokenPromise: A promise is not kept.
     """
-    # The fuzzer is to watch it being loaded.
-    from planning import Plan, PlanningToolsSection, Toolbox  # noqa: PLC0415 - as above
-    from planning.tools import ErrorKind, ToolResult  # noqa: PLC0415 - as above
-    from session import Session, select_latest  # noqa: PLC0415 - as above
-
     session = Session()
     section = PlanningToolsSection(session=session)
-    received: list[dict[str, Any]] = []
+    received: list[tuple[Any, ...]] = []
     toolbox = Toolbox([*section.tools(), _custom(received)])
     for name in toolbox.tools:
         toolbox.call("planning_setup_plan", {"objective": "Goal", "initial_steps": ["One", "Two"]})
@@ -57,15 +55,10 @@ def check(text: str) -> None:
             demand(isinstance(result.code, ErrorKind), "a failure has a code")
             demand(plan is before, "a refused call changes nothing")
     for values in received:
-        demand(_is_as_declared(values), "a tool is called with what it declares")
+        demand(_is_as_declared(*values), "a tool is called with what it declares")
 
 
-def _custom(received: list[dict[str, Any]]) -> Any:
-    from typing import Literal  # noqa: PLC0415 - beside what it is for
-
-    from planning import NewPlanStep  # noqa: PLC0415 - as above
-    from planning.tools import tool  # noqa: PLC0415 - as above
-
+def _custom(received: list[tuple[Any, ...]]) -> Tool:
     def custom(
         count: int,
         ratio: float = 1.0,
@@ -75,38 +68,19 @@ def _custom(received: list[dict[str, Any]]) -> Any:
         flags: dict[str, bool] | None = None,
     ) -> str:
         """Take a value of each kind."""
-        received.append(
-            {
-                "count": count,
-                "ratio": ratio,
-                "names": names,
-                "choice": choice,
-                "nested": nested,
-                "flags": flags,
-            }
-        )
+        received.append((count, ratio, names, choice, nested, flags))
         return "taken"
 
-    custom.__annotations__ = {
-        "count": int,
-        "ratio": float,
-        "names": tuple[str, ...],
-        "choice": Literal["a", "b"] | None,
-        "nested": NewPlanStep | None,
-        "flags": dict[str, bool] | None,
-        "return": str,
-    }
     return tool(custom)
 
 
-def _is_as_declared(values: dict[str, Any]) -> bool:
-    names, nested, flags = values["names"], values["nested"], values["flags"]
+def _is_as_declared(count: Any, ratio: Any, names: Any, choice: Any, nested: Any, flags: Any) -> bool:
     return (
-        type(values["count"]) is int
-        and type(values["ratio"]) in {int, float}
+        type(count) is int
+        and type(ratio) in {int, float}
         and type(names) is tuple
         and all(type(name) is str for name in names)
-        and values["choice"] in {None, "a", "b"}
+        and choice in {None, "a", "b"}
         and (nested is None or type(nested.title) is str)
         and (flags is None or all(type(flag) is bool for flag in flags.values()))
     )
@@ -130,7 +104,3 @@ def _is_sound(plan: Any) -> bool:
 def corpus() -> Iterator[str]:
     """Good and bad arguments."""
     return iter(CORPUS)
-
-
-if __name__ == "__main__":
-    fuzz(check, corpus=corpus, tokens=TOKENS, watched="planning.tools")

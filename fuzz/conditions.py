@@ -1,4 +1,4 @@
-"""Random conditions against the memory of a workflow; see ``harness`` for how to call it."""
+"""Random conditions against the memory of a workflow."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from harness import demand, demand_readable, fuzz
+from promises import demand, demand_readable
+
+from planning.workflow.conditions import ConditionInvalid, check_condition, is_done
 
 MEMORY: dict[str, Any] = {
     "revenue": [{"year": 2020, "total": 1.5}, {"year": 2021, "total": None}],
@@ -41,12 +43,6 @@ def check(text: str) -> None:
     Raises:
         BrokenPromise: A promise is not kept.
     """
-    from planning.workflow.conditions import (  # noqa: PLC0415 - the fuzzer is to watch it being loaded
-        ConditionInvalid,
-        check_condition,
-        is_done,
-    )
-
     before = json.dumps(MEMORY)
     try:
         check_condition(text)
@@ -68,7 +64,3 @@ def check(text: str) -> None:
 def corpus() -> Iterator[str]:
     """Good conditions and attacks."""
     return iter(CORPUS)
-
-
-if __name__ == "__main__":
-    fuzz(check, corpus=corpus, tokens=TOKENS, watched="planning.workflow.conditions")

@@ -1,4 +1,4 @@
-"""Plans that nobody wrote, against the validator; see ``harness`` for how to call it."""
+"""Random plans, against the validator."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness import BrokenPromise, demand, demand_readable, fuzz
+from promises import BrokenPromise, demand, demand_readable
+
+from planning.reading import read_document
+from planning.workflow import Capabilities, Report, Workflow, dump_workflow, validate_workflow
+from planning.workflow.wire.form import PLAN
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "planning" / "workflow"
@@ -26,17 +30,6 @@ def check(text: str) -> None:
     Raises:
         BrokenPromise: A promise is not kept.
     """
-    # The fuzzer is to watch it being loaded.
-    from planning.reading import read_document  # noqa: PLC0415 - as above
-    from planning.workflow import (  # noqa: PLC0415 - as above
-        Capabilities,
-        Report,
-        Workflow,
-        dump_workflow,
-        validate_workflow,
-    )
-    from planning.workflow.wire.form import PLAN  # noqa: PLC0415 - as above
-
     known = Capabilities(tools=["search", "fetch"], handlers=["notify"], agents=["researcher"])
     report = validate_workflow(text, known)
     demand(type(report) is Report, "the answer is a report")
@@ -78,7 +71,3 @@ def corpus() -> Iterator[str]:
     from corpus_cases import corpus as cases  # noqa: PLC0415 - only here are the tests needed
 
     return (case.text for case in cases())
-
-
-if __name__ == "__main__":
-    fuzz(check, corpus=corpus, tokens=TOKENS, watched="planning.workflow planning.reading")

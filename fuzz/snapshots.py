@@ -1,10 +1,13 @@
-"""Snapshots that no session wrote, read and restored; see ``harness`` for how to call it."""
+"""Random snapshots, read and restored."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness import demand, demand_readable, fuzz
+from promises import demand, demand_readable
+
+from planning import Plan, PlanningToolsSection, Toolbox
+from session import Session, Snapshot, SnapshotError, select_latest
 
 WORDS = r"""
 null true false NaN 1e999 -1e999 "version" "session_id" "created_at" "tags" "slices" "steps"
@@ -20,10 +23,6 @@ def check(text: str) -> None:
     Raises:
         BrokenPromise: A promise is not kept.
     """
-    # The fuzzer is to watch it being loaded.
-    from planning import Plan, PlanningToolsSection, Toolbox  # noqa: PLC0415 - as above
-    from session import Session, Snapshot, SnapshotError, select_latest  # noqa: PLC0415 - as above
-
     try:
         snapshot = Snapshot.from_json(text)
     except SnapshotError as error:
@@ -53,9 +52,6 @@ def check(text: str) -> None:
 
 def corpus() -> Iterator[str]:
     """What sessions write."""
-    from planning import PlanningToolsSection, Toolbox  # noqa: PLC0415 - as above
-    from session import Session  # noqa: PLC0415 - as above
-
     session = Session(tags={"agent": "triage"})
     section = PlanningToolsSection(session=session)
     toolbox = Toolbox(section.tools())
@@ -64,7 +60,3 @@ def corpus() -> Iterator[str]:
     toolbox.call("planning_mark_step", {"step_id": "S001", "status": "done", "note": "seen\nit"})
     yield session.snapshot().to_json()
     yield session.snapshot().to_json(indent=1).replace("S002", "S001")
-
-
-if __name__ == "__main__":
-    fuzz(check, corpus=corpus, tokens=TOKENS, watched="session")

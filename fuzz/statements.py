@@ -1,4 +1,4 @@
-"""SQL that nobody wrote, sent to a database that may only be read; see ``harness`` for how to call it."""
+"""Random SQL, sent to a database that may only be read."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from harness import demand, demand_readable, fuzz
+from promises import demand, demand_readable
+
+from examples.shop import create_database
+from planning.agent import SqlDatabase
 
 CORPUS = (
     "SELECT count(*) AS n FROM customers",
@@ -57,10 +59,7 @@ def _seen(file: Path) -> list[tuple[str, int, int]]:
 
 
 @cache
-def _database() -> tuple[Any, Path]:
-    from examples.shop import create_database  # noqa: PLC0415 - as above
-    from planning.agent import SqlDatabase  # noqa: PLC0415 - the fuzzer is to watch it being loaded
-
+def _database() -> tuple[SqlDatabase, Path]:
     folder = tempfile.TemporaryDirectory()
     os.chdir(folder.name)  # a file that a statement names would be made here
     file = Path(folder.name) / "shop.db"
@@ -73,7 +72,3 @@ def _database() -> tuple[Any, Path]:
 def corpus() -> Iterator[str]:
     """Queries, and statements that are not."""
     return iter(CORPUS)
-
-
-if __name__ == "__main__":
-    fuzz(check, corpus=corpus, tokens=TOKENS, watched="planning.agent.sql")

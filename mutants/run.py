@@ -52,18 +52,20 @@ class Reach:
     seconds: dict[str, float] = attrs.field(factory=dict)
     failed: list[str] = attrs.field(factory=list)
 
+    def near(self, mutant: Mutant) -> set[str]:
+        """The tests that run the changed lines."""
+        lines, (first, last) = self.tests[str(mutant.path)], mutant.lines
+        return set[str]().union(*(lines[line] for line in range(first, last + 1) if line in lines))
+
     def of(self, mutant: Mutant) -> list[str]:
         """The tests that may notice a mutant, the fastest first.
 
         These are all tests for code that runs at import, as no test is recorded to reach that: first those
         that call anything of the file.
         """
-        lines = self.tests[str(mutant.path)]
-        first, last = mutant.lines
-        near = set[str]().union(*(lines[line] for line in range(first, last + 1) if line in lines))
-        found = near
+        near = found = self.near(mutant)
         if not (mutant.is_in_function and near):
-            near, found = set[str]().union(*lines.values()), set(self.seconds)
+            near, found = set[str]().union(*self.tests[str(mutant.path)].values()), set(self.seconds)
         return sorted(found - set(self.failed), key=lambda test: (test not in near, self.seconds[test]))
 
 
@@ -208,10 +210,23 @@ def sample(sources: list[Path], size: int, seed: str) -> list[Mutant]:
     return chosen[:size] if size else chosen
 
 
-def report(area: str, results: list[tuple[Mutant, str]]) -> None:
+def equivalent() -> set[tuple[str, str, str]]:
+    """Place, lines before and after of what no test can notice; prints the entries whose code is gone."""
+    known = set()
+    for each in tomllib.loads((HERE / "equivalent.toml").read_text())["equivalent"]:
+        known.add((each["place"], each["before"], each["after"]))
+        path = ROOT / "src" / each["place"].partition(":")[0].replace(".", "/")
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        lines = [line.strip() for line in path.read_text().splitlines()] if path.exists() else []
+        if not set(each["before"].split("\n")) <= set(lines):
+            print(f"equivalent.toml is stale, the code has changed: {each['place']}: {each['before']}")
+    return known
+
+
+def report(
+    area: str, results: list[tuple[Mutant, str]], reach: Reach, known: set[tuple[str, str, str]]
+) -> None:
     """Print the figures of an area, and each mutant that survived and is not known to be equivalent."""
-    listed = tomllib.loads((HERE / "equivalent.toml").read_text()).get("equivalent", [])
-    known = {(each["place"], each["before"], each["after"]) for each in listed}
     counts = Counter(outcome for _, outcome in results)
     for mutant, outcome in sorted(results, key=lambda result: (result[0].path, result[0].lines)):
         if outcome != "survived":
@@ -221,7 +236,9 @@ def report(area: str, results: list[tuple[Mutant, str]]) -> None:
         if (place, before, after) in known:
             counts["equivalent"] += 1
             continue
-        print(f"\n{mutant.path.relative_to(ROOT)}:{mutant.lines[0]} in {place}")
+        near = reach.near(mutant)
+        ran = f"{len(near)} tests run this line" if near else "no test runs this line"
+        print(f"\n{mutant.path.relative_to(ROOT)}:{mutant.lines[0]} in {place}: {ran}")
         print(*(f"  - {line}" for line in before.split("\n")), sep="\n")
         print(*(f"  + {line}" for line in after.split("\n")), sep="\n")
     noticed, counted = counts["killed"] + counts["timeout"], len(results) - counts["equivalent"]
@@ -251,6 +268,7 @@ def main() -> int:
     sys.path[:0] = [str(ROOT / "src")]
     for name in _SHARED:
         import_module(name)
+    known = equivalent()
     for area in chosen.areas or areas:
         sources = [path for each in areas[area]["source"] for path in _modules(ROOT / each)]
         tests = [
@@ -259,11 +277,13 @@ def main() -> int:
         reach = measured(sources, tests, chosen.cache)
         if reach.failed:
             print(f"{area}: left out, as they do not pass by themselves: {', '.join(reach.failed)}")
-        report(area, tried(sample(sources, chosen.size, chosen.seed), reach, chosen.jobs))
+        report(area, tried(sample(sources, chosen.size, chosen.seed), reach, chosen.jobs), reach, known)
     return 0
 
 
 def _modules(path: Path) -> list[Path]:
+    if not path.exists():
+        raise SystemExit(f"areas.toml is stale: there is no {path.relative_to(ROOT)}")
     return sorted(path.rglob("*.py")) if path.is_dir() else [path]
 
 

@@ -1,38 +1,67 @@
-"""This project's doors: a typed command, and a model's JSON text."""
+"""This project: a typed command, a model's JSON text, and stored sessions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
-from benchmarks.door import DONE, Door, Prepared, Takes, middle, title
-from planning import MarkStep, NewPlanStep, Plan, PlanningToolsSection, SetupPlan, Toolbox
-from session import InProcessEventBus, Session, select_latest
+from benchmarks.harness import OURS
+from benchmarks.peers.contest import (
+    DONE,
+    OBJECTIVE,
+    TITLES,
+    Conversation,
+    Door,
+    Prepared,
+    compact,
+    middle,
+    title,
+)
+from planning import MarkStep, NewPlanStep, Plan, PlanningToolsSection, SetupPlan, Toolbox, register_plan
+from planning.prompt import Prompt
+from session import Session, select_latest
+from session.stores import Store
 
-__all__ = ["DOORS", "current", "open_plan"]
+__all__ = ["JSON", "TYPED", "converse", "current", "open_plan", "open_session", "plan_of", "set_up"]
 
 MARK = "planning_mark_step"
 
 
+def open_session(store: Store | None = None, session_id: str | None = None) -> tuple[Session, Toolbox]:
+    """Open a session, in a store or in memory, with the planning tools."""
+    session = Session(store=store, session_id=session_id)
+    return session, Toolbox(PlanningToolsSection(session=session).tools())
+
+
+def set_up(toolbox: Toolbox, steps: int) -> None:
+    """Begin a plan of so many pending steps."""
+    planned = tuple(NewPlanStep(title=title(n)) for n in range(steps))
+    toolbox.invoke("planning_setup_plan", SetupPlan(objective="Migrate", initial_steps=planned))
+
+
 def open_plan(steps: int) -> tuple[Session, Toolbox]:
-    """Open a session with a plan of so many pending steps."""
-    session = Session(bus=InProcessEventBus())
-    section = PlanningToolsSection(session=session)
-    toolbox = Toolbox(section.tools())
-    toolbox.invoke(
-        "planning_setup_plan",
-        SetupPlan(
-            objective="Migrate", initial_steps=tuple(NewPlanStep(title=title(n)) for n in range(steps))
-        ),
-    )
+    """Open a session in memory with a plan of so many pending steps."""
+    session, toolbox = open_session()
+    set_up(toolbox, steps)
     return session, toolbox
 
 
 def current(session: Session) -> Plan:
-    """The session's plan, which is known to exist."""
+    """The session's plan, which is known to exist.
+
+    Raises:
+        RuntimeError: The session has none.
+    """
     plan = select_latest(session, Plan)
     if plan is None:
-        raise RuntimeError("the session lost its plan")
+        raise RuntimeError(f"session {session.session_id} lost its plan")
     return plan
+
+
+def plan_of(store: Store, session_id: str) -> Plan:
+    """Open a stored session and read its plan."""
+    session = Session(store=store, session_id=session_id)
+    register_plan(session)
+    return current(session)
 
 
 def _prepare_typed(steps: int) -> Prepared:
@@ -40,11 +69,7 @@ def _prepare_typed(steps: int) -> Prepared:
     step_id = current(session).steps[middle(steps)].step_id
     commands = [MarkStep(step_id=step_id, status=status) for status in DONE]
     invoke = toolbox.invoke
-
-    def mark(n: int) -> object:
-        return invoke(MARK, commands[n & 1])
-
-    return Prepared(mark, lambda: _statuses(session))
+    return Prepared(lambda n: invoke(MARK, commands[n & 1]), lambda: _statuses(session))
 
 
 def _prepare_json(steps: int) -> Prepared:
@@ -52,30 +77,47 @@ def _prepare_json(steps: int) -> Prepared:
     step_id = current(session).steps[middle(steps)].step_id
     texts = [f'{{"step_id": "{step_id}", "status": "{status}"}}' for status in DONE]
     call = toolbox.call
-
-    def mark(n: int) -> object:
-        return call(MARK, texts[n & 1])
-
-    return Prepared(mark, lambda: _statuses(session))
+    return Prepared(lambda n: call(MARK, texts[n & 1]), lambda: _statuses(session))
 
 
-def _statuses(session: Session) -> Sequence[str]:
+def _statuses(session: Session) -> list[str]:
     return [step.status for step in current(session).steps]
 
 
-DOORS = (
-    Door(
-        name="session-planning",
-        package="session-planning",
-        takes=Takes.TYPED,
-        description="Toolbox.invoke with a MarkStep: handler, ToolInvoked on the bus, reducer, event log",
-        prepare=_prepare_typed,
-    ),
-    Door(
-        name="session-planning",
-        package="session-planning",
-        takes=Takes.JSON,
-        description="Toolbox.call with the model's text: decoding and validation, then the same line",
-        prepare=_prepare_json,
-    ),
+TYPED = Door(
+    OURS,
+    "Toolbox.invoke with a MarkStep: handler, ToolInvoked on the bus, reducer, event log",
+    _prepare_typed,
 )
+JSON = Door(
+    f"{OURS}, JSON text",
+    "Toolbox.call with the model's text: decoding and validation, then the same",
+    _prepare_json,
+)
+
+
+def converse() -> Conversation:
+    """Set the plan up and mark every step done, as a model does: with JSON text."""
+    session = Session()
+    section = PlanningToolsSection(session=session)
+    tools = section.tools()
+    toolbox = Toolbox(tools)
+    prompt = Prompt(ns="benchmarks", key="talk", sections=[section]).render().text
+    definitions = [_definition(tool.name, tool.description, tool.parameters_schema()) for tool in tools]
+    conversation = Conversation(len(prompt), len(compact(definitions)))
+
+    def call(name: str, arguments: dict[str, Any]) -> None:
+        conversation.add(name, arguments, toolbox.call(name, compact(arguments)).message)
+
+    call(
+        "planning_setup_plan", {"objective": OBJECTIVE, "initial_steps": [{"title": each} for each in TITLES]}
+    )
+    for n in range(1, len(TITLES) + 1):
+        call(MARK, {"step_id": f"S{n:03d}", "status": "done"})
+    if current(session).status != "completed":
+        raise RuntimeError("the plan did not end completed")
+    return conversation
+
+
+def _definition(name: str, description: str, schema: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}

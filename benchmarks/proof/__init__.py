@@ -1,3 +1,1 @@
 """What the planning layer buys, without a model: counts, not times, each beside peers in the same run."""
-
-OURS = "session-planning"

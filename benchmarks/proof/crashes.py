@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
-import subprocess
-import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
@@ -16,26 +14,32 @@ from pathlib import Path
 from random import Random
 from sqlite3 import Error as SqliteError
 from tempfile import TemporaryDirectory
-from typing import Any
 
+from benchmarks.harness import Section, table
 from benchmarks.proof.files import KINDS
 
-__all__ = ["EDITED", "KILLS", "ROUNDS", "WRITERS", "CrashFigures", "Kept", "measure_crashes"]
+__all__ = ["measure"]
 
-KILLS = 100
-BEFORE = 200
-"""Steps that the plan has at the beginning: what a change of the whole file writes again."""
-MOST_CHANGES = 12
-PAUSE = 0.003
-"""Seconds after the last awaited change within which the process is killed."""
-ROUNDS = 5
-"""Plans that several processes write to, of each kind."""
-WRITERS = 4
-ADDED = 25
-EDITED = 50
-"""Steps that two processes change at the same time: one the title, one the status."""
+KILLS, BEFORE, MOST_CHANGES, PAUSE = 100, 200, 12, 0.003
+"""Killed processes; steps of their plans at the beginning; changes before the kill; seconds of its delay."""
+ROUNDS, WRITERS, ADDED, EDITED = 5, 4, 25, 50
 BROKEN = (OSError, ValueError, IndexError, RuntimeError, SqliteError)
 """What a damaged file, or a change that cannot be made, raises."""
+METHODS = {
+    "killed": f"""\
+{KILLS} processes that add steps to a plan of {BEFORE}, one call after the other, each ended by SIGKILL at a
+random moment. The JSON file is read, changed and written again with `write_text`, as a program without a
+library does:""",
+    "added": f"""\
+{WRITERS} processes that add {ADDED} steps each to the same plan at the same time, {ROUNDS} plans. A change
+that raised an error is not acknowledged:""",
+    "edited": f"""\
+Two processes that change the same {EDITED} steps at the same time, one the title and the other the status,
+{ROUNDS} plans. How many of the others' changes are lost differs from run to run:""",
+}
+
+Edit = tuple[str, str, tuple[object, ...]]
+"""How a reader recognises a change, the method that makes it, and the arguments."""
 
 
 @dataclass(slots=True)
@@ -43,10 +47,10 @@ class Kept:
     """What became of changes.
 
     Attributes:
-        acknowledged: How many a process was told are made.
+        acknowledged: How many changes returned to their process.
         kept: How many of them are in the file afterwards.
         unreadable: How often the file could not be read afterwards.
-        failed: How many changes raised an error, which is no loss: the process knows.
+        failed: How many changes raised an error, which is not a loss: the process knows.
     """
 
     acknowledged: int = 0
@@ -54,51 +58,53 @@ class Kept:
     unreadable: int = 0
     failed: int = 0
 
-
-@dataclass(frozen=True, slots=True)
-class CrashFigures:
-    """By way of keeping a plan.
-
-    Attributes:
-        killed: Steps added by processes that are killed.
-        added: Steps added by four processes at once.
-        edited: The title and the status of the same step changed by two processes at once.
-    """
-
-    killed: dict[str, Kept]
-    added: dict[str, Kept]
-    edited: dict[str, Kept]
+    def compare(self, kind: str, path: Path, acknowledged: list[str]) -> None:
+        """Count the acknowledged changes, and those that the file has: titles, and finished steps."""
+        self.acknowledged += len(acknowledged)
+        try:
+            steps = KINDS[kind](path).steps()
+        except BROKEN:
+            self.unreadable += 1
+            return
+        there = {title for title, _ in steps} | {f"{n} done" for n, (_, done) in enumerate(steps) if done}
+        self.kept += sum(change in there for change in acknowledged)
 
 
-def measure_crashes() -> CrashFigures:
-    """Kill, and write at once, with each way to keep a plan.
-
-    In a process of its own: what that has imported, each of the many started here imports too.
-    """
-    run = subprocess.run([sys.executable, "-m", __name__], stdout=subprocess.PIPE, text=True, check=True)
-    figures = json.loads(run.stdout)
-    return CrashFigures(
-        **{what: {kind: Kept(**kept) for kind, kept in by_kind.items()} for what, by_kind in figures.items()}
-    )
-
-
-def main() -> int:
-    """Print the figures as JSON."""
+def measure(_rounds: int) -> Section:
+    """Kill, and write at once, with each way to keep a plan."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["benchmarks.proof.files"])
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        figures = CrashFigures(
-            {kind: _killed(context, folder, kind) for kind in KINDS},
-            {kind: _added(context, folder, kind) for kind in KINDS},
-            {kind: _edited(context, folder, kind) for kind in KINDS},
-        )
-    print(json.dumps(asdict(figures)))
-    return 0
+    context.set_forkserver_preload([__name__])
+    added = [
+        [(f"Step {n} of writer {writer}", "add", (f"Step {n} of writer {writer}",)) for n in range(ADDED)]
+        for writer in range(WRITERS)
+    ]
+    edited = [
+        [(f"Better {place}", "retitle", (place, f"Better {place}")) for place in range(EDITED)],
+        [(f"{place} done", "finish", (place,)) for place in range(EDITED)],
+    ]
+    counts: dict[str, Callable[[Path, str], Kept]] = {
+        "killed": lambda folder, kind: _killed(context, folder, kind),
+        "added": lambda folder, kind: _raced(context, folder, kind, 1, added),
+        "edited": lambda folder, kind: _raced(
+            context, folder, kind, EDITED + 1, edited
+        ),  # one step stays open
+    }
+    found: dict[str, dict[str, dict[str, int]]] = {what: {} for what in counts}
+    for what, count in counts.items():
+        for kind in KINDS:
+            with TemporaryDirectory() as folder:
+                found[what][kind] = asdict(count(Path(folder), kind))
+    head = ["kept in", "acknowledged", "kept", "files that cannot be read", "changes that failed"]
+    blocks = [
+        block
+        for what, by_kind in found.items()
+        for block in (METHODS[what], table(head, [[kind, *kept.values()] for kind, kept in by_kind.items()]))
+    ]
+    packages = ("session-planning", "pydantic-ai-harness")
+    return Section("Killed, and written at once", packages, blocks, data=found)
 
 
-def _begun(folder: Path, kind: str, what: str, steps: int) -> Path:
-    path = folder / f"{what}-{list(KINDS).index(kind)}"
+def _begun(path: Path, kind: str, steps: int) -> Path:
     KINDS[kind](path).begin([f"Step {number}" for number in range(steps)])
     return path
 
@@ -106,116 +112,60 @@ def _begun(folder: Path, kind: str, what: str, steps: int) -> Path:
 def _killed(context: ForkServerContext, folder: Path, kind: str) -> Kept:
     random, kept = Random(7), Kept()  # noqa: S311 - when to kill is no secret
     for number in range(KILLS):
-        path = _begun(folder, kind, f"killed-{number}", BEFORE)
+        path = _begun(folder / f"{number}", kind, BEFORE)
         here, there = context.Pipe(duplex=False)
         process = context.Process(target=_add_forever, args=(kind, path, there))
         process.start()
         there.close()
-        last = -1
+        changes = 0
         with suppress(EOFError, OSError):
             for _ in range(random.randint(1, MOST_CHANGES)):
-                last = here.recv()
+                changes = here.recv()
             time.sleep(random.random() * PAUSE)
             process.kill()
             while True:
-                last = here.recv()
+                changes = here.recv()
         process.join()
-        kept.acknowledged += last + 1
-        try:
-            titles = {title for title, _ in KINDS[kind](path).steps()}
-        except BROKEN:
-            kept.unreadable += 1
-            continue
-        kept.kept += sum(f"Added {change}" in titles for change in range(last + 1))
+        kept.compare(kind, path, [f"Added {change}" for change in range(changes)])
     return kept
 
 
-def _add_forever(kind: str, path: Path, told: Connection) -> None:
-    plan, change = KINDS[kind](path), 0
+def _add_forever(kind: str, path: Path, answer: Connection) -> None:
+    plan, changes = KINDS[kind](path), 0
     while True:
-        plan.add(f"Added {change}")
-        told.send(change)
-        change += 1
+        plan.add(f"Added {changes}")
+        changes += 1
+        answer.send(changes)
 
 
-def _added(context: ForkServerContext, folder: Path, kind: str) -> Kept:
+def _raced(
+    context: ForkServerContext, folder: Path, kind: str, steps: int, writers: list[list[Edit]]
+) -> Kept:
+    """Make each writer's edits in a process of its own, all at the same time."""
     kept = Kept()
     for number in range(ROUNDS):
-        path = _begun(folder, kind, f"added-{number}", 1)
-        barrier = context.Barrier(WRITERS)
-        runs = [(_add_some, kind, path, barrier, writer) for writer in range(WRITERS)]
-        _compare(kept, kind, path, *_together(context, runs))
+        path = _begun(folder / f"{number}", kind, steps)
+        barrier = context.Barrier(len(writers))
+        pipes = [context.Pipe(duplex=False) for _ in writers]
+        processes = [
+            context.Process(target=_edit, args=(kind, path, barrier, edits, there))
+            for edits, (_, there) in zip(writers, pipes, strict=True)
+        ]
+        for process in processes:
+            process.start()
+        answers: list[list[str]] = [here.recv() for here, _ in pipes]
+        for process in processes:
+            process.join()
+        kept.failed += sum(map(len, writers)) - sum(map(len, answers))
+        kept.compare(kind, path, [change for answer in answers for change in answer])
     return kept
 
 
-def _edited(context: ForkServerContext, folder: Path, kind: str) -> Kept:
-    kept = Kept()
-    for number in range(ROUNDS):
-        path = _begun(folder, kind, f"edited-{number}", EDITED + 1)  # one stays open, and so does the plan
-        barrier = context.Barrier(2)
-        runs = [(_edit, kind, path, barrier, writer) for writer in range(2)]
-        _compare(kept, kind, path, *_together(context, runs))
-    return kept
-
-
-def _compare(kept: Kept, kind: str, path: Path, told: list[str], failed: int) -> None:
-    """What was acknowledged beside what the file says now: titles, and the places of finished steps."""
-    kept.acknowledged += len(told)
-    kept.failed += failed
-    try:
-        steps = KINDS[kind](path).steps()
-    except BROKEN:
-        kept.unreadable += 1
-        return
-    there = {title for title, _ in steps} | {f"{place} done" for place, (_, done) in enumerate(steps) if done}
-    kept.kept += sum(change in there for change in told)
-
-
-def _together(context: ForkServerContext, runs: list[tuple[Any, ...]]) -> tuple[list[str], int]:
-    """Run each in a process of its own: what was acknowledged, and how many changes failed."""
-    pipes = [context.Pipe(duplex=False) for _ in runs]
-    processes = [
-        context.Process(target=function, args=(*arguments, there))
-        for (function, *arguments), (_, there) in zip(runs, pipes, strict=True)
-    ]
-    for process in processes:
-        process.start()
-    answers = [here.recv() for here, _ in pipes]
-    for process in processes:
-        process.join()
-    return [change for told, _ in answers for change in told], sum(failed for _, failed in answers)
-
-
-def _add_some(kind: str, path: Path, barrier: Barrier, writer: int, answer: Connection) -> None:
-    plan, told, failed = KINDS[kind](path), list[str](), 0
-    for number in range(ADDED):
+def _edit(kind: str, path: Path, barrier: Barrier, edits: list[Edit], answer: Connection) -> None:
+    plan, acknowledged = KINDS[kind](path), list[str]()
+    for change, method, arguments in edits:
         barrier.wait()
-        title = f"Step {number} of writer {writer}"
-        try:
-            plan.add(title)
-        except BROKEN:
-            failed += 1
-        else:
-            told.append(title)
-    answer.send((told, failed))
-
-
-def _edit(kind: str, path: Path, barrier: Barrier, writer: int, answer: Connection) -> None:
-    """Of every step, one process changes the title and the other the status."""
-    plan, told, failed = KINDS[kind](path), list[str](), 0
-    for place in range(EDITED):
-        barrier.wait()
-        try:
-            if writer:
-                plan.finish(place)
-            else:
-                plan.retitle(place, f"Better {place}")
-        except BROKEN:
-            failed += 1
-        else:
-            told.append(f"{place} done" if writer else f"Better {place}")
-    answer.send((told, failed))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        with suppress(*BROKEN):
+            getattr(plan, method)(*arguments)
+            acknowledged.append(change)
+    answer.send(acknowledged)

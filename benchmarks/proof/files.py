@@ -10,14 +10,11 @@ from typing import Any, Protocol
 
 from pydantic_ai_harness.planning import PlanItem, SqlitePlanStore, TaskStatus
 
-from benchmarks.proof import OURS
-from benchmarks.store_plans import open_stored, plan_of
+from benchmarks.harness import OURS
+from benchmarks.peers.ours import open_session, plan_of
 from session.stores import SqliteStore
 
-__all__ = ["HARNESS", "JSON", "KINDS", "PlanFile"]
-
-HARNESS = "pydantic-ai-harness"
-JSON = "a JSON file"
+__all__ = ["KINDS", "PlanFile"]
 
 
 class PlanFile(Protocol):
@@ -44,7 +41,7 @@ class _Ours:
 
     def __init__(self, path: Path) -> None:
         self._store = SqliteStore(path)
-        _, self._toolbox = open_stored(self._store, "plan")
+        _, self._toolbox = open_session(self._store, "plan")
 
     def _call(self, tool: str, arguments: dict[str, Any]) -> None:
         result = self._toolbox.call(f"planning_{tool}", arguments)
@@ -98,9 +95,6 @@ class _Json:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def _read(self) -> list[tuple[str, bool]]:
-        return [(title, is_done) for title, is_done in json.loads(self._path.read_text(encoding="utf-8"))]
-
     def begin(self, titles: list[str]) -> None:
         self._write([(title, False) for title in titles])
 
@@ -108,20 +102,24 @@ class _Json:
         self._path.write_text(json.dumps(steps), encoding="utf-8")
 
     def add(self, title: str) -> None:
-        self._write([*self._read(), (title, False)])
+        self._write([*self.steps(), (title, False)])
 
     def retitle(self, place: int, title: str) -> None:
-        steps = self._read()
+        steps = self.steps()
         steps[place] = (title, steps[place][1])
         self._write(steps)
 
     def finish(self, place: int) -> None:
-        steps = self._read()
+        steps = self.steps()
         steps[place] = (steps[place][0], True)
         self._write(steps)
 
     def steps(self) -> list[tuple[str, bool]]:
-        return self._read()
+        return [(title, done) for title, done in json.loads(self._path.read_text(encoding="utf-8"))]
 
 
-KINDS: dict[str, Callable[[Path], PlanFile]] = {OURS: _Ours, HARNESS: _Harness, JSON: _Json}
+KINDS: dict[str, Callable[[Path], PlanFile]] = {
+    OURS: _Ours,
+    "pydantic-ai-harness": _Harness,
+    "a JSON file": _Json,
+}

@@ -10,16 +10,14 @@ import jsonschema
 from langgraph.prebuilt.tool_node import INVALID_TOOL_NAME_ERROR_TEMPLATE
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from benchmarks.proof import OURS
-from benchmarks.proof.calls import Call
+from benchmarks.harness import OURS
+from benchmarks.proof.broken import Call
 from planning import Toolbox
-from planning.tools import Tool, tool_from_schema
+from planning.tools import tool_from_schema
 
-__all__ = ["FINDERS", "JUDGES", "LANGGRAPH", "PYDANTIC", "SCHEMA", "Judge"]
+__all__ = ["FINDERS", "JUDGES", "SCHEMA", "Judge"]
 
-PYDANTIC = "pydantic"
 SCHEMA = "jsonschema"
-LANGGRAPH = "langgraph"
 
 Judge = Callable[[Call, str, Mapping[str, Any]], list[str] | None]
 """Takes a call, the tool's name and the arguments; gives the problems, or None if accepted."""
@@ -29,13 +27,9 @@ SCALARS: dict[str, Any] = {"string": str, "integer": int, "number": float, "bool
 
 def judge_ours(call: Call, tool: str, arguments: Mapping[str, Any]) -> list[str] | None:
     """A Toolbox with the tools of the question, called with the model's text."""
-    toolbox = Toolbox([_tool(name, schema) for name, schema in call.schemas.items()])
-    result = toolbox.call(tool, json.dumps(arguments))
+    tools = [tool_from_schema(name, "A function.", schema, _accept) for name, schema in call.schemas.items()]
+    result = Toolbox(tools).call(tool, json.dumps(arguments))
     return None if result.success else result.message.splitlines()
-
-
-def _tool(name: str, schema: dict[str, Any]) -> Tool:
-    return tool_from_schema(name, "A function of the benchmark.", schema, _accept)
 
 
 def _accept(**arguments: Any) -> str:
@@ -95,8 +89,8 @@ def judge_langgraph(call: Call, tool: str, arguments: Mapping[str, Any]) -> list
     return [INVALID_TOOL_NAME_ERROR_TEMPLATE.format(requested_tool=tool, available_tools=available)]
 
 
-JUDGES: dict[str, Judge] = {OURS: judge_ours, PYDANTIC: judge_pydantic, SCHEMA: judge_schema}
+JUDGES: dict[str, Judge] = {OURS: judge_ours, "pydantic": judge_pydantic, SCHEMA: judge_schema}
 """Those who check arguments."""
 
-FINDERS: dict[str, Judge] = {OURS: judge_ours, LANGGRAPH: judge_langgraph}
+FINDERS: dict[str, Judge] = {OURS: judge_ours, "langgraph": judge_langgraph}
 """Those who look a tool up by its name."""

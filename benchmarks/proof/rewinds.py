@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import closing, suppress
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -19,38 +18,43 @@ from weakincentives.runtime.session import select_latest as select_peer
 from weakincentives.tools import planning as peer
 from weakincentives.tools.errors import ToolValidationError
 
-from benchmarks.peers.peer_weakincentives import Opened
-from benchmarks.proof import OURS
-from benchmarks.store_plans import open_stored, plan_of
+from benchmarks.harness import OURS, Section, table
+from benchmarks.peers.ours import current, open_session, plan_of
+from benchmarks.peers.with_weakincentives import Opened
 from planning import Plan, plan_to_dict
-from session import Session
+from session import Session, select_latest
 from session.stores import SqliteStore
 
-__all__ = ["CHANGES", "PLANS", "RewindFigures", "measure_rewinds"]
+__all__ = ["measure"]
 
-PLANS = 10
-CHANGES = 40
-"""Changes of each plan; what our sessions rewind and fork on the way comes on top."""
+PLANS, CHANGES = 10, 40
 STATUSES = ("in_progress", "blocked", "done", "pending")
-LANGCHAIN = "langchain, checkpoints in memory"
-WEAKINCENTIVES = "weakincentives, a snapshot after each change"
+METHOD = f"""\
+{PLANS} plans, {CHANGES} random changes each. Ours is rewound and forked on the way, and opened again before
+each version is read (`at`), restored (`rewind`), and compared with what it was, and so is each fork. Of the
+others, each checkpoint's list is compared and forked, and each snapshot rolled back; LangChain keeps a
+checkpoint by itself, a user of weakincentives takes the snapshots. pydantic-ai-harness and agentscope have
+no earlier plan to ask for."""
 
 
-@dataclass(frozen=True, slots=True)
-class RewindFigures:
-    """By whose plan: how many earlier plans were asked for, and how many came back exactly."""
-
-    restored: dict[str, tuple[int, int]]
-
-
-def measure_rewinds() -> RewindFigures:
+def measure(_rounds: int) -> Section:
     """Change, rewind and fork random plans, and ask for every version again."""
-    runs = {f"{OURS}, stored": _ours, LANGCHAIN: _langchain, WEAKINCENTIVES: _weakincentives}
+    runs = {OURS: _ours, "langchain": _langchain, "weakincentives": _weakincentives}
     restored = {}
     for name, run in runs.items():
         pairs = [run(Random(seed)) for seed in range(PLANS)]  # noqa: S311 - which changes is no secret
-        restored[name] = (sum(asked for asked, _ in pairs), sum(exact for _, exact in pairs))
-    return RewindFigures(restored)
+        restored[name] = [sum(asked for asked, _ in pairs), sum(exact for _, exact in pairs)]
+    return Section(
+        "Earlier plans",
+        ("session-planning", "langchain", "langgraph", "weakincentives"),
+        [
+            METHOD,
+            table(
+                ["plan", "asked for", "exactly restored"], [[name, *both] for name, both in restored.items()]
+            ),
+        ],
+        data=restored,
+    )
 
 
 def _changes(random: Random) -> list[tuple[str, dict[str, Any]]]:
@@ -58,9 +62,7 @@ def _changes(random: Random) -> list[tuple[str, dict[str, Any]]]:
     found: list[tuple[str, dict[str, Any]]] = []
     steps = 0
     for number in range(CHANGES):
-        way = "setup" if not steps else random.choice(("add", "update", "mark", "mark", "mark", "setup"))
-        if way == "setup" and number and random.random() < 0.7:
-            way = "mark"
+        way = random.choice(("add", "update", *["mark"] * 7, "setup")) if steps else "setup"
         if way == "setup":
             steps = random.randint(1, 8)
             titles = [{"title": f"Step {place} of {number}"} for place in range(steps)]
@@ -69,48 +71,46 @@ def _changes(random: Random) -> list[tuple[str, dict[str, Any]]]:
             steps += 1
             found.append(("planning_add_step", {"steps": [{"title": f"Added in {number}"}]}))
         else:
-            step_id = f"S{random.randint(1, steps):03}"
+            given = {"step_id": f"S{random.randint(1, steps):03}"}
             if way == "update":
-                found.append(("planning_update_step", {"step_id": step_id, "title": f"Renamed in {number}"}))
+                given |= {"title": f"Renamed in {number}"}
             else:
-                given = {"step_id": step_id, "status": random.choice(STATUSES), "note": f"Noted in {number}"}
-                found.append(("planning_mark_step", given))
+                given |= {"status": random.choice(STATUSES), "note": f"Noted in {number}"}
+            found.append((f"planning_{way}_step", given))
     return found
 
 
 def _ours(random: Random) -> tuple[int, int]:
     """A stored session: rewound and forked on the way, and opened again before it is asked."""
     with TemporaryDirectory() as folder:
-        store = SqliteStore(Path(folder) / "plans.db")
-        session, toolbox = open_stored(store, "plan")
-        plans: dict[int, str] = {}
-        forks: list[tuple[str, str]] = []
-        for number, (tool, arguments) in enumerate(_changes(random)):
-            toolbox.call(tool, arguments)
-            if session.version not in plans:
-                plans[session.version] = _text(plan_of(store, "plan"))
-            if random.random() < 0.15:
-                back = random.choice(list(plans))
-                session.rewind(back)
-                plans[session.version] = plans[back]
-            if random.random() < 0.15:
-                back = random.choice(list(plans))
-                session.fork(at=back, session_id=f"fork-{number}")
-                forks.append((f"fork-{number}", plans[back]))
-        store.close()
-        again = SqliteStore(Path(folder) / "plans.db")
-        opened, _ = open_stored(again, "plan")
-        exact = sum(_text_at(opened, version) == text for version, text in plans.items())
-        for version, text in plans.items():
-            opened.rewind(version)
-            exact += _text(plan_of(again, "plan")) == text
-        exact += sum(_text(plan_of(again, name)) == text for name, text in forks)
-        again.close()
+        path = Path(folder) / "plans.db"
+        with closing(SqliteStore(path)) as store:
+            session, toolbox = open_session(store, "plan")
+            plans: dict[int, str] = {}
+            forks: dict[str, str] = {}
+            for number, (tool, arguments) in enumerate(_changes(random)):
+                toolbox.call(tool, arguments)
+                plans.setdefault(session.version, _text(current(session)))
+                if random.random() < 0.15:
+                    back = random.choice(list(plans))
+                    session.rewind(back)
+                    plans[session.version] = plans[back]
+                if random.random() < 0.15:
+                    back = random.choice(list(plans))
+                    session.fork(at=back, session_id=f"fork-{number}")
+                    forks[f"fork-{number}"] = plans[back]
+        with closing(SqliteStore(path)) as store:
+            opened, _ = open_session(store, "plan")
+            exact = sum(_text_at(opened, version) == text for version, text in plans.items())
+            for version, text in plans.items():
+                opened.rewind(version)
+                exact += _text(plan_of(store, "plan")) == text
+            exact += sum(_text(plan_of(store, name)) == text for name, text in forks.items())
     return 2 * len(plans) + len(forks), exact
 
 
 def _text_at(session: Session, version: int) -> str | None:
-    plan = session.at(version).select_latest(Plan)
+    plan = select_latest(session.at(version), Plan)
     return None if plan is None else _text(plan)
 
 
@@ -128,13 +128,11 @@ class _Model(GenericFakeChatModel):
 
 def _langchain(random: Random) -> tuple[int, int]:
     """An agent with the todo middleware: the list of every turn is asked of the checkpoint behind it."""
+    words = ("pending", "in_progress", "completed")
     lists = [
         [
-            {
-                "content": f"Step {place} of {number}",
-                "status": random.choice(("pending", "in_progress", "completed")),
-            }
-            for place in range(random.randint(1, 8))
+            {"content": f"Step {n} of {number}", "status": random.choice(words)}
+            for n in range(random.randint(1, 8))
         ]
         for number in range(CHANGES)
     ]
@@ -157,30 +155,30 @@ def _langchain(random: Random) -> tuple[int, int]:
     return CHANGES, len(exact)
 
 
+COMMANDS = {
+    "planning_setup_plan": lambda objective, initial_steps: peer.SetupPlan(
+        objective, _peer_steps(initial_steps)
+    ),
+    "planning_add_step": lambda steps: peer.AddStep(_peer_steps(steps)),
+    "planning_update_step": peer.UpdateStep,
+    "planning_mark_step": peer.MarkStep,
+}
+
+
+def _peer_steps(steps: list[dict[str, str]]) -> tuple[peer.NewPlanStep, ...]:
+    return tuple(peer.NewPlanStep(step["title"]) for step in steps)
+
+
 def _weakincentives(random: Random) -> tuple[int, int]:
     """A session whose caller takes a snapshot after each change, and rolls back to each."""
-    opened = Opened(1)
+    opened = Opened()
     kept: list[tuple[Any, Any]] = []
     for tool, arguments in _changes(random):
         with suppress(ToolValidationError):  # a step of a completed plan; ours refuses it, too
-            _invoke(opened, tool, arguments)
+            opened.invoke(tool, COMMANDS[tool](**arguments))
         kept.append((opened.session.snapshot(), opened.plan))
     exact = 0
     for snapshot, plan in kept:
         opened.session.rollback(snapshot)
         exact += select_peer(opened.session, peer.Plan) == plan
     return len(kept), exact
-
-
-def _invoke(opened: Opened, tool: str, arguments: dict[str, Any]) -> None:
-    if tool == "planning_setup_plan":
-        steps = tuple(peer.NewPlanStep(step["title"]) for step in arguments["initial_steps"])
-        opened.invoke(tool, peer.SetupPlan(arguments["objective"], steps))
-    elif tool == "planning_add_step":
-        opened.invoke(
-            tool, peer.AddStep(tuple(peer.NewPlanStep(step["title"]) for step in arguments["steps"]))
-        )
-    elif tool == "planning_update_step":
-        opened.invoke(tool, peer.UpdateStep(**arguments))
-    else:
-        opened.invoke(tool, peer.MarkStep(**arguments))

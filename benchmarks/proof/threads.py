@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from threading import Barrier, Thread
 from typing import Any
 
@@ -14,16 +13,18 @@ from agentscope.tool import TaskCreate
 from pydantic_ai_harness.planning import InMemoryPlanStore, PlanItem
 from weakincentives.tools import planning as peer
 
+from benchmarks.harness import OURS, Section, table
 from benchmarks.peers.ours import current, open_plan
-from benchmarks.peers.peer_weakincentives import Opened
-from benchmarks.proof import OURS
+from benchmarks.peers.with_weakincentives import Opened
 
-__all__ = ["ADDS", "THREADS", "Threaded", "measure_threads"]
+__all__ = ["measure"]
 
-THREADS = 4
-ADDS = 250
+THREADS, ADDS = 4, 250
 SWITCH = 1e-5
 """Seconds after which the interpreter looks at the next thread: often, for all alike."""
+METHOD = f"""\
+{THREADS} threads of one process that add {ADDS} steps each to the same plan in memory, with the interpreter
+switching threads often:"""
 
 Steps = Callable[[], list[tuple[str, str]]]
 """The id and the title of each step."""
@@ -31,22 +32,7 @@ Opening = Callable[[], tuple[Callable[[str], object], Steps]]
 """Begins a plan: what adds a step to it, and what reads it."""
 
 
-@dataclass(slots=True)
-class Threaded:
-    """What became of steps that four threads added.
-
-    Attributes:
-        acknowledged: How many calls succeeded.
-        kept: How many of them are in the plan.
-        repeated: How many ids stand for more than one step.
-    """
-
-    acknowledged: int
-    kept: int
-    repeated: int
-
-
-def measure_threads() -> dict[str, Threaded]:
+def measure(_rounds: int) -> Section:
     """Add steps from four threads at once, with the tool of each, in memory."""
     openings: dict[str, Opening] = {
         OURS: _ours,
@@ -57,21 +43,27 @@ def measure_threads() -> dict[str, Threaded]:
     interval = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH)
     try:
-        return {name: _added(opening) for name, opening in openings.items()}
+        rows = [[name, *_added(opening)] for name, opening in openings.items()]
     finally:
         sys.setswitchinterval(interval)
+    return Section(
+        "Threads of one process",
+        ("session-planning", "weakincentives", "pydantic-ai-harness", "agentscope"),
+        [METHOD, table(["plan in memory", "acknowledged", "kept", "ids given out again"], rows)],
+    )
 
 
-def _added(opening: Opening) -> Threaded:
+def _added(opening: Opening) -> tuple[int, int, int]:
+    """How many calls succeeded, how many of their steps are kept, how many ids name more than one step."""
     add, steps = opening()
-    barrier, told = Barrier(THREADS), list[str]()
+    barrier, acknowledged = Barrier(THREADS), list[str]()
 
     def run(number: int) -> None:
         barrier.wait()
         for place in range(ADDS):
             title = f"Step {place} of thread {number}"
             add(title)
-            told.append(title)
+            acknowledged.append(title)
 
     threads = [Thread(target=run, args=(number,)) for number in range(THREADS)]
     for thread in threads:
@@ -80,7 +72,7 @@ def _added(opening: Opening) -> Threaded:
         thread.join()
     found = steps()
     titles, ids = {title for _, title in found}, [step_id for step_id, _ in found]
-    return Threaded(len(told), sum(title in titles for title in told), len(ids) - len(set(ids)))
+    return len(acknowledged), sum(title in titles for title in acknowledged), len(ids) - len(set(ids))
 
 
 def _ours() -> tuple[Callable[[str], object], Steps]:
@@ -95,7 +87,8 @@ def _ours() -> tuple[Callable[[str], object], Steps]:
 
 
 def _weakincentives() -> tuple[Callable[[str], object], Steps]:
-    opened = Opened(1)
+    opened = Opened()
+    opened.set_up(1)
 
     def add(title: str) -> None:
         opened.invoke("planning_add_step", peer.AddStep((peer.NewPlanStep(title),)))

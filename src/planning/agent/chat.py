@@ -13,21 +13,8 @@ from planning.tools.errors import RateLimitExceeded, StorageUnavailable, ToolErr
 
 __all__ = ["OpenAIChat"]
 
-_NO_KEY: Final = "none"  # the client requires a key; a server without keys ignores it
 _LONGEST_WORDS: Final = 300
-_UNREACHED: Final = "cannot be reached; start it, or give the base_url of one that runs"
-_NO_FORM: Final = "does not answer in the chat-completions form; check the base_url"
-_FAILED: Final = "failed ({status}); ask again later"
-_REFUSED: Final = "refused the request ({status}); change what it names"
-_KEY: Final = "refused the API key ({status}); set OPENAI_API_KEY to one it knows"
-_BY_STATUS: Final = {
-    401: _KEY,
-    403: _KEY,
-    404: "has no model {model!r} or no such address (404); check both, and whether base_url ends in /v1",
-    408: _FAILED,
-    429: "takes no more requests now (429); ask again later",
-}
-_OF_KEYS: Final = (401, 403)  # their words may contain the key or a part of it
+_CUT: Final = ("length", "content_filter")
 
 
 class OpenAIChat:
@@ -51,15 +38,14 @@ class OpenAIChat:
         Args:
             model: The model's name on the server.
             base_url: The server's address; by default ``OPENAI_BASE_URL``, or else the official server.
-            api_key: By default ``OPENAI_API_KEY``. Servers other than the official one may need none.
+            api_key: By default ``OPENAI_API_KEY``; a server that ``base_url`` names may need none.
             timeout: The seconds that the client waits for the server.
             max_retries: How often the client repeats a request after a temporary failure of the server.
             dialect: The SQL to write; by default that of the graph's database.
 
         Raises:
             ValueError: The base_url is not an address.
-            ToolError: The API key is missing, or has characters that a key cannot have.
-            ImportError: The ``openai`` client is not installed.
+            ToolError: There is no API key.
         """
         try:
             import openai
@@ -75,17 +61,16 @@ class OpenAIChat:
             raise ToolError(
                 "there is no API key; set OPENAI_API_KEY, or give the base_url of a server without keys"
             )
-        if not (self._key.isascii() and self._key.isprintable()):
-            raise ToolError("the API key has characters that no key has; copy it again")
-        self._model, self._dialect, self._timeout = model, dialect, timeout
-        self._openai = openai
+        self._model, self._dialect, self._openai = model, dialect, openai
         self._client = openai.OpenAI(
-            api_key=self._key or _NO_KEY,
+            api_key=self._key or "none",  # the client requires a key; a server without keys ignores it
             base_url=server,
             timeout=timeout,
             max_retries=max_retries,
             http_client=openai.DefaultHttpxClient(follow_redirects=False),  # another host would get the key
         )
+        host = self._client.base_url.netloc.decode().rpartition("@")[2]  # without a password
+        self._name = f"the model's server {host}"
 
     def __enter__(self) -> Self:
         return self
@@ -94,7 +79,7 @@ class OpenAIChat:
         self.close()
 
     def close(self) -> None:
-        """Close it. A later call gets a ToolError."""
+        """Close its connections."""
         self._client.close()
 
     def __call__(
@@ -107,57 +92,44 @@ class OpenAIChat:
         """Ask the model for the SQL that answers a question; see ``Generator``.
 
         Raises:
-            ToolError: The server gave no usable answer: a ``StorageUnavailable``, ``ToolTimeout`` or
-                ``RateLimitExceeded`` where a later try may help. No message contains the key.
+            ToolError: The server gave no usable answer; no message contains the key.
         """
-        if self._client.is_closed():
-            raise ToolError("this OpenAIChat is closed; make a new one")
         turns = prompt_messages(question, schema, attempts, self._dialect or dialect)
-        # A database may hold lone surrogates, which a request cannot.
-        sent = [
-            {name: text.encode(errors="replace").decode() for name, text in each.items()} for each in turns
-        ]
+        for each in turns:  # a database may hold lone surrogates, which a request cannot
+            each["content"] = each["content"].encode(errors="replace").decode()
         create: Any = self._client.chat.completions.create  # it types every role
         try:
-            return self._text(create(model=self._model, messages=sent))
-        except ToolError:
-            raise
+            choice = create(model=self._model, messages=turns).choices[0]
+            text, reason, refused = choice.message.content, choice.finish_reason, choice.message.refusal
         except Exception as error:  # noqa: BLE001 - the client and the libraries below it raise many types
             failure = self._failure(error)
+        else:
+            if isinstance(text, str) and text.strip() and reason not in _CUT and not refused:
+                return text
+            failure = ToolError(
+                f"{self._name} gave no whole answer ({reason}); ask again{self._said(refused)}"
+            )
         raise failure  # not within the except block: the client's error holds the request, with the key
-
-    @property
-    def _name(self) -> str:
-        host = self._client.base_url.netloc.decode().rpartition("@")[2]  # without a password
-        return f"the model's server {host}"
-
-    def _text(self, completion: Any) -> str:
-        choice = completion.choices[0]
-        text, refusal = choice.message.content, choice.message.refusal
-        if choice.finish_reason == "length":
-            raise ToolError(f"{self._name} cut the answer off; allow longer answers, or ask for less")
-        if choice.finish_reason == "content_filter" or refusal:
-            raise ToolError(f"the model refused to answer; ask in other words{self._said(refusal)}")
-        if not isinstance(text, str) or not text.strip():
-            raise ToolError(f"{self._name} gave an answer without text; ask again, or another model")
-        return text
 
     def _failure(self, error: Exception) -> ToolError:
         openai = self._openai
         if isinstance(error, openai.APITimeoutError):
-            return ToolTimeout(f"{self._name} did not answer within {self._timeout:g} seconds; ask again")
+            return ToolTimeout(f"{self._name} did not answer in time; ask again")
         if isinstance(error, openai.APIConnectionError):
-            return StorageUnavailable(f"{self._name} {_UNREACHED}")
+            remedy = "start it, or give the base_url of one that runs"
+            return StorageUnavailable(f"{self._name} cannot be reached; {remedy}")
         if not isinstance(error, openai.APIStatusError):
-            return ToolError(f"{self._name} {_NO_FORM}")
+            return ToolError(f"{self._name} does not answer in the chat-completions form; check the base_url")
         status, body = error.status_code, error.body
-        what = _BY_STATUS.get(status, _FAILED if status >= 500 else _REFUSED)
-        words = body.get("message") if isinstance(body, dict) else body
-        said = "" if status in _OF_KEYS else self._said(words)
-        message = f"{self._name} {what.format(status=status, model=self._model)}{said}"
-        if status == 429:
-            return RateLimitExceeded(message)
-        return (StorageUnavailable if status == 408 or status >= 500 else ToolError)(message)
+        if status in {401, 403}:  # the words of the server may have a part of the key
+            remedy = "set OPENAI_API_KEY to one it knows"
+            return ToolError(f"{self._name} refused the API key ({status}); {remedy}")
+        said = self._said(body.get("message") if isinstance(body, dict) else body)
+        if status in {408, 429} or status >= 500:
+            kind = RateLimitExceeded if status == 429 else StorageUnavailable
+            return kind(f"{self._name} takes no requests now ({status}); ask again later{said}")
+        remedy = f"check the model {self._model!r}, and whether base_url ends in /v1"
+        return ToolError(f"{self._name} refused the request ({status}); {remedy}{said}")
 
     def _said(self, words: object) -> str:
         if not isinstance(words, str) or words.strip()[:1] in {"", "<"}:  # a page for a browser

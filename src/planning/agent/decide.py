@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from planning.agent.state import MOST_ITERATIONS, Action, AgentState
 
-__all__ = ["ACTIONS", "after_reflection", "decide_next_action", "entry", "route"]
+__all__ = ["ACTIONS", "decide_next_action"]
 
 ACTIONS: Final[tuple[tuple[str, Action], ...]] = (
     ("schema", "get_schema"),
@@ -37,36 +37,3 @@ def decide_next_action(state: Mapping[str, Any]) -> AgentState:
             if state.get(key) is None:
                 return {"iteration": iteration, "next_action": action}
     return {"iteration": iteration, "next_action": "complete", "is_complete": True}
-
-
-def entry(state: Mapping[str, Any]) -> str:
-    """Where a question begins: "plan", or "begin" if an interrupted question left its work in the state."""
-    return "begin" if state.get("asked_query") is not None and state.get("answer") is None else "plan"
-
-
-def route(state: Mapping[str, Any], *, reflects: bool = False) -> str:
-    """The node for the next action.
-
-    Args:
-        state: An ``AgentState`` with ``next_action``.
-        reflects: Whether the graph has a node that reviews the results.
-
-    Returns:
-        "generate_sql", "execute_tools", "complete", or "reflect" if results were validated and not yet
-        reviewed.
-    """
-    action = state.get("next_action")
-    if action == "complete":
-        is_checked = reflects and state.get("validation_result") is not None
-        return "reflect" if is_checked and _verdict(state) in {None, "again"} else "complete"
-    return "generate_sql" if action == "generate_sql" else "execute_tools"
-
-
-def after_reflection(state: Mapping[str, Any]) -> str:
-    """The node after the review of the results: "plan" for another statement, or "complete"."""
-    return "plan" if _verdict(state) == "again" else "complete"
-
-
-def _verdict(state: Mapping[str, Any]) -> Any:
-    reflection = state.get("reflection")
-    return reflection.get("verdict") if isinstance(reflection, Mapping) else None

@@ -6,25 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-import attrs
-
-from planning.agent.calling import named, named_tool
 from planning.agent.sql.dialects import DIALECTS, title_of
-from planning.errors import LONGEST_MESSAGE, ToolError, show
+from planning.agent.state import AgentState
+from planning.errors import LONGEST_MESSAGE, ToolError, listed, show
 from planning.reading import Unreadable, answers_in, read_json
 from planning.tools.result import safe_text
-from planning.tools.tool import Tool
 
-__all__ = [
-    "ASKS",
-    "Asked",
-    "Generator",
-    "Written",
-    "generator_tool",
-    "offered",
-    "prompt_messages",
-    "read_answer",
-]
+__all__ = ["ASKS", "OFFERED", "Generator", "asked", "offered", "prompt_messages", "read_answer"]
 
 Generator = Callable[..., Any]
 """Writes SQL: any callable, sync or async. Its parameters may be ``question``, ``schema``, ``error`` (that of
@@ -34,16 +22,6 @@ returns the SQL as text, bare or in one fenced block, or ``{"sql": ...}``, or ``
 "input_request": ...}``."""
 
 OFFERED: Final = ("question", "schema", "error", "attempts", "state", "dialect", "prompt")
-_ALIASES: Final = {
-    "query": "question",
-    "resolved_query": "question",
-    "user_query": "question",
-    "schema_text": "schema",
-    "db_schema": "schema",
-    "last_error": "error",
-    "previous_error": "error",
-    "feedback": "error",
-}
 ASKS: Final = "Could you say more exactly what you would like to know?"
 
 _SQL_WORDS: Final = frozenset({"sql", *DIALECTS})
@@ -63,39 +41,20 @@ _MOST_ATTEMPTS: Final = 5
 _AROUND: Final = 200  # characters of a prompt around its parts
 
 
-@attrs.frozen
-class Written:
-    """A statement."""
-
-    sql: str
-
-
-@attrs.frozen
-class Asked:
-    """A question back to the user."""
-
-    request: str
-
-
-def generator_tool(generate_sql: Generator, timeout: float | None) -> Tool:
-    """A generator as a tool, so that it is called like any other tool.
-
-    Raises:
-        TypeError: It has parameters that match no value.
-    """
-    function = named("generate_sql", generate_sql, OFFERED, aliases=_ALIASES)
-    return named_tool("generate_sql", "Write the SQL that answers a question.", function, timeout)
+def asked(request: str) -> AgentState:
+    """The update that ends a question with one to the user."""
+    return {"needs_user_input": True, "input_request": request, "is_complete": True}
 
 
 def offered(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that a generator may take."""
+    """The values of a state that a generator may take."""
     attempts = list(state.get("attempts") or ())
     return {
         "question": state.get("resolved_query") or "",
         "schema": state.get("schema") or "",
         "error": attempts[-1]["error"] if attempts else None,
         "attempts": attempts,
-        "state": {"error": None, "sql_query": None, **state, "attempts": attempts},
+        "state": dict(state),
     }
 
 
@@ -109,14 +68,14 @@ def prompt_messages(
         schema: The schema: text, or whatever a custom tool returned.
         attempts: The failed attempts: ``{"sql", "error"}`` each, the SQL may be None. The last five are
             shown.
-        dialect: The SQL that the database takes; None for the one that the schema begins with.
+        dialect: The SQL that the database takes; None if it is unknown.
 
     Returns:
         ``{"role", "content"}`` each; the user and the assistant take turns.
     """
-    schema = schema if isinstance(schema, str) else safe_text(schema)
-    title = title_of(dialect) if dialect else _title_in(schema)
-    turns = [{"role": "system", "content": _SYSTEM.format(dialect=f"{title} " if title else "")}]
+    turns = [
+        {"role": "system", "content": _SYSTEM.format(dialect=f"{title_of(dialect)} " if dialect else "")}
+    ]
     asked = f"\n</schema>\n\nQuestion: {_cut(question, _LONGEST_QUESTION)}"
     turns.append({"role": "user", "content": asked})
     for attempt in attempts[-_MOST_ATTEMPTS:]:
@@ -128,47 +87,36 @@ def prompt_messages(
             turns.append({"role": "user", "content": repair})
     room = LONGEST_MESSAGE - _AROUND - sum(len(turn["content"]) for turn in turns)
     # Data must not close its own tag: what follows would be read as instructions.
-    shown = _cut(_SCHEMA_END.sub("< ", schema.strip("\n")), room)
-    turns[1]["content"] = f"<schema>\n{shown}{turns[1]['content']}"
+    data = _SCHEMA_END.sub("< ", schema if isinstance(schema, str) else safe_text(schema)).strip("\n")
+    turns[1]["content"] = f"<schema>\n{_cut(data, room)}{turns[1]['content']}"
     return turns
 
 
-def _title_in(schema: str) -> str | None:
-    """The database that a schema of ``SqlDatabase`` begins with; None for any other text."""
-    first = schema.partition(",")[0]
-    return first if first in {each.title for each in DIALECTS.values()} else None
-
-
-def _cut(text: object, most: int) -> str:
+def _cut(text: str, most: int) -> str:
     """The text, or its beginning and the number of characters that are not shown."""
-    text = text if isinstance(text, str) else safe_text(text)
-    if len(text) <= most:
-        return text
-    return f"{text[:most]}... ({len(text) - most:,} more characters are not shown)"
+    more = len(text) - most
+    return text if more <= 0 else f"{text[:most]}... ({more:,} more characters are not shown)"
 
 
-def read_answer(answer: object) -> Written | Asked:
-    """Read the answer of a generator.
+def read_answer(answer: object) -> AgentState:
+    """The update for an answer of a generator: the statement, or a question to the user.
 
     Raises:
-        ToolError: It is neither SQL nor a question; the message says what to return instead.
+        ToolError: It is neither; the message says what to return instead.
     """
-    if isinstance(answer, (Written, Asked)):
-        return answer
     if isinstance(answer, Mapping):
         return _from_mapping(answer)
-    if answer is None or (isinstance(answer, str) and not answer.strip()):
+    if answer is None:
         raise ToolError("no SQL was written; write one SELECT")
     if not isinstance(answer, str):
         raise ToolError(f"SQL is text, got {type(answer).__name__}; write one SELECT")
     return _from_text(answer)
 
 
-def _from_text(text: str) -> Written | Asked:
-    answers = answers_in(text, _SQL_WORDS)
-    if len(answers) > 1:
-        raise ToolError(f"{len(answers)} different statements were written; write one SELECT")
-    answer = answers[0]
+def _from_text(text: str) -> AgentState:
+    answer, *others = answers_in(text, _SQL_WORDS)
+    if others:
+        raise ToolError(f"{len(others) + 1} different statements were written; write one SELECT")
     if answer.startswith("{"):
         try:
             return _from_mapping(read_json(answer))
@@ -176,17 +124,16 @@ def _from_text(text: str) -> Written | Asked:
             raise ToolError("its JSON cannot be read; write one SELECT, and nothing around it") from None
     if not answer:
         raise ToolError("no SQL was written; write one SELECT")
-    return Written(answer)
+    return {"sql_query": answer}
 
 
-def _from_mapping(answer: Mapping[str, Any]) -> Written | Asked:
+def _from_mapping(answer: Mapping[str, Any]) -> AgentState:
     if answer.get("needs_user_input"):
         request = answer.get("input_request")
-        return Asked(request if isinstance(request, str) and request.strip() else ASKS)
+        return asked(request if isinstance(request, str) and request.strip() else ASKS)
     for key in _SQL_KEYS:
         sql = answer.get(key)
         if isinstance(sql, str) and sql.strip():
             return _from_text(sql)
-    keys = sorted(map(str, answer))
-    got = f"the key{'' if len(keys) == 1 else 's'} {show(', '.join(keys))}" if keys else "{}"
-    raise ToolError(f'no SQL was written; write {{"sql": "SELECT ..."}}, got {got}')
+    keys = show(listed(sorted(map(str, answer)))) if answer else "{}"
+    raise ToolError(f'no SQL was written; write {{"sql": "SELECT ..."}}, got {keys}')

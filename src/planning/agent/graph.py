@@ -21,22 +21,12 @@ except ModuleNotFoundError as missing:
 from planning.agent.answer import complete
 from planning.agent.databases.base import Database, is_database
 from planning.agent.databases.files import SqlDatabase
-from planning.agent.decide import after_reflection, entry, route
-from planning.agent.generate import Generator, generator_tool
-from planning.agent.nodes import (
-    AgentTools,
-    Clarify,
-    ExecuteTools,
-    GenerateSql,
-    arun,
-    plan,
-    run,
-)
-from planning.agent.planner_nodes import ExecuteCalls, ExecuteQueries, PlanQueries, Respond
-from planning.agent.progress import show_planner_progress, show_progress
-from planning.agent.reflect import Reflect, judge_tool, look_tool
-from planning.agent.state import MOST_ITERATIONS, AgentState, PlannerState, fresh_answer
-from planning.tools.contract import check_timeout
+from planning.agent.generate import Generator
+from planning.agent.nodes import AgentTools, Clarify, Node, generating, plan, tool_running
+from planning.agent.planner_nodes import CallRunning, planning, responding, searching
+from planning.agent.progress import show_progress
+from planning.agent.reflect import is_doubtful, reviewing
+from planning.agent.state import MOST_ITERATIONS, AgentState, PlannerState
 from planning.tools.declare import Declaration
 from planning.tools.planner import should_execute_tools
 from planning.tools.registry import ToolRegistry
@@ -48,7 +38,7 @@ Checkpointer = BaseCheckpointSaver[Any] | bool | None
 Compiled = CompiledStateGraph[Any, Any, Any, Any]
 State = Mapping[str, Any]
 Update = Any
-Show = Callable[[Session, str, State, Update], None]
+Show = Callable[[Session, State, Update], None]
 
 _MOST_STEPS: Final = 10_000
 """LangGraph's bound, which may be 25 by default; the graphs end by their own count long before this one."""
@@ -59,10 +49,10 @@ class _Node(Runnable[Any, Any]):
 
     def __init__(
         self,
+        name: str,
         run: Callable[[State, Session | None], Update],
         arun: Callable[[State, Session | None], Awaitable[Update]] | None = None,
         *,
-        name: str,
         session: Session | None = None,
         show: Show | None = None,
     ) -> None:
@@ -71,6 +61,10 @@ class _Node(Runnable[Any, Any]):
         self._arun = arun
         self._session = session
         self._show = show
+
+    @classmethod
+    def of(cls, name: str, node: Node | CallRunning, **options: Any) -> _Node:
+        return cls(name, node.run, node.arun, **options)
 
     def invoke(self, input: State, config: RunnableConfig | None = None, **_: Any) -> Update:  # noqa: A002 - as the base names it
         session = self._session_of(config)
@@ -87,16 +81,8 @@ class _Node(Runnable[Any, Any]):
 
     def _shown(self, session: Session | None, state: State, update: Update) -> Update:
         if session is not None and self._show is not None:
-            self._show(session, self.name, state, update)
+            self._show(session, state, update)
         return update
-
-
-def _calling(node: Any, name: str, session: Session | None, show: Show) -> _Node:
-    return _Node(partial(run, node), partial(arun, node), name=name, session=session, show=show)
-
-
-def _deciding(name: str, decide: Callable[[State], str]) -> _Node:
-    return _Node(lambda state, _session: decide(state), name=name)
 
 
 def build_text_to_sql_graph(
@@ -106,7 +92,7 @@ def build_text_to_sql_graph(
     session: Session | None = None,
     max_iterations: int = MOST_ITERATIONS,
     clarify: Clarify | Literal[False] | None = None,
-    reflect: bool | Callable[..., Any] = True,
+    reflect: bool = True,
     timeout: float | None = 60.0,
     checkpointer: Checkpointer = None,
 ) -> Compiled:
@@ -126,51 +112,49 @@ def build_text_to_sql_graph(
             ``config["configurable"]["session"]`` takes precedence for a single run.
         max_iterations: The most decisions for a question, if the state does not say. It bounds the work.
         clarify: A function of question and schema that returns a question to the user, or None. Without one
-            (None or False) the graph asks the user back only if the question is empty, or the generator asks.
-        reflect: Whether to ask, once, for another statement if a result is empty or all NULL; or a judge:
-            any callable, sync or async, with parameters out of ``question``, ``sql``, ``result``, ``schema``
-            and ``state``, which returns what is wrong, or None.
-        timeout: The seconds for a call of the generator or the judge; None for no limit.
+            the graph asks the user back only if the question is empty, or the generator asks.
+        reflect: Whether to ask, once, for another statement if the results are empty or refused.
+        timeout: The seconds for a call of the generator; None for no limit.
         checkpointer: Where LangGraph keeps the states of threads.
 
     Raises:
-        TypeError: A callable has parameters that match no value.
+        TypeError: The generator has parameters that match no value, or an option is of another type.
         ValueError: ``max_iterations`` or ``timeout`` is out of range.
     """
-    check_timeout(timeout)
     if type(max_iterations) is not int or max_iterations < 1:
         raise ValueError(f"max_iterations must be a whole number of at least 1, got {max_iterations!r}")
-    if not (clarify is None or clarify is False or callable(clarify)):
+    if clarify and not callable(clarify):
         raise TypeError(f"clarify must be a function of question and schema, or None, got {clarify!r}")
-    if not (type(reflect) is bool or callable(reflect)):
-        raise TypeError(f"reflect must be True, False or a function, got {type(reflect).__name__}")
+    if type(reflect) is not bool:
+        raise TypeError("reflect must be True or False; a tool validate_results can judge the results")
     if isinstance(database, (str, PathLike)):
         database = SqlDatabase(database)
     dialect = database.dialect if is_database(database) else None
-    judge = judge_tool(reflect, timeout) if callable(reflect) else None
-
-    calling = partial(_calling, session=session, show=show_progress)
+    search = database.missing_values if isinstance(database, SqlDatabase) else None
+    node = partial(_Node.of, session=session, show=show_progress)
     shown = partial(_Node, session=session, show=show_progress)
-    nodes = [
-        _Node(lambda _state, _session: fresh_answer(), name="begin"),
-        shown(lambda state, _session: plan(state, max_iterations), name="plan"),
-        calling(ExecuteTools(database), "execute_tools"),
-        calling(GenerateSql(generator_tool(generate_sql, timeout), clarify or None, dialect), "generate_sql"),
-        shown(lambda state, _session: complete(state), name="complete"),
-    ]
-    if reflect:
-        look = look_tool(database.missing_values) if isinstance(database, SqlDatabase) else None
-        nodes.append(calling(Reflect(judge, max_iterations, look), "reflect"))
-    ways = ["generate_sql", "execute_tools", "complete", *(["reflect"] if reflect else [])]
-    builder = _builder(AgentState, nodes)
-    # A resumed run does not pass here: it continues where it was.
-    _branch(builder, START, entry, ("begin", "plan"))
-    builder.add_edge("begin", "plan")
-    _branch(builder, "plan", partial(route, reflects=bool(reflect)), ways)
+
+    def way(state: State) -> str:
+        action = state.get("next_action")
+        if action == "complete":
+            return "reflect" if reflect and is_doubtful(state) else "complete"
+        return "generate_sql" if action == "generate_sql" else "execute_tools"
+
+    builder = _builder(
+        AgentState,
+        [
+            shown("plan", lambda state, _session: plan(state, max_iterations)),
+            node("execute_tools", tool_running(database)),
+            node("generate_sql", generating(generate_sql, timeout, clarify or None, dialect)),
+            node("reflect", reviewing(search)),
+            shown("complete", lambda state, _session: complete(state)),
+        ],
+    )
+    builder.add_edge(START, "plan")
+    _branch(builder, "plan", way, ("generate_sql", "execute_tools", "reflect", "complete"))
     builder.add_edge("execute_tools", "plan")
     builder.add_edge("generate_sql", "plan")
-    if reflect:
-        _branch(builder, "reflect", after_reflection, ("plan", "complete"))
+    builder.add_edge("reflect", "plan")
     builder.add_edge("complete", END)
     return _compiled(builder, "text_to_sql", checkpointer)
 
@@ -202,8 +186,8 @@ def build_planner_graph(
             a single parameter of another name gets the state. It returns the ``response``.
         execute_queries: Any callable, sync or async. Its parameters may be ``queries``, ``question`` and
             ``state``. It returns the ``query_results``.
-        session: Where calls are published and the progress shows as a Plan. A session in
-            ``config["configurable"]["session"]`` takes precedence for a single run.
+        session: Where calls are published. A session in ``config["configurable"]["session"]`` takes
+            precedence for a single run.
         timeout: The seconds for a call of each callable; None for no limit. Tools have their own.
         checkpointer: Where LangGraph keeps the states of threads.
 
@@ -211,17 +195,15 @@ def build_planner_graph(
         TypeError: A callable's signature does not match, or an item is not a tool.
         ValueError: ``timeout`` is out of range, or two tools have the same name.
     """
-    check_timeout(timeout)
     tools = registry if isinstance(registry, ToolRegistry) else ToolRegistry(registry)
-    calls = ExecuteCalls(tools)
-    calling = partial(_calling, session=session, show=show_planner_progress)
+    node = partial(_Node.of, session=session)
     builder = _builder(
         PlannerState,
         [
-            calling(PlanQueries(planner, tools, timeout), "plan_queries"),
-            _Node(calls.run, calls.arun, name="execute_tools", session=session, show=show_planner_progress),
-            calling(ExecuteQueries(execute_queries, timeout), "execute_queries"),
-            calling(Respond(respond, timeout), "generate_response"),
+            node("plan_queries", planning(planner, tools, timeout)),
+            node("execute_tools", CallRunning(tools)),
+            node("execute_queries", searching(execute_queries, timeout)),
+            node("generate_response", responding(respond, timeout)),
         ],
     )
     builder.add_edge(START, "plan_queries")
@@ -243,7 +225,8 @@ def _builder(schema: type[Any], nodes: Iterable[_Node]) -> StateGraph[Any, Any, 
 def _branch(
     builder: StateGraph[Any, Any, Any, Any], source: str, decide: Callable[[State], str], ways: Iterable[str]
 ) -> None:
-    builder.add_conditional_edges(source, _deciding(f"after_{source}", decide), {way: way for way in ways})
+    after = _Node(f"after_{source}", lambda state, _session: decide(state))
+    builder.add_conditional_edges(source, after, {way: way for way in ways})
 
 
 def _compiled(builder: StateGraph[Any, Any, Any, Any], name: str, checkpointer: Checkpointer) -> Compiled:

@@ -1,23 +1,23 @@
 """The nodes of the SQL graph: each takes the state and returns an update of it, and none raises.
 
-They call tools, the generator and the judge through the same pipeline as every tool call, with its timeouts,
-events and ledger. A node is split in two, before and after its call, so that sync and async callers share it.
+They call tools and the generator through the same pipeline as every tool call, with its timeouts, events and
+ledger.
 """
 
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
-from planning.agent import generate
-from planning.agent.calling import is_in_loop
+import attrs
+
+from planning.agent.calling import named_tool
 from planning.agent.databases.base import Database, is_database
 from planning.agent.databases.tools import database_tools
 from planning.agent.decide import decide_next_action
-from planning.agent.generate import Asked, Written, read_answer
-from planning.agent.state import MOST_ITERATIONS, AgentState, first_answer, fresh_answer, restored
+from planning.agent.generate import OFFERED, Generator, asked, offered, prompt_messages, read_answer
+from planning.agent.state import MOST_ITERATIONS, AgentState, begun
 from planning.errors import ToolError
 from planning.tools.context import ToolContext, context_values
 from planning.tools.declare import Declaration, as_tool
@@ -36,31 +36,24 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentTools",
     "Call",
-    "ExecuteTools",
-    "GenerateSql",
+    "Clarify",
     "Node",
-    "aexecute_tools_node",
-    "arun",
     "execute_tools_node",
+    "generating",
     "plan",
-    "run",
+    "tool_running",
 ]
 
 logger = logging.getLogger("planning.agent")
 
 State = Mapping[str, Any]
 AgentTools: TypeAlias = Database | Toolbox | ToolRegistry | Mapping[str, Declaration] | Iterable[Declaration]
+Clarify = Callable[[str, str], str | None]
+Limiter = Callable[[], "RateLimiter"]
 
 _WHAT: Final = "What would you like to know?"
-_AGAIN: Final = "the same SQL as before, which failed: "
-_PIECES: Final = re.compile(r"""'[^']*'|"[^"]*"|[^\s'"]+|['"]""")
-"""The parts of a statement, without the spaces between them."""
-_TRIES_OF_THE_SAME: Final = 2
 _NOTHING: Final = "{} returned nothing; it must return a result"
 _UNWRITTEN: Final = "the SQL could not be written"
-
-
-Limiter = Callable[[], "RateLimiter"]
 
 
 class Call(NamedTuple):
@@ -71,40 +64,31 @@ class Call(NamedTuple):
     limiter: Limiter | None = None
 
 
-class Node(Protocol):
-    """A node: the part before its call, and the part after it."""
+@attrs.frozen
+class Node:
+    """A node in two parts, before and after its call, which sync and async callers share.
 
-    def prepare(self, state: State) -> Call | Any:
-        """The call, or the update if nothing is to be called."""
+    Attributes:
+        prepare: Returns the call for a state, or the update if nothing is to be called.
+        finish: Returns the update for a state and the result of the call.
+    """
 
-    def finish(self, state: State, result: ToolResult, /) -> Any:
-        """The update for a result."""
+    prepare: Callable[[State], Any]
+    finish: Callable[[State, ToolResult], Any]
 
+    def run(self, state: State, session: Session | None = None) -> Any:
+        """Run it from synchronous code."""
+        call = self.prepare(state)
+        if not isinstance(call, Call):
+            return call
+        return self.finish(state, _pipeline(call, state, session).call(call.tool, call.arguments))
 
-def run(node: Node, state: State, session: Session | None = None) -> Any:
-    """Run a node from synchronous code."""
-    call = node.prepare(state)
-    if not isinstance(call, Call):
-        return call
-    if call.tool.is_async and is_in_loop():
-        return node.finish(state, _unawaited(call.tool))
-    return node.finish(state, _pipeline(call, state, session).call(call.tool, call.arguments))
-
-
-def _unawaited(tool: Tool) -> ToolResult:
-    message = (
-        f"{tool.name} is async; from code that runs in an event loop, await graph.ainvoke(...) instead of"
-        " graph.invoke(...)"
-    )
-    return ToolResult(False, message, error=message, user_message=SORRY, code=ErrorKind.TOOL)
-
-
-async def arun(node: Node, state: State, session: Session | None = None) -> Any:
-    """Run a node from async code."""
-    call = node.prepare(state)
-    if not isinstance(call, Call):
-        return call
-    return node.finish(state, await _pipeline(call, state, session).acall(call.tool, call.arguments))
+    async def arun(self, state: State, session: Session | None = None) -> Any:
+        """Run it from async code."""
+        call = self.prepare(state)
+        if not isinstance(call, Call):
+            return call
+        return self.finish(state, await _pipeline(call, state, session).acall(call.tool, call.arguments))
 
 
 def _pipeline(call: Call, state: State, session: Session | None) -> CallPipeline:
@@ -118,43 +102,35 @@ def plan(state: State, max_iterations: int = MOST_ITERATIONS) -> AgentState:
         state: An ``AgentState``.
         max_iterations: The most decisions if the state does not say.
     """
-    question = state.get("resolved_query")
-    asked = state.get("asked_query")
+    question, previous = state.get("resolved_query"), state.get("asked_query")
+    is_answered = state.get("answer") is not None
     update: AgentState = {}
-    if state.get("answer") is not None or (asked is not None and asked != question):
-        update = fresh_answer()
-    elif state.get("is_complete") and asked is not None:
-        return {"next_action": "complete"}  # a node has ended the question
-    elif asked is None:
-        update = first_answer(state)
-    if state.get("max_iterations") is None:
-        update["max_iterations"] = max_iterations
-    if asked != question:
-        update["asked_query"] = question
-    if update:
+    if previous is None or previous != question or is_answered:
+        update = begun(state, is_first=previous is None and not is_answered)
+        if state.get("max_iterations") is None:
+            update["max_iterations"] = max_iterations
         state = {**state, **update}
+    elif state.get("is_complete"):
+        return {"next_action": "complete"}  # a node has ended the question
     update |= decide_next_action(state)
     if not isinstance(question, str) or not question.strip():
-        update |= {
-            "next_action": "complete",
-            "is_complete": True,
-            "needs_user_input": True,
-            "input_request": _WHAT,
-        }
+        update |= {**asked(_WHAT), "next_action": "complete"}
     return update
+
+
+def _is_third(failures: Sequence[Mapping[str, Any]], error: str) -> bool:
+    """Whether the last two failures had the same error: a third one ends the question."""
+    return [each.get("error") for each in failures[-2:]] == [error, error]
 
 
 # Tools
 
-_ARGUMENTS: Final[Mapping[str, Callable[[State], dict[str, Any]]]] = {
-    "get_schema": lambda state: {"query": state.get("resolved_query")},
-    "execute_sql": lambda state: {"sql": state.get("sql_query")},
-    "validate_results": lambda state: {
-        "query": state.get("resolved_query"),
-        "sql": state.get("sql_query"),
-        "results": state.get("execution_result"),
-    },
+_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "get_schema": {"query": "resolved_query"},
+    "execute_sql": {"sql": "sql_query"},
+    "validate_results": {"query": "resolved_query", "sql": "sql_query", "results": "execution_result"},
 }
+"""The arguments of each tool, and the keys of the state that they come from."""
 _KEYS: Final[Mapping[str, Literal["schema", "execution_result", "validation_result"]]] = {
     "get_schema": "schema",
     "execute_sql": "execution_result",
@@ -172,68 +148,51 @@ _NOT_OF_THE_SQL: Final = frozenset(
 """Failures that another statement would not change."""
 
 
-class ExecuteTools:
-    """Runs the tool that ``next_action`` names, and puts its result into the state."""
+def tool_running(tools: AgentTools) -> Node:
+    """The node that runs the tool which ``next_action`` names; see ``execute_tools_node`` for its update."""
+    by_name, limiter = _tools_in(tools)
 
-    def __init__(self, tools: AgentTools) -> None:
-        """Take the tools ``get_schema``, ``execute_sql`` and ``validate_results``."""
-        self._tools = _by_name(tools)
-        self._parameters: dict[str, frozenset[str]] = {}
-        self._limiter = _limiter_of(tools)
-
-    def prepare(self, state: State) -> Call | AgentState:
-        """The call of the tool; an empty update for an action without a tool."""
+    def prepare(state: State) -> Call | AgentState:
         action = state.get("next_action")
         arguments = _ARGUMENTS.get(action) if isinstance(action, str) else None
         if action is None or arguments is None:
             return {}
-        tool = self._tools.get(action)
+        tool = by_name.get(action)
         if tool is None:
-            error = f"no tool is named {action}; {nearest_tool(action, self._tools)}"
-            envelope = execution_envelope(action, ToolResult(False, error, error=error))
-            return {**_failed(action, error, envelope), "is_complete": True}
-        return Call(tool, self._taken(tool, arguments(state)), self._limiter)
+            error = f"no tool is named {action}; {nearest_tool(action, by_name)}"
+            return {**_failed(action, ToolResult(False, error, error=error)), "is_complete": True}
+        schema = tool.model.published
+        is_open, known = schema.get("additionalProperties"), schema["properties"]
+        given = {name: state.get(key) for name, key in arguments.items() if is_open or name in known}
+        return Call(tool, given, limiter)
 
-    def _taken(self, tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments that a tool takes: a custom get_schema may take none."""
-        taken = self._parameters.get(tool.name)
-        if taken is None:
-            schema = tool.parameters_schema()
-            taken = frozenset(arguments if schema.get("additionalProperties") else schema["properties"])
-            self._parameters[tool.name] = taken
-        return {name: value for name, value in arguments.items() if name in taken}
-
-    def finish(self, state: State, result: ToolResult) -> AgentState:
-        """The result of the tool, or why it failed; a statement that failed leaves ``sql_query``."""
+    def finish(state: State, result: ToolResult) -> AgentState:
         action = str(state.get("next_action"))
-        envelope = execution_envelope(action, result)
-        if result.success and result.value is None:
-            result = ToolResult(False, _NOTHING.format(action), error=_NOTHING.format(action))
-            envelope |= {"success": False, "error": result.error}
-        if result.success:
+        if result.success and result.value is not None:
+            envelope = execution_envelope(action, result)
             update: AgentState = {"tool_calls": [envelope], "error": None, "user_message": None}
             update[_KEYS[action]] = result.value
             return update
-        error = str(envelope["error"])
-        update = _failed(action, error, envelope)
-        update["user_message"] = _for_people(result)
+        if result.success:
+            nothing = _NOTHING.format(action)
+            result = ToolResult(False, nothing, error=nothing, elapsed=result.elapsed)
+        update = _failed(action, result)
         if result.needs_user_input:
-            asked: AgentState = {"needs_user_input": True, "input_request": result.input_request}
-            return {**update, **asked, "is_complete": True}
+            return update | asked(str(result.input_request))
+        error = update["tool_calls"][0]["error"]
+        if _is_third(state.get("tool_calls") or (), error):
+            update["is_complete"] = True
         if action == "execute_sql" and result.code not in _NOT_OF_THE_SQL:
-            return {
-                **update,
-                "sql_query": None,
-                "attempts": [{"sql": state.get("sql_query"), "error": error}],
-            }
-        calls = state.get("tool_calls") or ()
-        if calls and calls[-1].get("tool") == action and calls[-1].get("error") == error:
-            update["is_complete"] = True  # the same failure again
+            update |= {"sql_query": None, "attempts": [{"sql": state.get("sql_query"), "error": error}]}
         return update
 
+    return Node(prepare, finish)
 
-def _failed(action: str, error: str, envelope: dict[str, Any]) -> AgentState:
-    return {"tool_calls": [envelope], "error": f"Tool {action}: {error}", "user_message": error}
+
+def _failed(action: str, result: ToolResult) -> AgentState:
+    envelope = execution_envelope(action, result)
+    error = f"Tool {action}: {envelope['error']}"
+    return {"tool_calls": [envelope], "error": error, "user_message": _for_people(result)}
 
 
 def _for_people(result: ToolResult) -> str:
@@ -242,20 +201,13 @@ def _for_people(result: ToolResult) -> str:
     return message if result.cause in {None, message} else SORRY
 
 
-def _by_name(tools: AgentTools) -> Mapping[str, Tool]:
-    if is_database(tools):
-        tools = database_tools(tools)
-    if isinstance(tools, Toolbox):
-        return tools.tools
+def _tools_in(tools: AgentTools) -> tuple[Mapping[str, Tool], Limiter | None]:
+    """The tools by name, and their limiter."""
     if isinstance(tools, Mapping):
-        return {name: as_tool(each) for name, each in tools.items()}
-    return {tool.name: tool for tool in map(as_tool, tools)}
-
-
-def _limiter_of(tools: AgentTools) -> Limiter | None:
-    if isinstance(tools, ToolRegistry):
-        return lambda: tools.limiter
-    return tools.limiter if isinstance(tools, Toolbox) else None
+        return {name: as_tool(each) for name, each in tools.items()}, None
+    if not isinstance(tools, Toolbox):
+        tools = Toolbox(database_tools(tools) if is_database(tools) else tools)
+    return tools.tools, tools.limiter
 
 
 def execute_tools_node(state: State, tools: AgentTools, *, session: Session | None = None) -> AgentState:
@@ -272,114 +224,67 @@ def execute_tools_node(state: State, tools: AgentTools, *, session: Session | No
         ``validation_result``, and ``error`` None. If it failed, ``error`` says why, and a statement that was
         wrong moves from ``sql_query`` to ``attempts``. Empty for an action without a tool.
     """
-    update: AgentState = run(ExecuteTools(tools), state, session)
-    return update
-
-
-async def aexecute_tools_node(
-    state: State, tools: AgentTools, *, session: Session | None = None
-) -> AgentState:
-    """``execute_tools_node`` for async code."""
-    update: AgentState = await arun(ExecuteTools(tools), state, session)
+    update: AgentState = tool_running(tools).run(state, session)
     return update
 
 
 # The generator
 
-Clarify = Callable[[str, str], str | None]
 
+def generating(
+    generate_sql: Generator, timeout: float | None, clarify: Clarify | None, dialect: str | None
+) -> Node:
+    """The node that asks the generator for the SQL, or the user for more.
 
-class GenerateSql:
-    """Asks the generator for the SQL, or the user for more."""
+    Args:
+        generate_sql: The generator.
+        timeout: The seconds for a call of it.
+        clarify: Called first with the question and the schema; returns a question to the user, or None.
+        dialect: The SQL that the database takes; None if it is unknown.
 
-    def __init__(self, tool: Tool, clarify: Clarify | None, dialect: str | None = None) -> None:
-        """Choose the generator.
+    Raises:
+        TypeError: The generator has parameters that match no value.
+    """
+    description = "Write the SQL that answers a question."
+    tool, taken = named_tool("generate_sql", description, generate_sql, OFFERED, timeout)
 
-        Args:
-            tool: The generator.
-            clarify: Called first with the question and the schema; returns a question to the user, or None.
-            dialect: The SQL that the database takes; None if it is unknown.
-        """
-        self._tool = tool
-        self._clarify = clarify
-        self._dialect = dialect
+    def prepare(state: State) -> Call | AgentState:
+        given = offered(state) | {"dialect": dialect}
+        question, schema, attempts = given["question"], given["schema"], given["attempts"]
+        request = None if clarify is None or attempts else _clarified(clarify, question, schema)
+        if request is not None:
+            return asked(request)
+        if "prompt" in taken:
+            turns = prompt_messages(question, schema, attempts[-1:], dialect)
+            given["prompt"] = "\n\n".join(turn["content"] for turn in turns)
+        return Call(tool, given)
 
-    def prepare(self, state: State) -> Call | AgentState:
-        """The call of the generator; a question to the user if ``clarify`` has one."""
-        given = generate.offered(state)
-        if self._clarify is not None and not given["attempts"]:
-            request = _clarified(self._clarify, given["question"], given["schema"])
-            if request is not None:
-                return _asked(request)
-        texts = given["question"], given["schema"], given["attempts"][-1:], self._dialect
-        turns = generate.prompt_messages(*texts)
-        prompt = "\n\n".join(turn["content"] for turn in turns)
-        return Call(self._tool, {**given, "dialect": self._dialect, "prompt": prompt})
-
-    def finish(self, state: State, result: ToolResult) -> AgentState:
-        """The statement, or why there is none."""
+    def finish(state: State, result: ToolResult) -> AgentState:
         if result.needs_user_input:
-            return _asked(str(result.input_request))
-        if not result.success:
-            message = _for_people(result)
-            shown = _UNWRITTEN if message == SORRY else message
-            return _unwritten(state, str(result.cause or message), shown)
-        try:
-            answer = read_answer(result.value)
-        except ToolError as failure:
-            return _unwritten(state, failure.message, failure.message)
-        return _asked(answer.request) if isinstance(answer, Asked) else _written(state, answer)
+            return asked(str(result.input_request))
+        if result.success:
+            try:
+                return read_answer(result.value)
+            except ToolError as failure:
+                error = message = failure.message
+        else:
+            shown = _for_people(result)
+            error, message = str(result.cause or shown), _UNWRITTEN if shown == SORRY else shown
+        return {
+            "error": f"Tool generate_sql: {error}",
+            "user_message": message,
+            "attempts": [{"sql": None, "error": message}],
+            "is_complete": _is_third(state.get("attempts") or (), message),
+        }
+
+    return Node(prepare, finish)
 
 
-def _clarified(clarify: Clarify, question: str, schema: object) -> str | None:
+def _clarified(clarify: Clarify, question: str, schema: Any) -> str | None:
     """The question of ``clarify`` to the user; None if it has none or fails."""
-    if not isinstance(schema, str):
-        return None
     try:
         request: object = clarify(question, schema)
     except Exception as error:  # noqa: BLE001 - a user's function may raise anything, and the question can go on without it
         logger.warning("clarify_failed", extra={"error": type(error).__name__})
         return None
     return request if isinstance(request, str) and request.strip() else None
-
-
-def _unwritten(state: State, error: str, message: str) -> AgentState:
-    """An update for a generator that wrote no statement: the error for developers, the message for users."""
-    attempts = state.get("attempts") or ()
-    update: AgentState = {
-        "error": f"Tool generate_sql: {error}",
-        "user_message": message,
-        "attempts": [{"sql": None, "error": message}],
-    }
-    if attempts and attempts[-1] == {"sql": None, "error": message}:
-        update["is_complete"] = True  # the same failure again
-    return update
-
-
-def _asked(request: str) -> AgentState:
-    return {"needs_user_input": True, "input_request": request, "is_complete": True}
-
-
-def _written(state: State, answer: Written) -> AgentState:
-    attempts, reflection = state.get("attempts") or (), state.get("reflection") or {}
-    if not attempts or _same(attempts[-1]["sql"], answer.sql) is False:
-        return {"sql_query": answer.sql}
-    kept = reflection.get("kept")
-    if isinstance(kept, Mapping) and _same(kept["sql_query"], answer.sql):
-        # The generator repeats its statement: its first result is the answer.
-        return restored(state)
-    error = attempts[-1]["error"]
-    repeated = error if error.startswith(_AGAIN) else _AGAIN + error
-    update: AgentState = {
-        "error": f"Tool execute_sql: {error.removeprefix(_AGAIN)}",
-        "user_message": state.get("user_message") or error.removeprefix(_AGAIN),
-        "attempts": [{"sql": answer.sql, "error": repeated}],
-    }
-    last = attempts[-_TRIES_OF_THE_SAME:]
-    if len(last) == _TRIES_OF_THE_SAME and all(_same(each["sql"], answer.sql) for each in last):
-        update["is_complete"] = True  # the same failure again
-    return update
-
-
-def _same(one: str | None, other: str) -> bool:
-    return one is not None and _PIECES.findall(one) == _PIECES.findall(other)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from planning.agent.calling import in_own_loop, named, named_tool
-from planning.agent.nodes import Call, State
+from planning.agent.calling import named_tool
+from planning.agent.nodes import Call, Node, State
 from planning.agent.state import PlannerState
 from planning.prompt import Prompt, ToolAwarenessSection
+from planning.tools.background import run_coroutine, run_in_thread
 from planning.tools.errors import SORRY
 from planning.tools.execute import execute_tools
 from planning.tools.planner import PlannerOutput, parse_planner_output
 from planning.tools.registry import ToolRegistry
 from planning.tools.result import ToolResult
-from planning.tools.tool import Tool
 from session import Session
 
-__all__ = ["ExecuteCalls", "ExecuteQueries", "PlanQueries", "Respond"]
+__all__ = ["CallRunning", "planning", "responding", "searching"]
 
 _OF_PLANNER: Final = ("question", "prompt", "tools", "state")
 _OF_QUERIES: Final = ("queries", "question", "state")
@@ -32,41 +33,35 @@ _OF_RESPOND: Final = (
     "error",
     "state",
 )
-_ALIASES: Final = {"query": "question", "resolved_query": "question", "tool_descriptions": "tools"}
 _NO_SEARCH: Final = "no search is set up; pass execute_queries to build_planner_graph"
+_FOREVER: Final = 1_000_000.0
 
 
-class PlanQueries:
-    """Asks the planner, and reads its answer."""
+def planning(planner: Callable[..., Any], registry: ToolRegistry, timeout: float | None) -> Node:
+    """The node that asks the planner and reads its answer: no calls, with the reason, if it cannot be read.
 
-    def __init__(self, planner: Any, registry: ToolRegistry, timeout: float | None) -> None:
-        """Take a planner.
+    Raises:
+        TypeError: The planner has parameters that match no value.
+    """
+    tool, taken = named_tool("planner", "Decide what a request needs.", planner, _OF_PLANNER, timeout)
+    prompt = Prompt(ns="planning/agent", key="planner", sections=[ToolAwarenessSection(tools=registry)])
 
-        Raises:
-            TypeError: It has parameters that match no value.
-        """
-        function = named("planner", planner, _OF_PLANNER, aliases=_ALIASES)
-        self._tool = named_tool("planner", "Decide what a request needs.", function, timeout)
-        self._registry = registry
-        self._prompt = None
-        if "prompt" in {*function.positional, *(what for _, what in function.keywords)}:
-            section = ToolAwarenessSection(tools=registry)
-            self._prompt = Prompt(ns="planning/agent", key="planner", sections=[section])
-
-    def prepare(self, state: State) -> Call:
-        """The call of the planner."""
-        prompt = "" if self._prompt is None else self._prompt.render().text
+    def prepare(state: State) -> Call:
         given = {
             "question": state.get("resolved_query") or "",
-            "prompt": prompt,
-            "tools": self._registry.get_tool_descriptions(),
+            "prompt": prompt.render().text if "prompt" in taken else "",
+            "tools": registry.get_tool_descriptions(),
             "state": dict(state),
         }
-        return Call(self._tool, given)
+        return Call(tool, given)
 
-    def finish(self, _state: State, result: ToolResult) -> PlannerState:
-        """The calls or queries it asks for; none, with the reason, if it failed or cannot be understood."""
-        output = parse_planner_output(result.value) if result.success else _nothing_of(result)
+    def finish(_state: State, result: ToolResult) -> PlannerState:
+        if result.success:
+            output = parse_planner_output(result.value)
+        else:  # it may have a question to the user
+            output = PlannerOutput(
+                needs_user_input=result.needs_user_input, input_request=result.input_request
+            )
         problems = [
             problem.message if not problem.path else f"{problem.path}: {problem.message}"
             for problem in output.problems
@@ -85,95 +80,76 @@ class PlanQueries:
             "error": f"Tool planner: {error}" if error else None,
         }
 
-
-def _nothing_of(result: ToolResult) -> PlannerOutput:
-    """The output of a planner that failed: at most a question to the user."""
-    return PlannerOutput(needs_user_input=result.needs_user_input, input_request=result.input_request)
+    return Node(prepare, finish)
 
 
-class ExecuteCalls:
-    """Runs the planner's tool calls."""
+class CallRunning:
+    """The node that runs the planner's tool calls."""
 
     def __init__(self, registry: ToolRegistry) -> None:
-        """Take the tools."""
         self._registry = registry
 
     def run(self, state: State, session: Session | None) -> PlannerState:
-        """Run them from synchronous code."""
-        return _results(in_own_loop(partial(self._executed, state, session), "execute_tools"))
+        """Run them from synchronous code; in a thread if this one runs an event loop."""
+        start = partial(self.arun, state, session)
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return run_coroutine(start, "execute_tools")
+        return run_in_thread(lambda _stop: run_coroutine(start, "execute_tools"), "execute_tools", _FOREVER)
 
     async def arun(self, state: State, session: Session | None) -> PlannerState:
         """Run them from async code."""
-        return _results(await self._executed(state, session))
-
-    async def _executed(self, state: State, session: Session | None) -> dict[str, dict[str, Any]]:
-        return await execute_tools(state, registry=self._registry, session=session)
-
-
-def _results(executed: dict[str, dict[str, Any]]) -> PlannerState:
-    results = executed["tool_results"]
-    update: PlannerState = {"tool_results": results}
-    for envelope in results.values():
-        if envelope.get("needs_user_input"):
-            update |= {"needs_user_input": True, "input_request": envelope.get("input_request")}
-            break
-    return update
+        executed = await execute_tools(state, registry=self._registry, session=session)
+        update: PlannerState = {"tool_results": executed["tool_results"]}
+        for envelope in executed["tool_results"].values():
+            if envelope.get("needs_user_input"):
+                return {**update, "needs_user_input": True, "input_request": envelope.get("input_request")}
+        return update
 
 
-class ExecuteQueries:
-    """Passes the planner's queries to ``execute_queries``."""
+def searching(execute_queries: Callable[..., Any] | None, timeout: float | None) -> Node:
+    """The node that passes the planner's queries to ``execute_queries``.
 
-    def __init__(self, execute_queries: Any, timeout: float | None) -> None:
-        """Take the callable that searches, or None.
+    Raises:
+        TypeError: It has parameters that match no value.
+    """
+    tool = None
+    if execute_queries is not None:
+        tool, _ = named_tool("execute_queries", "Search.", execute_queries, _OF_QUERIES, timeout)
 
-        Raises:
-            TypeError: It has parameters that match no value.
-        """
-        self._tool: Tool | None = None
-        if execute_queries is not None:
-            function = named("execute_queries", execute_queries, _OF_QUERIES, aliases=_ALIASES)
-            self._tool = named_tool("execute_queries", "Search.", function, timeout)
-
-    def prepare(self, state: State) -> Call | PlannerState:
-        """The call; none without queries."""
+    def prepare(state: State) -> Call | PlannerState:
         queries = list(state.get("queries") or ())
         if not queries:
             return {"query_results": []}
-        if self._tool is None:
+        if tool is None:
             return {"error": _NO_SEARCH}
         question = state.get("resolved_query") or ""
-        return Call(self._tool, {"queries": queries, "question": question, "state": dict(state)})
+        return Call(tool, {"queries": queries, "question": question, "state": dict(state)})
 
-    def finish(self, _state: State, result: ToolResult) -> PlannerState:
-        """The results, or why there are none."""
+    def finish(_state: State, result: ToolResult) -> PlannerState:
         if result.success:
             return {"query_results": [] if result.value is None else result.value}
         return {"error": f"Tool execute_queries: {result.error or result.message}"}
 
+    return Node(prepare, finish)
 
-class Respond:
-    """Answers the user."""
 
-    def __init__(self, respond: Any, timeout: float | None) -> None:
-        """Take the callable that writes the answer.
+def responding(respond: Callable[..., Any], timeout: float | None) -> Node:
+    """The node that answers the user, with an apology if ``respond`` fails.
 
-        Raises:
-            TypeError: It has parameters that match no value.
-        """
-        function = named("respond", respond, _OF_RESPOND, aliases=_ALIASES)
-        self._tool = named_tool("respond", "Answer the user.", function, timeout)
+    Raises:
+        TypeError: It has parameters that match no value.
+    """
+    tool, _ = named_tool("respond", "Answer the user.", respond, _OF_RESPOND, timeout)
 
-    def prepare(self, state: State) -> Call:
-        """The call."""
+    def prepare(state: State) -> Call:
         given = {name: state.get(name) for name in _OF_RESPOND}
-        given |= {"question": state.get("resolved_query") or "", "state": dict(state)}
-        return Call(self._tool, given)
+        return Call(tool, {**given, "question": state.get("resolved_query") or "", "state": dict(state)})
 
-    def finish(self, _state: State, result: ToolResult) -> PlannerState:
-        """The answer; an apology if the callable failed."""
-        if not result.success:
-            return {"response": SORRY, "error": f"Tool respond: {result.error or result.message}"}
-        value = result.value
-        if isinstance(value, Mapping) and "response" in value:
-            value = value["response"]
-        return {"response": value}
+    def finish(_state: State, result: ToolResult) -> PlannerState:
+        if result.success:
+            return {"response": result.value}
+        return {"response": SORRY, "error": f"Tool respond: {result.error or result.message}"}
+
+    return Node(prepare, finish)

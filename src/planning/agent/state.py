@@ -12,13 +12,10 @@ __all__ = [
     "Action",
     "AgentState",
     "Attempt",
-    "ANSWER_KEYS",
     "MOST_ITERATIONS",
     "PlannerState",
+    "begun",
     "collected",
-    "first_answer",
-    "fresh_answer",
-    "restored",
 ]
 
 Action = Literal["get_schema", "generate_sql", "execute_sql", "validate_results", "complete"]
@@ -59,9 +56,6 @@ class _Request(TypedDict, total=False):
         trace_id: The id of the request in logs.
         conversation_context: ``conversation_id`` is the id of the conversation.
         user_context: ``conference_id`` is the id of the conference that the request is about.
-        intent: The kind of request, according to the planner.
-        queries: The searches that the planner asks for.
-        tool_results: The results of the planner's tool calls, by name.
         needs_user_input: Whether only the user can give what is missing.
         input_request: The question to the user.
         error: The last error, for the developer: it may hold the text of an exception. None after a later
@@ -73,9 +67,6 @@ class _Request(TypedDict, total=False):
     trace_id: str | None
     conversation_context: dict[str, Any] | None
     user_context: dict[str, Any] | None
-    intent: str | None
-    queries: list[Any]
-    tool_results: dict[str, dict[str, Any]]
     needs_user_input: bool
     input_request: str | None
     error: str | None
@@ -96,7 +87,8 @@ class AgentState(_Request, total=False):
         is_complete: Whether there is nothing more to do.
         tool_calls: The calls so far: ``{"success", "tool", "result", "error", "elapsed"}`` each.
         attempts: The failed attempts.
-        reflection: The review of the results: ``{"verdict", "reasons"}``.
+        reflection: Why the first results looked wrong, and these results: ``{"reason", "kept"}``; None if
+            they did not.
         asked_query: The question that the other keys belong to.
         success: Whether the question was answered; set at the end.
         answer: The answer for the user; set at the end.
@@ -123,62 +115,47 @@ class PlannerState(_Request, total=False):
 
     Attributes:
         tool_calls: The calls that the planner asks for: ``{"tool", "args", "reason"}`` each.
-        query_results: The results of its searches.
+        tool_results: Their results, by name.
+        queries: The searches that the planner asks for.
+        query_results: Their results.
+        intent: The kind of request, according to the planner.
         planner_problems: The parts of its answer that could not be understood.
         response: The answer to the user.
     """
 
     tool_calls: list[dict[str, Any]] | None
+    tool_results: dict[str, dict[str, Any]]
+    queries: list[Any]
     query_results: Any
+    intent: str | None
     planner_problems: list[str]
     response: Any
 
 
-_BEFORE: Final[AgentState] = {
-    "schema": None,
-    "sql_query": None,
-    "execution_result": None,
-    "validation_result": None,
-    "next_action": None,
-    "iteration": 0,
-    "is_complete": False,
-    "reflection": None,
-    "needs_user_input": False,
-    "input_request": None,
-    "error": None,
-    "user_message": None,
-    "success": False,
-    "answer": None,
-}
+_WORK: Final = ("schema", "sql_query", "execution_result", "validation_result")
 
 
-_WORK: Final = frozenset(
-    {"schema", "sql_query", "execution_result", "validation_result", "next_action", "iteration"}
-)
-"""The keys that a caller may fill in before the first question."""
+def begun(state: Mapping[str, Any], *, is_first: bool) -> AgentState:
+    """An update for a new question: everything starts over.
 
-
-ANSWER_KEYS: Final = ("sql_query", "execution_result", "validation_result")
-"""The keys of a result that is kept while another statement is tried."""
-
-
-def restored(state: Mapping[str, Any]) -> AgentState:
-    """An update that restores the result that was kept while another statement was tried."""
-    reflection = state["reflection"]
-    kept: Any = {key: reflection["kept"].get(key) for key in ANSWER_KEYS}
-    update: AgentState = kept
-    return {**update, "reflection": {**reflection, "verdict": "kept", "kept": None}}
-
-
-def first_answer(state: Mapping[str, Any]) -> AgentState:
-    """An update for the first question of a state: work that is there already is kept."""
-    begun: Any = {key: value for key, value in _BEFORE.items() if key not in _WORK or state.get(key) is None}
-    update: AgentState = begun
-    return update
-
-
-def fresh_answer() -> AgentState:
-    """An update for another question: everything starts over, the lists included."""
-    emptied: Any = {**_BEFORE, "tool_calls": None, "attempts": None}
+    Args:
+        state: An ``AgentState``.
+        is_first: Whether it is the first question of this state: then work that the caller put in is kept.
+    """
+    emptied: Any = {
+        **{key: state.get(key) if is_first else None for key in _WORK},
+        **({} if is_first else {"tool_calls": None, "attempts": None}),
+        "asked_query": state.get("resolved_query"),
+        "next_action": None,
+        "iteration": (state.get("iteration") or 0) if is_first else 0,
+        "is_complete": False,
+        "reflection": None,
+        "needs_user_input": False,
+        "input_request": None,
+        "error": None,
+        "user_message": None,
+        "success": False,
+        "answer": None,
+    }
     update: AgentState = emptied
     return update

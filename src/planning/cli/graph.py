@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
+from graphlib import TopologicalSorter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Final
 
-import attrs
 import typer
 
 from planning.cli.source import WorkflowFile, name_of, read_bytes
-from planning.cli.terminal import (
-    MARKS,
-    columns,
-    count,
-    is_ascii,
-    is_terminal,
-    painted,
-    wants_color,
-    wrapped,
-)
+from planning.cli.terminal import MARKS, count, is_ascii, is_terminal, painted, wants_color
 from planning.cli.usage import EXIT_CODES, Refused
 from planning.errors import one_line
 
 if TYPE_CHECKING:
     from planning.workflow.drawing import State as WorkflowState
-    from planning.workflow.drawing import TreeLine
     from planning.workflow.model import Workflow
 
-__all__ = ["GRAPH_HELP", "graph", "tree_text"]
+__all__ = ["GRAPH_HELP", "graph", "graph_text"]
 
 # \b keeps a paragraph as it is written.
 GRAPH_HELP: Final = f"""\b
@@ -40,23 +30,14 @@ Examples:
   planning graph plan.json --format mermaid > plan.mmd
   my-agent --plan-only | planning graph - | mmdc -i - -o plan.svg
 
-\b
-The tree:
-  Each step comes after everything that it depends on. Behind an arrow
-  it follows the step above it; on a branch, the step that the branch
-  grows from. "after" names what else it depends on.
-
 {EXIT_CODES}"""
 # state -> how it is marked
 _MARK_OF: Final[Mapping[WorkflowState, str]] = MappingProxyType({
     "completed": "done", "skipped": "skipped", "in_progress": "running", "failed": "failed",
     "pending": "pending",
 })  # fmt: skip
-_ASCII_LEADS: Final = str.maketrans("├└│─↓", "|`|-v")
-_LEVELS: Final = 12
-_LEVEL: Final = 10  # in a terminal, the columns for each level of the tree
-_NARROWEST: Final = 20
-_STAYS: Final = "\u00a0"  # a blank at which no line is broken
+_LONGEST: Final = 100
+_DEEPEST: Final = 20
 
 
 class GraphFormat(StrEnum):
@@ -88,10 +69,11 @@ def graph(
     workflow = _workflow_in(read_bytes(plan, "WORKFLOW"), plan)
     if form is GraphFormat.TREE or (form is None and is_terminal(sys.stdout)):
         color = wants_color(sys.stdout)
-        text = tree_text(workflow, width=columns(sys.stdout), color=color, ascii_only=is_ascii(sys.stdout))
-        typer.echo(text, nl=False, color=color)
+        typer.echo(graph_text(workflow, color=color, ascii_only=is_ascii(sys.stdout)), nl=False, color=color)
     else:
-        _print_mermaid(workflow)
+        from planning.workflow.drawing import mermaid
+
+        typer.echo(mermaid(workflow), nl=False)
 
 
 def _workflow_in(data: bytes, source: str | None) -> Workflow:
@@ -119,136 +101,38 @@ def _workflow_in(data: bytes, source: str | None) -> Workflow:
     return workflow
 
 
-def _print_mermaid(workflow: Workflow) -> None:
-    from planning.workflow.drawing import MOST_CHARACTERS, MOST_EDGES, mermaid
+def graph_text(workflow: Workflow, *, color: bool = False, ascii_only: bool = False) -> str:
+    """A workflow as lines of text: its goal, how far it is, and each step below and right of those before it.
 
-    text = mermaid(workflow)
-    typer.echo(text, nl=False)
-    edges = sum(len(set(step.depends_on)) for step in workflow.steps)
-    if edges > MOST_EDGES or len(text) > MOST_CHARACTERS:
-        typer.echo(
-            f"planning: the chart has {edges:,} edges and {len(text):,} characters; by default Mermaid draws"
-            f" {MOST_EDGES:,} and {MOST_CHARACTERS:,}, so raise its maxEdges and maxTextSize",
-            err=True,
-        )
-
-
-def tree_text(
-    workflow: Workflow, *, width: int | None = None, color: bool = False, ascii_only: bool = False
-) -> str:
-    """The tree of a workflow as lines of text, below its goal and how far it is.
-
-    Nothing in the workflow can act on a terminal. In a terminal a step takes as many lines as its id, what it
-    calls and what it waits for need; only its description is cut.
+    Nothing in the workflow can act on a terminal.
 
     Args:
         workflow: A valid workflow.
-        width: The columns of the terminal; None for lines of any length.
         color: Whether to colour it.
         ascii_only: Whether to draw with ASCII alone; texts stay as they are.
     """
-    from planning.workflow.drawing import tree_lines
+    from planning.workflow.drawing import called, state_of
 
-    pen = _Pen(None if width is None else max(width, _NARROWEST), color, ascii_only)
-    levels = _LEVELS if pen.width is None else pen.width // _LEVEL
-    lines = [
-        *pen.head(workflow),
-        *(text for line in tree_lines(workflow, levels=levels) for text in pen.step(line)),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-@attrs.frozen
-class _Pen:
-    """What all lines of one tree have in common.
-
-    Attributes:
-        width: The columns of the terminal; None for lines of any length.
-        color: Whether to colour it.
-        ascii_only: Whether to draw with ASCII alone.
-    """
-
-    width: int | None
-    color: bool
-    ascii_only: bool
-
-    def head(self, workflow: Workflow) -> Iterator[str]:
-        """The goal, how many steps there are, and in which states: with the marks of these states."""
-        from planning.workflow.drawing import state_of
-
-        if goal := workflow.goal.strip():
-            yield from (self._paint(line, "bold") for line in wrapped(one_line(goal), self.width))
-        text = count(len(workflow.steps), "step")
-        states = Counter(map(state_of, workflow.steps))
-        if set(states) - {"pending"}:
-            # A mark, its number and its words stay on one line.
-            counts = (
-                f"{self._mark(_MARK_OF[each])} {states[each]:,} {each}" for each in _MARK_OF if states[each]
-            )
-            text += ": " + ", ".join(each.replace("_", " ").replace(" ", _STAYS) for each in counts)
-        yield from (line.replace(_STAYS, " ") for line in wrapped(text, self.width))
-        if workflow.steps:
-            yield ""
-
-    def step(self, line: TreeLine) -> Iterator[str]:
-        """One step: its id, what it is for, what it calls, and what else it waits for."""
-        from planning.workflow.drawing import called, state_of
-
-        state = _MARK_OF[state_of(line.step)]
-        lead, below = line.lead, line.below
-        if self.ascii_only:
-            lead, below = lead.translate(_ASCII_LEADS), below.translate(_ASCII_LEADS)
+    states = Counter(map(state_of, workflow.steps))
+    head = count(len(workflow.steps), "step")
+    if set(states) - {"pending"}:
+        head += ": " + ", ".join(f"{states[each]:,} {each}" for each in _MARK_OF if states[each])
+    lines = [painted(one_line(workflow.goal.strip()), "bold", color=color)] if workflow.goal.strip() else []
+    lines.append(head.replace("in_progress", "in progress"))
+    steps = {step.step_id: step for step in workflow.steps}
+    levels: dict[str, int] = {}
+    for step_id in TopologicalSorter({key: steps[key].depends_on for key in steps}).static_order():
+        step = steps[step_id]
+        level = levels[step_id] = max((levels[each] + 1 for each in step.depends_on), default=0)
+        *marks, style = MARKS[_MARK_OF[state_of(step)]]
+        purpose = one_line(step.description.strip())
         parts = [
-            (one_line(line.step.step_id), "bold"),
-            (self._purpose(line), ""),
-            (one_line(called(line.step)), "cyan"),
+            (one_line(step_id), "bold"),
+            (purpose if len(purpose) <= _LONGEST else f"{purpose[: _LONGEST - 3]}...", ""),
+            (one_line(called(step)), "cyan"),
+            ("after " + ", ".join(map(one_line, step.depends_on)) if step.depends_on else "", "yellow"),
         ]
-        if line.after:
-            parts.append(("after " + ", ".join(map(one_line, line.after)), "yellow"))
-        room = None if self.width is None else max(1, self.width - len(lead) - 2)
-        rows = self._rows([(text, style) for text, style in parts if text], room)
-        dim = self._paint(lead, "dim") + self._paint(self._mark(state), MARKS[state][2]) + " "
-        for row in rows:
-            yield dim + row
-            dim = self._paint(below, "dim") + "  "
-
-    def _rows(self, parts: list[tuple[str, str]], room: int | None) -> Iterator[str]:
-        """The parts beside each other, on as many lines as they need."""
-        between = " - " if self.ascii_only else " · "
-        row, used = "", 0
-        for text, style in parts:
-            for index, piece in enumerate(wrapped(text, room)):
-                wide = _width(piece)
-                joint = between if used and index == 0 else ""
-                if used and (index > 0 or (room is not None and used + len(joint) + wide > room)):
-                    yield row
-                    row, used, joint = "", 0, ""
-                row += self._paint(joint, "dim") + self._paint(piece, style)
-                used += len(joint) + wide
-        yield row
-
-    def _purpose(self, line: TreeLine) -> str:
-        """The description of a step; in a terminal what fits beside its id, or on a line of its own."""
-        if self.width is None:
-            return one_line(line.step.description.strip())
-        text = one_line(line.step.description[:1_000].strip())
-        room = max(1, self.width - len(line.lead) - 2)
-        return text if _width(text) <= room else _cut(text, room, "..." if self.ascii_only else "…")
-
-    def _mark(self, state: str) -> str:
-        return MARKS[state][1 if self.ascii_only else 0]
-
-    def _paint(self, text: str, style: str) -> str:
-        return painted(text, style, color=self.color)
-
-
-def _width(text: str) -> int:
-    from rich.cells import cell_len
-
-    return cell_len(text)
-
-
-def _cut(text: str, width: int, tail: str) -> str:
-    from rich.cells import set_cell_size
-
-    return set_cell_size(text, max(0, width - len(tail))).rstrip() + tail
+        shown = [painted(text, look, color=color) for text, look in parts if text]
+        mark = "  " * min(level, _DEEPEST) + painted(marks[ascii_only], style, color=color)
+        lines.append(f"{mark} {(' - ' if ascii_only else ' · ').join(shown)}")
+    return "\n".join(lines) + "\n"

@@ -109,7 +109,6 @@ CODES: Final[dict[str, Kind]] = {
         wrapped_plan="The plan was inside another object; its other fields were ignored.",
         assumed_version="The object has no schema version; version 2 was assumed.",
         ignored_field="A field beside the steps that plans do not have; it was ignored.",
-        shared_key="Two steps that may run at the same time have the same expected_key.",
         bad_condition="A done_check that can never be evaluated; the step would always run.",
     ),
     **_kinds(
@@ -121,12 +120,6 @@ CODES: Final[dict[str, Kind]] = {
         wrong_capability="The name is known, but as something else: a tool named as a handler.",
         calls_nothing="A step has inputs and names no tool, handler or agent.",
         bad_input="The inputs are refused by the tool's own parameters.",
-    ),
-    **_kinds(
-        Category.CAPABILITY,
-        Severity.WARNING,
-        number_as_text="An input is a number in quotes where the tool takes only a number.",
-        boolean_as_text="An input is true or false in quotes where the tool takes only a boolean.",
     ),
     **_kinds(
         Category.DEPENDENCY,

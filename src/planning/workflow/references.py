@@ -12,8 +12,8 @@ hold dots, even ``.output``: if several ids of the plan match, the longest one i
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 __all__ = [
     "LITERAL_MARK",
@@ -26,6 +26,8 @@ __all__ = [
     "has_reference",
     "iter_references",
     "parse_references",
+    "path_of",
+    "texts_in",
 ]
 
 MARK = "${"
@@ -165,3 +167,23 @@ def _split(inner: str, ids: StepIds) -> int | None:
 
 def _is_path(inner: str, split: int) -> bool:
     return _PATH.fullmatch(inner, split + len(OUTPUT)) is not None
+
+
+def texts_in(inputs: Mapping[str, Any] | None) -> Iterator[tuple[str, Any]]:
+    """The strings in a step's inputs, at any depth, each with the link to its place (see ``path_of``)."""
+    todo: list[tuple[Any, Any]] = [] if inputs is None else [(inputs, None)]
+    for container, above in todo:  # which grows on the way
+        for part, value in container.items() if isinstance(container, Mapping) else enumerate(container):
+            if isinstance(value, str):
+                yield value, (part, above)
+            elif isinstance(value, (Mapping, list, tuple)):
+                todo.append((value, (part, above)))
+
+
+def path_of(link: Any) -> tuple[str | int, ...]:
+    """The path that a link means: a name or an index, and the link of the container around it."""
+    path = list[str | int]()
+    while link is not None:
+        part, link = link
+        path.append(part)
+    return tuple(reversed(path))

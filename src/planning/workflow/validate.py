@@ -17,7 +17,6 @@ from planning.workflow.model import Workflow
 from planning.workflow.reports.report import Report
 from planning.workflow.wire.build import document_of, draft_steps, dump_workflow, make_workflow
 from planning.workflow.wire.form import PLAN, Form, form_of
-from planning.workflow.wire.other_names import Meant, read_as_meant
 from planning.workflow.wire.shape import check_shape
 
 __all__ = ["MOST_STEPS", "validate_workflow"]
@@ -59,12 +58,6 @@ def _validated(source: object, capabilities: Capabilities | None, *, is_finished
     if document.value is None:
         return _report(document, found, None, [], [])
     form = form_of(document.value)
-    meant, shape = Meant(form, form.steps), []
-    if form.version is not None and len(form.steps) <= MOST_STEPS:
-        shape = check_shape(form)
-        if any(each.code == "unknown_field" for each in shape):
-            meant = read_as_meant(form)
-            form = meant.form
     found += form.found
     if form.version is None:
         return _report(document, found, form, [], [])
@@ -72,27 +65,23 @@ def _validated(source: object, capabilities: Capabilities | None, *, is_finished
         message = f"the plan has {len(form.steps)} steps, the limit is {MOST_STEPS}"
         found.append(Found("too_long", message, "send a shorter plan", form.steps_path))
         return _report(document, found, form, [], [])
-    if meant.found:
-        shape = meant.at_given(check_shape(form, meant.found))
+    shape, drafts = check_shape(form), draft_steps(form)
     unread = {each.path for each in document.found}
     found += [each for each in shape if not _follows(each, document, unread)]
-    drafts = draft_steps(form)
     if capabilities is None:
         checked = check_steps(drafts)
     else:
         known = capabilities.tools, capabilities.handlers, capabilities.agents
         checked = check_steps(drafts, dict(zip(KINDS, known, strict=True)), capabilities.inputs)
-    checked = meant.at_given(checked)
     if document.found or shape:
-        others = shape[len(meant.found) :]  # what a wrong name hides was read under the right one
-        checked = _causes(checked, others, document, form, drafts)
+        checked = _causes(checked, shape, document, form, drafts)
     found += checked
     if not form.steps and not shape and not document.is_broken(form.steps_path):
         message = "the plan has no steps"
         found.append(
             Found("empty_plan", message, "send the steps, if there is anything to do", form.steps_path)
         )
-    return _report(document, found, form, drafts, meant.steps)
+    return _report(document, found, form, drafts, form.steps)
 
 
 def _written(workflow: Any) -> object:
@@ -117,15 +106,15 @@ def _causes(
 ) -> list[Found]:
     """What is wrong in itself, and not because something could not be read or has another name."""
     lost = {"unknown_dependency", "unknown_reference"} if _is_a_step_lost(document, form, drafts) else set()
-    broken = {draft.number for draft in drafts if document.is_broken(draft.path)}
     odd = {_step_index(each.path, form) for each in shape if each.code in {"unknown_field", "missing_field"}}
+    unclear = odd | {draft.number for draft in drafts if document.is_broken(draft.path)}
     steps = {draft.path for draft in drafts}  # where inputs are missed that the step may have elsewhere
     return [
         each
         for each in checked
         if each.code not in lost
-        and not (each.step_index in broken and each.code in _OF_WHOLE_STEPS)
-        and not (each.step_index in odd and (each.code == "calls_nothing" or each.path in steps))
+        and not (each.step_index in unclear and each.code in _OF_WHOLE_STEPS)
+        and not (each.step_index in odd and each.path in steps)
         and not (each.code == "bad_input" and _follows(each, document))
     ]
 

@@ -14,7 +14,6 @@ from session import Session, select_latest
 __all__ = [
     "FINAL",
     "FINE",
-    "WEATHER",
     "awrite",
     "graph_of",
     "COUNT",
@@ -31,7 +30,6 @@ __all__ = [
 
 QUESTION = "How many customers are there?"
 COUNT = "SELECT count(*) AS n FROM customers"
-WEATHER = "What is the weather like tomorrow?"
 SCHEMA = """SQLite, 2 tables
 
 customers, 3 rows
@@ -64,20 +62,16 @@ def failing(error: str, code: str = "parameter") -> dict[str, Any]:
 
 
 class ShopTools:
-    """The tools, which note what they are called with, and answer with what they are told to, in turn.
+    """The tools, which note their arguments, and give these answers in turn.
 
-    The last of the answers is given from then on. An exception among them is raised.
+    The last answer is given from then on. An exception among them is raised.
     """
 
-    def __init__(
-        self, *, schema: Any = SCHEMA, executed: Any = None, verdict: Any = None, **more: Callable[..., Any]
-    ) -> None:
+    def __init__(self, *, schema: Any = SCHEMA, executed: Any = None, verdict: Any = None) -> None:
         self.calls: list[tuple[str, dict[str, Any]]] = []
-        found = {"is_valid": True, "has_results": True, "row_count": 1, "issues": []}
         self._schema = _turns(schema)
         self._executed = _turns(rows([3]) if executed is None else executed)
-        self._verdict = _turns(found if verdict is None else verdict)
-        self.more = more
+        self._verdict = _turns(FINE if verdict is None else verdict)
 
     def tools(self) -> dict[str, Callable[..., Any]]:
         """By name, as a graph takes them."""
@@ -94,12 +88,11 @@ class ShopTools:
             """Check the results."""
             return self._next("validate_results", self._verdict, query=query, sql=sql, results=results)
 
-        known: dict[str, Callable[..., Any]] = {
+        return {
             "get_schema": get_schema,
             "execute_sql": execute_sql,
             "validate_results": validate_results,
         }
-        return {**known, **self.more}
 
     @property
     def names(self) -> list[str]:
@@ -120,7 +113,7 @@ class ShopTools:
 
 
 class _Turns(list[Any]):
-    """Answers in turn, told from an answer that is a list."""
+    """Answers in turn, other than an answer that is a list."""
 
 
 def in_turn(*answers: Any) -> list[Any]:
@@ -143,19 +136,19 @@ def plan_of(session: Session) -> str:
     return "" if plan is None else plan_text(plan)
 
 
-def shown(state: Mapping[str, Any], *left_out: str) -> dict[str, Any]:
+def shown(state: Mapping[str, Any]) -> dict[str, Any]:
     """A final state without what is long or differs from run to run."""
-    return {key: value for key, value in state.items() if key not in {"schema", "tool_calls", *left_out}}
+    return {key: value for key, value in state.items() if key not in {"schema", "tool_calls"}}
 
 
 FINE = {"is_valid": True, "has_results": True, "row_count": 1, "issues": []}
-FINAL = {
+FINAL: dict[str, Any] = {
     "resolved_query": QUESTION,
     "asked_query": QUESTION,
     "sql_query": COUNT,
     "execution_result": rows([3]),
     "validation_result": FINE,
-    "reflection": {"verdict": "fine", "reasons": []},
+    "reflection": None,
     "next_action": "complete",
     "iteration": 5,
     "max_iterations": 12,

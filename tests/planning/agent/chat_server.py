@@ -103,12 +103,6 @@ def breaks_off(handler: Handler) -> None:
     handler.close_connection = True
 
 
-def breaks_off_an_error(handler: Handler) -> None:
-    """It closes the connection while it tells what is wrong."""
-    handler.send(b'{"error": {', 400, content_length="1000")
-    handler.close_connection = True
-
-
 def is_silent(handler: Handler) -> None:
     """It does not answer for as long as it runs."""
     handler.server.chat.over.wait()

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from agent_samples import COUNT, QUESTION, SCHEMA, rows
+from agent_samples import COUNT, QUESTION, SCHEMA
 
-from planning.agent.generate import ASKS, generator_tool
-from planning.agent.nodes import GenerateSql, run
+from planning.agent.generate import ASKS
+from planning.agent.nodes import Node, generating
 from planning.tools import ToolError
 from planning.tools.errors import UserInputNeeded
 
@@ -22,21 +21,22 @@ FAILED = [{"sql": COUNT, "error": "no such column: n"}]
 
 def written(generator: Any, **more: Any) -> Any:
     """The update by a generator."""
-    return run(node(generator), {**STATE, **more})
+    return node(generator).run({**STATE, **more})
 
 
-def node(generator: Any, clarify: Any = None, timeout: float | None = 5.0) -> GenerateSql:
+def node(generator: Any, clarify: Any = None, timeout: float | None = 5.0) -> Node:
     """Its node."""
-    return GenerateSql(generator_tool(generator, timeout), clarify)
+    return generating(generator, timeout, clarify, None)
 
 
-def unwritten(error: str, told: str | None = None) -> dict[str, Any]:
-    """The update where there is no statement."""
-    told = error if told is None else told
+def unwritten(error: str, message: str | None = None, *, is_over: bool = False) -> dict[str, Any]:
+    """The update if there is no statement."""
+    message = error if message is None else message
     return {
         "error": f"Tool generate_sql: {error}",
-        "user_message": told,
-        "attempts": [{"sql": None, "error": told}],
+        "user_message": message,
+        "attempts": [{"sql": None, "error": message}],
+        "is_complete": is_over,
     }
 
 
@@ -54,39 +54,23 @@ def raising(error: BaseException) -> Callable[[], str]:
     return write
 
 
-async def awaited(question: str) -> str:
-    await asyncio.sleep(0)
-    return COUNT
-
-
-@pytest.mark.parametrize("timeout", [5.0, None])
-def test_a_plain_generator_in_an_event_loop_writes_whatever_it_returns(timeout: float | None) -> None:
-    async def main() -> list[Any]:
-        plain = run(node(lambda: COUNT, timeout=timeout), STATE)
-        handed = run(node(lambda question: awaited(question), timeout=timeout), STATE)  # noqa: PLW0108 - as above
-        return [plain, handed]
-
-    assert asyncio.run(main()) == [{"sql_query": COUNT}] * 2
-
-
 @pytest.mark.parametrize(
-    ("failure", "error", "told"),
+    ("failure", "error", "message"),
     [
         (ToolError("the model is away; try later"), "the model is away; try later", None),
         (ValueError("secret"), "secret", "the SQL could not be written"),
         (ValueError(), "ValueError", "the SQL could not be written"),
-        (StopIteration(), "StopIteration", "the SQL could not be written"),
     ],
     ids=repr,
 )
 def test_a_generator_that_raises_has_written_nothing(
-    failure: Exception, error: str, told: str | None
+    failure: Exception, error: str, message: str | None
 ) -> None:
-    assert written(raising(failure)) == unwritten(error, told)
+    assert written(raising(failure)) == unwritten(error, message)
 
 
 def test_a_generator_that_takes_too_long_is_given_up() -> None:
-    update = run(node(lambda: time.sleep(0.2), timeout=0.01), STATE)
+    update = node(lambda: time.sleep(0.2), timeout=0.01).run(STATE)
     assert update == unwritten(
         "generate_sql took longer than 0.01 s and was given up; call it again, or go on without it"
     )
@@ -97,62 +81,17 @@ def test_a_generator_that_takes_too_long_is_given_up() -> None:
     [
         (None, "no SQL was written; write one SELECT"),
         ({"success": False, "error": "the model is away"}, "the model is away"),
-        ({"success": False}, "generate_sql reported a failure"),
     ],
 )
-def test_an_answer_that_is_no_statement_is_told_back(answer: Any, error: str) -> None:
+def test_an_answer_that_is_not_a_statement_is_an_error(answer: Any, error: str) -> None:
     assert written(lambda: answer) == unwritten(error)
 
 
-def test_the_same_failure_twice_ends_it() -> None:
-    first = unwritten("no SQL was written; write one SELECT")
-    attempts = first["attempts"]
-    assert written(lambda: None, attempts=attempts) == {**first, "is_complete": True}
-    other = [{"sql": COUNT, "error": "no SQL was written; write one SELECT"}]
-    assert written(lambda: None, attempts=other) == first
-    assert written(raising(ValueError("a")), attempts=attempts) == unwritten(
-        "a", "the SQL could not be written"
-    )
-
-
-# A statement that was tried
-
-
-@pytest.mark.parametrize(
-    "sql", [COUNT, f"  {COUNT}\n", COUNT.replace(" ", "\n  "), f"```sql\n{COUNT}\n```", {"sql": COUNT}]
-)
-def test_the_same_statement_again_is_not_run_again(sql: Any) -> None:
-    again = "the same SQL as before, which failed: no such column: n"
-    text = sql["sql"] if isinstance(sql, dict) else sql.replace("```sql", "").replace("```", "").strip()
-    assert written(lambda: sql, attempts=FAILED) == {
-        "error": "Tool execute_sql: no such column: n",
-        "user_message": "no such column: n",
-        "attempts": [{"sql": text, "error": again}],
-    }
-
-
-def test_the_same_statement_for_the_third_time_ends_it() -> None:
-    again = "the same SQL as before, which failed: no such column: n"
-    attempts = [*FAILED, {"sql": COUNT, "error": again}]
-    assert written(lambda: COUNT, attempts=attempts) == {
-        "error": "Tool execute_sql: no such column: n",
-        "user_message": "no such column: n",
-        "attempts": [{"sql": COUNT, "error": again}],
-        "is_complete": True,
-    }
-
-
-def test_a_statement_that_is_stood_by_brings_its_result_back() -> None:
-    verdict = {"is_valid": True}
-    kept = {"sql_query": COUNT, "execution_result": rows(), "validation_result": verdict}
-    reflection = {"verdict": "again", "reasons": ["none"], "kept": kept}
-    attempts = [{"sql": COUNT, "error": "none"}]
-    assert written(lambda: COUNT, attempts=attempts, reflection=reflection) == {
-        **kept,
-        "reflection": {"verdict": "kept", "reasons": ["none"], "kept": None},
-    }
-    other = {**reflection, "kept": {**kept, "sql_query": "SELECT 2"}}
-    assert "sql_query" not in written(lambda: COUNT, attempts=attempts, reflection=other)
+def test_the_third_failure_with_the_same_error_ends_it() -> None:
+    error = "no SQL was written; write one SELECT"
+    attempts = [{"sql": None, "error": error}] * 2
+    assert written(lambda: None, attempts=attempts) == unwritten(error, is_over=True)
+    assert written(lambda: None, attempts=attempts[:1]) == unwritten(error)
 
 
 # The user is asked
@@ -178,24 +117,13 @@ def test_the_user_is_asked_before_a_generator_is() -> None:
         seen.append((question, schema))
         return "Which year?"
 
-    assert run(node(generator, clarify), STATE) == asked("Which year?")
+    assert node(generator, clarify).run(STATE) == asked("Which year?")
     assert seen == [(QUESTION, SCHEMA)]
     generator.assert_not_called()
-    assert run(node(generator, clarify), {**STATE, "attempts": FAILED, "sql_query": None})["error"]
+    assert node(generator, clarify).run({**STATE, "attempts": FAILED}) == {"sql_query": COUNT}
     assert len(seen) == 1
 
 
-@pytest.mark.parametrize("request_", [None, "", " ", 5, True, ["Which year?"]])
-def test_what_is_no_question_is_not_asked(request_: Any) -> None:
-    assert run(node(lambda: COUNT, lambda question, schema: request_), STATE) == {"sql_query": COUNT}
-
-
-@pytest.mark.parametrize("schema", [None, {"tables": []}, ["customers"], 5])
-def test_a_schema_that_is_no_text_is_the_generators_alone(schema: Any) -> None:
-    generator = Mock(return_value=COUNT)
-    state = {**STATE, "schema": schema, "resolved_query": "What is the weather like?"}
-    assert run(node(generator, Mock(return_value="Which?")), state) == (
-        asked("Which?") if schema is None else {"sql_query": COUNT}
-    )
-    assert run(node(generator), state) == {"sql_query": COUNT}
-    assert generator.call_args.kwargs["schema"] == ("" if schema is None else schema)
+@pytest.mark.parametrize("clarify", [lambda *_: None, lambda *_: " ", lambda *_: True, lambda: "Which?"])
+def test_a_clarify_without_a_question_is_ignored(clarify: Any) -> None:
+    assert node(lambda: COUNT, clarify).run(STATE) == {"sql_query": COUNT}

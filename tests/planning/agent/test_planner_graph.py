@@ -1,26 +1,78 @@
-"""The planner's graph: what a planner writes becomes calls, a question or queries, and then an answer."""
+"""The planner's graph: a planner's answer becomes calls, a question or queries, and then an answer."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
-from planner_graph_samples import (
-    ADA,
-    NOTHING,
-    REQUEST,
-    asked,
-    call,
-    done,
-    lookup,
-    noting,
-)
-from syrupy.assertion import SnapshotAssertion
 
+from planning.agent import build_planner_graph
 from planning.tools import Tool, ToolError, ToolRegistry
 from planning.tools.errors import SORRY, UserInputNeeded
+from planning.tools.ledger import tool_calls
 from planning.tools.rate_limit import RateLimiter
+from session import Session
+
+REQUEST = "Please resend my badge"
+
+
+def lookup(name: str) -> dict[str, Any]:
+    """Look a registration up."""
+    if name == "Nobody":
+        raise ToolError("nobody is called Nobody; ask for the full name")
+    return {"name": name, "badge": 7}
+
+
+def resend(email: str) -> str:
+    """Send a badge again."""
+    return f"sent to {email}"
+
+
+RESEND = Tool("resend", "Send a badge again.", resend, requires_identifier=True, identifiers=("email",))
+
+
+def everything(state: Any) -> Any:
+    """An answer that shows what it is made of."""
+    keys = ("tool_results", "query_results", "needs_user_input", "input_request", "intent", "error")
+    return {key: state.get(key) for key in keys}
+
+
+def asked(planned: Any, **options: Any) -> Any:
+    """The final state of a request that is planned like this."""
+    planner = planned if callable(planned) else lambda: planned
+    search = options.pop("execute_queries", lambda queries: [f"about {query}" for query in queries])
+    graph = build_planner_graph(
+        options.pop("tools", [lookup, RESEND]),
+        planner,
+        options.pop("respond", everything),
+        execute_queries=search,
+        **options,
+    )
+    return graph.invoke({"resolved_query": REQUEST})
+
+
+def call(tool: str, **args: Any) -> dict[str, Any]:
+    """A call that a planner asks for."""
+    return {"tool": tool, "args": args, "reason": f"to {tool}"}
+
+
+def done(data: Any) -> dict[str, Any]:
+    """The envelope of a call that succeeded."""
+    return {"success": True, "data": data, "error": None, "user_message": None}
+
+
+ADA = done({"name": "Ada", "badge": 7})
+NOTHING: dict[str, Any] = {
+    "tool_results": {},
+    "query_results": None,
+    "needs_user_input": False,
+    "input_request": None,
+    "intent": None,
+    "error": None,
+}
+
 
 SEARCHED = ["about badges", "about {'text': 'lost'}"]
 NO_PLAN = (
@@ -32,7 +84,7 @@ NO_PLAN = (
 
 
 @pytest.mark.parametrize(
-    ("planned", "told"),
+    ("planned", "answer"),
     [
         (
             {"intent": "badge", "tool_calls": [call("lookup", name="Ada")], "queries": []},
@@ -42,7 +94,6 @@ NO_PLAN = (
             {"needs_user_input": True, "input_request": "Whose badge?"},
             {"needs_user_input": True, "input_request": "Whose badge?"},
         ),
-        ({"needs_user_input": True}, {"needs_user_input": True}),
         ({"queries": ["badges", {"text": "lost"}]}, {"query_results": SEARCHED}),
         ({"intent": "chat"}, {"query_results": [], "intent": "chat"}),
         (
@@ -60,10 +111,10 @@ NO_PLAN = (
     ],
 )
 def test_calls_come_first_then_a_question_and_then_queries(
-    planned: dict[str, Any], told: dict[str, Any]
+    planned: dict[str, Any], answer: dict[str, Any]
 ) -> None:
     final = asked(f"So:\n```json\n{json.dumps(planned)}\n```\n")
-    assert final["response"] == NOTHING | told
+    assert final["response"] == NOTHING | answer
     assert final["planner_problems"] == []
 
 
@@ -74,26 +125,20 @@ def test_calls_come_first_then_a_question_and_then_queries(
     ("written", "problem"),
     [
         ("I would look it up.", NO_PLAN),
-        ({}, NO_PLAN),
         ('{"tool_calls": "lookup"}', "tool_calls: expected an array, got a string"),
         (
             None,
             "empty; send one JSON object with tool_calls, needs_user_input, input_request, queries or intent",
         ),
-        (
-            5,
-            "expected one JSON object with tool_calls, needs_user_input, input_request, queries or intent,"
-            " got a number",
-        ),
     ],
 )
-def test_what_a_planner_writes_and_nobody_understands_is_said(written: Any, problem: str) -> None:
+def test_an_answer_of_the_planner_that_cannot_be_read_is_a_problem(written: Any, problem: str) -> None:
     final = asked(written)
     assert final["planner_problems"] == [problem]
     assert final["response"] == NOTHING | {"query_results": [], "error": f"Tool planner: {problem}"}
 
 
-def test_what_can_be_understood_of_a_plan_is_carried_out() -> None:
+def test_the_readable_part_of_an_answer_is_carried_out() -> None:
     final = asked({"tool_calls": [call("lookup", name="Ada"), 5, {"tool": ""}], "intent": 7})
     assert final["tool_calls"] == [call("lookup", name="Ada")]
     assert final["response"]["tool_results"] == {"lookup": ADA}
@@ -106,14 +151,16 @@ def test_what_can_be_understood_of_a_plan_is_carried_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("failure", "told"),
+    ("failure", "message"),
     [
         (ToolError("it is away"), "it is away"),
         (ValueError("secret"), "Tool '{}' encountered an error"),
     ],
 )
 @pytest.mark.parametrize("place", ["planner", "execute_queries", "respond"])
-def test_what_fails_is_told_and_the_rest_goes_on(place: str, failure: Exception, told: str) -> None:
+def test_a_function_that_fails_is_an_error_and_the_rest_goes_on(
+    place: str, failure: Exception, message: str
+) -> None:
     def failing() -> Any:
         raise failure
 
@@ -122,7 +169,7 @@ def test_what_fails_is_told_and_the_rest_goes_on(place: str, failure: Exception,
         {"planned": failing} if place == "planner" else {"planned": planned, place: failing}
     )
     final = asked(**given)
-    error = f"Tool {place}: {told.format(place)}"
+    error = f"Tool {place}: {message.format(place)}"
     assert (final["error"], final["planner_problems"]) == (error, [])
     if place == "planner":
         assert final["response"] == NOTHING | {"query_results": [], "error": error}
@@ -141,27 +188,23 @@ def test_a_planner_may_raise_its_question_to_the_user() -> None:
     assert final["query_results"] is None
 
 
-def test_a_planner_is_given_what_it_names() -> None:
-    seen: list[Any] = []
-    asked(lambda question: noting(seen, question))
-    asked(lambda state: noting(seen, state))
-    asked(lambda it: noting(seen, it["resolved_query"]))
-    asked(lambda query, tools: noting(seen, (query, tools)))
-    assert seen == [
-        REQUEST,
-        {"resolved_query": REQUEST},
-        REQUEST,
-        (
-            REQUEST,
-            [
-                {
-                    "name": "lookup",
-                    "description": "Look a registration up.",
-                    "requires_identifier": False,
-                },
-                {"name": "resend", "description": "Send a badge again.", "requires_identifier": True},
-            ],
-        ),
+def test_the_functions_get_what_they_name() -> None:
+    seen: dict[str, Any] = {}
+
+    def planner(prompt: str, tools: Any) -> dict[str, Any]:
+        seen.update(prompt=prompt, tools=tools)
+        return {"queries": ["badges"]}
+
+    final = asked(
+        planner,
+        execute_queries=lambda queries, question: {question: queries},
+        respond=lambda state: [state["resolved_query"], state["query_results"]],
+    )
+    assert final["response"] == [REQUEST, {REQUEST: ["badges"]}]
+    assert "`lookup`: Look a registration up." in seen["prompt"]
+    assert seen["tools"] == [
+        {"name": "lookup", "description": "Look a registration up.", "requires_identifier": False},
+        {"name": "resend", "description": "Send a badge again.", "requires_identifier": True},
     ]
 
 
@@ -195,7 +238,7 @@ def test_a_call_that_fails_does_not_stop_the_others() -> None:
     ]
 
 
-def test_a_tool_that_lacks_its_identifier_has_the_user_asked() -> None:
+def test_a_tool_without_its_identifier_asks_the_user() -> None:
     final = asked({"tool_calls": [call("lookup", name="Ada"), call("resend")]})
     assert final["tool_results"]["lookup"] == ADA
     assert (final["needs_user_input"], final["input_request"]) == (True, "Could you give me your email?")
@@ -218,45 +261,89 @@ def test_a_rate_limit_is_the_registrys_own() -> None:
     ]
 
 
-# Queries
+# Queries, and the response
 
 
 @pytest.mark.parametrize(
-    ("search", "found", "error"),
+    ("search", "results", "error"),
     [
         (None, None, "no search is set up; pass execute_queries to build_planner_graph"),
         (lambda queries: None, [], None),
         (lambda it: it["queries"], ["badges"], None),
-        (lambda queries, question: {question: queries}, {REQUEST: ["badges"]}, None),
     ],
 )
-def test_queries_are_handed_to_whatever_searches(search: Any, found: Any, error: str | None) -> None:
+def test_queries_go_to_the_function_that_searches(search: Any, results: Any, error: str | None) -> None:
     final = asked({"queries": ["badges"]}, execute_queries=search)
-    assert (final["query_results"], final["error"]) == (found, error)
+    assert (final["query_results"], final["error"]) == (results, error)
 
 
-# The response
+@pytest.mark.parametrize("response", ["Done.", {"text": "Done."}, None])
+def test_the_answer_is_what_respond_returns(response: Any) -> None:
+    assert asked({"intent": "badge"}, respond=lambda: response)["response"] == response
+
+
+# Sync and async
+
+
+def test_every_function_may_be_async(session: Session) -> None:
+    async def planner(question: str) -> str:
+        await asyncio.sleep(0)
+        return json.dumps(
+            {"tool_calls": [call("find", name="Ada")]} if question == REQUEST else {"queries": ["x"]}
+        )
+
+    async def find(name: str) -> str:
+        """Look somebody up."""
+        await asyncio.sleep(0)
+        return name
+
+    async def respond(tool_results: Any, query_results: Any) -> Any:
+        await asyncio.sleep(0)
+        return tool_results or query_results
+
+    async def search(queries: Any) -> Any:
+        await asyncio.sleep(0)
+        return queries
+
+    graph = build_planner_graph([find], planner, respond, execute_queries=search, session=session)
+    for question, response in ((REQUEST, {"find": done("Ada")}), ("Which rooms?", ["x"])):
+        awaited = asyncio.run(graph.ainvoke({"resolved_query": question}))
+        assert awaited["response"] == response
+        assert graph.invoke({"resolved_query": question}) == awaited
+    names = ["planner", "find", "respond"] * 2 + ["planner", "execute_queries", "respond"] * 2
+    assert [each.tool for each in reversed(tool_calls(session))] == names
+
+
+def test_within_an_event_loop_sync_functions_work_and_async_ones_say_what_to_do() -> None:
+    async def later(state: Any) -> Any:
+        return {}
+
+    async def main() -> tuple[Any, Any]:
+        return asked({"tool_calls": [call("lookup", name="Ada")]}), asked(later)
+
+    worked, failed = asyncio.run(main())
+    assert worked["response"] == NOTHING | {"tool_results": {"lookup": ADA}}
+    assert failed["error"] == (
+        "Tool planner: planner is async: await acall, aexecute or ainvoke from code that runs in an event"
+        " loop"
+    )
 
 
 @pytest.mark.parametrize(
-    ("respond", "response"),
+    ("options", "message"),
     [
-        (lambda: "Done.", "Done."),
-        (lambda question: f"{question}: done.", f"{REQUEST}: done."),
-        (lambda intent, tool_results: [intent, sorted(tool_results)], ["badge", ["lookup"]]),
-        (lambda state: state["intent"], "badge"),
-        (lambda it: it["intent"], "badge"),
-        (lambda: {"response": "Done.", "tone": "kind"}, "Done."),
-        (lambda: {"text": "Done."}, {"text": "Done."}),
-        (lambda: None, None),
+        ({"planner": "plan"}, "planner must be callable, got str"),
+        ({"respond": None}, "respond must be callable, got NoneType"),
+        (
+            {"execute_queries": lambda a, b, c, d: a},
+            "execute_queries cannot be called with a, b, c, d; name its parameters out of"
+            " queries, question, state",
+        ),
+        ({"registry": [5]}, "a tool's function must be callable, got int"),
     ],
 )
-def test_the_answer_is_what_respond_returns(respond: Any, response: Any) -> None:
-    planned = {"tool_calls": [call("lookup", name="Ada")], "intent": "badge"}
-    assert asked(planned, respond=respond)["response"] == response
-
-
-def test_a_planner_may_take_the_prompt_for_a_model(snapshot: SnapshotAssertion) -> None:
-    seen: list[str] = []
-    asked(lambda prompt: noting(seen, prompt))
-    assert f"{seen[0]}\n" == snapshot
+def test_a_function_that_cannot_be_called_is_refused(options: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"registry": [], "planner": dict, "respond": lambda: ""} | options
+    with pytest.raises(TypeError) as caught:
+        build_planner_graph(**given)
+    assert str(caught.value) == message

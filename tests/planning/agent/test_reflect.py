@@ -1,70 +1,26 @@
-"""Second thoughts about a result: what looks wrong with it, and which of two is the answer."""
+"""The review of results: when another statement is asked for, and which results are the answer then."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from agent_samples import COUNT, QUESTION, SCHEMA, rows
+from agent_samples import COUNT, FINE, QUESTION, ShopTools, called, failing, graph_of, in_turn, rows
 
-from planning.agent.nodes import run
-from planning.agent.reflect import Reflect, doubts, judge_tool
-from planning.tools import Tool, ToolError
+from planning.agent.reflect import is_doubtful, reviewing
 
-EMPTY = (
-    "it ran and returned no rows; compare its conditions and joins with the values in the schema, also their"
-    " upper and lower case"
-)
-ALL_NULL = "it ran, and its only row holds nothing but NULL; compare its conditions and joins with the schema"
-FINE = {"is_valid": True, "has_results": True, "row_count": 1, "issues": []}
+COMPARE = "; compare its conditions and joins with the values in the schema, also their upper and lower case"
+NO_ROWS = "it ran and returned no rows"
+NULL = "it ran and returned nothing but NULL"
+ZERO = "it ran and returned nothing but 0"
 REFUSED = {"is_valid": False, "has_results": True, "row_count": 1, "issues": ["a column is missing"]}
-
-
-@pytest.mark.parametrize(
-    ("result", "found"),
-    [
-        (rows(columns=["n"]), [EMPTY]),
-        ({}, [EMPTY]),
-        (rows([3]), []),
-        (rows([0]), []),
-        (rows([None]), [ALL_NULL]),
-        (rows([None, None], columns=["a", "b"]), [ALL_NULL]),
-        (
-            rows([None], [None]),
-            [
-                "it ran, and all of its 2 rows hold nothing but NULL; compare its conditions and joins with"
-                " the schema"
-            ],
-        ),
-        (rows([1, None], columns=["a", "b"]), []),
-        (
-            rows([1, None], [2, None], columns=["a", "b"]),
-            ["it ran, and is NULL in every row of b; compare its joins with the schema"],
-        ),
-        (
-            rows([1, None, None], [2, None, None], columns=["a", "b", "c"]),
-            ["it ran, and is NULL in every row of b, c; compare its joins with the schema"],
-        ),
-        (rows([1, None], [2, 3], columns=["a", "b"]), []),
-        (rows([1], [2], columns=[]), []),
-        ({"data": [{"n": None}], "columns": ["n"]}, [ALL_NULL]),
-        ({"data": [None, None]}, []),
-        ({"data": ((None,), (None,)), "columns": ("n",)}, doubts(rows([None], [None]))),
-    ],
-)
-def test_what_holds_nothing_is_doubted(result: Mapping[str, Any], found: list[str]) -> None:
-    assert doubts(result) == found
-
-
-# The node
+NOTHING = "No rows: nothing in the database matches."
 
 
 def state(result: Any, **more: Any) -> dict[str, Any]:
     """A state whose statement ran."""
     return {
         "resolved_query": QUESTION,
-        "schema": SCHEMA,
         "sql_query": COUNT,
         "execution_result": result,
         "validation_result": FINE,
@@ -73,12 +29,12 @@ def state(result: Any, **more: Any) -> dict[str, Any]:
     } | more
 
 
-def again(reasons: list[str], result: Any, verdict: Any = FINE) -> dict[str, Any]:
-    """The update that has another statement written."""
+def again(reason: str, result: Any, verdict: Any = FINE) -> dict[str, Any]:
+    """The update that asks for another statement."""
     kept = {"sql_query": COUNT, "execution_result": result, "validation_result": verdict}
     return {
-        "reflection": {"verdict": "again", "reasons": reasons, "kept": kept},
-        "attempts": [{"sql": COUNT, "error": "; ".join(reasons)}],
+        "reflection": {"reason": reason, "kept": None if verdict == REFUSED else kept},
+        "attempts": [{"sql": COUNT, "error": reason}],
         "sql_query": None,
         "execution_result": None,
         "validation_result": None,
@@ -86,143 +42,125 @@ def again(reasons: list[str], result: Any, verdict: Any = FINE) -> dict[str, Any
     }
 
 
-def weighed(verdict: str, *reasons: str) -> dict[str, Any]:
-    """The update that leaves it at that."""
-    return {"reflection": {"verdict": verdict, "reasons": list(reasons)}}
+@pytest.mark.parametrize(
+    ("result", "problem"),
+    [
+        (rows(), NO_ROWS),
+        ({}, NO_ROWS),
+        (rows([None]), NULL),
+        (rows([None, None], [None, None], columns=["a", "b"]), NULL),
+        ({"data": [{"n": None}]}, NULL),
+        (rows([0]), ZERO),
+        (rows([0.0, None], columns=["n", "s"]), ZERO),
+        ({"data": [{"n": 0}]}, ZERO),
+        (rows([3]), None),
+        (rows([0], [0]), None),
+        (rows([False]), None),
+        (rows(["0"]), None),
+        (rows([1, None], [2, None], columns=["a", "b"]), None),
+    ],
+)
+def test_a_result_without_values_is_reviewed(result: Any, problem: str | None) -> None:
+    assert is_doubtful(state(result)) is (problem is not None)
+    if problem == ZERO:  # as good an answer as any other number, unless a value is missing
+        assert reviewing(None).run(state(result)) == {"reflection": {"reason": None, "kept": None}}
+    elif problem is not None:
+        assert reviewing(None).run(state(result)) == again(problem + COMPARE, result)
+    if problem is not None:
+        missing = reviewing(lambda sql: [f"city has no 'x' in {sql}", "b has no 'y'"]).run(state(result))
+        assert missing == again(f"{problem}: city has no 'x' in {COUNT}; b has no 'y'", result)
+
+
+@pytest.mark.parametrize(
+    ("more", "is_reviewed"),
+    [
+        ({"iteration": 9}, True),
+        ({"iteration": 10}, False),
+        ({"max_iterations": None}, True),
+        ({"validation_result": None}, False),
+        ({"execution_result": "text"}, False),
+        ({"reflection": {"reason": None, "kept": None}}, False),
+        ({"validation_result": REFUSED, "execution_result": rows([3])}, True),
+        ({"validation_result": False, "execution_result": rows([3])}, True),
+    ],
+)
+def test_it_is_reviewed_once_and_only_with_room_for_another_statement(
+    more: dict[str, Any], is_reviewed: bool
+) -> None:
+    assert is_doubtful(state(rows(), **more)) is is_reviewed
 
 
 @pytest.mark.parametrize("verdict", [{}, {"is_valid": True}, {"issues": ["odd"]}, True, "fine", []])
-def test_a_verdict_that_refuses_nothing_is_none(verdict: Any) -> None:
-    assert run(Reflect(None), state(rows([3]), validation_result=verdict)) == weighed("fine")
+def test_a_verdict_that_refuses_nothing_is_not_doubted(verdict: Any) -> None:
+    assert is_doubtful(state(rows([3]), validation_result=verdict)) is False
 
 
-@pytest.mark.parametrize(("iteration", "verdict"), [(9, "again"), (10, "doubtful"), (13, "doubtful")])
-def test_where_no_room_is_left_a_doubtful_result_stays(iteration: int, verdict: str) -> None:
-    told = run(Reflect(None), state(rows(), iteration=iteration))
-    assert told == (again([EMPTY], rows()) if verdict == "again" else weighed("doubtful", EMPTY))
+def test_refused_results_are_not_kept_and_a_search_that_fails_changes_nothing() -> None:
+    refused = state(rows([3]), validation_result=REFUSED)
+    assert reviewing(None).run(refused) == again("a column is missing", rows([3]), REFUSED)
+
+    def fails(sql: str) -> list[str]:
+        raise ValueError("secret")
+
+    assert reviewing(fails).run(state(rows())) == again(NO_ROWS + COMPARE, rows())
 
 
-def test_the_shape_of_results_is_doubted_only_once() -> None:
-    second = state(rows(), reflection=again([EMPTY], rows())["reflection"])
-    assert run(Reflect(None), second) == weighed("doubtful", EMPTY)
-
-
-def test_a_refused_result_never_takes_the_place_of_one_that_was_not() -> None:
-    earlier = again([EMPTY], rows())["reflection"]
-    second = state(rows([3]), sql_query="SELECT 2", validation_result=REFUSED, reflection=earlier)
-    told = run(Reflect(None), second)
-    assert (told["reflection"]["verdict"], told["sql_query"], told["execution_result"]) == (
-        "kept",
-        COUNT,
-        rows(),
-    )
-
-
-# What looks into the database
-
-FOUND = ["city has no 'x'; it has 'X'"]
-NO_ROWS = "it ran and returned no rows: "
-COUNTED = "it ran, and its only row holds nothing but 0 or NULL: city has no 'x'; it has 'X'"
+# In the graph
 
 
 @pytest.mark.parametrize(
-    ("result", "found", "reasons"),
+    ("shop", "final", "error"),
     [
-        (rows(), ["city has no 'x'"], [f"{NO_ROWS}city has no 'x'"]),
-        (rows(), ["a has no 'x'", "b has no 'y'"], [f"{NO_ROWS}a has no 'x'; b has no 'y'"]),
-        (rows(), "city has no 'x'", [f"{NO_ROWS}city has no 'x'"]),
-        *((rows(), nothing, [EMPTY]) for nothing in ([], None, [" "], ValueError("secret"))),
-        (rows([0]), FOUND, [COUNTED]),
-        (rows([0, None], columns=["n", "s"]), FOUND, [COUNTED]),
-        (rows([0.0]), FOUND, [COUNTED]),
-        ({"data": [{"n": 0}]}, FOUND, [COUNTED]),
-        (rows([0]), [], []),
+        (
+            {"executed": in_turn(rows(), rows([3]))},
+            {"success": True, "sql_query": "SELECT 2", "answer": "n: 3"},
+            NO_ROWS + COMPARE,
+        ),
+        (
+            {"executed": in_turn(rows(), failing("no such column: nope"))},
+            {"success": True, "error": None, "sql_query": "SELECT 1", "answer": NOTHING},
+            NO_ROWS + COMPARE,
+        ),
+        (
+            {"executed": in_turn(rows(), "text")},
+            {"success": True, "sql_query": "SELECT 1", "execution_result": rows()},
+            NO_ROWS + COMPARE,
+        ),
+        (
+            {"executed": in_turn(rows(), rows([4])), "verdict": in_turn(FINE, REFUSED)},
+            {"success": True, "sql_query": "SELECT 1", "execution_result": rows()},
+            NO_ROWS + COMPARE,
+        ),
+        (
+            {"executed": in_turn(rows(), "text"), "verdict": in_turn(REFUSED, FINE)},
+            {"success": False, "execution_result": "text"},
+            "a column is missing",
+        ),
+        (
+            {"executed": rows()},
+            {"success": True, "sql_query": "SELECT 2", "answer": NOTHING},
+            NO_ROWS + COMPARE,
+        ),
     ],
+    ids=["better", "fails", "no result", "refused", "refused, then no result", "nothing again"],
 )
-def test_of_an_empty_result_or_a_count_of_nothing_it_is_said_which_values_are_nowhere(
-    result: Any, found: Any, reasons: list[str]
+def test_the_second_statement_counts_unless_it_comes_to_nothing(
+    shop: dict[str, Any], final: dict[str, Any], error: str
 ) -> None:
-    told, seen = looked(found, result)
-    assert told == (again(reasons, result) if reasons else weighed("fine"))
-    assert seen == [COUNT]
-
-
-def looked(found: Any, result: Any, **more: Any) -> tuple[Any, list[str]]:
-    """What a node says that can look for values and finds this; and the statements that it looked into."""
-    seen: list[str] = []
-
-    def look(sql: str) -> Any:
-        seen.append(sql)
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    return run(Reflect(None, look=Tool("missing_values", "Look.", look)), state(result, **more)), seen
-
-
-@pytest.mark.parametrize(
-    ("result", "more"),
-    [
-        *((each, {}) for each in (rows([3]), rows([None]), rows([0], [0]), rows([0, 1], columns=["a", "b"]))),
-        *((each, {}) for each in (rows([False]), rows(["0"]))),
-        (rows(), {"validation_result": REFUSED}),
-        (rows(), {"reflection": {"verdict": "again", "reasons": [EMPTY], "kept": None}}),
-    ],
-)
-def test_nothing_is_looked_up_for_any_other_result(result: Any, more: dict[str, Any]) -> None:
-    assert looked(FOUND, result, **more) == (run(Reflect(None), state(result, **more)), [])
-
-
-def test_what_looks_wrong_is_told_in_a_bounded_text() -> None:
-    names = ["n" * 5_000] * 4_000
-    (told,) = doubts(rows([None] * 3_999 + [1], [None] * 3_999 + [2], columns=names))
-    assert told == (
-        f"it ran, and is NULL in every row of {', '.join(['n' * 1_000] * 12)} and 3987 more columns; compare"
-        " its joins with the schema"
-    )
-    said = run(Reflect(judge_tool(lambda result: ["x" * 100_000] * 100, 5.0)), state(rows([3])))
-    assert said["reflection"]["reasons"] == ["x" * 1_000] * 20
-
-
-# A judge
-
-
-def judged(judge: Any, **more: Any) -> Any:
-    """What a node with this judge says about three customers."""
-    return run(Reflect(judge_tool(judge, 5.0)), state(rows([3]), **more))
-
-
-@pytest.mark.parametrize(
-    ("said", "reasons"),
-    [
-        ("too few", ["too few"]),
-        ([" too few ", "no names"], ["too few", "no names"]),
-        (("too few", None), ["too few"]),
-        (False, ["its results were refused"]),
-        (5, ["5"]),
-    ],
-)
-def test_what_a_judge_finds_wrong_goes_back_to_the_generator(said: Any, reasons: list[str]) -> None:
-    assert judged(lambda: said) == again(reasons, rows([3]))
-
-
-def test_a_judge_is_called_with_what_it_names() -> None:
     seen: list[Any] = []
-    judged(lambda question, sql, result, schema: seen.append((question, sql, result, schema)))
-    assert seen == [(QUESTION, COUNT, rows([3]), SCHEMA)]
-    judged(lambda it: seen.append(it["iteration"]))
-    assert seen[1] == 5
+
+    def write(error: str | None) -> str:
+        seen.append(error)
+        return f"SELECT {min(len(seen), 2)}"
+
+    given: Any = {key: in_turn(*each) if isinstance(each, list) else each for key, each in shop.items()}
+    outcome = graph_of(ShopTools(**given), write).invoke({"resolved_query": QUESTION})
+    assert {key: outcome[key] for key in final} == final
+    assert seen[:2] == [None, error]
+    assert all(succeeded for name, succeeded in called(outcome) if name != "execute_sql")
 
 
-@pytest.mark.parametrize(
-    ("failure", "told"),
-    [
-        (ValueError("secret"), "Tool 'reflect' encountered an error"),
-        (ToolError("the judge is away"), "the judge is away"),
-    ],
-)
-def test_a_judge_that_fails_says_nothing_against_the_results(failure: Exception, told: str) -> None:
-    def judge(result: Any) -> None:
-        raise failure
-
-    assert judged(judge) == weighed("not judged", told)
+def test_without_reflection_an_empty_result_is_the_answer() -> None:
+    shop = ShopTools(executed=rows())
+    final = graph_of(shop, reflect=False).invoke({"resolved_query": QUESTION})
+    assert (final["success"], final["reflection"], shop.statements) == (True, None, [COUNT])

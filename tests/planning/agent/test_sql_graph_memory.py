@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_samples import COUNT, QUESTION, ShopTools, called, failing, in_turn, plan_of, rows, shown
+from agent_samples import COUNT, QUESTION, ShopTools, called, failing, in_turn, rows, shown
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from planning.agent import build_planner_graph, build_text_to_sql_graph
-from planning.tools import Tool
-from session import Session
 
 THREAD: Any = {"configurable": {"thread_id": "t1"}}
 ORDERS = "How many orders are there?"
@@ -40,7 +38,7 @@ def graph_of(shop: ShopTools, saver: Any, generator: Any = None, **options: Any)
     return build_text_to_sql_graph(shop.tools(), generator or (lambda: COUNT), checkpointer=saver, **options)
 
 
-@pytest.mark.parametrize("node", ["plan", "generate_sql", "execute_tools", "reflect", "complete"])
+@pytest.mark.parametrize("node", ["plan", "generate_sql", "execute_tools", "complete"])
 @pytest.mark.parametrize("when", ["interrupt_before", "interrupt_after"])
 def test_a_run_that_is_stopped_goes_on_in_another_graph(saver: Saver, node: str, when: str) -> None:
     shop = ShopTools()
@@ -69,8 +67,8 @@ def test_another_question_is_never_answered_with_the_first_ones_result(saver: Sa
     assert (first["success"], first["answer"]) == (True, "n: 3")
     assert (second["success"], second["execution_result"], second["asked_query"]) == (False, None, ORDERS)
     assert second["answer"] == "The question could not be answered: no such table: orders"
-    assert called(second) == [("get_schema", True), ("execute_sql", False), ("execute_sql", False)]
-    assert second["iteration"] == 4
+    assert called(second) == [("get_schema", True), *[("execute_sql", False)] * 3]
+    assert second["iteration"] == 5
 
 
 def test_after_the_user_was_asked_back_his_next_question_begins_afresh(saver: Saver) -> None:
@@ -134,28 +132,6 @@ def test_what_a_database_holds_comes_back_as_it_was(saver: Saver) -> None:
         [type(value) for value in row] for row in VALUES
     ]
     assert state["tool_calls"][1]["result"] == result
-
-
-def test_a_tool_with_private_data_can_be_kept(saver: Saver) -> None:
-    shop = ShopTools()
-    private = Tool("get_schema", "Read the schema.", shop.tools()["get_schema"], returns_private_data=True)
-    tools: dict[str, Any] = {**shop.tools(), "get_schema": private}
-    with saver() as states:
-        graph = build_text_to_sql_graph(tools, lambda: COUNT, checkpointer=states)
-        assert graph.invoke({"resolved_query": QUESTION}, THREAD)["success"] is True
-        assert called(graph.get_state(THREAD).values)[0] == ("get_schema", True)
-
-
-def test_a_session_of_the_run_is_not_kept_with_the_state(saver: Saver, session: Session) -> None:
-    config: Any = {"configurable": {"thread_id": "t1", "session": session}}
-    with saver() as states:
-        graph = graph_of(ShopTools(), states)
-        graph.invoke({"resolved_query": QUESTION}, config, interrupt_before=["generate_sql"])
-        assert plan_of(session).startswith(f"{QUESTION} (active, 1 of 4 done)")
-        later = Session()
-        graph.invoke(None, {"configurable": {"thread_id": "t1", "session": later}})
-    assert plan_of(session).startswith(f"{QUESTION} (active, 1 of 4 done)")
-    assert plan_of(later).startswith(f"{QUESTION} (completed, 4 of 4 done)")
 
 
 # The planner's graph

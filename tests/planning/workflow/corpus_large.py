@@ -35,12 +35,6 @@ def _deep() -> list[Case]:
         _case("Sixty-four levels are read.", allowed),
         _case("The sixty-fifth level is an error at its bracket.", one_more, place, value=False),
         _case("Ten thousand levels of lists are too deep.", "[" * 10_000, _deep_at(65), value=False),
-        _case(
-            "As many levels that are closed are too deep.",
-            "[" * 10_000 + "]" * 10_000,
-            _deep_at(65),
-            value=False,
-        ),
         _case("Ten thousand levels of objects are too deep.", objects, _deep_at(64 * 5 + 1), value=False),
     ]
 
@@ -51,17 +45,10 @@ def _deep_at(column: int) -> Expected:
 
 def _long() -> list[Case]:
     text = "x" * 1_000_000
-    digits = Expected(1, len(_INPUTS) + 1, "bad_number")
     prose = "Once more, then.\n" * 20_000
     step = json.dumps({"step_id": "a", **_STEP})
     return [
         _case("A string of a million characters is read.", f'{_INPUTS}"{text}"}}}}]'),
-        _case(
-            "A number of five thousand digits is an error.",
-            f"{_INPUTS}{'1' * 5_000}}}}}]",
-            digits,
-            value=False,
-        ),
         Case(
             "Much prose before a plan is passed over.",
             "large",
@@ -78,7 +65,6 @@ def _many() -> list[Case]:
     circle: list[dict[str, Any]] = [
         {**step, "depends_on": [f"s{(number + 1) % count}"]} for number, step in enumerate(steps)
     ]
-    wrong = [{**step, "name": "serch"} for step in steps[:30]]
     lines = ",\n".join(map(json.dumps, circle))
     first = lines.split("\n")[0]
     commas = ",\n".join(json.dumps(step)[:-1] + ",}" for step in steps)
@@ -88,11 +74,6 @@ def _many() -> list[Case]:
             "A circle through two thousand steps is one error.",
             f"[\n{lines}\n]",
             Expected(2, first.index('"s1"') + 1, "dependency_cycle"),
-        ),
-        _case(
-            "Thirty steps that name no tool are thirty errors.",
-            "[\n" + ",\n".join(map(json.dumps, wrong)) + "\n]",
-            *(Expected(n + 2, json.dumps(wrong[n]).index('"serch"') + 1, "unknown_tool") for n in range(30)),
         ),
         Case(
             "Two thousand commas too many are one warning.",

@@ -4,27 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
-from hostile_values import (
-    Endless,
-    FailingBytes,
-    FailingDict,
-    FailingInt,
-    FailingList,
-    FailingMapping,
-    FailingObject,
-    FailingText,
-    LongList,
-    LyingClass,
-    Nameless,
-    NoClass,
-    ShortList,
-    holding_itself,
-    shared_by_all,
-)
 
 from planning.reading import python_values
 from planning.workflow import Capabilities, Report, Workflow, WorkflowStep, dump_workflow, validate_workflow
@@ -32,6 +16,92 @@ from planning.workflow import Capabilities, Report, Workflow, WorkflowStep, dump
 STEP = {"step_id": "a", "description": "d", "type": "tool", "name": "search", "inputs": {}, "depends_on": []}
 TEXT = json.dumps([STEP])
 KNOWN = Capabilities(tools=["search"])
+
+
+def _refuse(*_given: object, **_named: object) -> NoReturn:
+    raise RuntimeError("never to be asked")
+
+
+_fail: Any = _refuse
+
+
+class FailingText(str):
+    __slots__ = ()
+    __str__ = __repr__ = __len__ = __iter__ = __getitem__ = __contains__ = __format__ = __eq__ = _fail
+    encode = startswith = strip = isascii = removeprefix = _fail
+
+    __hash__ = str.__hash__
+
+
+class FailingList(list[Any]):
+    __iter__ = __len__ = __getitem__ = __repr__ = __eq__ = __bool__ = _fail
+
+
+class FailingDict(dict[str, Any]):
+    __iter__ = __len__ = __getitem__ = __repr__ = __eq__ = __contains__ = _fail
+    items = keys = values = get = _fail
+
+
+class FailingObject:
+    __str__ = __repr__ = __bool__ = __eq__ = __len__ = __iter__ = _fail
+    __hash__ = object.__hash__
+
+
+class NoClass:
+    __class__: Any = property(_fail)
+
+
+class FailingMapping(Mapping[str, Any]):
+    """A mapping of which one method fails."""
+
+    def __init__(self, method: str) -> None:
+        self.method = method
+
+    def __iter__(self) -> Iterator[str]:
+        if self.method == "iter":
+            raise RuntimeError("cannot be iterated")
+        return iter(["steps"])
+
+    def __len__(self) -> int:
+        if self.method == "len":
+            raise RuntimeError("has no length")
+        return 1
+
+    def __getitem__(self, name: str) -> Any:
+        if self.method == "getitem":
+            raise RuntimeError("cannot be read")
+        return []
+
+
+class Endless(Mapping[str, Any]):
+    """A mapping whose names never end."""
+
+    def __iter__(self) -> Iterator[str]:
+        number = 0
+        while True:
+            yield str(number)
+            number += 1
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, name: str) -> Any:
+        return None
+
+
+def holding_itself() -> list[Any]:
+    """A list that holds itself twice."""
+    made: list[Any] = []
+    made += [made, made]
+    return made
+
+
+def shared_by_all(levels: int) -> list[Any]:
+    """A list whose items are one list, and so on: small, and as a tree very large."""
+    made: list[Any] = [1]
+    for _ in range(levels):
+        made = [made, made]
+    return made
 
 
 def released() -> memoryview:
@@ -82,11 +152,8 @@ def checked(source: object) -> Report:
 
 NOT_TEXT: dict[str, object] = {
     "set": {1},
-    "Gr\\xf6\\n" + "x" * 36: type("Gr\u00f6\n" + "x" * 1000, (), {})(),
     "FailingObject": FailingObject(),
     "NoClass": NoClass(),
-    "LyingClass": LyingClass(str),
-    "Nameless": Nameless(),
 }
 
 
@@ -99,16 +166,6 @@ def test_an_object_of_another_type_is_refused_by_the_name_of_its_type(kind: str)
 REFUSED: dict[str, tuple[object, list[tuple[str, str, str]]]] = {
     "nothing": (None, [("not_text", "", "there is no plan")]),
     "bytes that were released": (released(), [("not_text", "", "the bytes cannot be read any more")]),
-    "a mapping that cannot be iterated": (
-        [FailingMapping("iter")],
-        [
-            ("not_json", "/0", "a mapping that cannot be read"),
-            *(
-                ("missing_field", "/0", f"{name} is missing")
-                for name in ("step_id", "description", "type", "name", "inputs", "depends_on")
-            ),
-        ],
-    ),
     "a list that holds itself": (
         with_input(holding_itself()),
         [
@@ -128,10 +185,6 @@ REFUSED: dict[str, tuple[object, list[tuple[str, str, str]]]] = {
         with_input(float("inf")),
         [("not_a_number", "/0/inputs/x", "inf is not a JSON value")],
     ),
-    "half a character in a name": (
-        [{**STEP, "inputs": {"\ud800": 1}}],
-        [("lone_surrogate", "/0/inputs", "half of a surrogate pair")],
-    ),
     "two names that are one": (
         [{**STEP, "inputs": {"?": 1, "\ud800": 2}}],
         [
@@ -146,10 +199,6 @@ REFUSED: dict[str, tuple[object, list[tuple[str, str, str]]]] = {
     "a large exponent": (
         TEXT.replace("{}", '{"x": 1e999999999999}'),
         [("bad_number", "/0/inputs/x", "'1e999999999999' is not a readable number")],
-    ),
-    "a version with a large exponent": (
-        '{"schema_version": 1.2345678901234567e+300}',
-        [("unknown_version", "/schema_version", "schema version a value of type float is unknown")],
     ),
     "ten megabytes": (
         "x" * 10_000_000,
@@ -166,22 +215,15 @@ def test_what_is_no_plan_is_refused_in_words(what: str) -> None:
 
 TAKEN: dict[str, object] = {
     "bytes": TEXT.encode(),
-    "bytes that fail": FailingBytes(TEXT.encode()),
     "a bytearray": bytearray(TEXT.encode()),
     "a memoryview": memoryview(TEXT.encode()),
-    "a memoryview with gaps": memoryview("".join(f"{each} " for each in TEXT).encode())[::2],
-    "a memoryview of numbers": memoryview((TEXT + " " * (-len(TEXT) % 4)).encode()).cast("I"),
     "a text that fails": FailingText(TEXT),
     "a list that fails": FailingList([STEP]),
-    "a list that says it is short": ShortList([STEP, {**STEP, "step_id": "b"}]),
-    "a list that says it is long": LongList([STEP]),
     "a dict that fails": [FailingDict(STEP)],
-    "a mapping without a length": FailingMapping("len"),
     "a mapping": [MappingProxyType(STEP)],
     "a tuple": (STEP,),
     "names that fail": [{FailingText(name): value for name, value in STEP.items()}],
     "a text within that fails": [{**STEP, "description": FailingText("d")}],
-    "numbers within that fail": with_input([FailingInt(3), 2**64, -(2**64), 1.5, True, None, "é"]),
     "a workflow with a mapping within its inputs": Workflow(
         steps=(step(type="tool", name="search", inputs={"x": MappingProxyType({"y": [1]})}),)
     ),
@@ -198,21 +240,14 @@ def test_what_can_be_read_is_read_however_it_behaves(what: str) -> None:
 BROKEN: dict[str, object] = {
     "bytes of another encoding": TEXT.encode("utf-16"),
     "bytes that are not UTF-8": b"\xff[{",
-    "bytes of four to a character": TEXT.encode("utf-32"),
     "half a character": '[{"step_id": "\ud800", "\ud801": 1}]',
     "a mapping that cannot be read": FailingMapping("getitem"),
-    "a mapping that cannot be iterated": FailingMapping("iter"),
     "a generator": iter([STEP]),
-    "an object within whose class has no name": [Nameless()],
     "steps that are a number": workflow(steps=3),
     "a step that is nothing": workflow(steps=(None,)),
-    "steps that fail": workflow(steps=FailingList([1])),
     "a step without a class": workflow(steps=(NoClass(),)),
-    "a goal that is a number": workflow(goal=3),
     "a goal that is half a character": workflow(goal="\ud800"),
-    "an id that is nothing": workflow(steps=(step(step_id=None),)),
     "inputs that hold themselves": workflow(steps=(step(inputs={"x": holding_itself()}),)),
-    "inputs that are deep": workflow(steps=(step(inputs={"x": deep(100_000)}),)),
     "inputs that fail": workflow(steps=(step(inputs=FailingMapping("getitem")),)),
     "an input that is a function": workflow(steps=(step(inputs={"x": print}),)),
     "lists that are numbers": workflow(steps=(step(outputs=3, depends_on=None, output_path=4),)),
@@ -241,10 +276,6 @@ def test_a_workflow_that_is_refused_cannot_be_written_so_that_it_is_taken(what: 
 def test_what_never_ends_is_too_long(source: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(python_values, "MOST_VALUES", 1000)
     assert told(checked(source)) == [("too_long", "", "the plan has more than 1000 values")]
-
-
-def test_ten_megabytes_of_bytes_are_too_long() -> None:
-    assert codes(checked(b"[" + b"{}," * 3_000_000)) == ["too_long"]
 
 
 @pytest.mark.parametrize("limit", [0, 640])

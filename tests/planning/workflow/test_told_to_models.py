@@ -107,9 +107,6 @@ TAKEN: dict[str, object] = {
         asked("s"), asked("E1"), asked("b", x="{{s.output}}, $s.output, <s.output.items.0>, #E1")
     ),
     "numbers in quotes": plan(tip("a", bill="12.5", percent="5000", note="7")),
-    "two steps with one key": plan(
-        thought("a", expected_key="k"), thought("b", expected_key="k"), thought("c", "a", "b")
-    ),
     "fields that are null": plan(
         {**tip("a", bill=1), "agent": None, "outputs": None, "expected_key": None, "retries": None}
     ),

@@ -10,14 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from workflow_mutations import AROUND, CHANGES, WRITINGS, base
-from workflow_strategies import documents, plain_texts, plain_values, workflows, written
+from workflow_strategies import documents, plain_texts, workflows, written
 
 from planning.reading import read_document
-from planning.workflow import Capabilities, Report, Workflow, dump_workflow, validate_workflow
+from planning.workflow import Workflow, dump_workflow, validate_workflow
 from planning.workflow.wire.form import PLAN
 
-few = settings(max_examples=10)  # of each kind: there are many kinds, and they share their plans
 some = settings(max_examples=30)
 FORMS = {"version 2": 2, "version 1": 1, "the older form": 0}
 
@@ -100,102 +98,6 @@ def test_a_string_survives_every_repair_or_the_plan_is_refused(writing: str, goa
     else:
         assert writing in AMBIGUOUS or "Python" in writing
         assert not goal.isprintable() or "\\" in goal
-
-
-KNOWN = Capabilities(tools=["search"], handlers=["store"], agents=["researcher"])
-
-
-def placed(report: Report) -> list[tuple[str, int | None, int | None]]:
-    """The findings as codes and places."""
-    return sorted((each.code, each.line, each.column) for each in report.errors + report.warnings)
-
-
-def place_of(text: str, offset: int) -> tuple[int, int]:
-    """The line and the column of an offset, counted in the plainest way."""
-    lines = (text[:offset] + ("\n" if text[offset - 1 : offset + 1] == "\r\n" else "")).replace("\r\n", "\n")
-    lines = lines.replace("\r", "\n")
-    return lines.count("\n") + 1, len(lines) - lines.rfind("\n")
-
-
-def expected(text: str, *found: tuple[str, int]) -> list[tuple[str, int, int]]:
-    return sorted((code, *place_of(text, offset)) for code, offset in found)
-
-
-@few
-@given(data=st.data())
-def test_a_plan_that_is_to_be_broken_is_valid(data: st.DataObject) -> None:
-    made = data.draw(written(base(data.draw(plain_texts), data.draw(plain_values())), is_strict=True))
-    assert placed(validate_workflow(made.text, KNOWN)) == []
-
-
-@pytest.mark.parametrize("kind", CHANGES)
-@few
-@given(data=st.data())
-def test_a_change_of_one_kind_gives_its_code_at_that_very_place(kind: str, data: st.DataObject) -> None:
-    plan = base(data.draw(plain_texts), data.draw(plain_values()))
-    plan["steps"].append({"step_id": "d", "description": ""})
-    found = CHANGES[kind](plan)
-    made = data.draw(written(plan, is_strict=True))
-    places = [
-        made.keys[each.path][0]
-        if each.at_key
-        else made.values[each.path][0]
-        if each.offset is None
-        else made.characters[each.path][each.offset]
-        for each in found
-    ]
-    codes = [each.code for each in found]
-    assert placed(validate_workflow(made.text, KNOWN)) == expected(
-        made.text, *zip(codes, places, strict=True)
-    )
-
-
-@pytest.mark.parametrize("kind", WRITINGS)
-@few
-@given(data=st.data())
-def test_a_value_that_is_not_json_gives_its_code_at_that_very_place(kind: str, data: st.DataObject) -> None:
-    raw, code, offset = WRITINGS[kind]
-    made = data.draw(written(base(data.draw(plain_texts), data.draw(plain_values())), is_strict=True))
-    start, end = made.values["steps", 1, "inputs", "x"]
-    text = made.text[:start] + raw + made.text[end:]
-    assert placed(validate_workflow(text, KNOWN)) == expected(text, (code, start + offset))
-
-
-@pytest.mark.parametrize("kind", AROUND)
-@few
-@given(data=st.data())
-def test_what_stands_around_a_plan_gives_its_code_at_that_very_place(kind: str, data: st.DataObject) -> None:
-    before, behind, code, offset = AROUND[kind]
-    made = data.draw(written(base(data.draw(plain_texts), data.draw(plain_values())), is_strict=True))
-    text = before + made.text + behind
-    start = 0 if before else len(made.text)
-    assert placed(validate_workflow(text, KNOWN)) == expected(text, (code, start + offset))
-
-
-@few
-@given(data=st.data())
-def test_a_plan_that_breaks_off_in_a_string_is_cut_off_there(data: st.DataObject) -> None:
-    plan = base(data.draw(plain_texts), data.draw(plain_values()))
-    made = data.draw(written(plan, is_strict=True))
-    end = made.characters["steps", 2, "description"][-1]
-    text = made.text[:end]
-    report = validate_workflow(text, KNOWN)
-    assert placed(report) == expected(text, ("truncated", len(text.rstrip())))
-    assert report.parsed_plan[:2] == plan["steps"][:2]
-
-
-@few
-@given(data=st.data())
-def test_a_plan_without_its_last_bracket_was_cut_unless_the_model_ended_it(data: st.DataObject) -> None:
-    plan = base(data.draw(plain_texts), data.draw(plain_values()))
-    made = data.draw(written(plan, is_strict=True))
-    end = made.values[()][1] - 1
-    text = made.text[:end] + made.text[end + 1 :]
-    behind = made.values["steps",][1]
-    assert placed(validate_workflow(text, KNOWN)) == expected(text, ("truncated", behind))
-    report = validate_workflow(text, KNOWN, finished=True)
-    assert placed(report) == expected(text, ("missing_bracket", behind))
-    assert read_document(text, PLAN, is_finished=True).value == plan
 
 
 AS_ANSWERS: dict[str, Callable[[Any], str]] = {

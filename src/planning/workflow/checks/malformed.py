@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from planning.workflow.checks.overview import Overview
-from planning.workflow.references import OUTPUT, PROMPT, Reference, iter_references
+from planning.workflow.references import OUTPUT, Reference, iter_references
 
 __all__ = ["FOREIGN_MARK", "foreign_forms", "right_form"]
 
@@ -14,7 +14,6 @@ FOREIGN_MARK = re.compile(r"[<#]|\{\{|\$(?!\{)")
 """What a reference in the notation of another format begins with."""
 
 _LONGEST = 200
-_PRINTED = re.compile(r"[ -~]+")
 _END = re.compile(r"[.\[]|\Z")
 _PART = re.compile(r"[^.\[]+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -36,32 +35,15 @@ def right_form(inner: str, overview: Overview, own: str | None) -> str:
         own: The id of the step that it is in, whose output cannot be meant.
     """
     general = "write ${user_prompt}, or ${STEP.output.FIELD} with the id of a step for STEP"
-    if len(inner) > _LONGEST:
-        return general
-    guess = _guess(inner.strip(), overview)
-    if guess is None and _VARIABLE.fullmatch(inner):
+    if _VARIABLE.fullmatch(inner) and inner not in overview.places:
         return f"{general}; $${{{inner}}} is plain text"
-    if guess is None or not _PRINTED.fullmatch(guess):
+    meant = inner.strip()
+    is_plain = len(meant) <= _LONGEST and meant.isascii() and meant.isprintable()
+    step_id = _step_in(meant, overview) if is_plain else None
+    if step_id is None or step_id == own:
         return general
-    text = "${" + guess + "}"
-    read = next(iter_references(text, overview.ids))
-    is_right = isinstance(read, Reference) and (read.step_id is None or read.step_id != own)
-    return f"write {text}" if is_right else general
-
-
-def _guess(inner: str, overview: Overview) -> str | None:
-    """What was meant, between the braces; whether that is a reference is not known yet."""
-    if _is_read(inner, overview):
-        return inner  # but for spaces around it
-    step_id = _step_in(inner, overview)
-    if step_id is not None:
-        return _with_output(step_id, inner[len(step_id) :], overview)
-    first = _END.split(inner, maxsplit=1)[0].strip()
-    rest = inner[len(first) :]
-    near = overview.speller.nearest(first, (PROMPT, *overview.known))
-    if near == PROMPT:
-        return PROMPT
-    return None if near is None else _with_output(near, rest, overview)
+    form = _with_output(step_id, meant[len(step_id) :], overview)
+    return f"write ${{{form}}}" if _is_read(form, overview) else general
 
 
 def foreign_forms(text: str, overview: Overview, own: str | None) -> Iterator[tuple[int, int, str]]:

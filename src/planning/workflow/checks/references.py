@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from planning.errors import show
 from planning.workflow.checks.malformed import foreign_forms, right_form
@@ -11,7 +11,7 @@ from planning.workflow.checks.names import named
 from planning.workflow.checks.overview import Overview, found_at
 from planning.workflow.drafts import Draft
 from planning.workflow.findings import Found, Path
-from planning.workflow.references import NoReference, Reference, iter_references
+from planning.workflow.references import NoReference, Reference, iter_references, path_of, texts_in
 
 __all__ = ["ReferenceChecks", "foreign_references", "named_steps"]
 
@@ -55,10 +55,10 @@ class ReferenceChecks:
         # Where the list of dependencies cannot be read, what it lacks is unknown.
         is_known = None not in declared and isinstance(draft.fields.get(draft.depends_field, []), list)
         asked = set[int]()
-        for text, link in _texts(draft):
+        for text, link in texts_in(draft.inputs):
             path: Path | None = None
             for reference in iter_references(text, overview.ids):
-                path = _path(draft, link) if path is None else path
+                path = (draft.inputs_field, *path_of(link)) if path is None else path
                 within = (reference.start, reference.end)
                 if isinstance(reference, NoReference):
                     yield self._malformed(draft, reference, text, path)
@@ -127,38 +127,25 @@ class ReferenceChecks:
         """The references to steps that are not among the dependencies, of all checked steps."""
         if not self._undeclared:
             return  # the graph is made when it is first asked
-        reaches = self._overview.graph.reaches
-        indirect = reaches([(each.at, each.target) for each in self._undeclared])
-        missing = [
-            each for each, is_indirect in zip(self._undeclared, indirect, strict=True) if not is_indirect
-        ]
-        turned = reaches([(each.target, each.at) for each in missing])
-        for each, is_indirect in zip(self._undeclared, indirect, strict=True):
-            if is_indirect:
-                yield self._indirect(each)
-        for each, is_turned in zip(missing, turned, strict=True):
-            yield self._missing(each, is_turned=is_turned)
-
-    def _indirect(self, each: _Undeclared) -> Found:
-        step_id, field = str(self._overview.drafts[each.target].step_id), each.draft.depends_field
-        message = f"a reference to step {show(step_id)}, which this step depends on only through others"
-        hint = f"add {named(step_id)} to {field}"
-        return found_at(each.draft, "indirect_reference", message, hint, each.path, within=each.within)
-
-    def _missing(self, each: _Undeclared, *, is_turned: bool) -> Found:
-        step_id, field = str(self._overview.drafts[each.target].step_id), each.draft.depends_field
-        message = f"a reference to step {show(step_id)}, which is not in {field}"
-        hint = f"add {named(step_id)} to {field}"
-        if is_turned:
-            message = f"a reference to step {show(step_id)}, which itself depends on this step"
-            hint = "refer to a step that runs before this one, or reverse the dependency"
-        return found_at(each.draft, "undeclared_dependency", message, hint, each.path, within=each.within)
+        pairs = [(each.at, each.target) for each in self._undeclared]
+        reaches = self._overview.graph.reaches(pairs + [(target, at) for at, target in pairs])
+        for each in self._undeclared:
+            step_id, field = str(self._overview.drafts[each.target].step_id), each.draft.depends_field
+            code, why = "undeclared_dependency", f"which is not in {field}"
+            if reaches[each.at, each.target]:
+                code, why = "indirect_reference", "which this step depends on only through others"
+            hint = f"add {named(step_id)} to {field}"
+            if reaches[each.target, each.at]:
+                why = "which itself depends on this step"
+                hint = "refer to a step that runs before this one, or reverse the dependency"
+            message = f"a reference to step {show(step_id)}, {why}"
+            yield found_at(each.draft, code, message, hint, each.path, within=each.within)
 
 
 def named_steps(draft: Draft, overview: Overview) -> Iterator[str]:
     """The ids that a step depends on or refers to."""
     yield from (each for each in draft.depends_on if each is not None)
-    for text, _ in _texts(draft):
+    for text, _ in texts_in(draft.inputs):
         for each in iter_references(text, overview.ids):
             if isinstance(each, Reference) and each.step_id is not None:
                 yield each.step_id
@@ -166,39 +153,8 @@ def named_steps(draft: Draft, overview: Overview) -> Iterator[str]:
 
 def foreign_references(draft: Draft, overview: Overview) -> Iterator[Found]:
     """The references to steps in the notation of another format."""
-    for text, link in _texts(draft):
+    for text, link in texts_in(draft.inputs):
         for start, end, form in foreign_forms(text, overview, draft.step_id):
             message = f"{show(text[start:end])} names a step, but is plain text here"
-            path = _path(draft, link)
+            path = (draft.inputs_field, *path_of(link))
             yield found_at(draft, "foreign_reference", message, f"write {form}", path, within=(start, end))
-
-
-def _texts(draft: Draft) -> Iterator[tuple[str, Any]]:
-    """The texts in a step's inputs, in order, each with the way to it.
-
-    A way is a pair of a name or index and the way to the container: only a finding needs it as a path.
-    """
-    around: list[tuple[Iterator[tuple[Any, Any]], Any]] = []
-    held: Any = draft.inputs
-    link: Any = ()
-    while held is not None:
-        is_object = isinstance(held, Mapping)
-        around.append((iter(held.items() if is_object else enumerate(held)), link))
-        held = None
-        while around and held is None:
-            items, above = around[-1]
-            part, value = next(items, (None, items))
-            if value is items:
-                around.pop()
-            elif isinstance(value, str):
-                yield value, (part, above)
-            elif isinstance(value, (Mapping, list, tuple)):
-                held, link = value, (part, above)
-
-
-def _path(draft: Draft, link: Any) -> Path:
-    path = list[str | int]()
-    while link:
-        part, link = link
-        path.append(part)
-    return (draft.inputs_field, *reversed(path))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice, pairwise
-from typing import Any
+from itertools import chain, islice
 
 from planning.errors import show
 from planning.workflow.checks.conditions import condition_findings
 from planning.workflow.checks.dependencies import cycle_findings, dependency_findings
-from planning.workflow.checks.inputs import DEEP, LITERAL, REFERRING, ToolInputs
+from planning.workflow.checks.inputs import ToolInputs
 from planning.workflow.checks.malformed import FOREIGN_MARK
 from planning.workflow.checks.names import named
 from planning.workflow.checks.overview import Overview, found_at
@@ -17,11 +16,10 @@ from planning.workflow.checks.references import ReferenceChecks, foreign_referen
 from planning.workflow.codes import CODES, Severity
 from planning.workflow.drafts import Draft
 from planning.workflow.findings import Found
-from planning.workflow.references import MARK, find_plain, has_reference
+from planning.workflow.references import MARK, find_plain, has_reference, texts_in
 
 __all__ = ["KINDS", "check_steps"]
 
-_CONTAINERS = (dict, list, tuple)
 _CALLS = frozenset({"type", "name", "agent", "tool"})
 _MOST_KEPT = 20_000
 _MOST_NAMED = 5
@@ -65,7 +63,6 @@ class _Look:
         "_foreign",
         "_found",
         "_is_forward",
-        "_keys",
         "_kinds",
         "_overview",
         "_referring",
@@ -84,7 +81,6 @@ class _Look:
         self._depending = dict[int, None]()  # the steps whose dependencies are odd
         self._referring = list[int]()  # those whose references are
         self._foreign = list[int]()  # those that may have some in another notation
-        self._keys = dict[str, list[int]]()  # by expected_key, the steps that have it
         self._errors = 0
         self._is_forward = False  # only where one depends on a later one can there be a cycle
 
@@ -104,35 +100,27 @@ class _Look:
             elif place > at:
                 self._is_forward = True
 
-        form = self._inputs(at, draft, declared)
+        if draft.inputs:
+            self._inputs(at, draft, declared)
         if "done_check" in draft.fields:
             self._found += condition_findings(draft)
-        if "expected_key" in draft.fields and isinstance(key := draft.fields["expected_key"], str):
-            self._keys.setdefault(key, []).append(at)
         known = self._kinds.get(kind)
         if known is not None and name:
             if name not in known:
                 self._found.append(_unknown_name(draft, self._overview, self._kinds))
             elif kind == "tool" and name in self._checked:
-                self._found += self._checked[name].check(draft, form)
+                self._found += self._checked[name].check(draft)
 
-    def _inputs(self, at: int, draft: Draft, declared: Collection[str | None]) -> int:
-        """Look at the inputs of one step; gives the form that they are in."""
-        if not draft.inputs:
-            return LITERAL
+    def _inputs(self, at: int, draft: Draft, declared: Collection[str | None]) -> None:
+        """Look at the inputs of one step."""
         if draft.type is None and _CALLS.isdisjoint(draft.fields):
             self._found.append(_calls_nothing(draft))
-        values = draft.inputs.values()
-        texts = [text for text in values if isinstance(text, str)]
-        deep = [value for value in values if isinstance(value, _CONTAINERS)]
-        if deep:
-            texts += _texts_in(deep)
+        texts = [text for text, _ in texts_in(draft.inputs)]
         if any(map(FOREIGN_MARK.search, texts)):
             self._foreign.append(at)
         texts = [text for text in texts if MARK in text and has_reference(text)]
         if texts and not self._is_plain(draft, texts, declared):
             self._referring.append(at)
-        return DEEP if deep else REFERRING if texts else LITERAL
 
     def _is_plain(self, draft: Draft, texts: list[str], declared: Collection[str | None]) -> bool:
         """Whether all references are plainly right, as far as a fast look can tell."""
@@ -171,7 +159,6 @@ class _Look:
             self._keep(references.undeclared())
         foreign = (foreign_references(overview.drafts[at], overview) for at in self._foreign)
         self._keep(islice(chain.from_iterable(foreign), _MOST_KEPT))
-        self._keep(_shared_keys(overview, self._keys))
         return self._found
 
     def _keep(self, found: Iterable[Found]) -> None:
@@ -184,19 +171,6 @@ class _Look:
             elif len(self._found) > 2 * _MOST_KEPT:
                 continue
             self._found.append(each)
-
-
-def _texts_in(containers: list[Any]) -> list[str]:
-    """The texts in arrays and objects, at any depth."""
-    texts, todo = list[str](), containers.copy()
-    while todo:
-        container = todo.pop()
-        for value in container.values() if isinstance(container, dict) else container:
-            if isinstance(value, str):
-                texts.append(value)
-            elif isinstance(value, _CONTAINERS):
-                todo.append(value)
-    return texts
 
 
 def _duplicates(overview: Overview) -> Iterator[Found]:
@@ -228,23 +202,6 @@ def _calls_nothing(draft: Draft) -> Found:
     message = f"the step has {draft.inputs_field}, but calls nothing"
     hint = f"add {names}, or remove {draft.inputs_field}"
     return found_at(draft, "calls_nothing", message, hint, (draft.inputs_field,), at_key=True)
-
-
-def _shared_keys(overview: Overview, keys: Mapping[str, list[int]]) -> Iterator[Found]:
-    """The steps that store under the key of another one, which may run before or behind them."""
-    order = overview.graph.order if any(len(steps) > 1 for steps in keys.values()) else ()
-    pairs = [
-        (later, earlier)
-        for steps in keys.values()
-        if len(steps) > 1
-        for earlier, later in pairwise(sorted(steps, key=order.__getitem__))
-    ]
-    for (one, other), is_ordered in zip(pairs, overview.graph.reaches(pairs) if pairs else (), strict=True):
-        if not is_ordered:
-            first, second = (overview.drafts[at] for at in sorted((one, other)))
-            message = f"step {show(first.step_id)} has the same expected_key, and either may run last"
-            hint = "let one step depend on the other, or use another key"
-            yield found_at(second, "shared_key", message, hint, ("expected_key",))
 
 
 def _unknown_name(

@@ -63,8 +63,7 @@ class Report:
         Args:
             color: Whether to colour it with ANSI escape sequences; without, it holds none.
             name: What the plan is called, such as its file's name.
-            width: The columns of the terminal. With None no text is wrapped, and a source line is
-                cut to 100 columns around the place.
+            width: The columns that a source line is cut to, around the place; 100 where it is None.
         """
         steps = len(self.workflow.steps) if isinstance(self.workflow, Workflow) else None
         return rendered(

@@ -19,7 +19,6 @@ __all__ = [
     "sentence",
     "short_pointer",
     "step",
-    "what",
 ]
 
 _RANK: Final = {category: rank for rank, category in enumerate(Category)}
@@ -65,11 +64,6 @@ def place(finding: Finding) -> str:
     return ", ".join(filter(None, (line, step(finding), short_pointer(finding.pointer))))
 
 
-def what(finding: Finding) -> str:
-    """What is wrong and what to do about it."""
-    return item((finding.message, finding.hint))
-
-
 def item(words: tuple[str, str]) -> str:
     """A message and its hint, on one line."""
     return "; ".join(plain(part) for part in words if part)
@@ -77,8 +71,8 @@ def item(words: tuple[str, str]) -> str:
 
 def sentence(finding: Finding) -> str:
     """The whole finding on one line."""
-    at = place(finding)
-    return f"{at}: {what(finding)}" if at else what(finding)
+    at, what = place(finding), item((finding.message, finding.hint))
+    return f"{at}: {what}" if at else what
 
 
 def by_importance(errors: Iterable[Finding]) -> Sequence[Finding]:

@@ -12,7 +12,7 @@ from planning.reading import Wanted
 from planning.workflow.findings import Found, Path
 from planning.workflow.wire.schemas import VERSIONS, schema
 
-__all__ = ["PLAN", "Form", "form_of", "is_numbered", "with_steps"]
+__all__ = ["PLAN", "Form", "form_of", "is_numbered"]
 
 # Spelled as one text: a list would take a page.
 _FIELDS: Final = (
@@ -101,8 +101,8 @@ def form_of(value: Any) -> Form:
         found += (Found("assumed_version", message, 'add "schema_version": 2', path),)
     if "steps" in value:
         found += _ignored(value, path)
-        value = {"goal": "", **{name: value[name] for name in schema(2)["properties"] if name in value}}
-    return _newer({**value, "schema_version": 2}, path, found)
+        value = {name: value[name] for name in schema(2)["properties"] if name in value}
+    return _newer({"goal": "", **value, "schema_version": 2}, path, found)
 
 
 def _ignored(value: Mapping[str, Any], path: Path) -> tuple[Found, ...]:
@@ -145,13 +145,6 @@ def _of_version(value: Mapping[str, Any], path: Path, found: tuple[Found, ...]) 
             return Form(None, None, path, [], path, found=(*found, missing))
         return _of_steps(value[name], (*path, name), found)
     return _newer(value, path, found)
-
-
-def with_steps(form: Form, steps: list[Any]) -> Form:
-    """The same document with other steps in the place of its own."""
-    if form.version == 1:
-        return attrs.evolve(_of_steps(steps, form.path, form.found), is_single=form.is_single)
-    return attrs.evolve(form, document={**form.document, "steps": steps}, steps=steps)
 
 
 def is_numbered(step: object) -> bool:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from planning.errors import show
 from planning.tools.parameters import words
 from planning.workflow.findings import Found, Path
 from planning.workflow.wire.form import Form
-from planning.workflow.wire.other_names import hint_for
+from planning.workflow.wire.other_names import hint_for, renamed_fields
 from planning.workflow.wire.schemas import schema, validator
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_ERRORS", "check_shape"]
 
 MOST_ERRORS: Final = 1000
-_CHUNK: Final = 1000
+_MOST_ITEMS: Final = 1000
 _LARGE: Final = 10**15
 
 _BOUNDS: Final = {
@@ -29,16 +29,19 @@ _BOUNDS: Final = {
 }
 
 
-def check_shape(form: Form, misnamed: Sequence[Found] = ()) -> list[Found]:
+def check_shape(form: Form) -> list[Found]:
     """Every error against the schema; none where the document is valid.
 
     Args:
         form: The document, its version known.
-        misnamed: The errors of fields that have their right names in it by now.
     """
     assert form.version is not None  # noqa: S101 - the caller has looked
-    is_valid = validator(form.version).is_valid(form.document)
-    found = list(islice(chain(misnamed, () if is_valid else _errors(form)), MOST_ERRORS + 1))
+    if validator(form.version).is_valid(form.document):
+        return []
+    found = list(islice(_errors(form), MOST_ERRORS + 1))
+    if not found:
+        message = f"an item behind the first {_MOST_ITEMS:,} of a list has the wrong type"
+        found = [Found("wrong_type", message, "send shorter lists", form.path)]
     if len(found) > MOST_ERRORS:
         message = "there are more errors than are listed"
         found[MOST_ERRORS] = Found("too_many_errors", message, "fix the errors above first", form.path)
@@ -51,36 +54,25 @@ def _errors(form: Form) -> Iterator[Found]:
     if form.steps:
         part = "step" if form.version == 1 else "any_step"
         if form.version == 2:
-            yield from _found(validator(2), {**_outline(form.document, 2), "steps": []}, form.path, 2)
+            outline = {**_outline(form.document, 2), "steps": []}
+            yield from _found(validator(2), outline, form.document, form.path, 2)
         for index, step in enumerate(form.steps):
             yield from _of_step(form.version, part, step, form.step_path(index))
     else:
-        document = form.document
-        if isinstance(document, dict):
-            document = _outline(document, form.version)
-        yield from _found(validator(form.version), document, form.path, form.version)
+        given = form.document
+        outline = _outline(given, form.version) if isinstance(given, dict) else given
+        yield from _found(validator(form.version), outline, given, form.path, form.version)
 
 
 def _of_step(version: int, part: str, step: Any, path: Path) -> Iterator[Found]:
-    """The errors of one step, whose lists are validated in pieces: each wrong item is an error."""
     checked = validator(version, part)
-    if checked.is_valid(step):
-        return
-    if isinstance(step, dict):
-        step = _outline(step, version, part)
-    long = {name: items for name, items in step.items() if _is_long(items)} if isinstance(step, dict) else {}
-    whole = {**step, **{name: items[:_CHUNK] for name, items in long.items()}} if long else step
-    yield from _found(checked, whole, path, version)
-    for name, items in long.items():
-        for start in range(_CHUNK, len(items), _CHUNK):
-            piece = {name: items[start : start + _CHUNK]}
-            for found in _found(checked, piece, path, version):
-                if found.code == "wrong_type" and len(found.path) > len(path) + 1:
-                    yield found._replace(path=(*path, name, start + int(found.path[-1])))
+    if not checked.is_valid(step):
+        outline = _outline(step, version, part) if isinstance(step, dict) else step
+        yield from _found(checked, outline, step, path, version)
 
 
 def _outline(fields: Mapping[str, Any], version: int, part: str | None = None) -> dict[str, Any]:
-    """An object as far as the schema looks at it: an error holds a copy of all of it.
+    """An object as far as the schema looks at it, and of a list so many items: an error holds a copy of it.
 
     Args:
         fields: The object.
@@ -92,25 +84,26 @@ def _outline(fields: Mapping[str, Any], version: int, part: str | None = None) -
     known = {name for each in parts for name in each.get("properties", ())}
     unknown = islice((name for name in fields if name not in known), MOST_ERRORS + 1)
     kept = {name: fields[name] for name in fields if name in known}
+    kept |= {name: value[:_MOST_ITEMS] for name, value in kept.items() if isinstance(value, list)}
     free: dict[str, Any] = {name: {} for name in ("inputs", "parameters") if isinstance(kept.get(name), dict)}
     return dict.fromkeys(unknown) | kept | free
 
 
-def _is_long(items: object) -> bool:
-    return isinstance(items, list) and len(items) > _CHUNK
+def _found(
+    checked: jsonschema_rs.Validator, outline: Any, given: Any, path: Path, version: int
+) -> Iterator[Found]:
+    for error in checked.iter_errors(outline):
+        yield from _worded(error, given, path, version)
 
 
-def _found(checked: jsonschema_rs.Validator, value: Any, path: Path, version: int) -> Iterator[Found]:
-    for error in checked.iter_errors(value):
-        yield from _worded(error, path, version)
-
-
-def _worded(error: jsonschema_rs.ValidationError, prefix: Path, version: int) -> Iterator[Found]:
+def _worded(error: jsonschema_rs.ValidationError, given: Any, prefix: Path, version: int) -> Iterator[Found]:
     path, details = (*prefix, *error.instance_path), error.kind.as_dict()
     place = list(map(str, error.schema_path))
     field = str(path[-1]) if path else ""
+    missing = str(details.get("property"))
+    if error.kind.name == "required" and missing in renamed_fields(given, _known(version, place)):
+        return
     if "dependentSchemas" in place and error.kind.name == "required":
-        missing = str(details["property"])
         present = "name" if missing == "type" else "type"
         message = f"{present} is given without {missing}"
         yield Found("conflicting_fields", message, f"add {missing}, or remove {present}", path)
@@ -122,16 +115,14 @@ def _worded(error: jsonschema_rs.ValidationError, prefix: Path, version: int) ->
         return
     match error.kind.name:
         case "required":
-            missing = str(details["property"])
-            node = _properties(version, place)[missing]
+            node = _node(version, place)["properties"][missing]
             wanted = words.expected({key: node[key] for key in ("enum", "type") if key in node})
             yield Found("missing_field", f"{missing} is missing", f"add {missing}: {wanted}", path)
         case "additionalProperties":
-            known = tuple(_properties(version, place))
-            fields: Any = error.instance  # an object, or it would have another error
+            known = _known(version, place)
             for name in islice(details["unexpected"], MOST_ERRORS + 1):
                 message = f"{show(name)} is not a field of {'a step' if 'step_id' in known else 'a plan'}"
-                hint = hint_for(name, fields, known)
+                hint = hint_for(name, given, known)
                 yield Found("unknown_field", message, hint, (*path, name), at_key=True)
         case "enum" if not isinstance(error.instance, str):
             pass  # wrong_type says so
@@ -158,10 +149,11 @@ def _worded(error: jsonschema_rs.ValidationError, prefix: Path, version: int) ->
             yield Found("wrong_type", message, _how(error.instance, wanted, path), path)
 
 
-def _properties(version: int, place: list[str]) -> Mapping[str, Any]:
-    """The fields of the object that the keyword at a place of the schema speaks of."""
-    properties: Mapping[str, Any] = _node(version, place)["properties"]
-    return properties
+def _known(version: int, place: list[str]) -> tuple[str, ...]:
+    """The fields of the step, or else of the document, that a keyword of the schema is about."""
+    whole = schema(version)
+    owner = whole["$defs"][place[1]] if place[0] == "$defs" else whole
+    return tuple(owner["properties"])
 
 
 def _node(version: int, place: list[str]) -> Mapping[str, Any]:

@@ -2,18 +2,115 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import datetime
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 import pydantic
 import pytest
-from input_tools import TOOLS, Bounds, tool
 from plan_findings import findings, findings_text, older, plan, step, thought
+from pydantic import Field
 from syrupy.assertion import SnapshotAssertion
 
+from planning.tools import Tool, ToolSpec
 from planning.workflow import Capabilities, validate_workflow
 
 OUT = "${f.output.x}"
 IN_TEXT = "from ${f.output.x} on"
+
+
+@dataclass
+class Place:
+    street: str
+    number: int
+
+
+@dataclass
+class Letter:
+    to: Place
+    copies: list[Place]
+    text: str = ""
+
+
+def search(
+    query: str,
+    limit: int = 3,
+    day: datetime.date | None = None,
+    order: Literal["new", "old"] = "new",
+    tags: tuple[str, ...] = (),
+    options: dict[str, Any] | None = None,
+) -> None: ...
+
+
+class Dates(pydantic.BaseModel):
+    start: str
+    end: str
+    pages: int = 1
+
+    @pydantic.field_validator("start")
+    @classmethod
+    def _form(cls, start: str) -> str:
+        if start.count("-") != 2:
+            raise ValueError("a date in YYYY-MM-DD form, s'il vous pla\u00eet")
+        return start
+
+    @pydantic.field_validator("end")
+    @classmethod
+    def _order(cls, end: str, info: pydantic.ValidationInfo) -> str:
+        if end < info.data.get("start", ""):
+            raise ValueError("ends before it starts")
+        return end
+
+
+class Meddler(pydantic.BaseModel):
+    a: int = 0
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _meddle(cls, data: dict[str, Any]) -> dict[str, Any]:
+        data.pop("old", None)
+        data["deep"]["more"] = 1
+        return {"a": len(data.pop("deep"))}
+
+
+class Bounds(pydantic.BaseModel):
+    names: Annotated[list[str], Field(min_length=2, max_length=3)]
+    count: Annotated[int, Field(gt=4, lt=9)]
+    word: Annotated[str, Field(min_length=20, max_length=30)]
+    codes: list[Annotated[str, Field(pattern="^[A-Z]{2}$")]] = []
+    place: Place | None = None
+    kind: Literal[7] = 7
+
+
+def nothing(_parameters: Any) -> None: ...
+
+
+def tool(name: str, parameters: Any, **options: Any) -> Tool:
+    return Tool(name, "A tool.", nothing, parameters=parameters, **options)
+
+
+class Raising(pydantic.BaseModel):
+    a: str
+
+    @pydantic.field_validator("a")
+    @classmethod
+    def _raise(cls, a: str) -> str:
+        raise KeyboardInterrupt if a == "stop" else BaseException
+
+
+TOOLS = Capabilities(
+    tools=[
+        search,
+        tool("letter", Letter),
+        tool("dates", Dates),
+        tool("meddler", Meddler),
+        tool("bounds", Bounds),
+        tool("raising", Raising),
+        tool("secret", Letter, returns_private_data=True),
+        Tool("open", "Takes all.", lambda **given: None),
+        ToolSpec("facts", {"dates": Dates, "place": Place}, "facts", function=lambda query, given: None),
+    ]
+)
 
 
 def calling(name: str, **inputs: Any) -> dict[str, Any]:
@@ -21,7 +118,7 @@ def calling(name: str, **inputs: Any) -> dict[str, Any]:
     return plan(thought("f"), step("a", "f", name=name, inputs=inputs))
 
 
-RIGHT = {"names": [OUT, "b"], "count": 5, "share": 0.5, "word": "x" * 20}
+RIGHT = {"names": [OUT, "b"], "count": 5, "word": "x" * 20}
 LONG = "x\n" + "y" * 90
 INPUTS: dict[str, object] = {
     "literals that the tool takes": calling(
@@ -33,56 +130,38 @@ INPUTS: dict[str, object] = {
         text=None,
         Text="",
     ),
-    "an unknown input and a wrong one": calling("search", query=5, qeury="x"),
     "references at any depth": calling(
         "letter", to={"street": OUT, "number": OUT}, copies=[OUT, {"street": "a", "number": OUT}]
     ),
-    "references for the whole of containers": calling("letter", to=OUT, copies=OUT),
     "references in lists and free objects": calling(
         "search", query="a", tags=[OUT, "b"], options={"a": {"b": OUT}}
     ),
     "wrong literals beside references": calling(
         "letter", to={"street": OUT}, copies=[{"street": OUT, "number": "q"}], txt=OUT
     ),
-    "a wrong literal beside a reference": calling("search", query=5, limit=OUT),
-    "a wrong item beside a reference in a list": calling("letter", to=OUT, copies=[OUT, {"street": 1}]),
     "references among items with a pattern": calling(
         "bounds", **RIGHT, codes=[OUT, "no", "OK", f"{OUT} and more"]
     ),
-    "references in a list that is long enough": calling("bounds", **RIGHT),
     "an object in place of a list, with a reference": calling("bounds", **RIGHT | {"names": {"a": OUT}}),
     "a list that is too short whatever its reference gives": calling("bounds", **RIGHT | {"names": [OUT]}),
-    "references for everything": calling("bounds", **dict.fromkeys(Bounds.model_fields, OUT)),
     "references for everything, and an unknown input": calling(
         "bounds", **dict.fromkeys(Bounds.model_fields, OUT), more=1
     ),
     "the message of a tool's validator, in ASCII": calling("dates", start="2026", end="2026-01-01"),
     "a validator that compares with a reference": calling("dates", start=OUT, end="2026-01-01"),
-    "a validator whose field is compared with a reference": calling("range", low=OUT, high=-5),
-    "a validator whose own field is a reference": calling("range", low=3, high=OUT),
-    "a validator without references": calling("range", low=3, high=2),
     "a validator that changes what it is given": calling("meddler", old=1, deep={}),
     "a validator that fails": calling("raising", a="x"),
     "a tool that takes all": calling("open", anything=5),
     "a query": calling("facts", query_type="dates", parameters={"start": "a-b-c", "end": "b"}),
     "a query with a wrong parameter": calling(
-        "facts", query_type="range", parameters={"low": OUT, "high": "q"}
+        "facts", query_type="place", parameters={"street": OUT, "number": "q"}
     ),
-    "a query of an unknown type": calling("facts", query_type="raneg", parameters={}),
     "a query without a type": calling("facts", parameters=OUT, more=1),
-    "a query whose type is a reference": calling("facts", query_type=OUT, parameters={"start": 5}),
-    "a query whose parameters are a reference": calling("facts", query_type="range", parameters=OUT),
     "a query all of references": calling("facts", query_type=OUT, parameters=OUT),
     "private data": calling("secret", to={"street": 5, "number": 1, "Main Road 5": 1}, copies="Main Road"),
     "odd names": calling("letter", to={"street": "a", "number": 1, LONG: 1}, copies=[], **{"a.b[0]": 1}),
-    "a long name beside a query": calling(
-        "facts", query_type="range", parameters={"low": 1, "high": 2}, **{"z" * 60: 1}
-    ),
-    "inputs that are not an object": plan(step("a", inputs="x")),
     "inputs that are null": plan(step("a", inputs=None)),
     "missing inputs": plan(thought("a", type="tool", name="search")),
-    "missing inputs in version 1": [thought("a", type="tool", name="search")],
-    "inputs under another name": plan(thought("a", type="tool", name="search", input={"query": "x"})),
     "the older form": [older(1, parameters={"query": 5}), older(2)],
     "JSON within a text": calling("letter", to='{"street": 1, "number": 2}', copies=[]),
 }
@@ -110,20 +189,6 @@ def test_what_must_pass_passes() -> None:
         findings(calling("raising", a="stop"), TOOLS)
 
 
-def test_a_long_message_is_cut() -> None:
-    class Long(pydantic.BaseModel):
-        a: int
-
-        @pydantic.field_validator("a")
-        @classmethod
-        def _refuse(cls, a: int) -> int:
-            raise ValueError("x" * 500)
-
-    capabilities = Capabilities(tools={"long": tool("long", Long)})
-    (finding,) = findings(calling("long", a=1), capabilities)
-    assert finding.message == f"input a of long: {'x' * 280}..."
-
-
 def test_a_container_whose_type_is_open_may_be_wrong_because_of_its_references() -> None:
     class Pair(pydantic.BaseModel):
         both: list[str] | dict[str, str] = pydantic.Field(min_length=1)
@@ -148,17 +213,20 @@ def test_many_places_with_references_are_checked_like_few() -> None:
         assert findings(calling("keep", by_name=by_name), capabilities) == []
 
 
-def test_for_a_reference_stands_the_one_value_or_an_example_where_the_schema_names_it() -> None:
-    class Said(pydantic.BaseModel):
-        kind: Literal["a"]
-        code: int = pydantic.Field(examples=[7])
+class Square(pydantic.BaseModel):
+    kind: Literal["square"]
+    side: int
 
-        @pydantic.field_validator("code")
-        @classmethod
-        def _seven(cls, code: int) -> int:
-            if code != 7:
-                raise ValueError("seven alone will do")
-            return code
 
-    capabilities = Capabilities(tools={"said": tool("said", Said)})
-    assert findings(calling("said", kind=OUT, code=OUT), capabilities) == []
+class Disc(pydantic.BaseModel):
+    kind: Literal["disc"]
+    side: str
+
+
+def test_of_a_union_nothing_is_said_that_a_reference_may_decide() -> None:
+    def draw(shape: Square | Disc) -> None: ...
+
+    known = Capabilities(tools=[draw])
+    assert findings(calling("draw", shape={"kind": OUT, "side": "s"}), known) == []
+    (unknown,) = findings(calling("draw", shape={"kind": OUT, "side": 1, "size": 1}), known)
+    assert unknown.message == "input shape.size of draw: unknown field"

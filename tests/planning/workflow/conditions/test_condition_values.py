@@ -42,41 +42,12 @@ class Part:
     parts: tuple[str, ...] = ()
 
 
-@attrs.define(slots=False)
-class Open:
-    name: str
-
-
-class Shadowed(Open):
-    @property
-    def name(self) -> str:
-        raise AssertionError("a property is not read")
-
-    @name.setter
-    def name(self, value: str) -> None:
-        """Keeps nothing."""
-
-
-class Pretender:
-    __dataclass_fields__ = "name"
-    __attrs_attrs__ = ("name",)
-    name = "x"
-
-
 class Colour(enum.StrEnum):
     RED = "red"
 
 
-class Colourful(str):
-    __slots__ = ()
-
-
 class Number(enum.IntEnum):
     ONE = 1
-
-
-class Plain(enum.Enum):
-    ROWS = (1,)
 
 
 class Reading(float):
@@ -112,11 +83,7 @@ MANY = list(range(1_000_000))
         ([Fact("a")], "x[0]['name'] == 'a' and x[0].get('value') == 1.5 and len(x[0]) == 2", True),
         ([Fact("a")], "'secret' in x[0] or 'unit' in x[0] or '__class__' in x[0] or 1 in x[0]", False),
         ([Fact("a")], "x[0]['secret'] is None", False),
-        ([Fact("a")] * 2, "x[0] == x[1]", True),
-        (Shadowed("a"), "x['name'] is not None", False),
         (Part("a", ("b",)), "x['name'] == 'a' and x['parts'] == ['b'] and len(x) == 2", True),
-        (Open, "x is not None and x != 1", True),
-        (Pretender(), "x['name'] == 'x'", False),
         (Colour.RED, "x == 'red' and x.upper() == 'RED' and len(x) == 3", True),
         (Number.ONE, "x == 1 and x + 1 == 2", True),
         (Reading(1.5), "x == 1.5 and x < 2", True),
@@ -126,7 +93,6 @@ MANY = list(range(1_000_000))
         (date(2024, 1, 1), "x == '2024-01-01' and x < '2024-01-02' and len(x) == 10", True),
         (Decimal("1.50"), "x == '1.50' and x != 1.5", True),
         ({1, 2}, "1 in x and len(x) == 2 and sum(x) == 3 and [1, 2] == x", True),
-        (Plain.ROWS, "x == [1] and x[0] == 1", True),
         (SimpleNamespace(name="a"), "x['name'] == 'a'", False),
         (10**101, "x is not None and x != 1", True),
         (10**101, "x > 1", False),
@@ -135,15 +101,11 @@ MANY = list(range(1_000_000))
         (float("inf"), "x > 1", False),
         ("a" * 100_000, "x.isalpha() and len(x) == 100000", True),
         ("a" * 100_001, "x.isalpha()", False),
-        (Colourful("a" * 100_000), "x.isalpha()", True),
-        (Colourful("a" * 100_001), "x.isalpha()", False),
         (LONG, "x.startswith('aa') and x.endswith('a') and len(x) == 10000000 and x[5] == 'a'", True),
         (LONG, "x != 'b' and x[-3:] == 'aaa' and x > 'b' or x < 'b'", True),
         (list(range(10_001)), "9999 in x", False),
         (MANY, "len(x) == 1000000 and x[-1] == 999999 and x[:2] == [0, 1] and x != [1]", True),
         ([nested(60), nested(60)], "x[0] == x[1]", True),
-        ([[nested(2)] * 60, [nested(2)] * 60], "x[0] == x[1]", True),
-        ([Colourful("a" * 50_000)] * 7, "'b' not in x", True),
     ],
 )  # fmt: skip
 def test_values_are_seen_as_what_they_hold(value: Any, condition: str, done: bool) -> None:

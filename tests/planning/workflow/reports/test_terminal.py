@@ -8,13 +8,14 @@ import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_samples import COMMENT, NAN, ONE_OF_EACH, REFERENCE, TOOL, numbered, report
+from report_samples import COMMENT, ONE_OF_EACH, TOOL, numbered, report
 from syrupy.assertion import SnapshotAssertion
 
 from planning.reading.places import Source
 from planning.workflow.findings import Finding
 from planning.workflow.model import Workflow, WorkflowStep
 from planning.workflow.reports.report import Report
+from planning.workflow.reports.terminal import excerpt
 
 ESCAPE = re.compile("\x1b\\[[0-9;]*m")
 
@@ -30,41 +31,6 @@ def test_colour_adds_escape_sequences_and_nothing_else(snapshot: SnapshotAsserti
     assert coloured.replace("\x1b", "<ESC>") == snapshot
 
 
-@pytest.mark.parametrize("width", [10, 40, 60, 80, 100, 200])
-def test_a_narrow_terminal_gets_shorter_lines(width: int, snapshot: SnapshotAssertion) -> None:
-    hint = "refer to one of fetch, sum, and_another_one, one_more, yet_one_more, so_many_of_them"
-    made = report(attrs.evolve(REFERENCE, hint=hint), COMMENT)
-    shown = made.render(name="plan.json", width=width)
-    assert max(map(len, shown.split("\n"))) <= max(width, 40)
-    assert shown == snapshot
-
-
-@pytest.mark.parametrize("color", [False, True])
-def test_wrapped_lines_have_the_same_words(color: bool) -> None:
-    made = report(*ONE_OF_EACH, COMMENT)
-    told = [line for line in made.render().split("\n") if " | " not in line]
-    narrow = [
-        line for line in ESCAPE.sub("", made.render(width=50, color=color)).split("\n") if " | " not in line
-    ]
-    assert " ".join(narrow).split() == " ".join(told).split()
-
-
-def test_a_word_as_wide_as_the_terminal_is_broken() -> None:
-    found = Finding("wrong_type", "m" * 40, " ", pointer="/" + "p" * 38)
-    assert report(found, text=None).render(width=40).split("\n") == [
-        f"error[wrong_type]: {'m' * 21}",
-        f"  {'m' * 19}",
-        " --> plan",
-        f"  = /{'p' * 35}",
-        f"    {'p' * 3}",
-        "  = help: ",
-        "",
-        "plan: 1 error",
-        f"most critical: {'m' * 25}",
-        f"  {'m' * 15}",
-    ]
-
-
 def test_a_plan_that_came_parsed_has_no_source_lines() -> None:
     bare = attrs.evolve(TOOL, line=None, column=None)
     assert report(bare, text=None).render() == (
@@ -76,15 +42,6 @@ def test_a_plan_that_came_parsed_has_no_source_lines() -> None:
         "plan: 1 error\n"
         "most critical: no tool is named 'serch'"
     ).replace("  -->", " -->")
-
-
-def test_a_place_without_its_text_is_told_without_a_source_line() -> None:
-    assert report(NAN, text=None).render(name="plan.json").split("\n")[:4] == [
-        "error[not_a_number]: NaN is no JSON",
-        " --> plan.json:5:79",
-        "  = step 1 'fetch', /steps/0/inputs/limit",
-        "  = help: write a number or null",
-    ]
 
 
 def test_what_is_not_known_has_no_line() -> None:
@@ -133,16 +90,6 @@ def test_line_numbers_of_different_widths_share_a_gutter(snapshot: SnapshotAsser
     assert report(*found, text=text).render() == snapshot
 
 
-def test_a_place_of_several_lines_has_carets_on_the_first() -> None:
-    found = Finding("truncated", "the text breaks off", "close it", line=1, column=3, length=30)
-    assert report(found, text='[ "a\nb\nc').render().split("\n")[2:6] == [
-        "  |",
-        '1 | [ "a',
-        "  |   ^^",
-        "  = help: close it",
-    ]
-
-
 def test_nothing_in_a_plan_acts_on_the_terminal() -> None:
     text = '["\x1b]0;owned\x07\x1b[2J\u202e\x9b1m\ud800", nul]'
     found = Finding(
@@ -170,10 +117,6 @@ def test_nothing_in_a_plan_acts_on_the_terminal() -> None:
     )
 
 
-def test_a_file_may_be_named_in_any_script() -> None:
-    assert report().render(name="plán-日本.json") == "plán-日本.json: valid"
-
-
 def test_a_line_of_a_megabyte_is_shown_around_each_place() -> None:
     text = "[" + "nul," * 250_000 + "1]"
     found = [
@@ -183,18 +126,6 @@ def test_a_line_of_a_megabyte_is_shown_around_each_place() -> None:
     shown = report(*found, text=text).render()
     assert max(map(len, shown.split("\n"))) == 100
     assert shown.count("\n1 | ") == 99
-
-
-def test_one_problem_at_several_places_is_shown_once_with_all_of_them(snapshot: SnapshotAssertion) -> None:
-    text = "[\n" + "nul,\n" * 30 + "1]"
-    found = [
-        Finding("unquoted_text", "'nul' is no JSON", "write null", at, None, f"/{at}", line=at + 2, column=1)
-        for at in range(30)
-    ]
-    other = Finding("syntax_error", "a comma is missing", "add it", line=32, column=1)
-    seven = report(*found[:7], other, text=text).render()
-    assert report(*found, text=text).render() == snapshot(name="30")
-    assert seven == snapshot(name="7")
 
 
 @pytest.mark.parametrize(
@@ -212,6 +143,29 @@ def test_at_most_a_hundred_findings_are_shown(errors: int, warnings: int, more: 
     shown = report(*found, text=None).render().split("\n\n")
     assert [block for block in shown if block.startswith("...")] == more
     assert sum("]: problem" in block for block in shown) == 100
+
+
+LONG = "0123456789" * 10
+EXCERPTS = {
+    "a line that fits": ('{"name": "serch"}', 10, 7, 40, ('{"name": "serch"}', 9, 7)),
+    "a line as wide as the window": (LONG, 100, 1, 100, (LONG, 99, 1)),
+    "a place that goes on in the next line": ("[1, 2", 5, 30, 40, ("[1, 2", 4, 1)),
+    "a place behind the line": ("[1, 2", 10**9, 3, 40, ("[1, 2", 5, 1)),
+    "an empty line": ("", 1, 1, 40, ("", 0, 1)),
+    "the beginning of a long line": (LONG, 1, 2, 20, ("01234567890123...", 0, 2)),
+    "the middle of a long line": (LONG, 50, 2, 20, ("...23456789012345...", 10, 2)),
+    "the end of a long line": (LONG, 100, 2, 20, ("...67890123456789", 16, 1)),
+    "a long place in a long line": (LONG, 50, 10**9, 20, ("...23456789012345...", 10, 7)),
+    "signs that act on a terminal": ("a\x1b\tb", 2, 2, 40, ("a\\x1b\\tb", 1, 6)),
+    "wide characters and marks": ("\u65e5e\u0301!", 4, 1, 40, ("\u65e5e\u0301!", 3, 1)),
+}
+
+
+@pytest.mark.parametrize(("line", "column", "length", "width", "shown"), EXCERPTS.values(), ids=EXCERPTS)
+def test_an_excerpt_shows_its_place(
+    line: str, column: int, length: int, width: int, shown: tuple[str, int, int]
+) -> None:
+    assert excerpt(line, column, length, width) == shown
 
 
 @given(st.text(), st.text(), st.integers(1, 20), st.integers(1, 20), st.none() | st.integers(1, 90))

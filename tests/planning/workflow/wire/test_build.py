@@ -87,10 +87,6 @@ def test_a_workflow_is_written_in_one_way(snapshot: SnapshotAssertion) -> None:
     assert made(json.loads(text)) == FULL
 
 
-def test_an_empty_workflow_is_written_too() -> None:
-    assert json.loads(dump_workflow(Workflow())) == {"schema_version": 2, "goal": "", "steps": []}
-
-
 def test_the_older_form_and_version_1_are_the_same_workflow_as_version_2() -> None:
     older = {"step_id": 2, "description": "d", "tool": "t", "agent": None, "output_path": ["p"]}
     assert made([older]) == Workflow(

@@ -79,12 +79,6 @@ def test_a_schema_refers_to_itself_alone(version: int) -> None:
     )
 
 
-@pytest.mark.parametrize("version", [0, 3])
-def test_there_are_no_other_versions(version: int) -> None:
-    with pytest.raises(ValueError, match=f"^schema version must be 1 or 2, got {version}$"):
-        schema_text(version)
-
-
 def test_what_a_schema_would_refer_to_outside_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     outside: Any = {"$ref": "https://example.org/step.json"}
     monkeypatch.setattr(schemas, "schema", lambda version: outside)
@@ -110,19 +104,6 @@ def test_a_field_of_a_step_that_is_null_is_absent_for_the_schema_and_for_the_val
         error.category == "schema" for error in validate_workflow(null).errors
     )
     assert findings(validate_workflow(null)) == findings(validate_workflow(absent))
-
-
-@pytest.mark.parametrize("name", STEPS)
-def test_of_the_fields_of_a_step_those_that_are_not_required_may_be_null(name: str) -> None:
-    version, step = STEPS[name]
-    pair = {"type", "name"} if "type" in step else set()  # one needs the other
-    required = {"step_id", "description", *pair} | ({"inputs", "depends_on"} if version == 1 else set())
-    fields = fields_of(version, step)
-    nullable = [each for each in fields if is_published(version, document(version, {**step, each: None}))]
-    assert nullable == [each for each in fields if each not in required]
-    whole = document(version, {**dict.fromkeys(fields), **step})  # as strict structured outputs write it
-    assert is_published(version, whole)
-    assert validate_workflow(whole).workflow == validate_workflow(document(version, step)).workflow
 
 
 @pytest.mark.parametrize("field", WHOLE)

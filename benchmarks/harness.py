@@ -1,0 +1,146 @@
+"""What every part of the benchmarks is made of: a clock, tables, targets, and the section of the results."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from textwrap import fill
+from time import perf_counter_ns
+from typing import Any, TypeVar
+
+__all__ = [
+    "OURS",
+    "Check",
+    "Section",
+    "at_least",
+    "at_most",
+    "awaited",
+    "bullets",
+    "medians",
+    "microseconds",
+    "table",
+]
+
+OURS = "session-planning"
+
+Key = TypeVar("Key")
+Cell = str | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A target beside the measured figure."""
+
+    target: str
+    figure: str
+    is_met: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What one part measured, ready to be printed.
+
+    Attributes:
+        title: The heading.
+        packages: The distributions whose versions decide the figures.
+        blocks: Paragraphs and tables, in order.
+        checks: The part's targets.
+        data: The figures that the README shows, as JSON; a part without such figures has none.
+    """
+
+    title: str
+    packages: tuple[str, ...]
+    blocks: Sequence[str]
+    checks: Sequence[Check] = ()
+    data: Mapping[str, Any] | None = None
+
+    def render(self, measured: str) -> str:
+        """Write the section as Markdown, with a line that says when and with what it was measured."""
+        blocks = [f"## {self.title}", measured, *self.blocks]
+        if self.checks:
+            rows = [[check.target, check.figure, "met" if check.is_met else "SHORT"] for check in self.checks]
+            blocks.append(table(["target", "measured", ""], rows))
+        return "\n\n".join(map(_wrapped, blocks)) + "\n"
+
+
+def _wrapped(block: str) -> str:
+    return block if block.startswith(("|", "- ")) else fill(block, 110)
+
+
+def at_most(what: str, figure: float, most: float, unit: str = "times") -> Check:
+    """A target that a figure stays below."""
+    return Check(f"{what}: at most {most:g} {unit}", f"{_shown(figure)} {unit}", figure <= most)
+
+
+def at_least(what: str, figure: float, least: float, unit: str = "times") -> Check:
+    """A target that a figure reaches."""
+    return Check(f"{what}: at least {least:g} {unit}", f"{_shown(figure)} {unit}", figure >= least)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    """Write a Markdown table that also reads as plain text: numbers on the right, with three digits."""
+    cells = [head, *([_shown(cell) for cell in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+
+    def line(row: Sequence[str]) -> str:
+        first, *others = row
+        padded = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+        return f"| {' | '.join([first.ljust(widths[0]), *padded])} |"
+
+    rule = "|".join(["-" * (widths[0] + 2), *(f"{'-' * (width + 1)}:" for width in widths[1:])])
+    return "\n".join([line(cells[0]), f"|{rule}|", *map(line, cells[1:])])
+
+
+def _shown(cell: Cell) -> str:
+    if isinstance(cell, float):
+        digits = 3 if cell < 1 else 2 if cell < 10 else 1 if cell < 100 else 0
+        return f"{cell:,.{digits}f}"
+    return f"{cell:,}" if isinstance(cell, int) else cell
+
+
+def bullets(descriptions: Mapping[str, str]) -> str:
+    """Describe each contestant on a line of its own."""
+    return "\n".join(f"- {name}: {description}." for name, description in descriptions.items())
+
+
+def medians(runs: Mapping[Key, Callable[[], float]], rounds: int) -> dict[Key, float]:
+    """The median figure of each run. Every round visits all of them once, so that they share a slow moment.
+
+    The round before the first loads what is imported late, and is not counted. The garbage collector is off,
+    as in timeit.
+    """
+    figures: dict[Key, list[float]] = {key: [] for key in runs}
+    for number in range(rounds + 1):
+        for key, run in runs.items():
+            gc.collect()
+            gc.disable()
+            try:
+                figure = run()
+            finally:
+                gc.enable()
+            if number:
+                figures[key].append(figure)
+    return {key: median(each) for key, each in figures.items()}
+
+
+def microseconds(call: Callable[[], object], times: int = 1) -> float:
+    """The microseconds of one call, the mean of so many."""
+    started = perf_counter_ns()
+    for _ in range(times):
+        call()
+    return (perf_counter_ns() - started) / times / 1_000
+
+
+def awaited(runner: asyncio.Runner, call: Callable[[], Any], times: int = 1) -> float:
+    """The same of a coroutine function, in the loop of the runner."""
+
+    async def timed() -> float:
+        started = perf_counter_ns()
+        for _ in range(times):
+            await call()
+        return (perf_counter_ns() - started) / times / 1_000
+
+    return runner.run(timed())

@@ -1,0 +1,1 @@
+"""What is measured with a clock: each module is a part."""

@@ -72,7 +72,7 @@ class WorkerProcesses(Executor):
         return self._submit(partial(fn, *args, **kwargs), None, 1, "the worker was lost")
 
     def submit_job(self, job: Job) -> Future[Any]:
-        """See ``Executor``: the worker of a job that takes too long is ended."""
+        """See ``JobExecutor``: the worker of a job that takes too long is ended."""
         seconds = None if job.seconds is None else job.seconds + _GRACE
         tries = _MOST_LOSSES if job.tool.idempotent else 1
         return self._submit(partial(run_job, job.written()), seconds, tries, job.lost())

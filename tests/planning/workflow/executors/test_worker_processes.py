@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from planning.workflow.executors import WorkerLost, processes
+from planning.workflow.executors import processes
 from planning.workflow.executors.loky_workers import WorkerProcesses
+from planning.workflow.failures import WorkerLost
 
 pytestmark = pytest.mark.slow
 

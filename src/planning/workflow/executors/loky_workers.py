@@ -98,15 +98,15 @@ class WorkerProcesses(Executor):
 
     def _run(self, call: Callable[[], Any], seconds: float | None, tries: int, lost: str) -> Any:
         """What a worker returns; another one is asked where one died and the call may be made again."""
-        for times in range(1, tries + 1):
+        for _ in range(tries):
             try:
                 return self._ask(call, seconds)
             except Exception as error:
-                if self._is_killed or (isinstance(error, BrokenExecutor) and times == tries):
-                    raise WorkerLost(lost) from None
+                if self._is_killed:
+                    break
                 if not isinstance(error, BrokenExecutor):
                     raise
-        raise AssertionError("a call has at least one try")
+        raise WorkerLost(lost)
 
     def _ask(self, call: Callable[[], Any], seconds: float | None) -> Any:
         """What one worker returns."""

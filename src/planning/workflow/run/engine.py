@@ -172,8 +172,8 @@ async def arun_workflow(
             token=str(uuid4()),
         )
         with session.transaction():
-            run, has_run = new, session.select_all(WorkflowRun) or session.select_all(RunChanged)
-            if has_run or steps is not workflow:
+            run = new
+            if steps is not workflow or session.select_all(WorkflowRun) or session.select_all(RunChanged):
                 run = run_to_begin(session, new, workflow, known)
             found = Steps(run, steps, schedule, known, capabilities, session, executor, timeout)
             found.begin(is_new=run is new)

@@ -45,7 +45,9 @@ def written(workflow: Workflow) -> Workflow:
 
 def bare(workflow: Workflow) -> Workflow:
     """A workflow whose steps are all pending: the statuses in a document are only a view of some run."""
-    if all(each.status == "pending" and each.completed_at is None for each in (workflow, *workflow.steps)):
+    if workflow.status == "pending" and not any(
+        step.status != "pending" or step.skipped or step.completed_at for step in workflow.steps
+    ):
         return workflow
     steps = (replace(step, status="pending", completed_at=None, skipped=False) for step in workflow.steps)
     return replace(workflow, status="pending", completed_at=None, steps=tuple(steps))

@@ -114,15 +114,15 @@ def test_handlers_and_agents_are_called_by_name_or_with_all_inputs(
     assert outcome(step, capabilities, inputs={"known": 1}) == output
 
 
-def task_and_context(task: str, context: ToolContext, *, tone: str = "calm") -> str:
-    return f"{task} {tone} {context.values['step_id']}"
+def task_and_context(task: str, context: ToolContext) -> str:
+    return f"{task} {context.values['step_id']}"
 
 
 @pytest.mark.parametrize(
     ("agent", "inputs", "given"),
     [
         (lambda task: task, {}, "Find it ${out}"),
-        (task_and_context, {}, "Find it ${out} calm a"),
+        (task_and_context, {}, "Find it ${out} a"),
         (lambda task="nothing": task, {}, "nothing"),
         (lambda task: task, {"task": "Another"}, "Another"),
     ],
@@ -159,11 +159,6 @@ def test_a_step_that_only_thinks_gives_its_description_and_a_tool_that_gives_not
 class Refused(ToolError):
     def user_message(self) -> str:
         return "That is closed on Sundays."
-
-
-class Mute(Exception):
-    def __str__(self) -> str:
-        raise RuntimeError
 
 
 UNKNOWN = [
@@ -206,7 +201,6 @@ FAILURES: list[tuple[Any, Any]] = [
     (Refused("closed"), told("closed", "tool", "That is closed on Sundays.")),
     (ValueError("at 0x7f"), told(FAILED, "unknown", cause="at 0x7f")),
     (ConnectionError("gone"), told(NO_DATA, "storage", cause="gone")),
-    (Mute(), told(FAILED, "unknown", cause="<Mute>")),
     (ToolResult(False, "I will not"), told("I will not", "tool")),
     ({"success": False, "error": "No", "user_message": "Not today.", "code": "data_not_found"},
      told("No", "data_not_found", "Not today.")),

@@ -173,7 +173,8 @@ async def arun_workflow(
         )
         with session.transaction():
             run = new
-            if steps is not workflow or session.select_all(WorkflowRun) or session.select_all(RunChanged):
+            has_run = any(session.select_all(kind) for kind in (WorkflowRun, RunChanged))
+            if has_run or steps is not workflow:
                 run = run_to_begin(session, new, workflow, known)
             found = Steps(run, steps, schedule, known, capabilities, session, executor, timeout)
             found.begin(is_new=run is new)

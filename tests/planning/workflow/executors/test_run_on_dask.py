@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -155,19 +156,15 @@ def test_a_non_idempotent_step_on_a_killed_worker_is_not_run_again(
 
 def closing_in_the_middle(what: str, steps: Workflow, capabilities: Any, begun: Path) -> WorkflowResult:
     """A run whose cluster or client is closed as soon as a step says that it runs."""
-    with cluster_of(1) as cluster, client_of(cluster) as made:
+    with cluster_of(1) as cluster, client_of(cluster) as made, ThreadPoolExecutor(1) as thread:
 
         def close() -> None:
-            end = time.monotonic() + 20
-            while not begun.exists() and time.monotonic() < end:
+            while not begun.exists():
                 time.sleep(0.01)
             (made if what == "client" else cluster).close()
 
-        closing = threading.Thread(target=close)
-        closing.start()
-        result = run_workflow(steps, capabilities, executor=dask(made))
-        closing.join()
-    return result
+        thread.submit(close)
+        return run_workflow(steps, capabilities, executor=dask(made))
 
 
 @pytest.mark.parametrize("what", ["client", "cluster"])

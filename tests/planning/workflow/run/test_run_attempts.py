@@ -130,8 +130,6 @@ def test_a_library_that_is_missing_is_said_before_anything_is_begun(monkeypatch:
     )
     session = Session()
     before = session.snapshot()
-    with pytest.raises(
-        ImportError, match=r"^retrying needs stamina: pip install "
-    ):
+    with pytest.raises(ImportError, match=r"^retrying needs stamina: pip install "):
         run_workflow(flow(called("a", retries=1)), capable(work=lambda: 1), session=session)
     assert session.snapshot() == before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -21,11 +20,6 @@ class Connection:
         return "<Connection to postgres://u:hunter2@h>"
 
 
-@dataclass
-class Holder:
-    inside: Any
-
-
 class Greedy(dict[str, int]):
     def __sizeof__(self) -> int:
         raise MemoryError
@@ -38,7 +32,6 @@ NO_FORM = (
 UNKEPT: list[tuple[Any, str, str]] = [
     (Connection(), NO_FORM, "bad_result"),
     ({"in": [Connection()]}, NO_FORM, "bad_result"),
-    (Holder(Connection()), NO_FORM, "bad_result"),
     ({("a", 1): 2}, "produce returned an object with a key of type tuple; use text, numbers, lists and "
      "objects", "bad_result"),
     ({1: 2, "1": 3}, "produce returned an object with two keys that are the same text in JSON; use text, "

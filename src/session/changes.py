@@ -11,12 +11,18 @@ from uuid import uuid4
 
 import attrs
 
-from session.checkpoints import DEEPEST, NOT_STORED, reading, write_items, written_text
-from session.codec import type_name
+from session.checkpoints import reading, write_items
 from session.errors import RecordError, StoreError, shown
-from session.events import SessionEvent, SessionId, ToolInvoked, addressed, session_id_of
-from session.history import (
+from session.events import (
     CARRIERS,
+    SessionEvent,
+    SessionId,
+    ToolInvoked,
+    addressed,
+    session_id_of,
+    value_of,
+)
+from session.history import (
     Change,
     Entry,
     Reset,
@@ -24,9 +30,9 @@ from session.history import (
     Rewound,
     RolledBack,
     key_of,
-    value_of,
 )
-from session.records import Records
+from session.records import DEEPEST, NOT_STORED, Records, Unread, written_text
+from session.slices import type_name
 
 __all__ = [
     "ReadChange",
@@ -156,7 +162,7 @@ class ReadChange:
         if kind == _CALLED:  # files of format 1 also say whether the call id was used before
             part = {"params": part.get("value"), **part}
             part.pop("is_id_reused", None)
-        read = self._records.read(part, is_lenient=is_lenient)
+        read = self._records.read(part, unknown=Unread if is_lenient else None)
         return addressed(read, self._owner) if isinstance(read, SessionEvent) else read
 
     def change(self, *, is_lenient: bool = False) -> Change:

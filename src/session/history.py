@@ -12,11 +12,10 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 
-from session.events import PromptExecuted, SessionEvent, SessionId, ToolFailed, ToolInvoked
+from session.events import SessionEvent, SessionId, ToolFailed, ToolInvoked, value_of
 from session.slices import Slice, items_of, latest_of
 
 __all__ = [
-    "CARRIERS",
     "REPLAYED",
     "Announcement",
     "Announcer",
@@ -39,13 +38,9 @@ __all__ = [
     "key_of",
     "last_version",
     "taken_over",
-    "value_of",
 ]
 
 S = TypeVar("S")
-
-CARRIERS = (ToolInvoked, PromptExecuted)
-"""The events that carry a value."""
 
 Slices = dict[type, Slice]
 
@@ -298,11 +293,6 @@ class PastState:
     def select_where(self, slice_type: type[S], predicate: Callable[[S], bool], /) -> tuple[S, ...]:
         """The items of a slice that ``predicate`` accepts, oldest first."""
         return tuple(item for item in self.select_all(slice_type) if predicate(item))
-
-
-def value_of(event: object) -> Any:
-    """The value that is reduced with an event; None where there is none."""
-    return event.value if isinstance(event, CARRIERS) else None
 
 
 def is_present(version: int, newest: int, rewinds: Sequence[tuple[int, int]]) -> bool:

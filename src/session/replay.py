@@ -9,14 +9,12 @@ from typing import Any
 
 from session.changes import ReadChange, read_change
 from session.checkpoints import read_items, reading, slices_of, write_items
-from session.codec import type_name
 from session.errors import StoreError
 from session.events import SessionId
 from session.history import Change, Entry, Restored, Rewound, Slices, is_log, last_version
 from session.kept import require_version
 from session.records import Records
-from session.routes import Routes, routes_of
-from session.slices import LateLog, Slice, items_of
+from session.slices import LateLog, Routes, Slice, items_of, routes_of, type_name
 from session.stores.base import Store
 from session.stores.chain import (
     StoredChange,

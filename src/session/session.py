@@ -8,9 +8,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
-from session.bus import EventBus, InProcessEventBus, PublishResult, require_function
-from session.delivery import delivery_of
-from session.errors import IdentityError, SessionBusyError, SnapshotError, TransactionError, shown
+from session.bus import Delivery, EventBus, InProcessEventBus, PublishResult, require_function
+from session.errors import IdentityError, SnapshotError, TransactionError, shown
 from session.events import SessionEvent, SessionId, ToolInvoked, addressed, session_id_of
 from session.history import (
     Announcement,
@@ -27,8 +26,7 @@ from session.history import (
 )
 from session.kept import Kept
 from session.reducers import Reducer, check_limit
-from session.routes import Check, Route, require_made
-from session.slices import items_of
+from session.slices import Check, Route, items_of, require_made
 from session.snapshot import Snapshot
 from session.state import State
 from session.transaction import OTHER_KEY, Transaction
@@ -115,7 +113,8 @@ class Session:
         self._created_at = created_at
         self._tags = MappingProxyType(dict(tags))
         self._state = state
-        self._delivery = delivery_of(state, bus, self)
+        self._delivery = state.delivery_to(bus, _reduce)
+        self._delivery.join(self)
         if parent is not None:
             with parent._state.lock:
                 parent._children = (*parent._children, self)
@@ -163,7 +162,8 @@ class Session:
 
         What the session holds can still be read and changed directly; its store stays open.
         """
-        self._delivery.leave(self)
+        if self._delivery.leave(self):
+            self._state.deliveries.discard(self._delivery)
         if self._parent is not None:
             with self._parent._state.lock:
                 siblings = self._parent._children
@@ -446,50 +446,32 @@ class Session:
         with Transaction(self._state, self._delivery) as transaction:
             transaction.dispatch(value)
 
-    def publish(self, event: SessionEvent) -> PublishResult:
+    def publish(self, event: SessionEvent, *, timeout: float | None = None) -> PublishResult:
         """Reduce an event and publish it on the bus; part of a transaction that is open here.
 
         An event without a ``session_id`` is addressed to this session. One that is addressed to another
         session goes to the bus alone.
+
+        Args:
+            event: The event.
+            timeout: See ``transaction``.
 
         Returns:
             The subscribers that were called. None yet when the event has to wait: for the end of the
             transaction that this code is in, or for a delivery that is under way.
 
         Raises:
+            SessionBusyError: Another asyncio task of this thread awaits inside a transaction of this session.
+            StoreError: The session's store does not take the change.
             Exception: Whatever a reducer raises. The session is unchanged, and nothing is published.
         """
         event = addressed(event, self._state.session_id)
         if event.session_id != self._state.session_id:
             return self._delivery.bus.publish(event)
-        transaction = Transaction(self._state, self._delivery)
+        transaction = self.transaction(timeout=timeout)
         with transaction:
             transaction.publish(event)
         return transaction.published or PublishResult(event)
-
-    def publish_when_free(self, event: SessionEvent, timeout: float | None = None) -> None:
-        """Publish an event now, or as soon as the transaction of another asyncio task is over.
-
-        For an event that must not be lost because a task awaits inside its transaction block. Nothing
-        is returned and no failing subscriber raises: look for those in the log.
-
-        Args:
-            event: The event.
-            timeout: See ``transaction``.
-
-        Raises:
-            StoreError: The store does not take it.
-            Exception: Whatever a reducer raises, when the event is published now.
-        """
-        event = addressed(event, self._state.session_id)
-        if event.session_id != self._state.session_id:
-            self.publish(event)
-            return
-        try:
-            with self.transaction(timeout=timeout) as transaction:
-                transaction.publish(event)
-        except SessionBusyError:
-            self._state.deferred.append(event)
 
     def companion(self, kind: type[S]) -> S:
         """The one object of a class that goes with this session in this process; made when first asked for.
@@ -604,6 +586,12 @@ class Session:
         _check_parent(parent, copy, state.session_id)
         copy._begin(bus, parent, state, datetime.now(UTC), self._tags if tags is None else dict(tags))
         return copy
+
+
+def _reduce(state: State, delivery: Delivery, event: SessionEvent) -> None:
+    """Reduce an event that other code published on the bus."""
+    with Transaction(state, delivery) as transaction:
+        transaction.reduce(event)
 
 
 def _opened(

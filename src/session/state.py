@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
+from session.bus import Delivery, EventBus
 from session.errors import SessionBusyError, TransactionError, locked
 from session.events import SessionEvent, SessionId
 from session.history import (
@@ -25,8 +27,7 @@ from session.history import (
 )
 from session.kept import Kept, require_version
 from session.locks import ProcessLock
-from session.routes import Route, Routes, routes_of
-from session.slices import Slice, items_of, latest_of
+from session.slices import Route, Routes, Slice, items_of, latest_of, routes_of
 
 if TYPE_CHECKING:
     from session.stored import Stored
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["BUSY", "State"]
 
 T = TypeVar("T")
+Receive = Callable[["State", Delivery, SessionEvent], None]
+"""Reduces an event that other code published on a bus."""
 
 BUSY = "another task holds a transaction of this session open: never await inside one"
 
@@ -50,7 +53,6 @@ class State(ProcessLock):
         "_companions",
         "_resolved_for",
         "announcements",
-        "deferred",
         "deliveries",
         "delivering",
         "hears",
@@ -73,13 +75,12 @@ class State(ProcessLock):
         self.past = past
         self.stored = None if isinstance(past, Kept) else past
         self.hears: Callable[[type], bool] = self._is_heard
-        self.deliveries: WeakSet[Any] = WeakSet()  # to the buses of the sessions that share this
+        self.deliveries: WeakSet[Delivery] = WeakSet()  # to the buses of the sessions that share this
         self.announcements: tuple[Announcement, ...] = ()
         self.slices: Slices = {}
         self.open: Any = None  # the Transaction, whose module imports this one
         self.taken: list[object] = []  # announcements of what other writers committed
         self.undelivered: deque[object] = deque()  # committed, not yet on the bus
-        self.deferred: deque[SessionEvent] = deque()  # to be published when the open transaction is over
         self.delivering: int | None = None  # the thread that delivers
         self.views: dict[type, View] = {}
         self.private: frozenset[type] = frozenset()  # slices without a past
@@ -95,7 +96,6 @@ class State(ProcessLock):
         here = get_ident()  # in a child that is the thread that forked
         if self.open is not None and not self.open.is_of(here):
             self.open = None
-            self.deferred = deque()
         if self.delivering != here:
             self.delivering = None
             self.undelivered = deque()
@@ -163,10 +163,14 @@ class State(ProcessLock):
         """Whether a slice is never taken back: an event log, or one without a past."""
         return is_log(kind) or kind in self.private
 
-    def attach(self, delivery: Any) -> None:
-        """Announce what is committed on a bus too."""
-        self.deliveries.add(delivery)
-        self.hears = delivery.hears if len(self.deliveries) == 1 else self._is_heard
+    def delivery_to(self, bus: EventBus, receive: Receive) -> Delivery:
+        """What delivers between the sessions of this and a bus; see ``Delivery``."""
+        with self.lock:
+            shared = [each for each in self.deliveries if each.bus is bus]
+            delivery = shared[0] if shared else Delivery(bus, self.session_id, partial(receive, self))
+            self.deliveries.add(delivery)
+            self.hears = delivery.hears if len(self.deliveries) == 1 else self._is_heard
+        return delivery
 
     def _is_heard(self, event_type: type) -> bool:
         """Whether a bus of this session may have a subscriber for a type."""

@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 import attrs
 
 from session.changes import ReadChange, write_change
-from session.checkpoints import is_item, write_items, written_text
-from session.codec import type_name
+from session.checkpoints import is_item, write_items
 from session.errors import RecordError, StoreError, shown
 from session.events import SessionId, ToolInvoked
 from session.history import (
@@ -28,8 +27,9 @@ from session.history import (
     last_version,
 )
 from session.kept import require_version
+from session.records import written_text
 from session.replay import Replay
-from session.slices import items_of
+from session.slices import items_of, type_name
 from session.stores.base import Store
 from session.stores.chain import (
     Checkpoint,

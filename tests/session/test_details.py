@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import make_dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from codec_records import snapshot_of, text_of
 from session_records import Note, Ping, note_session
 
-from session import Session, Snapshot, SnapshotError
+from session import Snapshot, SnapshotError
 
 Unannotated = attrs.make_class("Unannotated", ["item"], frozen=True)
 LONG = "n" * 81
@@ -41,37 +40,6 @@ def test_a_slice_that_was_emptied_in_a_transaction_has_no_newest_item_there() ->
         transaction.publish(Ping())
         assert transaction.latest(Note) is None
         assert session.select_latest(Note) is None
-
-
-def test_an_event_that_waited_and_fails_is_logged_by_its_own_name(caplog: pytest.LogCaptureFixture) -> None:
-    session = Session()
-
-    def refuse(_slice: tuple[int, ...], _event: Ping) -> tuple[int, ...]:
-        raise ValueError("the secret")
-
-    session.register_reducer(Ping, refuse, int)
-
-    async def hold(entered: asyncio.Event, leave: asyncio.Event) -> None:
-        with session.transaction():
-            entered.set()
-            await leave.wait()
-
-    async def main() -> None:
-        entered, leave = asyncio.Event(), asyncio.Event()
-        holder = asyncio.create_task(hold(entered, leave))
-        await entered.wait()
-        session.publish_when_free(Ping())
-        leave.set()
-        await holder
-
-    asyncio.run(main())
-    (record,) = caplog.records
-    named = {name: vars(record)[name] for name in ("event", "error", "handler")}
-    assert named == {
-        "event": "Ping",
-        "error": "ValueError",
-        "handler": "session.transaction.Transaction.publish",
-    }
 
 
 @pytest.mark.parametrize("hint", [None, type(None)])

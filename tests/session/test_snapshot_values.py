@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from dataclasses import fields, make_dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -27,7 +26,6 @@ from codec_records import (
     Holder,
     Level,
     Loose,
-    Mood,
     Outer,
     Point,
     Private,
@@ -172,7 +170,9 @@ def test_any_identity_time_and_tags_come_back(
 
 
 NO_FORM = "has no JSON form: use text, numbers, lists or records"
-UNNAMED = "cannot be written here: give its field an exact type hint"
+UNNAMED = (
+    "cannot be written here: give its field an exact type hint, or pass the class to session.register_types"
+)
 
 
 @pytest.mark.parametrize(
@@ -190,11 +190,7 @@ UNNAMED = "cannot be written here: give its field an exact type hint"
         (object(), "slice type 'builtins:object' is not a record: "
          "a snapshot holds dataclasses, attrs classes and plain values"),
         (Note(5), "Note[0].text: expected str, got 5"),  # type: ignore[arg-type]
-        (Tree("a", ("b",)), "Tree[0].children: expected tuple[codec_records.Tree, ...], got a list"),  # type: ignore[arg-type]
-        (replace(EVERYTHING, point={"x": 1, "z": 2}),  # type: ignore[typeddict-unknown-key]
-         "Everything[0].point: expected TypedPoint, got a dict"),
-        (replace(EVERYTHING, point={"y": Decimal(1)}),  # type: ignore[typeddict-item]
-         "Everything[0].point: expected TypedPoint, got a dict"),
+        (Tree("a", ["b"]), "Tree[0].children: expected tuple[codec_records.Tree, ...], got a list"),  # type: ignore[arg-type]
         (Checked(0), "Checked: 0 is not positive"),
         (Unresolved(1), "the snapshot cannot be written: name 'Nowhere' is not defined"),
     ],
@@ -210,8 +206,6 @@ def test_what_would_not_read_back_equal_is_refused(value: object, message: str) 
     [
         (1, 2),
         {1},
-        Mood.CALM,
-        OrderedDict(a=1),
         {1: "a", "1": "b"},
         {(1, 2): "a"},
         Decimal(1),

@@ -7,14 +7,13 @@ import subprocess
 import sys
 
 import pytest
-from session_records import Count, Note, Ping, elsewhere, note_session, numbers, ping, texts
+from session_records import Count, Note, elsewhere, note_session, ping, texts
 
 from session import (
     InProcessEventBus,
     Session,
     SessionBusyError,
     TransactionError,
-    append,
     replace_latest,
 )
 
@@ -46,12 +45,16 @@ def test_a_task_cannot_slip_into_a_transaction_that_another_left_open() -> None:
         with pytest.raises(TransactionError) as caught:
             session.publish(ping(session))
         assert str(caught.value) == OPEN_ELSEWHERE
+        with pytest.raises(SessionBusyError) as caught:
+            session.require_free()
+        assert str(caught.value) == OPEN_ELSEWHERE
         result = session.bus.publish(ping(session))
         assert [str(failure.error) for failure in result.failures] == [OPEN_ELSEWHERE]
         assert session.select_all(Note) == ()
         assert session.select_latest(Note) is None
         leave.set()
         await holder
+        session.require_free()
         session.dispatch(Note("free"))
 
     asyncio.run(main())
@@ -189,80 +192,3 @@ def test_tasks_and_threads_together_lose_nothing() -> None:
 
     asyncio.run(main())
     assert session.select_all(Count) == (Count(200),)
-
-
-def test_an_event_that_cannot_wait_is_published_when_the_other_task_is_done(bus: InProcessEventBus) -> None:
-    session = Session(bus=bus)
-    session.register_reducer(Note, append)
-    heard: list[int] = []
-    bus.subscribe(Ping, lambda event: heard.append(event.number))
-
-    async def main(*, cancel: bool) -> None:
-        entered, leave = asyncio.Event(), asyncio.Event()
-        holder = asyncio.create_task(hold(session, entered, leave))
-        await entered.wait()
-        session.publish_when_free(ping(session, 1))
-        session.publish_when_free(Ping(2))
-        with pytest.raises(SessionBusyError) as caught:
-            session.require_free()
-        assert str(caught.value) == OPEN_ELSEWHERE
-        await asyncio.to_thread(session.select_all, Note)
-        assert (heard, session.select_all(Ping)) == ([], ())
-        if cancel:
-            holder.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await holder
-        else:
-            leave.set()
-            await holder
-        assert heard == numbers(session.select_all(Ping)) == [1, 2]
-        session.require_free()
-
-    asyncio.run(main(cancel=False))
-    assert session.select_all(Note) == (Note("held"), Note("held to the end"))
-    session, heard = Session(), []
-    session.bus.subscribe(Ping, lambda event: heard.append(event.number))
-    asyncio.run(main(cancel=True))
-    assert session.select_all(Note) == ()
-
-
-def test_an_event_that_waited_and_fails_is_logged_and_the_others_are_published(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    session = note_session()
-
-    def odd(slice_: tuple[int, ...], event: Ping) -> tuple[int, ...]:
-        if event.number == 1:
-            raise ValueError("the secret")
-        return (*slice_, event.number)
-
-    session.register_reducer(Ping, odd, int)
-
-    async def main() -> None:
-        entered, leave = asyncio.Event(), asyncio.Event()
-        holder = asyncio.create_task(hold(session, entered, leave))
-        await entered.wait()
-        for number in (1, 2):
-            session.publish_when_free(Ping(number))
-        leave.set()
-        await holder
-
-    asyncio.run(main())
-    assert session.select_all(int) == (2,)
-    assert session.select_all(Note) == (Note("held"), Note("held to the end"))
-    assert [(record.message, vars(record)["error"]) for record in caplog.records] == [
-        ("deferred_event_failed", "ValueError")
-    ]
-
-
-def test_an_event_that_could_wait_is_published_at_once_when_nobody_is_in_the_way() -> None:
-    session = note_session()
-    session.require_free()
-    session.publish_when_free(Ping(1))
-    with session.transaction():
-        session.require_free()
-        session.publish_when_free(Ping(2))
-        assert numbers(session.select_all(Ping)) == [1, 2]
-    foreign = Ping(3, session_id=Session().session_id)
-    session.publish_when_free(foreign)
-    assert numbers(session.select_all(Ping)) == [1, 2]

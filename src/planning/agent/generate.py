@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from planning.agent.sql.dialects import DIALECTS, title_of
+from planning.agent.sql.dialects import TITLES, title_of
 from planning.agent.state import AgentState
 from planning.errors import LONGEST_MESSAGE, ToolError, listed, show
 from planning.reading import Unreadable, answers_in, read_json
@@ -24,8 +24,7 @@ returns the SQL as text, bare or in one fenced block, or ``{"sql": ...}``, or ``
 OFFERED: Final = ("question", "schema", "error", "attempts", "state", "dialect", "prompt")
 ASKS: Final = "Could you say more exactly what you would like to know?"
 
-_SQL_WORDS: Final = frozenset({"sql", *DIALECTS})
-_SQL_KEYS: Final = ("sql", "sql_query", "query")
+_SQL_WORDS: Final = frozenset({"sql", *TITLES})
 
 _SYSTEM: Final = """\
 You write SQL that answers questions.
@@ -131,7 +130,7 @@ def _from_mapping(answer: Mapping[str, Any]) -> AgentState:
     if answer.get("needs_user_input"):
         request = answer.get("input_request")
         return asked(request if isinstance(request, str) and request.strip() else ASKS)
-    for key in _SQL_KEYS:
+    for key in ("sql", "sql_query", "query"):
         sql = answer.get(key)
         if isinstance(sql, str) and sql.strip():
             return _from_text(sql)

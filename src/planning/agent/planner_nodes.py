@@ -96,7 +96,7 @@ class CallRunning:
             asyncio.get_running_loop()
         except RuntimeError:
             return run_coroutine(start, "execute_tools")
-        return run_in_thread(lambda _stop: run_coroutine(start, "execute_tools"), "execute_tools", _FOREVER)
+        return run_in_thread(lambda: run_coroutine(start, "execute_tools"), "execute_tools", _FOREVER)
 
     async def arun(self, state: State, session: Session | None) -> PlannerState:
         """Run them from async code."""

@@ -22,7 +22,7 @@ from planning.workflow.run.memory import MemoryItem
 from planning.workflow.run.records import StepRecord, WorkflowRun
 from planning.workflow.validate import validate_workflow
 from session import Session, Snapshot, SnapshotError, ToolInvoked
-from session.codec import type_name
+from session.slices import type_name
 
 if TYPE_CHECKING:
     from planning.cli.transcript import Call

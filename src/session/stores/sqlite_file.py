@@ -8,27 +8,19 @@ import stat
 import time
 from contextlib import closing, suppress
 from functools import partial
-from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 from session.errors import StoreError, locked, shown
-from session.events import SessionId
 from session.locks import ProcessLock
-from session.stores.chain import StoredSession
+from session.stores.chain import check_of
 from session.stores.sqlite_link import Unchanging
 
 __all__ = [
-    "check_of",
     "explained",
     "identity",
-    "key_of",
-    "listed",
     "opened",
     "path_of",
-    "session_of",
-    "write_head",
 ]
 
 _APPLICATION = 0x53455353  # "SESS": what is in the file's header
@@ -340,43 +332,3 @@ def _require_format(connection: sqlite3.Connection, path: Path) -> None:
         )
     if _tables(connection) != _TABLES:
         raise StoreError(f"{path} has other tables than a store of sessions: it is damaged, or was changed")
-
-
-def key_of(name: SessionId) -> int:
-    """The key of a session's rows: made of the name, so that a lost record hides no rows."""
-    digest = blake2b(str(name).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
-
-
-def write_head(connection: sqlite3.Connection, head: StoredSession) -> None:
-    """Write the record of a session."""
-    row = (str(head.session_id), head.version, head.hash, head.changed_at.isoformat(), head.about())
-    connection.execute(
-        "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (key_of(head.session_id), *row, check_of(row)),
-    )
-
-
-def session_of(row: tuple[Any, ...]) -> StoredSession:
-    """The session of a record.
-
-    Raises:
-        StoreError: The record is damaged.
-    """
-    *values, checked = row
-    if checked != check_of(tuple(values)):
-        raise StoreError(f"the record of session {shown(str(row[0]))} is damaged")
-    return StoredSession.of(*values)
-
-
-def check_of(row: tuple[Any, ...]) -> bytes:
-    """The hash of a row."""
-    return blake2b(repr(row).encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def listed(row: tuple[Any, ...]) -> StoredSession:
-    """The session of a record, or what is wrong with it: one that is damaged hides no other."""
-    try:
-        return session_of(row)
-    except StoreError as error:
-        return StoredSession.damaged(row[0], row[1], error)

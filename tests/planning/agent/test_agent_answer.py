@@ -91,22 +91,15 @@ def test_the_user_reads_the_error_in_words_for_a_user() -> None:
     assert final == failure("Tool execute_sql: no such column", "It did not work.")
 
 
+@pytest.mark.parametrize("more", [{}, {"error": "Tool execute_sql: no such column", "user_message": "no"}])
+def test_if_only_the_user_can_help_the_answer_is_the_question(more: dict[str, Any]) -> None:
+    final = ended(None, needs_user_input=True, input_request="Which year?", **more)
+    assert final == {**DONE, "success": False, "answer": "Which year?", "error": None, "user_message": None}
+
+
 def test_an_answer_is_short_whatever_is_in_it() -> None:
-    answer = ended(None, error="e" * 100_000)["answer"]
-    assert answer == f"The question could not be answered: {'e' * 9_961}..."
-    asked = ended(None, needs_user_input=True, input_request="Which " * 10_000)["answer"]
-    assert (len(asked), asked[-3:]) == (10_000, "...")
-
-
-# The user is asked
-
-ASKS = {**DONE, "success": False, "answer": "Which year?", "error": None, "user_message": None}
-
-
-def test_if_only_the_user_can_help_the_answer_is_the_question_to_the_user() -> None:
-    asking = {"needs_user_input": True, "input_request": "Which year?"}
-    assert ended(None, **asking) == ASKS
-    assert ended(None, **asking, error="Tool execute_sql: no such column", user_message="no") == ASKS
+    for more in ({"error": "e" * 100_000}, {"needs_user_input": True, "input_request": "Which " * 10_000}):
+        assert (len(ended(None, **more)["answer"]), ended(None, **more)["answer"][-3:]) == (10_000, "...")
 
 
 # A result that was put aside

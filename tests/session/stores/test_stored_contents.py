@@ -21,9 +21,8 @@ from planning.commands import MarkStep, SetupPlan
 from planning.suite import register_plan
 from planning.view.sources import StoreSource
 from session import Session, StoreError, ToolInvoked, stored
-from session.stores import MemoryStore, SqliteStore, Store, StoredSession
-from session.stores.chain import chained
-from session.stores.sqlite_file import write_head
+from session.stores import MemoryStore, SqliteStore, Store
+from session.stores.chain import chained, check_of, key_of
 
 RAW = [
     "{",
@@ -115,8 +114,16 @@ def rewritten(path: Path, table: str, version: int, text: str) -> None:
                 "UPDATE checkpoints SET text = ?, checked = ? WHERE session = ? AND version = ?",
                 (new, chained(hashes[at], new), key, at),
             )
-        write_head(connection, attrs.evolve(head, hash=before))
+        write_head(connection, attrs.evolve(head, hash=before).row()[:-1])
         connection.commit()
+
+
+def write_head(connection: sqlite3.Connection, values: tuple[Any, ...]) -> None:
+    """Write the record of a session, with a sound hash."""
+    connection.execute(
+        "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (key_of(values[0]), *values, check_of(values)),
+    )
 
 
 def mutations(text: str) -> Iterator[str]:
@@ -248,18 +255,8 @@ def test_a_record_with_a_sound_hash_that_cannot_be_read_is_damaged(path: Path, a
     head = store.head("run-7")
     assert head is not None
 
-    class Head:
-        """The record of the session, with other words about it."""
-
-        def __init__(self, head: StoredSession) -> None:
-            self.session_id, self.version = head.session_id, head.version
-            self.hash, self.changed_at = head.hash, head.changed_at
-
-        def about(self) -> str:
-            return about
-
     with closing(sqlite3.connect(path)) as connection:
-        write_head(connection, Head(head))  # type: ignore[arg-type]  # as far as it is written
+        write_head(connection, (*head.row()[:4], about))
         connection.commit()
     with pytest.raises(StoreError, match="the record of session 'run-7' is damaged"):
         store.head("run-7")

@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 from session_records import Count, Note, Ping, texts
 from store_places import PLAN, call, mark, numbered, open_session, refused, registered, state_of, states_of
@@ -20,7 +21,7 @@ from planning import Plan
 from session import InProcessEventBus, Session, SessionEvent, ToolInvoked, stored
 from session.events import SessionId
 from session.stores import MemoryStore, SqliteStore, StoredSession, StoreError
-from session.stores.sqlite_file import check_of
+from session.stores.chain import chained
 
 OTHER = "another file is in the place of {}, or of its WAL: end the programs that use it, and open it anew"
 
@@ -151,8 +152,6 @@ def changed(path: Path, statement: str, values: Sequence[object] = ()) -> None:
 def test_a_hostile_record_runs_no_code_and_is_a_clear_error(
     tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from session.stores.chain import chained
-
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "plans.db"
     session = open_session(SqliteStore(path))
@@ -167,7 +166,7 @@ def test_a_hostile_record_runs_no_code_and_is_a_clear_error(
     restored = json.loads(text).get("version") if text.startswith('{"!":"rewound"') else None
     row = (written, hashed, restored)
     changed(path, "UPDATE changes SET text = ?, hash = ?, rewound_to = ? WHERE version = 2", row)
-    check = check_of((str(head.session_id), 2, hashed, at, head.about()))
+    check = attrs.evolve(head, hash=hashed).row()[-1]
     changed(path, "UPDATE sessions SET hash = ?, checked = ?", (hashed, check))
     there = open_session(SqliteStore(path))
     assert store_of(there).verify("run-7") == 2

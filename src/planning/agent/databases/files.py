@@ -11,12 +11,11 @@ from typing import Any, Final, Self, TypeVar
 
 from planning.agent.databases.duckdb_file import DuckdbFile
 from planning.agent.databases.readers import DatabaseFile, Readers
-from planning.agent.databases.source import dialect_of, is_settled, locate, stamp
+from planning.agent.databases.source import is_settled, locate, stamp
 from planning.agent.databases.sqlite_file import SqliteFile
 from planning.agent.databases.tools import database_tools
-from planning.agent.sql import failures, guard
-from planning.agent.sql.dialects import DIALECTS, FILES
-from planning.agent.sql.failures import Failure
+from planning.agent.sql import guard
+from planning.agent.sql.failures import Failure, explain
 from planning.agent.sql.results import validate_results as _validate
 from planning.agent.sql.schema import schema_text
 from planning.errors import cut
@@ -28,7 +27,6 @@ __all__ = ["SqlDatabase"]
 _LONGEST: Final = 3_600
 _MOST_ROWS: Final = 1_000_000
 _MOST_SAMPLES: Final = 100
-_MORE_TIME: Final = "try again, or allow more seconds"
 _TICK: Final = 0.1
 _EXPLAINING: Final = 1.0  # seconds for explaining why a statement failed
 _LONGEST_ERROR: Final = 4_000  # characters: it may quote what is in the statement
@@ -41,9 +39,10 @@ class SqlDatabase:
     """A database file that statements can only read: SQLite, or DuckDB.
 
     Statements run in separate threads, are stopped at the time limit, and write nothing, neither to the file
-    nor beside it. Any thread may use this object, and it can be pickled.
+    nor beside it. Any thread may use this object.
 
     Attributes:
+        dialect: ``sqlite`` or ``duckdb``.
         timeout: The seconds that a statement may take.
         max_rows: The most rows of an answer.
         samples: How many values of each column the schema shows.
@@ -60,9 +59,8 @@ class SqlDatabase:
         """Name the file; it is opened when it is first asked.
 
         Args:
-            source: The path of a file, or ``sqlite:///PATH``, ``duckdb:///PATH`` or ``file:PATH``. A file
-                whose name ends in ``.duckdb`` or ``.ddb``, or that DuckDB wrote, is DuckDB's; any other is
-                SQLite's.
+            source: The path of a file, ``sqlite:///PATH`` or ``duckdb:///PATH``. A file whose name ends in
+                ``.duckdb`` or ``.ddb`` is DuckDB's; any other is SQLite's.
             timeout: The seconds that a statement may take.
             max_rows: The most rows of an answer.
             samples: How many values of each column the schema shows; 0 for none, as for private data.
@@ -70,22 +68,16 @@ class SqlDatabase:
         Raises:
             ValueError: The source does not name such a file, or a number is out of its range.
         """
-        self._source = os.fspath(source) if isinstance(source, os.PathLike) else source
-        self._dialect, self._path = locate(source)
+        self.dialect, self._path = locate(source)
         self.timeout = float(_checked("timeout", timeout, (int, float), 0.001, _LONGEST))
         self.max_rows = int(_checked("max_rows", max_rows, (int,), 1, _MOST_ROWS))
         self.samples = int(_checked("samples", samples, (int,), 0, _MOST_SAMPLES))
         self._file = str(Path(self._path).absolute())
         self._readers = Readers()
         self._schema: tuple[tuple[int, ...], str] | None = None
-        self._tables: tuple[tuple[int, ...], Tables] | None = None
 
     def __repr__(self) -> str:
-        return f"SqlDatabase({self._source!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        options = {"timeout": self.timeout, "max_rows": self.max_rows, "samples": self.samples}
-        return _rebuild, (self._dialect, self._file, self._source, options)
+        return f"SqlDatabase({self._path!r})"
 
     def __enter__(self) -> Self:
         return self
@@ -94,13 +86,6 @@ class SqlDatabase:
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self.close()
-
-    @property
-    def dialect(self) -> str:
-        """``sqlite`` or ``duckdb``: by the name of the file, or else by how it begins."""
-        if self._dialect is None:
-            self._dialect = dialect_of(self._file)
-        return self._dialect or FILES[0].name
 
     def close(self) -> None:
         """End the threads. The database can be asked again, which starts new ones."""
@@ -118,20 +103,23 @@ class SqlDatabase:
             StorageUnavailable: The file is missing, locked, corrupt, or has no tables.
             ToolTimeout: It took too long.
         """
-        before = self._stamp()
-        if self._schema is not None and before is not None and self._schema[0] == before:
-            return self._schema[1]
-        until = monotonic() + self.timeout / 2
         try:
+            before = stamp(self._file, self.dialect)
+            if self._schema is not None and self._schema[0] == before:
+                return self._schema[1]
+            until = monotonic() + self.timeout / 2
             tables = self._ask(lambda file: file.tables(self.samples, until), self.timeout)
         except Failure as failure:
             if failure.kind == "timeout":
-                raise ToolTimeout(failures.late("reading the schema", self.timeout, _MORE_TIME)) from None
-            raise StorageUnavailable(failures.explain(failure, self._path, self.timeout)[0]) from None
+                raise ToolTimeout(
+                    f"reading the schema took longer than {self.timeout:g} s and was stopped; try again, or"
+                    " allow more seconds"
+                ) from None
+            raise StorageUnavailable(explain(failure, self._path, self.timeout)[0]) from None
         if not tables:
-            raise StorageUnavailable(failures.explain(Failure("empty"), self._path, self.timeout)[0])
+            raise StorageUnavailable(explain(Failure("empty"), self._path, self.timeout)[0])
         text = schema_text(tables, self.dialect)
-        self._schema = None if before is None else (before, text)
+        self._schema = (before, text) if is_settled(before, _TICK) else None
         return text
 
     def execute(self, sql: str) -> dict[str, Any]:
@@ -148,22 +136,18 @@ class SqlDatabase:
         Raises:
             ImportError: A library that this needs is not installed.
         """
-        started, dialect = perf_counter(), self.dialect
+        started, until = perf_counter(), monotonic() + self.timeout
         try:
-            statement = guard.check(sql, dialect)
+            statement = guard.check(sql, self.dialect)
             columns, rows, truncated = self._ask(
                 lambda file: file.run(statement, self.max_rows), self.timeout
             )
+            # There are no columns where a comment is not closed.
+            problem = self._wrong_answer(statement, until) if columns else guard.EMPTY
         except guard.Refused as refusal:
             return _failed(refusal.message, ErrorKind.PARAMETER, started)
         except Failure as failure:
             return _failed(*self._explained(failure, sql), started)
-        if not columns:  # such as a comment that is not closed
-            return _failed(guard.EMPTY, ErrorKind.PARAMETER, started)
-        from planning.agent.sql.answers import wrong_answer
-
-        looking = self._until(_EXPLAINING)
-        problem = wrong_answer(statement, dialect, lambda: self._tables_until(looking))
         if problem is not None:
             return _failed(problem, ErrorKind.PARAMETER, started)
         return {
@@ -187,8 +171,7 @@ class SqlDatabase:
     def missing_values(self, sql: str) -> list[str]:
         """Find the strings that a statement compares with columns which do not hold them.
 
-        Use it for a statement without rows. It never raises, takes no longer than a statement may, and
-        returns nothing if ``samples`` is 0.
+        Use it for a statement without rows. It returns nothing if ``samples`` is 0.
 
         Args:
             sql: The statement.
@@ -196,78 +179,68 @@ class SqlDatabase:
         Returns:
             A line for each, such as "orders.status has no 'Open'; it has 'open'".
         """
+        from planning.agent.sql.tree import attempt, parsed, read
         from planning.agent.sql.values import missing_values
 
         until = monotonic() + self.timeout
-        tables = self._tables_until(until) if self.samples else None
-        if tables is None:
-            return []
-        return missing_values(sql, self.dialect, tables, lambda query: self._looked_up(query, until))
+
+        def rows_of(query: str) -> list[list[Any]]:
+            return self._ask(lambda file: file.run(query, self.max_rows), until - monotonic())[1]
+
+        tables = self._tables(until) if self.samples else None
+        tree = None if tables is None else attempt(lambda: read(parsed(sql, self.dialect), tables))
+        return (tree and attempt(lambda: missing_values(tree, rows_of))) or []
 
     def tools(self) -> tuple[Tool, Tool, Tool]:
         """The tools ``get_schema``, ``execute_sql`` and ``validate_results`` for a model."""
         return database_tools(self)
 
     def _open_file(self) -> DatabaseFile:
-        duckdb = self.dialect == "duckdb"
-        return DuckdbFile(self._file) if duckdb else SqliteFile(self._file, self.timeout)
+        is_duckdb = self.dialect == "duckdb"
+        return DuckdbFile(self._file) if is_duckdb else SqliteFile(self._file, self.timeout)
 
     def _ask(self, work: Callable[[DatabaseFile], T], seconds: float) -> T:
         return self._readers.ask(self._open_file, work, seconds)
 
-    def _stamp(self) -> tuple[int, ...] | None:
-        """What differs once the file has changed; None where that cannot be known."""
-        try:
-            known = stamp(self._file, DIALECTS[self.dialect].log)
-        except Failure:
-            return None
-        return known if is_settled(known, _TICK) else None
+    def _wrong_answer(self, statement: str, until: float) -> str | None:
+        """Why the answer to a statement, which has run, is not what was asked; None if it may be."""
+        from planning.agent.sql.answers import wrong_answer
 
-    def _until(self, seconds: float) -> float:
-        return monotonic() + min(seconds, self.timeout)
+        def error_of(sql: str) -> str:
+            try:
+                self._ask(lambda file: file.run(sql, self.max_rows), until - monotonic())
+            except Failure as failure:
+                if failure.kind == "timeout":  # an answer that was not checked may be wrong
+                    raise
+                return failure.text
+            return ""
+
+        return wrong_answer(statement, self.dialect, lambda: self._tables(until), error_of)
 
     def _explained(self, failure: Failure, sql: str) -> tuple[str, ErrorKind]:
         """Why a statement failed, and what to do; names are looked up if one may be misspelled."""
         if failure.kind != "sql":
-            return failures.explain(failure, self._path, self.timeout)
+            return explain(failure, self._path, self.timeout)
         from planning.agent.sql.diagnosis import diagnose
 
-        until = self._until(_EXPLAINING)
-        message = diagnose(
-            failure.text,
-            sql,
-            self.dialect,
-            lambda: self._tables_until(until),
-            lambda part: self._probe(part, until),
-        )
+        until = monotonic() + min(_EXPLAINING, self.timeout)
+
+        def probe(part: str) -> str:
+            """The error of the database for a statement that it parses but does not run."""
+            try:
+                return self._ask(lambda file: file.probe(part), until - monotonic())
+            except Failure as other:
+                return other.text or other.kind
+
+        message = diagnose(failure.text, sql, self.dialect, lambda: self._tables(until), probe)
         return message, ErrorKind.PARAMETER
 
-    def _probe(self, sql: str, until: float) -> str:
-        """The error of the database for a statement that it parses but does not run."""
-        try:
-            return self._ask(lambda file: file.probe(sql), until - monotonic())
-        except Failure as failure:
-            return failure.text or failure.kind
-
-    def _looked_up(self, sql: str, until: float) -> dict[str, Any]:
-        """The rows of a statement that this package wrote."""
-        try:
-            _, rows, _ = self._ask(lambda file: file.run(sql, self.max_rows), until - monotonic())
-        except Failure:
-            return {"success": False, "data": []}
-        return {"success": True, "data": rows}
-
-    def _tables_until(self, until: float) -> Tables | None:
+    def _tables(self, until: float) -> Tables | None:
         """The tables with their columns; None where they cannot be read in that time."""
-        before = self._stamp()
-        if self._tables is not None and before is not None and self._tables[0] == before:
-            return self._tables[1]
         try:
-            tables = self._ask(lambda file: file.tables(-1, until), until - monotonic())
+            return self._ask(lambda file: file.tables(-1, until), until - monotonic())
         except Failure:
             return None
-        self._tables = None if before is None else (before, tables)
-        return tables
 
 
 def _checked(name: str, value: Any, kinds: tuple[type, ...], least: float, most: float) -> Any:
@@ -293,10 +266,3 @@ def _failed(error: str, code: ErrorKind, started: float) -> dict[str, Any]:
         "elapsed": perf_counter() - started,
         "code": str(code),
     }
-
-
-def _rebuild(dialect: str | None, file: str, source: str, options: dict[str, Any]) -> SqlDatabase:
-    """Restore a pickled database: the same file, whatever the current folder is."""
-    database = SqlDatabase(file, **options)
-    database._dialect, database._source = dialect, source
-    return database

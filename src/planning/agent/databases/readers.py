@@ -53,8 +53,7 @@ class DatabaseFile(Protocol):
             until: When to stop reading values and counting rows.
 
         Returns:
-            For each table its ``name``, ``schema``, ``kind``, ``columns``, ``unique``, ``foreign_keys`` and
-            ``rows``.
+            For each table its ``name``, ``schema``, ``kind``, ``columns``, ``foreign_keys`` and ``rows``.
 
         Raises:
             Failure: They cannot be read.

@@ -33,16 +33,8 @@ _SLOW: Final = {
 _UNSAFE: Final = frozenset(
     {"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "fsdir", "lsmode", "sqlite_log"}
 )
-_READ, _SELECT, _UPDATE, _FUNCTION = 20, 21, 23, 31
+_READ, _SELECT, _FUNCTION = 20, 21, 31
 _READING: Final = frozenset({_READ, _SELECT, _FUNCTION, 33})  # 33: a recursive SELECT
-_ACTIONS: Final = {
-    1: "CREATE INDEX", 2: "CREATE TABLE", 3: "CREATE TEMP INDEX", 4: "CREATE TEMP TABLE",
-    5: "CREATE TEMP TRIGGER", 6: "CREATE TEMP VIEW", 7: "CREATE TRIGGER", 8: "CREATE VIEW", 9: "DELETE",
-    10: "DROP INDEX", 11: "DROP TABLE", 12: "DROP TEMP INDEX", 13: "DROP TEMP TABLE",
-    14: "DROP TEMP TRIGGER", 15: "DROP TEMP VIEW", 16: "DROP TRIGGER", 17: "DROP VIEW", 18: "INSERT",
-    19: "PRAGMA", 22: "a transaction", 23: "UPDATE", 24: "ATTACH", 25: "DETACH", 26: "ALTER TABLE",
-    27: "REINDEX", 28: "ANALYZE", 29: "CREATE VIRTUAL TABLE", 30: "DROP VIRTUAL TABLE", 32: "SAVEPOINT",
-}  # fmt: skip
 # Functions and virtual tables in views need no switch of their own (trusted_schema): the authorizer sees
 # those in views too, and there are none but SQLite's. With it no view of a full-text table could be read.
 _PRAGMAS: Final = ("query_only = 1", "cell_size_check = ON")
@@ -114,7 +106,7 @@ class Boundary:
         finally:
             self._is_lifted = False
 
-    def _authorize(self, action: int, first: str | None, second: str | None, *_: object) -> int:
+    def _authorize(self, action: int, _first: str | None, second: str | None, *_: object) -> int:
         if self._is_late():  # while the statement is prepared: views of views may take forever
             return sqlite3.SQLITE_DENY
         if self._is_lifted:
@@ -124,8 +116,7 @@ class Boundary:
             if name in _SLOW:
                 self.connection.setlimit(_LENGTH, min(_SLOW[name], self.connection.getlimit(_LENGTH)))
             return sqlite3.SQLITE_OK
-        is_connecting = action == _UPDATE and first == "sqlite_master"  # a table that SQLite makes up
-        self.denied = self.denied or ("PRAGMA" if is_connecting else _ACTIONS.get(action, second or "that"))
+        self.denied = self.denied or (second if action == _FUNCTION and second else "more than reading")
         return sqlite3.SQLITE_DENY
 
 

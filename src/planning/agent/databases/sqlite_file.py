@@ -22,12 +22,9 @@ from typing import Any, Final, TypeVar
 from planning.agent.databases.rows import fetched
 from planning.agent.databases.source import LOG_SIZE, is_settled, stamp
 from planning.agent.databases.sqlite_boundary import Boundary, connect
-from planning.agent.databases.sqlite_strict import check_names, check_sizes
+from planning.agent.databases.sqlite_strict import check_copies, check_names
 from planning.agent.databases.sqlite_tables import add_values, read_tables
-from planning.agent.databases.sqlite_with import check_expansion
-from planning.agent.sql.dialects import DIALECTS
 from planning.agent.sql.failures import Failure
-from planning.agent.sql.guard import HALF
 
 __all__ = ["SqliteFile"]
 
@@ -127,10 +124,8 @@ class SqliteFile:
             raise self._failure(error) from None
         except sqlite3.Warning as error:  # before Python 3.12: more than one statement
             raise Failure("sql", str(error)) from None
-        except UnicodeEncodeError:
-            raise Failure("sql", HALF) from None
-        except UnicodeDecodeError:
-            raise Failure("sql", "a name in the database is not valid UTF-8") from None
+        except UnicodeError:
+            raise Failure("sql", "the SQL, or a name in the database, is not valid UTF-8") from None
 
     def _failure(self, error: sqlite3.Error) -> Failure:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
@@ -160,7 +155,7 @@ class SqliteFile:
 
     def _look(self) -> tuple[int, ...]:
         try:
-            return stamp(self._path, DIALECTS["sqlite"].log)
+            return stamp(self._path, "sqlite")
         except Failure:
             self.close()
             raise
@@ -199,16 +194,12 @@ class SqliteFile:
         except sqlite3.OperationalError as error:
             if not str(error).startswith("Could not decode to UTF-8"):
                 raise
-        boundary.connection.text_factory = _decoded
-        try:
-            return self._rows(boundary, sql, most_rows)
-        finally:
-            boundary.connection.text_factory = str
+        boundary.connection.text_factory = _decoded  # from now on
+        return self._rows(boundary, sql, most_rows)
 
     def _rows(self, boundary: Boundary, sql: str, most_rows: int) -> Answer:
         boundary.begin(sql)
-        check_sizes(sql)
-        check_expansion(sql)
+        check_copies(sql)
         check_names(boundary.connection, sql)
         with closing(boundary.connection.execute(sql)) as cursor:  # one that is open would hold a lock
             names = [column[0] for column in cursor.description or ()]

@@ -1,31 +1,33 @@
-"""Errors where SQLite would answer wrongly without one.
+"""Errors where SQLite would answer wrongly without one, or could not be stopped.
 
-SQLite takes a name in double quotes that is not a column for a string, and returns NULL for a string from
-printf that is too large, after seconds. Its own switch for the first (``SQLITE_DBCONFIG_DQS_DML``) cannot be
-set from Python before 3.12, and would break views that were written with such strings.
+SQLite takes a name in double quotes that is not a column for a string. Its own switch for that
+(``SQLITE_DBCONFIG_DQS_DML``) cannot be set from Python before 3.12, and would break views that were written
+with such strings. And it copies the table of a WITH wherever it is read: a chain in which each reads the one
+before twice doubles with each step, and SQLite cannot be interrupted while it copies.
 """
 
 from __future__ import annotations
 
 import re
 import sqlite3
+from collections import Counter
+from math import prod
 from typing import Final
 
 from planning.agent.sql.failures import Failure
 
-__all__ = ["check_names", "check_sizes"]
+__all__ = ["check_copies", "check_names"]
 
 _QUOTED: Final = re.compile(
     r"""'(?:[^']|'')*+(?:'|\Z) | `(?:[^`]|``)*+(?:`|\Z) | \[[^]]*+(?:]|\Z) | --[^\n]*+ |
         /\*(?:[^*]|\*(?!/))*+(?:\*/|\Z) | "((?:[^"]|"")*+)" """,
     re.VERBOSE,
 )
+_WORD: Final = re.compile(rf"(?:{_QUOTED.pattern}) | (?:[\w$]|[^\x00-\x7f])+ | [(),]", re.VERBOSE)
+_READING: Final = frozenset({"from", "join", "in", ",", "("})
 _EXPLAIN: Final = "EXPLAIN "
-_LARGE: Final = re.compile(
-    r"""%[-+\ \#0,!]*(?:\d{8}|\d*\.\d{8,}l{0,2}c) |
-        \b(?:printf|format)\s*\(\s*'%[-+\ \#0,!]*(?:\*|\.\*l{0,2}c)[^']*'\s*,\s*\d{8}""",
-    re.VERBOSE | re.IGNORECASE,
-)
+_MOST_COPIED: Final = 100_000_000
+"""The most characters of a statement together with its copies."""
 
 
 def check_names(connection: sqlite3.Connection, sql: str) -> None:
@@ -45,16 +47,39 @@ def check_names(connection: sqlite3.Connection, sql: str) -> None:
         raise
 
 
-def check_sizes(sql: str) -> None:
-    """Check that printf makes no string of tens of millions of characters.
-
-    Raises:
-        Failure: It may.
-    """
-    if ("printf" in sql or "format" in sql) and _LARGE.search(sql):
-        raise Failure("large")
-
-
 def _in_backticks(found: re.Match[str]) -> str:
     name = found[1]
     return found[0] if name is None else "`" + name.replace('""', '"').replace("`", "``") + "`"
+
+
+def check_copies(sql: str) -> None:
+    """Check that the tables of a WITH are not read too often.
+
+    Raises:
+        Failure: They may be, through each other.
+    """
+    if "with" not in sql.lower():
+        return
+    words = [
+        "",
+        *(found[0].lower() for found in _WORD.finditer(sql) if found[0][:2] not in {"--", "/*"}),
+        "",
+        "",
+    ]
+    made, reads, opened = set[str](), Counter[str](), 0
+    for place, (before, word, after, last) in enumerate(
+        zip(words, words[1:], words[2:], words[3:], strict=False)
+    ):
+        if before == "(":
+            opened = place
+        is_made = after == "as" and last in {"(", "not", "materialized"}
+        if is_made:
+            made.add(_name(words[opened - 1] if word == ")" else word))
+        elif before in _READING and after != "(":
+            reads[_name(word)] += 1
+    if prod(max(1, reads[name]) for name in made) * len(sql) > _MOST_COPIED:
+        raise Failure("expanded", max(made, key=lambda name: reads[name]))
+
+
+def _name(word: str) -> str:
+    return word[1:-1] if word[:1] in {'"', "`", "[", "'"} else word

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from typing import Final
 
-from planning.agent.sql.dialects import FILE_KINDS
 from planning.agent.sql.guard import ONLY_READING
 from planning.errors import printable
 from planning.tools import ErrorKind
 
-__all__ = ["Failure", "explain", "late"]
+__all__ = ["Failure", "explain"]
 
 _STORAGE: Final = {
     "missing": "there is no database at {path}; check the path",
-    "folder": "{path} is a folder, not a database; give the path of the file",
     "denied": "{path} may not be read; ask for permission to read it",
     "locked": "{path} is locked by another program; try again later",
-    "corrupt": "{path} is damaged, or not a {name} database; check the file, or use a backup of it",
+    "corrupt": (
+        "{path} is damaged, or not an SQLite or DuckDB database; check the file, use a backup of it, or"
+        " write duckdb:///PATH for a DuckDB file"
+    ),
     "unfinished": (
         "{path} was left in the middle of a change; open it once with a program that may write to it"
     ),
     "unreadable": "{path} cannot be read ({text}); check the file and the disk it is on",
     "sql": "the contents of {path} cannot be read ({text}); check its tables and views",
     "empty": "{path} has no tables; check that it is the right file",
-    "busy": (
-        "as many queries as can run at once are running on {path}, and this one waited {seconds:g} s for its"
-        " turn; try again later"
-    ),
+    "busy": "as many queries as can run at once are running on {path}; try again later",
     "unavailable": "no thread can be started that reads {path} ({text}); check this machine's memory",
     "settings": "{path} is open in this program with other settings; close it there first",
     "library": "reading {path} needs duckdb: pip install 'session-planning[duckdb]'",
@@ -54,11 +52,6 @@ class Failure(Exception):
         self.text = text
 
 
-def late(what: str, seconds: float, remedy: str) -> str:
-    """The message for a request that took too long."""
-    return f"{what} took longer than {seconds:g} s and was stopped; {remedy}"
-
-
 def explain(failure: Failure, path: str, seconds: float) -> tuple[str, ErrorKind]:
     """The message for a failure, and its code.
 
@@ -67,11 +60,10 @@ def explain(failure: Failure, path: str, seconds: float) -> tuple[str, ErrorKind
         path: The file as the user named it.
         seconds: The time limit.
     """
-    kind, text = failure.kind, failure.text
-    if kind == "timeout":
-        return late("the query", seconds, "ask for less, with WHERE or LIMIT"), ErrorKind.TIMEOUT
-    if kind in _QUERY:
-        return _QUERY[kind].format(text=text), ErrorKind.PARAMETER
-    return _STORAGE[kind].format(
-        path=printable(path), text=text or "no reason given", name=FILE_KINDS, seconds=seconds
-    ), ErrorKind.STORAGE
+    if failure.kind == "timeout":
+        remedy = "ask for less, with WHERE or LIMIT"
+        return f"the query took longer than {seconds:g} s and was stopped; {remedy}", ErrorKind.TIMEOUT
+    if failure.kind in _QUERY:
+        return _QUERY[failure.kind].format(text=failure.text), ErrorKind.PARAMETER
+    text = failure.text or "no reason given"
+    return _STORAGE[failure.kind].format(path=printable(path), text=text), ErrorKind.STORAGE

@@ -8,32 +8,24 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
-from planning.agent.sql.dialects import DIALECTS
 from planning.errors import show
 
-__all__ = ["EMPTY", "HALF", "LONGEST", "Refused", "check", "tokenize"]
+__all__ = ["EMPTY", "ONLY_READING", "Refused", "check"]
 
-LONGEST: Final = 100_000
-HALF: Final = "the SQL holds half a character (a lone surrogate)"
+_LONGEST: Final = 100_000
 EMPTY: Final = "the SQL is empty; send one SELECT"
-_HALVES: Final = re.compile("[\ud800-\udfff]")
-_READING: Final = ("SELECT", "VALUES", "(")
-_MISSING: Final = "reading SQL needs sqlglot: pip install 'session-planning[agent]'"
-_OTHERS: Final = """
-    ABORT ALTER ANALYZE ATTACH BEGIN CALL CHECKPOINT COMMENT COMMIT COPY CREATE DEALLOCATE DELETE DESC
-    DESCRIBE DETACH DROP END EXECUTE EXPLAIN EXPORT FORCE GRANT IMPORT INSERT INSTALL LOAD MERGE PRAGMA
-    PREPARE REINDEX RELEASE RENAME REPLACE RESET REVOKE ROLLBACK SAVEPOINT SET SHOW START SUMMARIZE
-    TRUNCATE UPDATE UPSERT USE VACUUM
-"""
-_WORDS: Final = frozenset(_OTHERS.split())
-_LOOKING: Final = frozenset({"DESC", "DESCRIBE", "EXPLAIN", "SHOW", "SUMMARIZE"})
 ONLY_READING: Final = (
     "is refused: only queries that read are run; send one SELECT (WITH ... SELECT is one too)"
 )
-
-NO_BRACKETS: Final = "SQLite takes no SELECT in brackets here; write SELECT * FROM (SELECT ...) for each"
+_HALVES: Final = re.compile("[\ud800-\udfff]")
+_READING: Final = {
+    "sqlite": frozenset({"SELECT", "VALUES"}),
+    "duckdb": frozenset({"SELECT", "VALUES", "(", "FROM", "TABLE", "PIVOT", "UNPIVOT"}),
+}
+_MISSING: Final = "reading SQL needs sqlglot: pip install 'session-planning[agent]'"
+_NO_BRACKETS: Final = "SQLite takes no SELECT in brackets here; write SELECT * FROM (SELECT ...) for each"
 
 
 class Refused(Exception):
@@ -46,22 +38,6 @@ class Refused(Exception):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
-
-
-def tokenize(sql: str, dialect: str) -> list[Any] | None:
-    """The tokens of a statement; None if it cannot be tokenized.
-
-    Raises:
-        ImportError: sqlglot is not installed.
-    """
-    try:
-        import sqlglot
-    except ImportError:
-        raise ImportError(_MISSING) from None
-    try:
-        return list(sqlglot.tokenize(sql, read=dialect))
-    except Exception:  # noqa: BLE001 - it may fail in any way: the database decides then
-        return None
 
 
 def check(sql: object, dialect: str) -> str:
@@ -77,54 +53,44 @@ def check(sql: object, dialect: str) -> str:
     """
     if not isinstance(sql, str):
         raise Refused(f"the SQL must be text, got {type(sql).__name__}; send one SELECT")
-    if len(sql) > LONGEST:
-        raise Refused(f"the SQL has {len(sql):,} characters, at most {LONGEST:,}; send a shorter SELECT")
+    if len(sql) > _LONGEST:
+        raise Refused(f"the SQL has {len(sql):,} characters, at most {_LONGEST:,}; send a shorter SELECT")
     if "\0" in sql:
         raise Refused("the SQL holds a null character; remove it")
     if _HALVES.search(sql):
-        raise Refused(f"{HALF}; correct the SQL")
+        raise Refused("the SQL holds half a character (a lone surrogate); correct the SQL")
     text = sql.removeprefix("\ufeff")
-    tokens = tokenize(text, dialect)
+    tokens = _tokens(text, dialect)
     if tokens is None:
         return text
     words = [text[token.start : token.end + 1].upper() for token in tokens]
-    statements = _statements(words)
+    ends = [place for place, word in enumerate(words) if word == ";"] + [len(words)]
+    begins = [0, *(place + 1 for place in ends)]
+    statements = [(begin, end) for begin, end in zip(begins, ends, strict=False) if begin < end]
     if not statements:
         raise Refused(EMPTY)
     if len(statements) > 1:
         raise Refused(f"{len(statements)} statements are refused; send one SELECT")
     first, end = statements[0]
-    row = DIALECTS[dialect]
-    if not row.takes_brackets:
-        first, end = _unwrapped(words, first, end)
     start = next((place for place in range(first, end) if words[place] != "("), first)
     word = _main_word(words[start:end]) if words[start] == "WITH" else words[start]
-    if word not in {*_READING, *row.begins}:
-        _refuse(word, text[tokens[start].start :])
-    if not row.takes_brackets and "(" in {word, words[first]}:
-        raise Refused(NO_BRACKETS)
+    if word not in _READING[dialect] | {"("}:
+        raise Refused(f"{show(word) if not word.isalpha() else word} {ONLY_READING}")
+    if "(" in {word, words[first]} - _READING[dialect]:
+        raise Refused(_NO_BRACKETS)
     return text[tokens[first].start : tokens[end].start if end < len(tokens) else len(text)]
 
 
-def _statements(words: list[str]) -> list[tuple[int, int]]:
-    """Where statements begin and end."""
-    ends = [place for place, word in enumerate(words) if word == ";"] + [len(words)]
-    begins = [0, *(place + 1 for place in ends)]
-    return [(begin, end) for begin, end in zip(begins, ends, strict=False) if begin < end]
-
-
-def _unwrapped(words: list[str], first: int, end: int) -> tuple[int, int]:
-    """Where a statement begins and ends without the brackets around all of it."""
-    closing: dict[int, int] = {}
-    waiting: list[int] = []
-    for place in range(first, end):
-        if words[place] == "(":
-            waiting.append(place)
-        elif words[place] == ")" and waiting:
-            closing[waiting.pop()] = place
-    while end - first > 2 and closing.get(first) == end - 1:
-        first, end = first + 1, end - 1
-    return first, end
+def _tokens(sql: str, dialect: str) -> list[Any] | None:
+    """The tokens of a statement; None if it cannot be tokenized."""
+    try:
+        import sqlglot
+    except ImportError:
+        raise ImportError(_MISSING) from None
+    try:
+        return list(sqlglot.tokenize(sql, read=dialect))
+    except Exception:  # noqa: BLE001 - it may fail in any way: the database decides then
+        return None
 
 
 def _main_word(words: list[str]) -> str:
@@ -139,13 +105,3 @@ def _main_word(words: list[str]) -> str:
         if depth == 0 and word == ")" and after not in {",", "AS", "USING"}:
             return after
     return "SELECT"
-
-
-def _refuse(word: str, text: str) -> NoReturn:
-    if word in _LOOKING:
-        raise Refused(
-            f"{word} is refused: only queries are run; send one SELECT (WITH ... SELECT is one too)"
-        )
-    if word in _WORDS:
-        raise Refused(f"{word} {ONLY_READING}")
-    raise Refused(f"the SQL starts with {show(text.split(maxsplit=1)[0])}; send one SELECT and nothing else")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, takewhile
 from typing import Any, Final
 
 from planning.agent.sql.dialects import title_of
@@ -22,13 +20,20 @@ _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _LONGEST: Final = 40
 _LONGEST_LINE: Final = 2_000
 _ROOM: Final = LONGEST_MESSAGE - 300  # characters; the rest is for the first line and the last
-_MORE: Final = 30  # characters that say how many columns are not shown
+_ALL: Final = 1_000_000
+_PARTS: Final = (
+    (_ALL, _ALL, ""),
+    (1, _ALL, "one value of each column"),
+    (0, _ALL, "no values"),
+    *((0, most, f"at most {most} columns of a table and no values") for most in (100, 30, 10, 3, 0)),
+)
+"""How many values of a column and columns of a table are shown, and a phrase for that."""
 
 
 def schema_text(tables: Sequence[Mapping[str, Any]], dialect: str) -> str:
     """The schema as text, in part if the whole is too long for a model.
 
-    Values are omitted first, then columns from the end of each table, then tables; the first line says so.
+    Values are omitted first, then columns from the end of each table; the first line says so.
 
     Args:
         tables: The tables; see ``DatabaseFile.tables``.
@@ -36,42 +41,14 @@ def schema_text(tables: Sequence[Mapping[str, Any]], dialect: str) -> str:
     """
     kinds = [_number(sum(each["kind"] == kind for each in tables), kind) for kind in ("table", "view")]
     head = ", ".join([title_of(dialect), *filter(None, kinds)])
-    blocks, part = [_table(table) for table in tables], ""
-    if _size(blocks) > _ROOM:
-        blocks, part = [_table(table, values=1) for table in tables], "one value of each column"
-    if _size(blocks) > _ROOM:
-        blocks, part = [_table(table, values=0) for table in tables], "no values"
-    if _size(blocks) > _ROOM:
-        blocks, part = _cut(blocks)
-    head += f"; too long for one message, it is shown with {part}" if part else ""
-    return "\n\n".join([head, *map("\n".join, blocks)]) + "\n"
-
-
-def _size(blocks: Sequence[Sequence[str]]) -> int:
-    """The characters of all lines, with their ends."""
-    return sum(len(line) + 1 for block in blocks for line in block) + len(blocks)
-
-
-def _cut(blocks: Sequence[Sequence[str]]) -> tuple[list[list[str]], str]:
-    """As many columns of each table as there is room for, the same number for all; and a phrase for it."""
-    sizes = [list(accumulate(len(line) + 1 for line in block)) for block in blocks]
-    longest = max(map(len, blocks))
-    fits = bisect_right(
-        range(longest),
-        _ROOM,
-        key=lambda most: sum(size[min(most, len(size) - 1)] + _MORE for size in sizes),
-    )
-    if fits:
-        most = fits - 1
-        cut = [list(block[: most + 1]) for block in blocks]
-        for kept, block in zip(cut, blocks, strict=True):
-            if len(block) > len(kept):
-                kept.append(f"  (and {len(block) - len(kept):,} more)")
-        return cut, f"at most {most:,} columns of a table and no values"
-    room = takewhile(lambda size: size <= _ROOM, accumulate(size[0] + 1 for size in sizes))
-    titles = [list(block[:1]) for block, _ in zip(blocks, room, strict=False)]
-    titles.append([f"(and {len(blocks) - len(titles):,} more)"])
-    return titles, "no columns"
+    for values, columns, part in _PARTS:
+        text = "\n\n".join("\n".join(_table(table, values, columns)) for table in tables)
+        if len(text) <= _ROOM:
+            head += f"; too long for one message, it is shown with {part}" if part else ""
+            break
+    else:
+        text = text[: text.rindex("\n", 0, _ROOM)] + "\n(and more tables, too many for one message)"
+    return f"{head}\n\n{text}\n"
 
 
 def identifier(name: str) -> str:
@@ -101,25 +78,24 @@ def _number(count: int, kind: str) -> str:
     return f"{count} {kind}{'' if count == 1 else 's'}" if count else ""
 
 
-def _table(table: Mapping[str, Any], *, values: int | None = None) -> list[str]:
-    columns = table["columns"]
-    single = {key["columns"][0]: key for key in reversed(table["foreign_keys"]) if len(key["columns"]) == 1}
+def _table(table: Mapping[str, Any], values: int, most: int) -> list[str]:
+    columns, keys = table["columns"], table["foreign_keys"]
+    single = {key["columns"][0]: key for key in reversed(keys) if len(key["columns"]) == 1}
     primary = [each["name"] for each in sorted(columns, key=lambda each: each["primary"]) if each["primary"]]
-    unique = {names[0] for names in table["unique"] if len(names) == 1}
     lines = [_title(table)]
-    for column in columns:
-        name = column["name"]
-        rules = _rules(column, is_key=primary == [name], is_unique=name in unique and primary != [name])
-        samples = _samples(column["samples"][:values], is_key=primary == [name])
-        lines.append("  " + rules + _arrow(single.get(name)) + samples)
+    for column in columns[:most]:
+        name, kind = column["name"], printable(column["type"])
+        is_key = primary == [name]
+        words = [f"{identifier(name)} {kind}".rstrip()]
+        words += ["primary key"] if is_key else ["not null"] * column["not_null"]
+        samples = _samples(column["samples"][:values], is_key=is_key)
+        lines.append("  " + ", ".join(words) + _arrow(single.get(name)) + samples)
+    if len(columns) > most:
+        lines.append(f"  (and {len(columns) - most:,} more)")
     if len(primary) > 1:
         lines.append(f"  primary key {_list(primary)}")
-    lines += [f"  unique {_list(names)}" for names in table["unique"] if len(names) > 1]
-    lines += [
-        f"  {_list(key['columns'])}{_arrow(key)}"
-        for key in table["foreign_keys"]
-        if single.get(key["columns"][0]) is not key
-    ]
+    others = [key for key in keys if single.get(key["columns"][0]) is not key]
+    lines += [f"  {_list(key['columns'])}{_arrow(key)}" for key in others]
     if not columns:
         lines.append("  (its columns cannot be read)")
     return [cut(line, _LONGEST_LINE) for line in lines]
@@ -135,16 +111,6 @@ def _title(table: Mapping[str, Any]) -> str:
     if rows > MOST_COUNTED:
         return f"{name}, over {MOST_COUNTED:,} rows"
     return f"{name}, {rows:,} {'row' if rows == 1 else 'rows'}"
-
-
-def _rules(column: Mapping[str, Any], *, is_key: bool, is_unique: bool) -> str:
-    kind = printable(column["type"])
-    words = [" ".join(filter(None, [identifier(column["name"]), kind]))]
-    words += ["primary key"] * is_key
-    words += ["not null"] * (column["not_null"] and not is_key)
-    words += ["unique"] * is_unique
-    words += ["generated"] * column["generated"]
-    return ", ".join(words)
 
 
 def _arrow(key: Mapping[str, Any] | None) -> str:

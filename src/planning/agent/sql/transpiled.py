@@ -22,26 +22,22 @@ __all__ = ["transpiled"]
 
 _LONGEST: Final = 3_000
 _LONGEST_HINT: Final = 2_000
-_DEEPEST: Final = 4
 _NOW: Final = {"NOW": exp.CurrentTimestamp, "GETDATE": exp.CurrentTimestamp, "CURDATE": exp.CurrentDate}
 _COMPARING: Final = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)
 _SHIFTS: Final = (exp.DateAdd, exp.DateSub)
 _TRUNCATED: Final = (exp.DateTrunc, exp.TimestampTrunc)
-_CODES: Final = {
-    "YEAR": "%Y", "MONTH": "%m", "DAY": "%d", "HOUR": "%H", "MINUTE": "%M", "SECOND": "%S",
-    "DAYOFMONTH": "%d", "DAYOFYEAR": "%j", "DOY": "%j", "DOW": "%w", "EPOCH": "%s",
-}  # fmt: skip
+_CODES: Final = {"YEAR": "%Y", "MONTH": "%m", "DAY": "%d", "HOUR": "%H", "MINUTE": "%M", "SECOND": "%S"}
 _STARTS: Final = {
-    "YEAR": "DATE({0}, 'start of year')", "MONTH": "DATE({0}, 'start of month')", "DAY": "DATE({0})",
-    "WEEK": "DATE({0}, '-6 days', 'weekday 1')",
-    "QUARTER": "DATE({0}, 'start of month', -((STRFTIME('%m', {0}) + 2) % 3) || ' months')",
-    "HOUR": "STRFTIME('%Y-%m-%d %H:00:00', {0})", "MINUTE": "STRFTIME('%Y-%m-%d %H:%M:00', {0})",
-}  # fmt: skip
-_DAYS: Final = {"DAY": 1, "WEEK": 7}
-_MONTHS: Final = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
-_TIMES: Final = {"HOUR": "hours", "MINUTE": "minutes", "SECOND": "seconds"}
+    "YEAR": "DATE({}, 'start of year')",
+    "MONTH": "DATE({}, 'start of month')",
+    "WEEK": "DATE({}, '-6 days', 'weekday 1')",
+    "DAY": "DATE({})",
+    "HOUR": "STRFTIME('%Y-%m-%d %H:00:00', {})",
+}
+_DAYS: Final = {"DAY": (1, "days"), "WEEK": (7, "days")}
+_MONTHS: Final = {"MONTH": (1, "months"), "YEAR": (12, "months")}
+_TIMES: Final = {"HOUR": (1, "hours"), "MINUTE": (1, "minutes"), "SECOND": (1, "seconds")}
 _FORMAT: Final = re.compile(r"(?:%[dfHjmMsSwWY%]|[^%A-Za-z])*")
-_LAST: Final = ("start of month", "+1 month", "-1 day")
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -76,12 +72,6 @@ def _written(sql: str, reader: Any, target: Any) -> str:
         _settle(node, rounds="::" in sql)
         if target is _SQLite:
             _settle_dates(node)
-    depth: dict[int, int] = {}
-    for node in tree.walk():  # what may be written several times would grow without bounds where it is nested
-        is_repeating = isinstance(node, (*_SHIFTS, *_TRUNCATED, exp.DateDiff))
-        depth[id(node)] = depth.get(id(node.parent), 0) + is_repeating
-    if max(depth.values()) > _DEEPEST:
-        return ""
     return str(tree.sql(dialect=target, unsupported_level=ErrorLevel.RAISE, comments=False))
 
 
@@ -91,11 +81,11 @@ def _settle(node: Any, *, rounds: bool) -> None:
         node.replace(_NOW[node.name.upper()]())
     elif isinstance(node, exp.Add) and any(map(_is_text, (node.this, node.expression))):
         node.replace(exp.DPipe(this=node.this, expression=node.expression))
+    elif isinstance(node, exp.DateDiff):
+        if any(each.is_string and not _DATE.match(each.name) for each in node.find_all(exp.Literal)):
+            raise ValueError("a unit was read as a date")
     elif isinstance(node, exp.Cast) and rounds and node.to.is_type(*exp.DataType.INTEGER_TYPES):
         node.set("this", exp.Round(this=node.this))
-    elif isinstance(node, exp.Cast) and node.to.is_type(*exp.DataType.TEXT_TYPES) and node.to.expressions:
-        length = node.to.expressions[0].this
-        node.replace(exp.Substring(this=node.this, start=exp.Literal.number(1), length=length))
 
 
 def _settle_dates(node: Any) -> None:
@@ -119,14 +109,13 @@ def _is_text(node: Any) -> bool:
 
 def _kind(node: Any) -> str | None:
     """``date`` or ``time`` for what gives one, ``day`` for a string that is one."""
-    if isinstance(node, _SHIFTS):
-        return "time" if _unit(node) in _TIMES or _kind(node.this) not in {"date", "day"} else "date"
-    if isinstance(node, _TRUNCATED):
-        return "time" if _unit(node) in _TIMES else "date"
-    is_date = isinstance(node, exp.Cast) and node.is_type("date")
-    if is_date or isinstance(node, (exp.CurrentDate, exp.TsOrDsToDate, exp.LastDay)):
+    if isinstance(node, (*_SHIFTS, *_TRUNCATED)):
+        is_time = _unit(node) in _TIMES or (isinstance(node, _SHIFTS) and _kind(node.this) in {"time", None})
+        return "time" if is_time else "date"
+    is_cast = isinstance(node, exp.Cast)
+    if isinstance(node, (exp.CurrentDate, exp.TsOrDsToDate)) or (is_cast and node.is_type("date")):
         return "date"
-    is_time = isinstance(node, exp.Cast) and node.is_type("datetime", "timestamp", "timestamptz")
+    is_time = is_cast and node.is_type("datetime", "timestamp", "timestamptz")
     if is_time or isinstance(node, exp.CurrentTimestamp):
         return "time"
     return "day" if isinstance(node, exp.Literal) and _DATE.fullmatch(node.name) else None
@@ -143,25 +132,22 @@ class _Generator(SQLite.Generator):  # type: ignore[valid-type, misc]  # its mod
     TRANSFORMS: ClassVar[dict[Any, Any]] = {
         **SQLite.Generator.TRANSFORMS,
         **dict.fromkeys(
-            (exp.Year, exp.Quarter, exp.Month, exp.Day, exp.DayOfMonth, exp.DayOfYear, exp.Hour, exp.Minute),
+            (exp.Year, exp.Month, exp.Day, exp.Hour, exp.Minute),
             lambda self, node: self.part(type(node).__name__, node.this),
         ),
         **dict.fromkeys(_TRUNCATED, lambda self, node: _STARTS[_unit(node)].format(self.sql(node.this))),
         **dict.fromkeys(_SHIFTS, lambda self, node: self.shifted(node)),
         exp.Extract: lambda self, node: self.part(node.this.name, node.expression),
-        exp.DateDiff: lambda self, node: self.between(node),
-        exp.LastDay: lambda self, node: self.func("DATE", node.this, *map(exp.Literal.string, _LAST)),
         exp.Left: lambda self, node: self.func("SUBSTR", node.this, exp.Literal.number(1), node.expression),
         exp.Right: lambda self, node: f"SUBSTR({self.sql(node.this)}, -({self.sql(node.expression)}))",
         exp.TimeToStr: lambda self, node: self.formatted(node),
         exp.ToChar: lambda self, node: self.formatted(node),
+        exp.DateDiff: lambda self, node: self.between(node),
     }
 
     def part(self, unit: str, value: Any) -> str:
         """A part of a date as a number."""
         written = self.sql(value.this if isinstance(value, exp.TsOrDsToDate) else value)
-        if unit.upper() == "QUARTER":
-            return f"((CAST(STRFTIME('%m', {written}) AS INTEGER) + 2) / 3)"
         return f"CAST(STRFTIME('{_CODES[unit.upper()]}', {written}) AS INTEGER)"
 
     def formatted(self, node: Any) -> str:
@@ -172,27 +158,26 @@ class _Generator(SQLite.Generator):  # type: ignore[valid-type, misc]  # its mod
         return str(self.func("STRFTIME", template, node.this))
 
     def shifted(self, node: Any) -> str:
-        """A date some time later or earlier, with a time if it has one, and at most the last of a month."""
-        unit, value = _unit(node), self.sql(node.this)
-        number = int(node.expression.to_py()) * (1 if isinstance(node, exp.DateAdd) else -1)
+        """A date some time later or earlier; by months, at most the last day of a month."""
+        if node.this.find(*_SHIFTS):
+            raise ValueError("a date that is moved twice, each time written several times, has no bounds")
+        times, unit = (_DAYS | _MONTHS | _TIMES)[_unit(node)]
+        number, value = int(node.expression.to_py()), self.sql(node.this)
+        number *= times if isinstance(node, exp.DateAdd) else -times
         function = "DATE" if _kind(node) == "date" else "DATETIME"
-        if unit in _MONTHS:
-            number *= _MONTHS[unit]
-            last = f"DATE({value}, 'start of month', '{number + 1:+d} months', '-1 day')"
-            last += "" if function == "DATE" else f" || ' ' || TIME({value})"
-            moved = f"MIN({function}({value}, '{number:+d} months'), {last})"
-        else:
-            modifier = f"{number} {_TIMES[unit]}" if unit in _TIMES else f"{number * _DAYS[unit]:+d} days"
-            moved = f"{function}({value}, '{modifier}')"
-        return moved if _kind(node.this) or unit in _TIMES else f"SUBSTR({moved}, 1, LENGTH({value}))"
+        moved = f"{function}({value}, '{number:+d} {unit}')"
+        if unit != "months":
+            return moved
+        last = f"DATE({value}, 'start of month', '{number + 1:+d} months', '-1 day')"
+        last += "" if function == "DATE" else f" || ' ' || TIME({value})"
+        return f"MIN({moved}, {last})"
 
     def between(self, node: Any) -> str:
         """The days, or the borders of months or years, between two dates."""
         later, earlier = node.this, node.expression
         if _unit(node) == "DAY":
-            return (
-                f"CAST(JULIANDAY(DATE({self.sql(later)})) - JULIANDAY(DATE({self.sql(earlier)})) AS INTEGER)"
-            )
+            days = (f"JULIANDAY(DATE({self.sql(each)}))" for each in (later, earlier))
+            return f"CAST({' - '.join(days)} AS INTEGER)"
         years = f"({self.part('YEAR', later)} - {self.part('YEAR', earlier)})"
         months = f"({years} * 12 + {self.part('MONTH', later)} - {self.part('MONTH', earlier)})"
         return {"YEAR": years, "MONTH": months}[_unit(node)]

@@ -1,4 +1,4 @@
-"""What a statement reads: sqlglot's tree of it, with the tables of the database beside it.
+"""What a statement reads: sqlglot's tree of it, with the columns of the tables beside it.
 
 It is loaded where a statement is analysed: sqlglot takes a while to import.
 """
@@ -12,9 +12,9 @@ import attrs
 from sqlglot import Dialect, exp
 from sqlglot.optimizer.scope import traverse_scope
 
-__all__ = ["LONGEST", "Select", "Source", "Tree", "attempt", "parsed", "read"]
+__all__ = ["Select", "Source", "Tree", "attempt", "parsed", "read"]
 
-LONGEST: Final = 10_000
+_LONGEST: Final = 10_000
 """The most characters of a statement that is analysed, which takes about 0.3 s. A longer one is only run."""
 
 _STEPS: Final = 40
@@ -40,8 +40,10 @@ def parsed(sql: str, dialect: Any) -> Node:
     nested, as in ``a JOIN b JOIN c`` without ON: its steps are counted.
 
     Raises:
-        ValueError: sqlglot cannot read it, or takes too many steps.
+        ValueError: The statement is too long, sqlglot cannot read it, or takes too many steps.
     """
+    if len(sql) > _LONGEST:
+        raise ValueError("the statement is too long to read")
     reader = Dialect.get_or_raise(dialect)
     tokens = reader.tokenize(sql)
     parser: Any = reader.parser()
@@ -65,19 +67,21 @@ class Source:
 
     Attributes:
         alias: Its name in the statement.
-        table: The table, with its columns and keys; None for a query.
-        query: The node of the query; None for a table.
+        title: The name of the table, or the alias of a query.
         columns: Their names; None where they are unknown.
+        key: The columns of the primary key of a table.
+        is_table: Whether it is a table of the database.
     """
 
     alias: str
-    table: Mapping[str, Any] | None
-    query: Node | None
+    title: str
     columns: tuple[str, ...] | None
+    key: tuple[str, ...] = ()
+    is_table: bool = False
 
-    def column(self, name: str) -> str | None:
-        """The column with that name, in any case."""
-        return next((each for each in self.columns or () if each.lower() == name.lower()), None)
+    def has(self, name: str) -> bool:
+        """Whether it has a column of that name, in any case."""
+        return any(each.lower() == name.lower() for each in self.columns or ())
 
 
 @attrs.frozen(eq=False)
@@ -91,7 +95,7 @@ class Select:
     def owners(self, column: exp.Column) -> list[Source]:
         """The sources that a column may be of."""
         named = [self.sources.get(column.table.lower())] if column.table else self.sources.values()
-        return [source for source in named if source is not None and source.column(column.name)]
+        return [source for source in named if source is not None and source.has(column.name)]
 
 
 @attrs.frozen(eq=False)
@@ -100,12 +104,12 @@ class Tree:
 
     Attributes:
         root: Its tree.
-        selects: The SELECTs in it by their nodes' ids, the inner ones first.
+        selects: Its SELECTs, the inner ones first.
         inside: The SELECT that each node is in, by the node's id.
     """
 
     root: Node
-    selects: Mapping[int, Select]
+    selects: Sequence[Select]
     inside: Mapping[int, Select | None]
 
     def all_of(self, *kinds: type[Node]) -> Iterator[tuple[Any, Select]]:
@@ -115,20 +119,26 @@ class Tree:
             if select is not None:
                 yield node, select
 
+    def owner(self, column: exp.Column) -> tuple[Select | None, Source | None]:
+        """The SELECT, within or around, that a column is of, and the source there if it is known."""
+        inner = select = self.inside[id(column)]
+        while select is not None:
+            owners = select.owners(column)
+            if owners:
+                return select, owners[0]
+            if column.table.lower() in select.sources:
+                return select, select.sources[column.table.lower()]
+            select = select.outer
+        return inner, None
 
-def read(sql: str, dialect: str, tables: Sequence[Mapping[str, Any]]) -> Tree | None:
-    """The tree of a statement; None if it is too long, or sqlglot cannot read it.
+
+def read(root: Node, tables: Sequence[Mapping[str, Any]]) -> Tree:
+    """What a statement reads.
 
     Args:
-        sql: The statement.
-        dialect: The name of its dialect.
+        root: The tree of the statement; see ``parsed``.
         tables: The tables of the database.
     """
-    return None if len(sql) > LONGEST else attempt(lambda: _read(sql, dialect, tables))
-
-
-def _read(sql: str, dialect: str, tables: Sequence[Mapping[str, Any]]) -> Tree:
-    root = parsed(sql, dialect)
     known = {table["name"].lower(): table for table in tables}
     around: dict[int, exp.Select | None] = {}
     for node in root.walk():  # a node comes after the one that it is in
@@ -146,7 +156,7 @@ def _read(sql: str, dialect: str, tables: Sequence[Mapping[str, Any]]) -> Tree:
         if id(node) in sources:
             selects[id(node)] = Select(node, sources[id(node)], selects.get(id(around[id(node)])))
     inside = {node: selects.get(id(select)) for node, select in around.items()}
-    return Tree(root, {key: selects[key] for key in sources if key in selects}, inside)
+    return Tree(root, [selects[key] for key in sources if key in selects], inside)
 
 
 def _source(
@@ -156,11 +166,11 @@ def _source(
     inner: Mapping[int, Mapping[str, Source]],
 ) -> Source:
     if isinstance(source, exp.Table):
-        table = known.get(source.name.lower())
-        columns = None if table is None else tuple(column["name"] for column in table["columns"])
-        return Source(alias, table, None, columns or None)
-    names = tuple(source.outer_columns) or _outputs(source.expression, inner)
-    return Source(alias, None, source.expression, names)
+        table = known.get(source.name.lower(), {"name": source.name, "columns": ()})
+        columns = tuple(column["name"] for column in table["columns"])
+        key = tuple(column["name"] for column in table["columns"] if column["primary"])
+        return Source(alias, table["name"], columns or None, key, is_table=bool(columns))
+    return Source(alias, alias, tuple(source.outer_columns) or _outputs(source.expression, inner))
 
 
 def _outputs(query: Node, inner: Mapping[int, Mapping[str, Source]]) -> tuple[str, ...] | None:

@@ -14,13 +14,15 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-DAMAGED = "@FILE@ is damaged, or not a SQLite or DuckDB database; check the file, or use a backup of it"
+DAMAGED = (
+    "@FILE@ is damaged, or not an SQLite or DuckDB database; check the file, use a backup of it, or write "
+    "duckdb:///PATH for a DuckDB file"
+)
 UNFINISHED = "@FILE@ was left in the middle of a change; open it once with a program that may write to it"
 EMPTY = "@FILE@ has no tables; check that it is the right file"
 LOCKED = "@FILE@ is locked by another program; try again later"
 MISSING = "there is no database at @FILE@; check the path"
 DENIED = "@FILE@ may not be read; ask for permission to read it"
-FOLDER = "@FILE@ is a folder, not a database; give the path of the file"
 NO_FILE = "@FILE@ cannot be read (it is not a file); check the file and the disk it is on"
 LOOP = "@FILE@ cannot be read (Too many levels of symbolic links); check the file and the disk it is on"
 
@@ -103,7 +105,7 @@ def _folder(path: Path) -> Path:
 WRONG_FILES: dict[str, tuple[Callable[[Path], Path], str]] = {
     "missing": (lambda path: path, MISSING),
     "in a missing folder": (lambda path: path / "a.db", MISSING),
-    "a folder": (_folder, FOLDER),
+    "a folder": (_folder, NO_FILE),
     "a link to nothing": (lambda path: _linked(path, "nothing.db"), MISSING),
     "a link to itself": (lambda path: _linked(path, path.name), LOOP),
     "a pipe": (_piped, NO_FILE),

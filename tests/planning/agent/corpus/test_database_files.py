@@ -73,7 +73,7 @@ def test_an_empty_database_says_so_where_tables_are_wanted(tmp_path: Path, kind:
         answer = database.execute(COUNT)
         assert (answer["code"], answer["error"]) == (
             "parameter",
-            "no such table: items; the database has no tables",
+            "no such table: items",
         )
     assert files(tmp_path) == before
 

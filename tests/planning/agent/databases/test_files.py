@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import shutil
 import sqlite3
 import threading
@@ -85,21 +83,6 @@ def test_the_path_holds_whatever_folder_the_program_goes_to(
     with SqlDatabase("shop.db") as database:
         monkeypatch.chdir(tmp_path)
         assert answer(database, "SELECT count(*) FROM cities")["data"] == [[3]]
-
-
-def test_it_can_be_pickled_and_copied(
-    shop_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(shop_path.parent)
-    with SqlDatabase("shop.db", timeout=0.3, max_rows=7, samples=1) as database:
-        database.get_schema()
-        monkeypatch.chdir(tmp_path)
-        pickled = pickle.loads(pickle.dumps(database))  # noqa: S301 - this test made it
-        with pickled as again, copy.deepcopy(again) as copied:
-            assert (again.timeout, again.max_rows, again.samples) == (0.3, 7, 1)
-            assert repr(again) == repr(copied) == "SqlDatabase('shop.db')"
-            assert answer(copied, "SELECT count(*) FROM cities")["data"] == [[3]]
-            assert answer(again, COUNTING)["error"] == TOOK_LONGER.format("0.3")
 
 
 def test_the_schema_is_read_once_and_again_after_a_change(shop_path: Path, shop: SqlDatabase) -> None:

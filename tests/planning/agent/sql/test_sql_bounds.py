@@ -87,7 +87,6 @@ def column(name: str, *samples: Any) -> dict[str, Any]:
         "type": "TEXT",
         "not_null": False,
         "primary": 0,
-        "generated": False,
         "samples": list(samples),
     }
 
@@ -97,7 +96,6 @@ def table(name: str, *columns: dict[str, Any]) -> dict[str, Any]:
         "name": name,
         "kind": "table",
         "columns": list(columns),
-        "unique": [],
         "foreign_keys": [],
         "rows": 3,
     }
@@ -131,35 +129,23 @@ def test_a_schema_that_is_too_long_is_shown_with_fewer_values_first() -> None:
     assert [one.count("  c99 TEXT: " + repr("a" * 30)), none.count("  c99 TEXT")] == [8, 20]
 
 
-def test_a_table_of_10_000_columns_is_shown_with_as_many_as_there_is_room_for() -> None:
-    text = told_of(
-        table("wide", *[column(f"c{number}", "x") for number in range(10_000)]), table("slim", column("a"))
-    )
-    lines = text.split("\n")
-    shown = sum(line.endswith(" TEXT") for line in lines) - 1
-    assert len(text) > MOST - 1_000
+def test_of_tables_that_are_too_many_or_too_wide_the_first_columns_are_shown() -> None:
+    wide = [column(f"c{number}", "x") for number in range(10_000)]
+    lines = told_of(table("wide", *wide), table("slim", column("a"))).split("\n")
+    part = "too long for one message, it is shown with at most 100 columns of a table and no values"
     assert lines == [
-        f"SQLite, 2 tables; too long for one message, it is shown with at most {shown:,} columns of a table"
-        " and no values",
+        f"SQLite, 2 tables; {part}",
         "",
         "wide, 3 rows",
-        *[f"  c{number} TEXT" for number in range(shown)],
-        f"  (and {10_000 - shown:,} more)",
+        *[f"  c{number} TEXT" for number in range(100)],
+        "  (and 9,900 more)",
         "",
         "slim, 3 rows",
         "  a TEXT",
         "",
     ]
-
-
-def test_of_very_many_tables_the_first_are_named() -> None:
-    lines = told_of(*[table(f"table{number}", column("a")) for number in range(20_000)]).split("\n\n")
-    shown = len(lines) - 2
-    assert lines == [
-        "SQLite, 20000 tables; too long for one message, it is shown with no columns",
-        *[f"table{number}, 3 rows" for number in range(shown)],
-        f"(and {20_000 - shown:,} more)\n",
-    ]
+    lines = told_of(*[table(f"table{number}", column("a")) for number in range(20_000)]).split("\n")
+    assert (lines[0], lines[-2]) == ("SQLite, 20000 tables", "(and more tables, too many for one message)")
 
 
 def test_a_line_of_any_length_is_cut() -> None:
@@ -171,7 +157,7 @@ def test_the_schema_of_a_large_file_is_bounded(tmp_path: Path) -> None:
     columns = ", ".join(f"column_with_a_long_name_{number} TEXT" for number in range(1_900))
     script = "".join(f"CREATE TABLE t{number} ({columns});" for number in range(3))
     with database_of(tmp_path, script) as database:
-        assert MOST - 1_000 < len(database.get_schema()) <= MOST
+        assert len(database.get_schema()) <= MOST
         result = Toolbox(database.tools()).call("get_schema", {})
         assert result.message == database.get_schema()
 

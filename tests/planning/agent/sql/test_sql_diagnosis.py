@@ -14,12 +14,6 @@ from planning.agent.databases.sqlite_file import SqliteFile
 from planning.agent.sql.answers import wrong_answer
 from planning.agent.sql.diagnosis import diagnose
 from planning.agent.sql.failures import Failure
-from planning.agent.sql.values import missing_values
-
-
-def test_a_statement_that_is_nested_too_deeply_is_told_so(shop: SqlDatabase) -> None:
-    given = shop.execute("SELECT " + "(" * 2000 + "1" + ")" * 2000)
-    assert given["error"] == "the SQL is nested too deeply; send a simpler SELECT"
 
 
 def test_names_in_a_database_of_many_are_not_all_listed(tmp_path: Path) -> None:
@@ -33,7 +27,7 @@ def test_names_in_a_database_of_many_are_not_all_listed(tmp_path: Path) -> None:
 def test_a_database_without_tables_names_none(tmp_path: Path) -> None:
     with SqlDatabase(make(tmp_path / "empty.db", "")) as database:
         assert [database.execute(sql)["error"] for sql in ("SELECT * FROM zzz", "SELECT zzz")] == [
-            "no such table: zzz; the database has no tables",
+            "no such table: zzz",
             "no such column: zzz; check the name",
         ]
 
@@ -58,16 +52,26 @@ def test_a_group_by_a_key_that_may_be_null_needs_each_column(tmp_path: Path) -> 
         )
 
 
+def test_an_answer_that_cannot_be_checked_in_time_is_none(
+    shop: SqlDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = SqliteFile.run
+
+    def slow(self: SqliteFile, sql: str, most_rows: int) -> object:
+        if "json_extract" in sql:
+            raise Failure("timeout")
+        return run(self, sql, most_rows)
+
+    monkeypatch.setattr(SqliteFile, "run", slow)
+    assert shop.execute("SELECT name, COUNT(*) FROM cities GROUP BY id % 2")["code"] == "timeout"
+    assert shop.execute("SELECT name, COUNT(*) FROM cities GROUP BY id")["error"] is None
+
+
 def test_names_with_strange_letters_are_told_apart(tmp_path: Path) -> None:
     script = "CREATE TABLE t (a TEXT, b TEXT); INSERT INTO t VALUES ('x', 'y')"
     with SqlDatabase(make(tmp_path / "t.db", script)) as database:
         sql = "SELECT '\x010\x01\x02', upper(a) || '\x02', COUNT(*) FROM t GROUP BY upper(a) || '\x02'"
         assert database.execute(sql)["data"] == [["\x010\x01\x02", "X\x02", 1]]
-
-
-# What a database says in another version, or when its names cannot be read
-
-SYNTAX = "syntax error, near {}; correct the SQL there or just before"
 
 
 @pytest.mark.parametrize(
@@ -78,11 +82,9 @@ SYNTAX = "syntax error, near {}; correct the SQL there or just before"
             "sqlite",
             'no such column: "x" - should this be a string literal in single-quotes?',
             'SELECT "x"',
-            "no such column: x; check the name; for a string, write 'x' in single quotes",
+            "no such column: x; for a string, write 'x' in single quotes",
         ),
-        ("sqlite", 'near ",": syntax error', "SELECT ,, 1", SYNTAX.format(",")),
-        ("sqlite", 'near "x": syntax error', "SELECT 'x", SYNTAX.format("x")),
-        ("sqlite", "a\n\n" + "b" * 400, "SELECT 1", "a " + "b" * 295 + "..."),
+        ("sqlite", "a\n\n" + "b" * 400, "SELECT 1", "a " + "b" * 294 + "...; correct the SQL"),
         (
             "duckdb",
             'Catalog Error: Table with name x does not exist!\nDid you mean "y"?\n\nLINE 1: ...',
@@ -91,42 +93,14 @@ SYNTAX = "syntax error, near {}; correct the SQL there or just before"
         ),
         (
             "duckdb",
-            'Binder Error: Referenced table "q" not found!\nCandidate tables: "c"',
-            "SELECT q.x FROM c",
-            "no such column: q.*; q is not in FROM; the query reads c",
-        ),
-        (
-            "duckdb",
-            "Parser Error: syntax error at end of input\n\nLINE 1: ...",
-            "SELECT 1",
-            "the SQL ends too early; write the rest of it, or close what is open",
-        ),
-        (
-            "duckdb",
-            "Catalog Error: Scalar Function with name now2 does not exist!\nDid",
-            "SELECT 1",
-            "no such function: now2; DuckDB has no function of that name; use one that it has",
-        ),
-        (
-            "duckdb",
             "Binder Error: aggregate function calls cannot be nested\n\nLINE 1: x\n ^",
             "SELECT 1",
             "aggregate function calls cannot be nested; correct the SQL",
         ),
-        ("duckdb", "Out of Range Error: too much.", "SELECT 1", "too much; correct the SQL"),
     ],
 )
-def test_what_a_database_says_is_told_in_our_words(dialect: str, text: str, sql: str, told: str) -> None:
+def test_the_error_of_a_database_is_told_in_one_line(dialect: str, text: str, sql: str, told: str) -> None:
     assert diagnose(text, sql, dialect, lambda: None, lambda _: "none") == told
-
-
-def test_a_look_for_values_that_fails_says_nothing() -> None:
-    table = {"name": "people", "columns": [{"name": "status"}]}
-
-    def fails(_sql: str) -> dict[str, object]:
-        return {"success": False, "data": []}
-
-    assert missing_values("SELECT * FROM people WHERE status = 'x'", "sqlite", [table], fails) == []
 
 
 def steps(sql: str) -> int:
@@ -139,7 +113,7 @@ def steps(sql: str) -> int:
 
     sys.setprofile(counting)
     try:
-        wrong_answer(sql, "sqlite", list)
+        wrong_answer(sql, "sqlite", list, lambda _: "")
         for text in ('near "(": syntax error', "no such column: day", "no such function: DATEDIFF"):
             diagnose(text, sql, "sqlite", list, lambda _: "none")
     finally:
@@ -181,7 +155,7 @@ def test_what_is_deep_or_long_is_analysed_or_left_within_a_second(
     before: str, piece: str, after: str, times: int
 ) -> None:
     sql, seconds = before + piece * times + after, process_time()
-    wrong_answer(sql, "sqlite", list)
+    wrong_answer(sql, "sqlite", list, lambda _: "")
     told = diagnose("no such column: zz", sql, "sqlite", list, lambda _: "none")
     assert told.startswith("no such column: zz")
     assert process_time() - seconds < 1

@@ -35,8 +35,8 @@ ODD = r'''
 
 
 def tables(**more: Any) -> list[dict[str, Any]]:
-    column = {"name": "id", "type": "", "not_null": False, "primary": 0, "generated": False, "samples": []}
-    table = {"name": "t", "kind": "table", "columns": [column], "unique": [], "foreign_keys": [], "rows": 1}
+    column = {"name": "id", "type": "", "not_null": False, "primary": 0, "samples": []}
+    table = {"name": "t", "kind": "table", "columns": [column], "foreign_keys": [], "rows": 1}
     return [table | more]
 
 

@@ -228,7 +228,6 @@ class Thing:
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        ((each for each in "ab"), "the function returned a generator; return a list of what it yields"),
         (Thing(), f"the function returned test_run_calls.Thing, {NO_FORM}"),
         (
             {"hits": [1, {"first": Thing()}]},
